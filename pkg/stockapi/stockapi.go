@@ -1,0 +1,98 @@
+// Package stockapi is the contract between the order service and the stock
+// service: the bodies on the wire, the codes of the errors, and the HTTP client.
+//
+// Ids and flags are strings on the wire, so that no reader rounds a 64-bit
+// number. Quantities are whole pieces; prices are in minor units of the currency.
+package stockapi
+
+import "time"
+
+// State is how an operation ended.
+type State string
+
+const (
+	// Done: the stock of every item was deducted.
+	Done State = "DONE"
+	// Rejected: the stock of one item or more was short; nothing was deducted, and never will be under this flag.
+	Rejected State = "REJECTED"
+	// Cancelled: the flag was cancelled before anything was deducted; a late deduction does nothing.
+	Cancelled State = "CANCELLED"
+	// Restored: the deduction was done and then cancelled; its stock came back, once.
+	Restored State = "RESTORED"
+)
+
+// Item is one line of an operation.
+type Item struct {
+	GoodsID string `json:"goods_id"`
+	Num     int64  `json:"num"`
+}
+
+// DeductRequest is the body of PUT /v1/operations/{flag}.
+type DeductRequest struct {
+	Items []Item `json:"items"`
+}
+
+// Operation is the recorded outcome under a flag: the answer to a deduction,
+// to its repeats and to a cancellation.
+type Operation struct {
+	Flag   string `json:"flag"`
+	State  State  `json:"state"`
+	Reason string `json:"reason"`
+	Items  []Item `json:"items"`
+	// FencingToken is that of the lock holder that wrote the outcome, in sortable hex; empty where no lock was held.
+	FencingToken string `json:"fencing_token"`
+	// Repeat is true where this call found the outcome and did not make it.
+	Repeat bool `json:"repeat"`
+}
+
+// Kind says what a flow row did to the stock.
+type Kind string
+
+const (
+	KindRestock Kind = "restock"
+	KindDeduct  Kind = "deduct"
+	KindRestore Kind = "restore"
+)
+
+// Flow is one row of the ledger; Num is signed.
+type Flow struct {
+	Flag      string    `json:"flag"`
+	GoodsID   string    `json:"goods_id"`
+	Kind      Kind      `json:"kind"`
+	Num       int64     `json:"num"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// FlowsResponse answers GET /v1/flows?flag=a&flag=b: the operations recorded
+// under those flags and their flow rows. A flag with nothing recorded is in neither list.
+type FlowsResponse struct {
+	Operations []Operation `json:"operations"`
+	Flows      []Flow      `json:"flows"`
+}
+
+// Goods is a stock level: the answer to GET /v1/stock/{goods_id} and to a restock.
+type Goods struct {
+	GoodsID string `json:"goods_id"`
+	Name    string `json:"name"`
+	// Price of one piece, in minor units.
+	Price int64 `json:"price"`
+	Num   int64 `json:"num"`
+}
+
+// StockResponse is a page of GET /v1/stock?after=&limit=, or the goods asked
+// for by GET /v1/stock?goods_id=a&goods_id=b.
+type StockResponse struct {
+	Goods []Goods `json:"goods"`
+	// Next is the value of after for the next page; empty on the last.
+	Next string `json:"next,omitempty"`
+}
+
+// RestockRequest is the body of POST /v1/stock/{goods_id}/restock. Name and
+// Price, where given, replace what is there; new goods have no name and price 0
+// until told.
+type RestockRequest struct {
+	Flag  string  `json:"flag"`
+	Num   int64   `json:"num"`
+	Name  *string `json:"name,omitempty"`
+	Price *int64  `json:"price,omitempty"`
+}
