@@ -1,0 +1,292 @@
+package coalesce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrFull is returned by Do at once when the queue is at its bound: shed the load.
+	ErrFull = errors.New("coalesce: queue full")
+	// ErrWithdrawn is returned by Do, wrapped together with the context's error, when
+	// the call left the queue before a batch took it: nothing was done for it, nor
+	// ever will be. A context error without ErrWithdrawn means that a batch has the
+	// call, and what becomes of it is unknown.
+	ErrWithdrawn = errors.New("coalesce: withdrawn before it was taken")
+	// ErrClosed is returned by Do after Close.
+	ErrClosed = errors.New("coalesce: closed")
+	// ErrUnresolved answers a call that the batch's function took, or should have
+	// taken, and left without an answer.
+	ErrUnresolved = errors.New("coalesce: call left without an answer")
+	// ErrPanic answers the calls of a batch whose function panicked.
+	ErrPanic = errors.New("coalesce: panic while the batch ran")
+)
+
+// Run serves one batch. It calls take when it is ready to: take closes the
+// batch and returns the calls that wait by then, in the order of their
+// arrival, at most the group's batch bound. What has to be had first, such as
+// a lock, is had before take, and the calls that arrive meanwhile join the
+// batch. Every call must be resolved before Run returns. Calling take again
+// returns the same calls. It returns none only when every caller has left.
+//
+// Ctx is the group's: no caller's cancellation ends the work of the others. It
+// ends when the group is closed and, with WithTimeout, after the bound.
+type Run[In, Out any] func(ctx context.Context, take func() []*Call[In, Out])
+
+// Group coalesces concurrent calls of Do. Safe for concurrent use; make one with New or Batch.
+type Group[In, Out any] struct {
+	run    Run[In, Out]
+	opts   options
+	ctx    context.Context // the group's lifetime, not a caller's
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
+	queue   []*Call[In, Out] // by arrival; withdrawn calls stay in until passed over or swept
+	waiting int              // calls in queue that are not withdrawn
+	running int              // batches being served
+	closed  bool
+	workers sync.WaitGroup
+}
+
+// New returns a group whose batches are served by run. A batch starts as soon
+// as a call waits and fewer than WithConcurrency batches are being served: a
+// lone call waits for nobody.
+func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
+	o := options{maxBatch: 256, maxQueue: 4096, concurrency: 1}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	g := &Group[In, Out]{run: run, opts: o}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
+}
+
+// Batch returns a group for work that needs nothing before it takes its calls:
+// fn gets the inputs of a batch and answers outs[i] to ins[i]. An error of fn
+// answers all of them.
+func Batch[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
+	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
+		calls := take()
+		if len(calls) == 0 {
+			return
+		}
+		ins := make([]In, len(calls))
+		for i, call := range calls {
+			ins[i] = call.In
+		}
+		outs, err := fn(ctx, ins)
+		if err == nil && len(outs) != len(ins) {
+			err = fmt.Errorf("%w: %d answers to %d calls", ErrUnresolved, len(outs), len(ins))
+		}
+		for i, call := range calls {
+			if err != nil {
+				var none Out
+				call.Resolve(none, err)
+				continue
+			}
+			call.Resolve(outs[i], nil)
+		}
+	}, opts...)
+}
+
+// Do hands in to the next batch and waits for its answer. It returns ErrFull
+// or ErrClosed at once where the call cannot be queued. When ctx ends first,
+// Do returns its error, with ErrWithdrawn if the call had not been taken yet.
+func (g *Group[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+	var none Out
+	if err := ctx.Err(); err != nil {
+		return none, fmt.Errorf("%w: %w", ErrWithdrawn, err)
+	}
+	call := &Call[In, Out]{In: in, ctx: ctx, answered: make(chan struct{})}
+	if err := g.enqueue(call); err != nil {
+		return none, err
+	}
+	select {
+	case <-call.answered:
+		return call.out, call.err
+	case <-ctx.Done():
+	}
+	if g.withdraw(call) {
+		return none, fmt.Errorf("%w: %w", ErrWithdrawn, ctx.Err())
+	}
+	select {
+	case <-call.answered: // both at once: an answer that is there is worth more
+		return call.out, call.err
+	default:
+		return none, ctx.Err()
+	}
+}
+
+// Waiting returns how many calls are queued and not yet taken by a batch.
+func (g *Group[In, Out]) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.waiting
+}
+
+// Close refuses further calls, ends the context of the batches being served
+// once those already queued have been served, and returns when the last has
+// ended.
+func (g *Group[In, Out]) Close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.workers.Wait()
+	g.cancel()
+}
+
+func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return ErrClosed
+	case g.waiting >= g.opts.maxQueue:
+		return ErrFull
+	}
+	g.queue = append(g.queue, call)
+	g.waiting++
+	if g.running < g.opts.concurrency {
+		g.running++
+		g.workers.Go(g.serve)
+	}
+	return nil
+}
+
+// serve runs batches until nobody waits.
+func (g *Group[In, Out]) serve() {
+	for {
+		g.mu.Lock()
+		if g.waiting == 0 {
+			g.queue = nil
+			g.running--
+			g.mu.Unlock()
+			return
+		}
+		g.mu.Unlock()
+		g.serveOne()
+	}
+}
+
+func (g *Group[In, Out]) serveOne() {
+	var (
+		batch []*Call[In, Out]
+		taken bool
+	)
+	take := func() []*Call[In, Out] {
+		if !taken {
+			taken, batch = true, g.take()
+		}
+		return batch
+	}
+	ctx, cancel := g.ctx, context.CancelFunc(func() {})
+	if g.opts.timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, g.opts.timeout)
+	}
+	defer cancel()
+	unanswered := ErrUnresolved
+	defer func() {
+		if p := recover(); p != nil {
+			unanswered = fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack())
+		}
+		var none Out
+		for _, call := range take() {
+			call.Resolve(none, unanswered)
+		}
+	}()
+	g.run(ctx, take)
+}
+
+// take removes the oldest calls from the queue, at most a batch of them.
+func (g *Group[In, Out]) take() []*Call[In, Out] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	batch := make([]*Call[In, Out], 0, min(g.waiting, g.opts.maxBatch))
+	passed := 0
+	for _, call := range g.queue {
+		if len(batch) == g.opts.maxBatch {
+			break
+		}
+		passed++
+		if !call.withdrawn {
+			call.taken = true
+			batch = append(batch, call)
+		}
+	}
+	g.queue = g.queue[passed:]
+	g.waiting -= len(batch)
+	return batch
+}
+
+// withdraw takes the call out of the queue and reports whether it was still in it.
+func (g *Group[In, Out]) withdraw(call *Call[In, Out]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if call.taken {
+		return false
+	}
+	call.withdrawn = true
+	g.waiting--
+	if len(g.queue) > 2*g.waiting+64 { // a stuck batch must not let the callers who left pile up
+		live := make([]*Call[In, Out], 0, g.waiting)
+		for _, c := range g.queue {
+			if !c.withdrawn {
+				live = append(live, c)
+			}
+		}
+		g.queue = live
+	}
+	return true
+}
+
+// Call is one caller's part of a batch.
+type Call[In, Out any] struct {
+	// In is what the caller handed to Do.
+	In In
+
+	ctx              context.Context // the caller's, for its values and deadline
+	taken, withdrawn bool            // guarded by the group's mutex
+
+	once     sync.Once
+	out      Out
+	err      error
+	answered chan struct{}
+}
+
+// Context returns the caller's context: its values and its deadline. The work
+// of a batch must not end with it.
+func (c *Call[In, Out]) Context() context.Context { return c.ctx }
+
+// Resolve answers the caller. The first answer counts, later ones do nothing.
+// Safe for concurrent use.
+func (c *Call[In, Out]) Resolve(out Out, err error) {
+	c.once.Do(func() {
+		c.out, c.err = out, err
+		close(c.answered)
+	})
+}
+
+type options struct {
+	maxBatch, maxQueue, concurrency int
+	timeout                         time.Duration
+}
+
+// Option sets a bound of a group. A bound below 1 is taken as 1.
+type Option func(*options)
+
+// WithMaxBatch bounds the calls that one batch takes. Default 256.
+func WithMaxBatch(n int) Option { return func(o *options) { o.maxBatch = max(1, n) } }
+
+// WithMaxQueue bounds the calls that wait for a batch; one more gets ErrFull. Default 4096.
+func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, n) } }
+
+// WithConcurrency bounds the batches that are served at the same time. Default
+// 1: batches follow one another, and all that arrives during one joins the next.
+func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = max(1, n) } }
+
+// WithTimeout ends the context of a batch after d. Default: no bound.
+func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }

@@ -1,0 +1,48 @@
+// Package faultpoint names the steps of the protocol at which a process can be
+// made to die, stop, fail or dawdle, and the safety layers that a broken
+// variant leaves out, so that tests can show what survives.
+//
+// Without the build tag "faults" At and Mutant are constants that the compiler
+// removes: a release binary holds no kill point. With it, the process is told
+// what to do by the environment and over HTTP (see Handler in that build).
+package faultpoint
+
+// Step is a step of the order/stock protocol.
+type Step string
+
+// The steps, in the order in which an order passes them.
+const (
+	InsertOrder Step = "insert-order"
+	SetFlag     Step = "set-flag"
+	CallStock   Step = "call-stock"
+	TakeFlag    Step = "take-flag"
+	LookupFlow  Step = "lookup-flow"
+	AcquireLock Step = "acquire-lock"
+	UpdateStock Step = "update-stock"
+	InsertFlow  Step = "insert-flow"
+	Commit      Step = "commit"
+	ReleaseLock Step = "release-lock"
+	Reply       Step = "reply"
+	Confirm     Step = "confirm"
+	SetStatus   Step = "set-status"
+	CancelFlag  Step = "cancel-flag"
+	CancelOrder Step = "cancel-order"
+	Reconcile   Step = "reconcile"
+)
+
+// Steps lists all steps.
+var Steps = []Step{
+	InsertOrder, SetFlag, CallStock, TakeFlag, LookupFlow, AcquireLock, UpdateStock, InsertFlow,
+	Commit, ReleaseLock, Reply, Confirm, SetStatus, CancelFlag, CancelOrder, Reconcile,
+}
+
+// When says on which side of a step a point lies.
+type When string
+
+const (
+	// Before: the step has not begun. An error there means that it never ran.
+	Before When = "before"
+	// After: the step is done, and its effect stands. An error there is a lost
+	// reply: the caller does not know.
+	After When = "after"
+)
