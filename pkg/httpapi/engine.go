@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Options of an engine. The zero value is usable.
+type Options struct {
+	// MaxBody bounds a request's body, in bytes. Default 64 KiB.
+	MaxBody int64
+	// Problem is the service's one table from errors to problems; it returns nil
+	// for what it does not know.
+	Problem func(error) *Problem
+}
+
+const (
+	// HeaderRequestID names the header that carries the request id from service to service.
+	HeaderRequestID = "X-Request-Id"
+	// HeaderTimeout names the header in which a caller says how long it waits, in
+	// milliseconds. It is a duration, so that the two clocks need not agree.
+	HeaderTimeout = "X-Request-Timeout-Ms"
+
+	tableKey = "httpapi.problems"
+)
+
+// NewEngine returns a gin engine that gives each request an id, a logger and
+// the deadline that its caller named, bounds its body, turns panics, unknown
+// paths and wrong methods into problems, and trusts no proxy's word.
+func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
+	if opts.MaxBody <= 0 {
+		opts.MaxBody = 64 << 10
+	}
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.UseRawPath = true // an id with an encoded slash reaches the id's own check
+	e.UnescapePathValues = true
+	if err := e.SetTrustedProxies(nil); err != nil {
+		panic(err) // nil is always taken
+	}
+	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
+	e.NoRoute(Handle(func(c *gin.Context) error {
+		return Errorf(http.StatusNotFound, "not_found", "no such path")
+	}))
+	e.NoMethod(Handle(func(c *gin.Context) error {
+		return Errorf(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not for this path", c.Request.Method)
+	}))
+	return e
+}
+
+func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
+	start := time.Now()
+	id := c.GetHeader(HeaderRequestID)
+	if !validRequestID(id) {
+		id = newRequestID()
+	}
+	c.Header(HeaderRequestID, id)
+	ctx := withRequest(c.Request.Context(), log, id)
+	if ms, err := strconv.ParseInt(c.GetHeader(HeaderTimeout), 10, 32); err == nil && ms > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
+		defer cancel()
+	}
+	c.Request = c.Request.WithContext(ctx)
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, opts.MaxBody)
+	if opts.Problem != nil {
+		c.Set(tableKey, opts.Problem)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
+				panic(p)
+			}
+			Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
+			write(c, Errorf(http.StatusInternalServerError, "internal", "the request failed; the log has the cause under this request id"))
+		}
+		level := slog.LevelDebug
+		if c.Writer.Status() >= http.StatusInternalServerError {
+			level = slog.LevelInfo
+		}
+		if log.Enabled(ctx, level) {
+			Logger(ctx).Log(ctx, level, "request", "method", c.Request.Method, "path", c.Request.URL.Path,
+				"status", c.Writer.Status(), "ms", float64(time.Since(start).Microseconds())/1000)
+		}
+	}()
+	c.Next()
+}
+
+// Bearer lets only requests pass that carry the token in their Authorization
+// header; others get 401 unauthorized. The comparison takes the same time
+// whatever is wrong, and whatever its length.
+func Bearer(token string) gin.HandlerFunc {
+	want := sha256.Sum256([]byte(token))
+	return func(c *gin.Context) {
+		given, ok := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
+		got := sha256.Sum256([]byte(given))
+		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 || !ok {
+			c.Header("WWW-Authenticate", `Bearer realm="orderstock"`)
+			write(c, Errorf(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
+		}
+	}
+}
