@@ -1,0 +1,361 @@
+package coalesce_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"orderstock/pkg/coalesce"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// gated is a group whose batches each wait for a send on gate after they took
+// their calls, and tell on taken what they took.
+type gated struct {
+	*coalesce.Group[int, int]
+	gate  chan struct{}
+	taken chan []int
+}
+
+func newGated(t *testing.T, opts ...coalesce.Option) *gated {
+	t.Helper()
+	g := &gated{gate: make(chan struct{}), taken: make(chan []int, 100)}
+	g.Group = coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+		g.taken <- slices.Clone(ins)
+		<-g.gate
+		return ins, nil
+	}, opts...)
+	t.Cleanup(func() { close(g.gate); g.Close() })
+	return g
+}
+
+// queue starts Do(in) and returns once the call waits in the queue, so that calls queue in a known order.
+func (g *gated) queue(t *testing.T, ctx context.Context, in int) <-chan error {
+	t.Helper()
+	before := g.Waiting()
+	done := make(chan error, 1)
+	go func() {
+		out, err := g.Do(ctx, in)
+		if err == nil && out != in {
+			err = fmt.Errorf("got %d's answer", out)
+		}
+		done <- err
+	}()
+	eventually(t, func() bool { return g.Waiting() == before+1 })
+	return done
+}
+
+// occupy starts a call and returns once a batch has taken it.
+func (g *gated) occupy(t *testing.T) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		_, err := g.Do(t.Context(), -1)
+		done <- err
+	}()
+	if got := <-g.taken; !slices.Equal(got, []int{-1}) {
+		t.Fatalf("the first batch holds %v", got)
+	}
+	return done
+}
+
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came to be")
+		}
+	}
+}
+
+func TestALoneCallGoesAtOnce(t *testing.T) {
+	g := newGated(t)
+	done := g.occupy(t) // returns only if the batch started with nobody else there
+	g.gate <- struct{}{}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCallsThatWaitGoTogetherInOrder(t *testing.T) {
+	g := newGated(t, coalesce.WithMaxBatch(3))
+	first := g.occupy(t)
+	var waiting []<-chan error
+	for i := range 7 {
+		waiting = append(waiting, g.queue(t, t.Context(), i))
+	}
+	for _, want := range [][]int{{0, 1, 2}, {3, 4, 5}, {6}} {
+		g.gate <- struct{}{}
+		if got := <-g.taken; !slices.Equal(got, want) {
+			t.Fatalf("batch holds %v, want %v", got, want)
+		}
+	}
+	g.gate <- struct{}{}
+	for _, done := range append(waiting, first) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestTheQueueIsBounded(t *testing.T) {
+	g := newGated(t, coalesce.WithMaxQueue(2))
+	first := g.occupy(t)
+	a, b := g.queue(t, t.Context(), 1), g.queue(t, t.Context(), 2)
+	if _, err := g.Do(t.Context(), 3); !errors.Is(err, coalesce.ErrFull) {
+		t.Fatalf("a third waiter got %v, want ErrFull", err)
+	}
+	g.gate <- struct{}{}
+	g.gate <- struct{}{}
+	for _, done := range []<-chan error{first, a, b} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAWithdrawnCallIsNeverRun(t *testing.T) {
+	g := newGated(t)
+	first := g.occupy(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	leaves := g.queue(t, ctx, 1)
+	stays := g.queue(t, t.Context(), 2)
+	cancel()
+	if err := <-leaves; !errors.Is(err, coalesce.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want ErrWithdrawn and Canceled", err)
+	}
+	g.gate <- struct{}{}
+	if got := <-g.taken; !slices.Equal(got, []int{2}) {
+		t.Fatalf("the batch holds %v, want only the call that stayed", got)
+	}
+	g.gate <- struct{}{}
+	for _, done := range []<-chan error{first, stays} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
+	g := newGated(t)
+	first := g.occupy(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	leaves, stays := g.queue(t, ctx, 1), g.queue(t, t.Context(), 2)
+	g.gate <- struct{}{}
+	<-g.taken
+	cancel()
+	if err := <-leaves; errors.Is(err, coalesce.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want Canceled without ErrWithdrawn", err)
+	}
+	g.gate <- struct{}{}
+	for _, done := range []<-chan error{first, stays} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
+	g := newGated(t, coalesce.WithMaxQueue(10))
+	first := g.occupy(t)
+	for range 1000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := g.queue(t, ctx, 1)
+		cancel()
+		if err := <-done; !errors.Is(err, coalesce.ErrWithdrawn) {
+			t.Fatal(err)
+		}
+	}
+	if n := g.Waiting(); n != 0 {
+		t.Fatalf("%d calls wait after all have left", n)
+	}
+	g.gate <- struct{}{}
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheLateTakeGathersWhoComesMeanwhile(t *testing.T) {
+	started, locked := make(chan struct{}), make(chan struct{})
+	sizes := make(chan int, 1)
+	g := coalesce.New(func(_ context.Context, take func() []*coalesce.Call[int, int]) {
+		started <- struct{}{}
+		<-locked // as one waits for a lock
+		calls := take()
+		sizes <- len(calls)
+		for _, c := range calls {
+			c.Resolve(c.In*10, nil)
+		}
+	})
+	t.Cleanup(g.Close)
+	var callers sync.WaitGroup
+	for i := range 5 {
+		callers.Go(func() {
+			if out, err := g.Do(t.Context(), i); out != i*10 || err != nil {
+				t.Errorf("Do(%d) = %d, %v", i, out, err)
+			}
+		})
+	}
+	<-started
+	eventually(t, func() bool { return g.Waiting() == 5 })
+	close(locked)
+	if n := <-sizes; n != 5 {
+		t.Errorf("the batch took %d calls, want all 5", n)
+	}
+	callers.Wait()
+}
+
+func TestAPanicAnswersItsBatchAndTheNextGoesOn(t *testing.T) {
+	g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+		if ins[0] == 13 {
+			panic("thirteen")
+		}
+		return ins, nil
+	})
+	t.Cleanup(g.Close)
+	if _, err := g.Do(t.Context(), 13); !errors.Is(err, coalesce.ErrPanic) {
+		t.Fatalf("got %v, want ErrPanic", err)
+	}
+	if out, err := g.Do(t.Context(), 7); out != 7 || err != nil {
+		t.Fatalf("after the panic: %d, %v", out, err)
+	}
+}
+
+func TestAForgottenCallIsAnswered(t *testing.T) {
+	for name, run := range map[string]coalesce.Run[int, int]{
+		"taken":     func(_ context.Context, take func() []*coalesce.Call[int, int]) { take() },
+		"not taken": func(context.Context, func() []*coalesce.Call[int, int]) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := coalesce.New(run)
+			t.Cleanup(g.Close)
+			if _, err := g.Do(t.Context(), 1); !errors.Is(err, coalesce.ErrUnresolved) {
+				t.Fatalf("got %v, want ErrUnresolved", err)
+			}
+		})
+	}
+}
+
+func TestTheWrongNumberOfAnswersIsAnErrorForAll(t *testing.T) {
+	g := coalesce.Batch(func(context.Context, []int) ([]int, error) { return nil, nil })
+	t.Cleanup(g.Close)
+	if _, err := g.Do(t.Context(), 1); !errors.Is(err, coalesce.ErrUnresolved) {
+		t.Fatalf("got %v, want ErrUnresolved", err)
+	}
+}
+
+func TestABatchHasItsTime(t *testing.T) {
+	g := coalesce.Batch(func(ctx context.Context, _ []int) ([]int, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, coalesce.WithTimeout(time.Millisecond))
+	t.Cleanup(g.Close)
+	if _, err := g.Do(t.Context(), 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v, want DeadlineExceeded", err)
+	}
+}
+
+func TestCloseServesWhoWaitsAndRefusesTheRest(t *testing.T) {
+	g := newGated(t)
+	first := g.occupy(t)
+	waits := g.queue(t, t.Context(), 1)
+	closed := make(chan struct{})
+	go func() { g.Close(); close(closed) }()
+	eventually(t, func() bool {
+		probe, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := g.Do(probe, 2)
+		return errors.Is(err, coalesce.ErrClosed)
+	})
+	g.gate <- struct{}{}
+	g.gate <- struct{}{}
+	<-closed
+	for _, done := range []<-chan error{first, waits} {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Every call gets its own answer, once, under cancellations, several workers and small bounds.
+func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
+	var ran [20000]atomic.Int32
+	var serving, most atomic.Int32
+	g := coalesce.Batch(func(_ context.Context, ins []int) ([]string, error) {
+		n := serving.Add(1)
+		defer serving.Add(-1)
+		for {
+			if old := most.Load(); n <= old || most.CompareAndSwap(old, n) {
+				break
+			}
+		}
+		if len(ins) > 16 {
+			t.Errorf("a batch of %d, bound 16", len(ins))
+		}
+		outs := make([]string, len(ins))
+		for i, in := range ins {
+			ran[in].Add(1)
+			outs[i] = fmt.Sprint(in)
+		}
+		return outs, nil
+	}, coalesce.WithMaxBatch(16), coalesce.WithConcurrency(3))
+	var callers sync.WaitGroup
+	for w := range 100 {
+		callers.Go(func() {
+			for i := range 200 {
+				in := w*200 + i
+				ctx, cancel := context.WithCancel(t.Context())
+				if rand.IntN(10) == 0 {
+					time.AfterFunc(time.Duration(rand.IntN(50))*time.Microsecond, cancel)
+				}
+				out, err := g.Do(ctx, in)
+				switch {
+				case err == nil && out != fmt.Sprint(in):
+					t.Errorf("Do(%d) = %s", in, out)
+				case errors.Is(err, coalesce.ErrWithdrawn) && ran[in].Load() != 0:
+					t.Errorf("call %d was withdrawn and ran", in)
+				case err != nil && !errors.Is(err, context.Canceled):
+					t.Errorf("Do(%d): %v", in, err)
+				}
+				cancel()
+			}
+		})
+	}
+	callers.Wait()
+	g.Close()
+	for in := range ran {
+		if n := ran[in].Load(); n > 1 {
+			t.Errorf("call %d ran %d times", in, n)
+		}
+	}
+	if n := most.Load(); n > 3 {
+		t.Errorf("%d batches at once, bound 3", n)
+	}
+}
+
+func BenchmarkDo(b *testing.B) {
+	for _, size := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("callers=%d", size), func(b *testing.B) {
+			g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) { return ins, nil })
+			defer g.Close()
+			b.SetParallelism(size)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := g.Do(context.Background(), 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
+}

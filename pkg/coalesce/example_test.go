@@ -1,0 +1,53 @@
+package coalesce_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"orderstock/pkg/coalesce"
+)
+
+// Concurrent lookups become one query for many.
+func ExampleBatch() {
+	lookup := coalesce.Batch(func(_ context.Context, ids []int) ([]string, error) {
+		// SELECT … WHERE id IN (ids…): one round trip for all of them
+		names := make([]string, len(ids))
+		for i, id := range ids {
+			names[i] = fmt.Sprintf("goods-%d", id)
+		}
+		return names, nil
+	})
+	defer lookup.Close()
+
+	name, err := lookup.Do(context.Background(), 1001)
+	fmt.Println(name, err)
+	// Output: goods-1001 <nil>
+}
+
+// The holder of a lock serves everyone who came while it waited for it.
+func ExampleNew() {
+	var lock sync.Mutex // stands for a lock that takes long to get
+	left := 3
+	deduct := coalesce.New(func(_ context.Context, take func() []*coalesce.Call[int, bool]) {
+		lock.Lock()
+		defer lock.Unlock()
+		for _, call := range take() { // now, not before: the batch is as large as it can be
+			enough := left >= call.In
+			if enough {
+				left -= call.In
+			}
+			call.Resolve(enough, nil)
+		}
+	})
+	defer deduct.Close()
+
+	for _, n := range []int{2, 2, 1} {
+		ok, _ := deduct.Do(context.Background(), n)
+		fmt.Println(n, ok)
+	}
+	// Output:
+	// 2 true
+	// 2 false
+	// 1 true
+}

@@ -1,0 +1,226 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"orderstock/pkg/httpapi"
+)
+
+var errKnown = errors.New("known")
+
+// serve returns an engine with one route of each kind, and the buffer that its log goes to.
+func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	e := httpapi.NewEngine(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), httpapi.Options{
+		MaxBody: 1000,
+		Problem: func(err error) *httpapi.Problem {
+			if errors.Is(err, errKnown) {
+				return httpapi.Errorf(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
+			}
+			return nil
+		},
+	})
+	e.POST("/decode", httpapi.Handle(func(c *gin.Context) error {
+		var body struct {
+			Num   int64 `json:"num"`
+			Items []struct {
+				ID string `json:"id"`
+			} `json:"items"`
+		}
+		if err := httpapi.Decode(c, &body); err != nil {
+			return err
+		}
+		c.JSON(http.StatusOK, body)
+		return nil
+	}))
+	e.GET("/fails/:how", httpapi.Handle(func(c *gin.Context) error {
+		httpapi.AddLogAttrs(c.Request.Context(), "order_id", "42")
+		switch c.Param("how") {
+		case "known":
+			return fmt.Errorf("wrapped: %w", errKnown)
+		case "panic":
+			panic("boom")
+		}
+		return errors.New("the database's secret")
+	}))
+	e.GET("/deadline", func(c *gin.Context) {
+		_, has := c.Request.Context().Deadline()
+		c.JSON(http.StatusOK, has)
+	})
+	e.GET("/private", httpapi.Bearer("secret"), func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	return e, &log
+}
+
+func call(e http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	e.ServeHTTP(rec, req)
+	return rec
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	e, _ := serve(t)
+	const kind = "application/json"
+	for _, tc := range []struct {
+		name, kind, body, code string
+		status                 int
+	}{
+		{"another type", "text/plain", `{}`, "unsupported_media_type", 415},
+		{"no type", "", `{}`, "unsupported_media_type", 415},
+		{"another charset", "application/json; charset=latin1", `{}`, "unsupported_media_type", 415},
+		{"nothing", kind, ``, "malformed_json", 400},
+		{"half", kind, `{"num":`, "malformed_json", 400},
+		{"two values", kind, `{}{}`, "malformed_json", 400},
+		{"garbage after", kind, `{}]`, "malformed_json", 400},
+		{"a string for a number", kind, `{"num":"1"}`, "invalid_field", 400},
+		{"a fraction", kind, `{"num":1.5}`, "invalid_field", 400},
+		{"above 64 bits", kind, `{"num":9223372036854775808}`, "invalid_field", 400},
+		{"an array for an object", kind, `[]`, "invalid_field", 400},
+		{"unknown field", kind, `{"price":1}`, "unknown_field", 400},
+		{"unknown field inside", kind, `{"items":[{"id":"1","status":"x"}]}`, "unknown_field", 400},
+		{"too large", kind, `{"items":[{"id":"` + strings.Repeat("x", 1000) + `"}]}`, "body_too_large", 413},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			wantProblem(t, call(e, "POST", "/decode", tc.body, "Content-Type", tc.kind), tc.status, tc.code)
+		})
+	}
+	if rec := call(e, "POST", "/decode", `{"num":7}`, "Content-Type", "application/json; charset=UTF-8"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"num":7`) {
+		t.Errorf("a good body got %d %s", rec.Code, rec.Body)
+	}
+}
+
+func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code string) httpapi.Problem {
+	t.Helper()
+	var p httpapi.Problem
+	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
+		t.Fatalf("not a problem: %s", rec.Body)
+	}
+	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != httpapi.ProblemType || p.RequestID == "" {
+		t.Fatalf("got %d %+v (%s), want %d %s", rec.Code, p, rec.Header().Get("Content-Type"), status, code)
+	}
+	return p
+}
+
+func TestErrorsBecomeProblems(t *testing.T) {
+	e, log := serve(t)
+	rec := call(e, "GET", "/fails/known", "")
+	wantProblem(t, rec, 503, "known")
+	if rec.Header().Get("Retry-After") != "2" {
+		t.Errorf("Retry-After %q, want 1.5 s rounded up", rec.Header().Get("Retry-After"))
+	}
+	for _, how := range []string{"unknown", "panic"} {
+		p := wantProblem(t, call(e, "GET", "/fails/"+how, "", httpapi.HeaderRequestID, "r-"+how), 500, "internal")
+		if strings.Contains(p.Detail, "secret") || strings.Contains(p.Detail, "boom") {
+			t.Errorf("the cause leaks: %s", p.Detail)
+		}
+		if !strings.Contains(log.String(), `"request_id":"r-`+how+`","order_id":"42"`) {
+			t.Errorf("no log line carries the ids of %s:\n%s", how, log)
+		}
+	}
+	wantProblem(t, call(e, "GET", "/nowhere", ""), 404, "not_found")
+	wantProblem(t, call(e, "PUT", "/decode", ""), 405, "method_not_allowed")
+}
+
+func TestTheServiceTokenIsNeeded(t *testing.T) {
+	e, _ := serve(t)
+	for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "bearer secret", "Basic secret"} {
+		wantProblem(t, call(e, "GET", "/private", "", "Authorization", header), 401, "unauthorized")
+	}
+	if rec := call(e, "GET", "/private", "", "Authorization", "Bearer secret"); rec.Code != http.StatusNoContent {
+		t.Errorf("the token got %d", rec.Code)
+	}
+}
+
+func TestTheCallersPatienceBecomesTheDeadline(t *testing.T) {
+	e, _ := serve(t)
+	for value, want := range map[string]string{"500": "true", "": "false", "-1": "false", "x": "false"} {
+		if got := call(e, "GET", "/deadline", "", httpapi.HeaderTimeout, value).Body.String(); got != want {
+			t.Errorf("%s %q: has deadline %s, want %s", httpapi.HeaderTimeout, value, got, want)
+		}
+	}
+}
+
+func TestForeignRequestIDsAreHeldHarmless(t *testing.T) {
+	e, _ := serve(t)
+	for given, kept := range map[string]bool{"abc-1_2": true, "a b": false, strings.Repeat("x", 65): false, `"}`: false} {
+		got := call(e, "GET", "/deadline", "", httpapi.HeaderRequestID, given).Header().Get(httpapi.HeaderRequestID)
+		if (got == given) != kept || got == "" {
+			t.Errorf("request id %q became %q", given, got)
+		}
+	}
+}
+
+func TestReadyTellsWhatIsMissing(t *testing.T) {
+	e, _ := serve(t)
+	err := errors.New("no route to mysql")
+	httpapi.Health(e, map[string]httpapi.Check{"mysql": func(context.Context) error { return err }, "redis": func(context.Context) error { return nil }})
+	if rec := call(e, "GET", "/readyz", ""); rec.Code != 503 || !strings.Contains(rec.Body.String(), `"mysql":"no route to mysql"`) || strings.Contains(rec.Body.String(), "redis") {
+		t.Errorf("not ready: %d %s", rec.Code, rec.Body)
+	}
+	if rec := call(e, "GET", "/healthz", ""); rec.Code != 200 {
+		t.Errorf("alive: %d", rec.Code)
+	}
+	err = nil
+	if rec := call(e, "GET", "/readyz", ""); rec.Code != 200 {
+		t.Errorf("ready: %d %s", rec.Code, rec.Body)
+	}
+}
+
+func TestStoppingCutsNoRequest(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			return
+		}
+		close(entered)
+		<-leave
+		_, _ = w.Write([]byte("whole"))
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	addr, stopped := make(chan string, 1), make(chan error, 1)
+	go func() {
+		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{Addr: "127.0.0.1:0", OpsAddr: "127.0.0.1:0", OnListen: func(a string) { addr <- a }}, h, slog.New(slog.DiscardHandler))
+	}()
+	url := "http://" + <-addr
+	answer := make(chan error, 1)
+	go func() { answer <- httpapi.Healthcheck(t.Context(), url) }()
+	<-entered
+	stop()
+	for { // the port is closed while the request is still in there
+		if _, err := http.Get(url + "/late"); err != nil {
+			break
+		}
+	}
+	close(leave)
+	if err := <-answer; err != nil {
+		t.Errorf("the request in flight: %v", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+func TestAPortInUseIsAnError(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	err := httpapi.Serve(t.Context(), httpapi.ServerConfig{Addr: srv.Listener.Addr().String()}, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), srv.Listener.Addr().String()) {
+		t.Errorf("got %v, want an error that names the address", err)
+	}
+}
