@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+
+	"orderstock/migrations"
+)
+
+// config is read from the environment.
+type config struct {
+	AdminDSN        string        `env:"MYSQL_ADMIN_DSN,required,notEmpty"`
+	OrderPassword   string        `env:"ORDER_DB_PASSWORD,required,notEmpty"`
+	StockPassword   string        `env:"STOCK_DB_PASSWORD,required,notEmpty"`
+	MigratePassword string        `env:"MIGRATE_DB_PASSWORD,required,notEmpty"`
+	VerifyPassword  string        `env:"VERIFY_DB_PASSWORD,required,notEmpty"`
+	Wait            time.Duration `env:"MIGRATE_WAIT" envDefault:"60s"`
+}
+
+func (c config) migrations() migrations.Config {
+	accounts := migrations.DefaultAccounts()
+	accounts.OrderApp.Password = c.OrderPassword
+	accounts.StockApp.Password = c.StockPassword
+	accounts.Migrator.Password = c.MigratePassword
+	accounts.Verifier.Password = c.VerifyPassword
+	return migrations.Config{AdminDSN: c.AdminDSN, Accounts: accounts, Wait: c.Wait}
+}
+
+func newCommand(out io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "migrate",
+		Short:         "Make the databases, users and tables of orderstock",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetOut(out)
+	root.AddCommand(
+		&cobra.Command{
+			Use:   "up",
+			Short: "Make databases and users, and bring both schemas to the newest version",
+			Args:  cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				cfg, err := env.ParseAs[config]()
+				if err != nil {
+					return fmt.Errorf("read configuration: %w", err)
+				}
+				if err := migrations.Run(cmd.Context(), cfg.migrations()); err != nil {
+					return err
+				}
+				return printStatus(cmd, cfg)
+			},
+		},
+		&cobra.Command{
+			Use:   "status",
+			Short: "Print the version of both schemas; changes nothing",
+			Args:  cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				cfg, err := env.ParseAs[config]()
+				if err != nil {
+					return fmt.Errorf("read configuration: %w", err)
+				}
+				return printStatus(cmd, cfg)
+			},
+		},
+	)
+	return root
+}
+
+func printStatus(cmd *cobra.Command, cfg config) error {
+	all, err := migrations.ReadStatus(cmd.Context(), cfg.migrations())
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "SCHEMA\tDATABASE\tVERSION\tNEWEST")
+	for _, s := range all {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", s.Schema, s.Database, s.Current, s.Newest)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("print status: %w", err)
+	}
+	return nil
+}

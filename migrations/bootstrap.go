@@ -1,0 +1,148 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// User is an account of the database server.
+type User struct {
+	Name     string
+	Password string
+}
+
+// Accounts names what Bootstrap makes. No two users may share a name.
+type Accounts struct {
+	// OrderDB and StockDB are the names of the two databases.
+	OrderDB, StockDB string
+	// OrderApp and StockApp are the services' users: each reads and writes rows
+	// of its own database, sees nothing of the other's, and can do no DDL and
+	// delete nothing.
+	OrderApp, StockApp User
+	// Migrator owns the schemas of both databases.
+	Migrator User
+	// Verifier may read both databases and change neither.
+	Verifier User
+}
+
+// DefaultAccounts returns the names that the project uses everywhere, without passwords.
+func DefaultAccounts() Accounts {
+	return Accounts{
+		OrderDB: "order_db", StockDB: "stock_db",
+		OrderApp: User{Name: "order_app"}, StockApp: User{Name: "stock_app"},
+		Migrator: User{Name: "migrator"}, Verifier: User{Name: "verifier"},
+	}
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`)
+
+func (a Accounts) validate() error {
+	names := []string{a.OrderDB, a.StockDB, a.OrderApp.Name, a.StockApp.Name, a.Migrator.Name, a.Verifier.Name}
+	for _, name := range names {
+		if !plainName.MatchString(name) {
+			return fmt.Errorf("name %q: 1 to 32 letters, digits or underscores", name)
+		}
+	}
+	seen := map[string]bool{}
+	for _, u := range []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
+		if u.Password == "" {
+			return fmt.Errorf("user %s: empty password", u.Name)
+		}
+		if seen[u.Name] {
+			return fmt.Errorf("user %s: named twice", u.Name)
+		}
+		seen[u.Name] = true
+	}
+	if a.OrderDB == a.StockDB {
+		return errors.New("the two services need two databases")
+	}
+	return nil
+}
+
+// Bootstrap makes the two databases and the four users with their rights, as
+// the administrator that admin is connected as. It may be called again, also by
+// several processes at once; passwords are set to the given ones each time.
+// It works on MySQL from 8.0 on and on MariaDB.
+//
+// The anonymous users that some MariaDB installations have are dropped: they
+// would hide the named ones for connections from the same host.
+func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
+	if err := a.validate(); err != nil {
+		return fmt.Errorf("bootstrap: %w", err)
+	}
+	return locked(ctx, admin, "bootstrap", func(ctx context.Context) error {
+		if err := dropAnonymous(ctx, admin); err != nil {
+			return err
+		}
+		for _, s := range bootstrapStatements(a) {
+			if _, err := admin.ExecContext(ctx, s.sql); err != nil {
+				return fmt.Errorf("%s: %w", s.what, err) // never the statement: it holds a password
+			}
+		}
+		return nil
+	})
+}
+
+type statement struct{ what, sql string }
+
+func bootstrapStatements(a Accounts) []statement {
+	const rows = "SELECT, INSERT, UPDATE"
+	var all []statement
+	add := func(what, format string, args ...any) {
+		all = append(all, statement{what, fmt.Sprintf(format, args...)})
+	}
+	for _, db := range []string{a.OrderDB, a.StockDB} {
+		add("make database "+db, "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4", db)
+	}
+	for _, u := range []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
+		add("make user "+u.Name, "CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY %s", u.Name, quote(u.Password))
+		add("set password of "+u.Name, "ALTER USER '%s'@'%%' IDENTIFIED BY %s", u.Name, quote(u.Password))
+	}
+	grant := func(rights, db string, to User) {
+		// In a grant, _ in a database's name would match any character.
+		pattern := strings.ReplaceAll(db, "_", `\_`)
+		add("grant to "+to.Name, "GRANT %s ON `%s`.* TO '%s'@'%%'", rights, pattern, to.Name)
+	}
+	grant(rows, a.OrderDB, a.OrderApp)
+	grant(rows, a.StockDB, a.StockApp)
+	for _, db := range []string{a.OrderDB, a.StockDB} {
+		grant("ALL PRIVILEGES", db, a.Migrator)
+		grant("SELECT", db, a.Verifier)
+	}
+	return all
+}
+
+func dropAnonymous(ctx context.Context, admin *sql.DB) (err error) {
+	rows, err := admin.QueryContext(ctx, "SELECT Host FROM mysql.user WHERE User = ''")
+	if err != nil {
+		return fmt.Errorf("list anonymous users: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var hosts []string
+	for rows.Next() {
+		var host string
+		if err := rows.Scan(&host); err != nil {
+			return fmt.Errorf("list anonymous users: %w", err)
+		}
+		hosts = append(hosts, host)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("list anonymous users: %w", err)
+	}
+	for _, host := range hosts {
+		if _, err := admin.ExecContext(ctx, "DROP USER IF EXISTS ''@"+quote(host)); err != nil {
+			return fmt.Errorf("drop anonymous user at %s: %w", host, err)
+		}
+	}
+	return nil
+}
+
+// quote writes s as a string literal, for a server in its default mode
+// (backslashes escape).
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+}

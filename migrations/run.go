@@ -1,0 +1,121 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/go-sql-driver/mysql"
+)
+
+// Config says what Run works on.
+type Config struct {
+	// AdminDSN is that of a user who may make databases and users, in the
+	// driver's form: root:secret@tcp(127.0.0.1:3306)/
+	AdminDSN string
+	Accounts Accounts
+	// Wait bounds the wait for a server that does not answer yet. Default 60 s.
+	Wait time.Duration
+}
+
+// Run waits for the server, makes databases and users, and brings both schemas
+// up as the migrator. It may be called again, and by several processes at once.
+func Run(ctx context.Context, cfg Config) (err error) {
+	admin, err := open(cfg.AdminDSN, nil, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, admin.Close()) }()
+	if err := await(ctx, admin, cfg.Wait); err != nil {
+		return err
+	}
+	if err := Bootstrap(ctx, admin, cfg.Accounts); err != nil {
+		return err
+	}
+	return cfg.each(func(db *sql.DB, which string) error { return Up(ctx, db, which) })
+}
+
+// Status is the version of one schema in its database.
+type Status struct {
+	Schema   string
+	Database string
+	// Current is 0 before the first migration.
+	Current, Newest int64
+}
+
+// ReadStatus returns the version of both schemas, read as the migrator.
+func ReadStatus(ctx context.Context, cfg Config) ([]Status, error) {
+	var all []Status
+	err := cfg.each(func(db *sql.DB, which string) error {
+		current, newest, err := Version(ctx, db, which)
+		if err != nil {
+			return err
+		}
+		all = append(all, Status{which, cfg.database(which), current, newest})
+		return nil
+	})
+	return all, err
+}
+
+func (cfg Config) database(which string) string {
+	if which == Stock {
+		return cfg.Accounts.StockDB
+	}
+	return cfg.Accounts.OrderDB
+}
+
+// each calls fn with the migrator's connection to each of the two databases.
+func (cfg Config) each(fn func(db *sql.DB, which string) error) error {
+	for _, which := range []string{Order, Stock} {
+		db, err := open(cfg.AdminDSN, &cfg.Accounts.Migrator, cfg.database(which))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(fn(db, which), db.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open connects to the server of dsn, as another user where as is not nil.
+func open(dsn string, as *User, database string) (*sql.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("read administrator's DSN: want user:password@tcp(host:port)/") // err may quote the password
+	}
+	cfg.DBName, cfg.ParseTime = database, true
+	if as != nil {
+		cfg.User, cfg.Passwd = as.Name, as.Password
+	}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", cfg.Addr, err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// await returns once the server takes a query. A refused password is an error
+// at once: waiting would not mend it.
+func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
+	if limit <= 0 {
+		limit = 60 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := db.PingContext(ctx)
+		var refused *mysql.MySQLError
+		if errors.As(err, &refused) && refused.Number == 1045 { // access denied
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(limit), backoff.WithBackOff(backoff.NewConstantBackOff(250*time.Millisecond)))
+	if err != nil {
+		return fmt.Errorf("wait for the database server: %w", err)
+	}
+	return nil
+}

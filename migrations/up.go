@@ -1,0 +1,120 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// The two schemas, by the name of their folder.
+const (
+	Order = "order"
+	Stock = "stock"
+)
+
+// ErrBusy is returned when another migration of the same database did not end in time.
+var ErrBusy = errors.New("another migration holds the lock")
+
+// lockWait bounds the wait for another migration of the same database.
+const lockWait = 60 * time.Second
+
+// Up brings the database that db is connected to up to the newest version of
+// the schema which: Order or Stock. It may be called again, and by several
+// processes at once: a named lock of the server lets one work at a time, and
+// the others find nothing left to do. ErrBusy is returned after a minute's wait.
+//
+// The user needs DDL rights, and the pool room for two connections.
+func Up(ctx context.Context, db *sql.DB, which string) error {
+	provider, err := newProvider(db, which)
+	if err != nil {
+		return err
+	}
+	return locked(ctx, db, "migrate", func(ctx context.Context) error {
+		if _, err := provider.Up(ctx); err != nil {
+			return fmt.Errorf("migrate %s: %w", which, err)
+		}
+		return nil
+	})
+}
+
+// Version returns the version that the database is at, 0 before the first
+// migration, and the newest that this build carries.
+func Version(ctx context.Context, db *sql.DB, which string) (current, newest int64, err error) {
+	provider, err := newProvider(db, which)
+	if err != nil {
+		return 0, 0, err
+	}
+	// GetVersions would make its table where there is none; a status changes nothing.
+	var tables int
+	err = db.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_name = 'goose_db_version'`).Scan(&tables)
+	if err != nil {
+		return 0, 0, fmt.Errorf("look for versions of %s: %w", which, err)
+	}
+	if tables == 0 {
+		sources := provider.ListSources()
+		return 0, sources[len(sources)-1].Version, nil
+	}
+	current, newest, err = provider.GetVersions(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read version of %s: %w", which, err)
+	}
+	return current, newest, nil
+}
+
+func newProvider(db *sql.DB, which string) (*goose.Provider, error) {
+	folder, err := fs.Sub(FS, which)
+	if err != nil {
+		return nil, fmt.Errorf("open migrations of %s: %w", which, err)
+	}
+	provider, err := goose.NewProvider(goose.DialectMySQL, db, folder, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return nil, fmt.Errorf("open migrations of %s: %w", which, err)
+	}
+	return provider, nil
+}
+
+// locked runs fn while this connection holds the server's named lock
+// "orderstock-<name>-<database>". The lock ends with its connection, so a
+// process that dies leaves nothing behind.
+func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Context) error) (err error) {
+	if db.Stats().MaxOpenConnections == 1 {
+		return errors.New("the pool needs two connections: one holds the lock, one works")
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect for the lock: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	var (
+		database sql.NullString
+		got      sql.NullInt64
+	)
+	if err := conn.QueryRowContext(ctx, "SELECT DATABASE()").Scan(&database); err != nil {
+		return fmt.Errorf("read database name: %w", err)
+	}
+	lock := "orderstock-" + name + "-" + database.String
+	if len(lock) > 64 { // the server's limit
+		lock = lock[:64]
+	}
+	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", lock, int(lockWait.Seconds())).Scan(&got)
+	if err != nil {
+		return fmt.Errorf("take lock %s: %w", lock, err)
+	}
+	if got.Int64 != 1 {
+		return fmt.Errorf("take lock %s: %w", lock, ErrBusy)
+	}
+	defer func() {
+		var released sql.NullInt64
+		e := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK(?)", lock).Scan(&released)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("release lock %s: %w", lock, e))
+		}
+	}()
+	return fn(ctx)
+}
