@@ -1,0 +1,72 @@
+package ladder_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/ladder"
+)
+
+func sample() *ladder.Result {
+	r := &ladder.Result{Server: "MySQL <9.7>", Machine: "2 cores", Date: "2026-11-21"}
+	for i, s := range []string{"case-study", "conditional-update", "grouped", "a&b"} {
+		for _, c := range []int{1, 16, 64, 256} {
+			for _, path := range []string{ladder.PathDeduct, ladder.PathOrder} {
+				r.Rows = append(r.Rows, ladder.Row{Strategy: s, Path: path, Replicas: 1, Goods: 1, Clients: c, DonePerS: float64((i + 1) * 300 * c), P99MS: 3 / float64(i+1) * float64(c), Verdict: "pass"})
+			}
+		}
+	}
+	r.Rows = append(r.Rows, ladder.Row{Strategy: "grouped", Path: ladder.PathDeduct, Replicas: 3, Goods: 1, Clients: 64, DonePerS: 777777})
+	return r
+}
+
+func TestThePictureIsWellFormedAndShowsEachStrategy(t *testing.T) {
+	var b bytes.Buffer
+	if err := sample().Picture(&b); err != nil {
+		t.Fatal(err)
+	}
+	if file := os.Getenv("LADDER_PICTURE"); file != "" { // to look at it
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dec := xml.NewDecoder(bytes.NewReader(b.Bytes()))
+	lines := 0
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("not XML: %v", err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "polyline" {
+			lines++
+		}
+	}
+	if want := 4 * 2 * 2; lines != want {
+		t.Errorf("%d lines, want one for each strategy in each of four panels: %d", lines, want)
+	}
+}
+
+func TestAnEmptyRunHasAPictureToo(t *testing.T) {
+	var b bytes.Buffer
+	if err := (&ladder.Result{}).Picture(&b); err != nil || !strings.HasSuffix(b.String(), "</svg>\n") {
+		t.Errorf("%v %s", err, b.String())
+	}
+}
+
+func TestTheMarkdownTableLeavesOtherShapesOut(t *testing.T) {
+	table := sample().Markdown(ladder.PathDeduct)
+	if n := strings.Count(table, "\n"); n != 6 {
+		t.Errorf("%d lines, want a header of two and four strategies:\n%s", n, table)
+	}
+	if strings.Contains(table, "777777") || !strings.Contains(table, "| `grouped` | 900/s, p99 1.0 ms |") {
+		t.Errorf("wrong cells:\n%s", table)
+	}
+}

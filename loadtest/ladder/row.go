@@ -1,0 +1,148 @@
+package ladder
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Paths that a row can measure.
+const (
+	// PathDeduct calls the stock service's deduction, and nothing else.
+	PathDeduct = "deduct"
+	// PathOrder places whole orders through the order service.
+	PathOrder = "order"
+)
+
+// Row is one measured point. Latencies are in milliseconds.
+type Row struct {
+	Strategy string `json:"strategy"`
+	Path     string `json:"path"`
+	// Replicas of the stock service.
+	Replicas int `json:"replicas"`
+	// Goods that the clients ask for: 1 is one hot goods, more are asked for by a Zipf law.
+	Goods   int `json:"goods"`
+	Clients int `json:"clients"`
+	// DonePerS counts sales, RejectedPerS refusals for want of stock.
+	DonePerS     float64 `json:"done_per_s"`
+	RejectedPerS float64 `json:"rejected_per_s"`
+	P50MS        float64 `json:"p50_ms"`
+	P99MS        float64 `json:"p99_ms"`
+	// WakeupsPerRelease counts the watch events of lock waiters for each release of a ZooKeeper lock; 0 without one.
+	WakeupsPerRelease float64 `json:"wakeups_per_release"`
+	// Verdict is the verifier's over the row's goods: pass, violation or unknown.
+	Verdict string `json:"verdict"`
+	// SellOut marks the row whose stock ends halfway.
+	SellOut bool `json:"sell_out,omitempty"`
+}
+
+// Result is a whole run.
+type Result struct {
+	// Server is the database server's own name and version.
+	Server  string `json:"server"`
+	Machine string `json:"machine"`
+	Date    string `json:"date"`
+	Rows    []Row  `json:"rows"`
+	// Ratios are the run's answers to what the default strategy is held to.
+	Ratios []Ratio `json:"ratios,omitempty"`
+}
+
+// Ratio compares two measurements of one run.
+type Ratio struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	// Want is the least that Value should be.
+	Want float64 `json:"want"`
+	OK   bool    `json:"ok"`
+}
+
+// Write writes the result as JSON into the file, making its folder.
+func (r *Result) Write(file string) error {
+	body, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the ladder: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("write the ladder: %w", err)
+	}
+	if err := os.WriteFile(file, append(body, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the ladder: %w", err)
+	}
+	return nil
+}
+
+// header stands above the lines of the table as it grows.
+const header = "strategy            path    replicas  goods  clients     done/s  rejected/s    p50 ms    p99 ms  wakeups  verdict"
+
+// Line returns the row as a line under the table's header.
+func (r Row) Line() string {
+	sellOut := ""
+	if r.SellOut {
+		sellOut = "  (sell-out)"
+	}
+	return fmt.Sprintf("%-19s %-7s %8d  %5d  %7d  %9.0f  %10.0f  %8.2f  %8.2f  %7.2f  %s%s",
+		r.Strategy, r.Path, r.Replicas, r.Goods, r.Clients, r.DonePerS, r.RejectedPerS, r.P50MS, r.P99MS, r.WakeupsPerRelease, r.Verdict, sellOut)
+}
+
+// Markdown returns the rows of one hot goods and one replica as a table for
+// the README: a line for each strategy, sales a second and p99 for each number of clients.
+func (r *Result) Markdown(path string) string {
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
+		return row.Path != path || row.Goods != 1 || row.Replicas != 1 || row.SellOut
+	})
+	clients := distinct(rows, func(row Row) int { return row.Clients })
+	slices.Sort(clients)
+	strategies := distinct(rows, func(row Row) string { return row.Strategy })
+	slices.SortFunc(strategies, func(a, b string) int {
+		return cmp.Compare(best(rows, a), best(rows, b))
+	})
+	var b strings.Builder
+	b.WriteString("| strategy |")
+	for _, c := range clients {
+		fmt.Fprintf(&b, " %d clients |", c)
+	}
+	b.WriteString(" verdict |\n| --- |" + strings.Repeat(" --- |", len(clients)+1) + "\n")
+	for _, s := range strategies {
+		fmt.Fprintf(&b, "| `%s` |", s)
+		verdict := "pass"
+		for _, c := range clients {
+			cell := " |"
+			for _, row := range rows {
+				if row.Strategy == s && row.Clients == c {
+					cell = fmt.Sprintf(" %.0f/s, p99 %.1f ms |", row.DonePerS, row.P99MS)
+					if row.Verdict != "pass" {
+						verdict = row.Verdict
+					}
+				}
+			}
+			b.WriteString(cell)
+		}
+		fmt.Fprintf(&b, " %s |\n", verdict)
+	}
+	return b.String()
+}
+
+// best returns the most sales a second that the strategy reached in rows.
+func best(rows []Row, strategy string) (most float64) {
+	for _, row := range rows {
+		if row.Strategy == strategy {
+			most = max(most, row.DonePerS)
+		}
+	}
+	return most
+}
+
+// distinct returns the values of key in the order of their first appearance.
+func distinct[K comparable](rows []Row, key func(Row) K) []K {
+	var keys []K
+	for _, row := range rows {
+		if k := key(row); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
