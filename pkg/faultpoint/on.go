@@ -30,6 +30,7 @@ const (
 	Stop  Action = "stop"  // SIGSTOP: the process sleeps until somebody continues it
 	Error Action = "error" // the step fails (before) or its reply is lost (after)
 	Delay Action = "delay" // the step takes DelayMS longer
+	Call  Action = "call"  // POST to URL and go on once it has answered: what cuts a connection at this very point
 )
 
 // Rule arms one point.
@@ -42,6 +43,8 @@ type Rule struct {
 	// Times bounds how often it fires; 0 means once.
 	Times   int `json:"times"`
 	DelayMS int `json:"delay_ms"`
+	// URL is told when a Call strikes.
+	URL string `json:"url,omitempty"`
 
 	// Fired counts how often it did; an answer, not a setting.
 	Fired int `json:"fired"`
@@ -54,7 +57,7 @@ var (
 	rules   []*Rule
 	reached = map[string]int{}
 	mutants = readMutants()
-	// firedLog outlives a kill: a line for each fault, appended and synced before it strikes.
+	// firedLog outlives a kill: a line for each fault, written before it strikes.
 	firedLog = os.Getenv("FAULTPOINT_LOG")
 )
 
@@ -89,13 +92,12 @@ func At(ctx context.Context, step Step, when When) error {
 			break
 		}
 	}
-	var action Action
-	var delay time.Duration
+	var strike Rule
 	if hit != nil {
-		action, delay = hit.Action, time.Duration(hit.DelayMS)*time.Millisecond
+		strike = *hit
 	}
 	mu.Unlock()
-	switch action {
+	switch strike.Action {
 	case Kill:
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way
@@ -105,16 +107,36 @@ func At(ctx context.Context, step Step, when When) error {
 		return fmt.Errorf("%w at %s/%s", ErrInjected, when, step)
 	case Delay:
 		select {
-		case <-time.After(delay):
+		case <-time.After(time.Duration(strike.DelayMS) * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	case Call:
+		return call(ctx, strike.URL)
 	}
 	return nil
 }
 
-// record appends the fault to the log that the harness counts; it must be on
-// file before the process dies of it.
+// call tells the harness that the point is reached and waits until it has
+// done its part. It does not end with the step's own deadline: a harness half
+// way through cutting a wire is worse than a late step.
+func call(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	if err != nil {
+		return fmt.Errorf("faultpoint: call %s: %w", url, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("faultpoint: call %s: %w", url, err)
+	}
+	return resp.Body.Close()
+}
+
+// record appends the fault to the log that the harness counts, before the
+// process dies of it. A log that cannot be written counts as a fault that never
+// fired, which the harness reports.
 func record(r *Rule) {
 	if firedLog == "" {
 		return

@@ -1,0 +1,244 @@
+package faultpoint_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"orderstock/pkg/faultpoint"
+)
+
+// victim is a process built with the tag "faults" that passes commit/before at each GET /step.
+type victim struct {
+	t    *testing.T
+	base string
+	log  string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+}
+
+func buildVictim(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "victim")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "faults", "-o", bin, "./testdata/victim")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build victim: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func start(t *testing.T, bin string, env ...string) *victim {
+	t.Helper()
+	v := &victim{t: t, log: filepath.Join(t.TempDir(), "fired"), cmd: exec.CommandContext(t.Context(), bin), done: make(chan struct{})}
+	v.cmd.Env = append(append(os.Environ(), "FAULTPOINT_LOG="+v.log), env...)
+	out, err := v.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.base = "http://" + strings.TrimSpace(addr)
+	go func() { _ = v.cmd.Wait(); close(v.done) }()
+	t.Cleanup(func() { _ = v.cmd.Process.Kill(); <-v.done })
+	return v
+}
+
+func (v *victim) arm(rule map[string]any) {
+	v.t.Helper()
+	body, err := json.Marshal([]map[string]any{rule})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(v.t.Context(), http.MethodPut, v.base+"/faults", bytes.NewReader(body))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusOK {
+		v.t.Fatalf("arm: %s %v", resp.Status, err)
+	}
+}
+
+// step passes the point once and returns the answer's code and body; 0 where the process did not answer.
+func (v *victim) step(timeout time.Duration) (int, string) {
+	v.t.Helper()
+	client := http.Client{Timeout: timeout}
+	resp, err := client.Get(v.base + "/step")
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, strings.TrimSpace(string(body))
+}
+
+func (v *victim) fired() string {
+	v.t.Helper()
+	data, err := os.ReadFile(v.log)
+	if err != nil && !os.IsNotExist(err) {
+		v.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+func TestActions(t *testing.T) {
+	bin := buildVictim(t)
+
+	t.Run("kill ends the process by SIGKILL and leaves a line behind", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "kill", "skip": 1})
+		if code, body := v.step(5 * time.Second); code != http.StatusOK {
+			t.Fatalf("the skipped arrival answers %d %s", code, body)
+		}
+		if code, _ := v.step(5 * time.Second); code != 0 {
+			t.Fatalf("the second arrival answers %d, want a dead process", code)
+		}
+		<-v.done
+		if ws := v.cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != syscall.SIGKILL {
+			t.Errorf("ended by %v, want SIGKILL", v.cmd.ProcessState)
+		}
+		if got := v.fired(); got != "commit before kill" {
+			t.Errorf("log says %q", got)
+		}
+	})
+
+	t.Run("stop freezes the process until it is continued", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "stop"})
+		if code, _ := v.step(300 * time.Millisecond); code != 0 {
+			t.Fatalf("a stopped process answers %d", code)
+		}
+		if err := v.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		if code, body := v.step(5 * time.Second); code != http.StatusOK {
+			t.Errorf("after it was continued: %d %s", code, body)
+		}
+	})
+
+	t.Run("error fails the step as often as it is told", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "error", "times": 2})
+		for i, want := range []int{500, 500, 200} {
+			if code, body := v.step(5 * time.Second); code != want {
+				t.Errorf("arrival %d answers %d %s, want %d", i, code, body, want)
+			}
+		}
+		if got := strings.Count(v.fired(), "commit before error"); got != 2 {
+			t.Errorf("%d lines in the log, want 2", got)
+		}
+	})
+
+	t.Run("another point is left alone", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "after", "action": "error"})
+		if code, body := v.step(5 * time.Second); code != http.StatusOK {
+			t.Errorf("answers %d %s", code, body)
+		}
+	})
+
+	t.Run("delay makes the step take longer", func(t *testing.T) {
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "delay", "delay_ms": 200})
+		began := time.Now()
+		if code, _ := v.step(5 * time.Second); code != http.StatusOK || time.Since(began) < 200*time.Millisecond {
+			t.Errorf("answers %d after %s", code, time.Since(began))
+		}
+	})
+
+	t.Run("call tells the harness before the step goes on", func(t *testing.T) {
+		var told atomic.Int32
+		harness := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
+		defer harness.Close()
+		v := start(t, bin)
+		v.arm(map[string]any{"step": "commit", "when": "before", "action": "call", "url": harness.URL})
+		if code, body := v.step(5 * time.Second); code != http.StatusOK || told.Load() != 1 {
+			t.Errorf("answers %d %s, harness told %d times", code, body, told.Load())
+		}
+	})
+
+	t.Run("mutants are named by the environment", func(t *testing.T) {
+		if _, body := start(t, bin, "MUTANT=other,broken").step(5 * time.Second); body != "true" {
+			t.Errorf("broken: %s", body)
+		}
+		if _, body := start(t, bin, "MUTANT=other").step(5 * time.Second); body != "false" {
+			t.Errorf("not broken: %s", body)
+		}
+	})
+}
+
+func TestReleaseBuildDoesNothing(t *testing.T) {
+	if faultpoint.Enabled {
+		t.Fatal("this build has the tag faults")
+	}
+	for _, step := range faultpoint.Steps {
+		if err := faultpoint.At(t.Context(), step, faultpoint.Before); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = faultpoint.At(t.Context(), faultpoint.Commit, faultpoint.After) }); n != 0 {
+		t.Errorf("a point allocates %v times", n)
+	}
+}
+
+// A release binary holds no code of the kill points; the same binary built
+// with the tag does, so that an empty list means something.
+func TestReleaseBinariesHoldNoKillPoint(t *testing.T) {
+	for _, service := range []string{"order-service", "stock-service"} {
+		t.Run(service, func(t *testing.T) {
+			if got := killPoints(t, service); got != "" {
+				t.Errorf("release binary holds\n%s", got)
+			}
+			if killPoints(t, service, "-tags", "faults") == "" {
+				t.Error("the binary built with the tag holds none either: this test sees nothing")
+			}
+		})
+	}
+}
+
+// killPoints lists the symbols of this package in a service's binary, but for
+// the names of the steps, which are data that both builds share.
+func killPoints(t *testing.T, service string, flags ...string) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), service)
+	args := append(append([]string{"build"}, flags...), "-o", bin, "../../cmd/"+service)
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("go %v: %v\n%s", args, err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "tool", "nm", bin).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(out, []byte("main.main")) {
+		t.Fatal("nm lists no symbols")
+	}
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "pkg/faultpoint.") && !strings.Contains(line, "pkg/faultpoint.Steps") {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "")
+}

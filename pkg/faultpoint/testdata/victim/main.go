@@ -1,0 +1,31 @@
+// Victim is a process with one step in it, for the tests of the kill points.
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+
+	"orderstock/pkg/faultpoint"
+)
+
+func main() {
+	mux := http.NewServeMux()
+	mux.Handle("/faults", faultpoint.Handler())
+	mux.HandleFunc("/step", func(w http.ResponseWriter, r *http.Request) {
+		if err := faultpoint.At(r.Context(), faultpoint.Commit, faultpoint.Before); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprint(w, faultpoint.Mutant("broken"))
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(l.Addr())
+	fmt.Fprintln(os.Stderr, http.Serve(l, mux))
+	os.Exit(1)
+}
