@@ -1,0 +1,59 @@
+package stockapi
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// newTransport returns a transport for many concurrent calls to few hosts. A
+// name with several addresses is dialled at each in turn, so that the
+// connections spread over the replicas behind it.
+func newTransport() *http.Transport {
+	d := &dialer{Dialer: net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}}
+	return &http.Transport{
+		DialContext:         d.dial,
+		MaxIdleConns:        4096,
+		MaxIdleConnsPerHost: 1024,
+		IdleConnTimeout:     60 * time.Second,
+		DisableCompression:  true,
+	}
+}
+
+type dialer struct {
+	net.Dialer
+	turn atomic.Uint64
+}
+
+// dial connects to the next address of the name, and goes on to the one after
+// it where the connection is refused.
+func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	addrs := []string{host}
+	if net.ParseIP(host) == nil {
+		if addrs, err = net.DefaultResolver.LookupHost(ctx, host); err != nil {
+			return nil, err
+		}
+	}
+	first := d.turn.Add(1)
+	var refused error
+	for i := range addrs {
+		next := addrs[(first+uint64(i))%uint64(len(addrs))]
+		conn, err := d.DialContext(ctx, network, net.JoinHostPort(next, port))
+		if err == nil {
+			return conn, nil
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, err
+		}
+		refused = err
+	}
+	return nil, refused
+}
