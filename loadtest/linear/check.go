@@ -1,0 +1,79 @@
+package linear
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Result is the verdict on a history.
+type Result string
+
+// The verdicts.
+const (
+	Linearizable Result = "pass"
+	Violation    Result = "violation"
+	// Unknown: the search did not end within its time.
+	Unknown Result = "unknown"
+)
+
+// Check searches for a linearization of the calls for at most limit.
+// The calls may come in any order. An error says that the calls are no history
+// at all: an end before its begin, or two deductions under one flag.
+func Check(calls []Call, limit time.Duration) (Result, error) {
+	operations, err := operationsOf(calls)
+	if err != nil {
+		return Unknown, err
+	}
+	return resultOf(porcupine.CheckOperationsTimeout(model(), operations, limit)), nil
+}
+
+// Explain is Check that also writes porcupine's drawing of the history, a page
+// of HTML with the longest linearizations found, to w.
+func Explain(calls []Call, limit time.Duration, w io.Writer) (Result, error) {
+	operations, err := operationsOf(calls)
+	if err != nil {
+		return Unknown, err
+	}
+	m := model()
+	result, info := porcupine.CheckOperationsVerbose(m, operations, limit)
+	if err := porcupine.Visualize(m, info, w); err != nil {
+		return resultOf(result), fmt.Errorf("draw history: %w", err)
+	}
+	return resultOf(result), nil
+}
+
+func resultOf(r porcupine.CheckResult) Result {
+	switch r {
+	case porcupine.Ok:
+		return Linearizable
+	case porcupine.Illegal:
+		return Violation
+	default:
+		return Unknown
+	}
+}
+
+var errNoHistory = errors.New("not a history")
+
+func operationsOf(calls []Call) ([]porcupine.Operation, error) {
+	operations := make([]porcupine.Operation, 0, len(calls))
+	deducted := map[string]bool{}
+	for i := range calls {
+		c := &calls[i]
+		if c.End < c.Begin {
+			return nil, fmt.Errorf("%w: %s ends before it begins", errNoHistory, c)
+		}
+		if c.Kind == Deduct {
+			if deducted[c.Flag] {
+				return nil, fmt.Errorf("%w: two deductions under flag %s", errNoHistory, c.Flag)
+			}
+			deducted[c.Flag] = true
+		}
+		operations = append(operations, porcupine.Operation{ClientId: i, Input: c, Call: c.Begin, Return: c.End})
+	}
+	return operations, nil
+}
