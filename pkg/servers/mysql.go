@@ -1,0 +1,169 @@
+package servers
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// rootPassword is that of the servers started here, which listen on 127.0.0.1 alone.
+const rootPassword = "orderstock"
+
+// MySQL is a MySQL or MariaDB server.
+type MySQL struct {
+	*Server
+	admin *mysql.Config
+}
+
+// StartMySQL starts a MySQL or MariaDB server, whichever is installed, with
+// its data in dir. It is as durable as a production primary: row-based binary
+// log, sync_binlog=1, innodb_flush_log_at_trx_commit=1.
+func StartMySQL(ctx context.Context, dir string, opts ...Option) (*MySQL, error) {
+	m, err := startMySQL(ctx, dir, newOptions(opts))
+	if err != nil {
+		return nil, fmt.Errorf("start mysql: %w", err)
+	}
+	return m, nil
+}
+
+func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
+	programs, err := mysqlPrograms()
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if o.addr == "" {
+		if o.addr, err = freeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	host, port, err := net.SplitHostPort(o.addr)
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(dir, "data")
+	if _, err := os.Stat(data); os.IsNotExist(err) {
+		if err := programs.newDataDir(ctx, data); err != nil {
+			return nil, fmt.Errorf("make data folder: %w", err)
+		}
+	}
+	setup := filepath.Join(dir, "init.sql")
+	if err := os.WriteFile(setup, []byte(rootAccount), 0o600); err != nil {
+		return nil, err
+	}
+
+	m := AttachMySQLServer(o.addr, "root", rootPassword)
+	args := append(programs.serverArgs(),
+		"--datadir="+data, "--init-file="+setup, "--pid-file="+filepath.Join(dir, "mysql.pid"),
+		"--socket=mysql.sock", // relative to datadir: the path of a socket may have 107 bytes at most
+		"--bind-address="+host, "--port="+port, "--skip-name-resolve",
+		"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--sync-binlog=1",
+		"--innodb-flush-log-at-trx-commit=1",
+		fmt.Sprintf("--innodb-buffer-pool-size=%dM", o.bufferPoolMB),
+		fmt.Sprintf("--max-connections=%d", o.maxConnections),
+		"--character-set-server=utf8mb4",
+	)
+	m.Server, err = Start(ctx, Spec{
+		Name:  "mysql",
+		Path:  programs.server,
+		Args:  append(args, o.args...),
+		Dir:   dir,
+		Addr:  o.addr,
+		Ready: m.Ping,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// rootAccount is run at each start, before the server admits clients.
+const rootAccount = `CREATE USER IF NOT EXISTS 'root'@'127.0.0.1' IDENTIFIED BY '` + rootPassword + `';
+ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY '` + rootPassword + `';
+GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
+`
+
+// AttachMySQL returns a server that somebody else runs; dsn is its
+// administrator's, in the form of go-sql-driver/mysql: "root:pw@tcp(host:port)/".
+func AttachMySQL(dsn string) (*MySQL, error) {
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("parse MySQL address: %w", err)
+	}
+	return AttachMySQLServer(c.Addr, c.User, c.Passwd), nil
+}
+
+// AttachMySQLServer returns a server that somebody else runs at addr.
+func AttachMySQLServer(addr, adminUser, adminPassword string) *MySQL {
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.Net, c.Addr = adminUser, adminPassword, "tcp", addr
+	c.ParseTime = true
+	c.Logger = silent{} // refused connections are expected while a server starts
+	return &MySQL{Server: attach("mysql", addr), admin: c}
+}
+
+type silent struct{}
+
+func (silent) Print(...any) {}
+
+// AdminDSN returns the administrator's DSN without a database: "root:pw@tcp(127.0.0.1:port)/?…".
+func (m *MySQL) AdminDSN() string { return m.admin.FormatDSN() }
+
+// DSN returns the DSN of a user for a database.
+func (m *MySQL) DSN(user, password, database string) string {
+	c := m.admin.Clone()
+	c.User, c.Passwd, c.DBName = user, password, database
+	return c.FormatDSN()
+}
+
+// AdminDSNFor returns the administrator's DSN for a database.
+func (m *MySQL) AdminDSNFor(database string) string {
+	return m.DSN(m.admin.User, m.admin.Passwd, database)
+}
+
+// Ping returns nil if the server answers the administrator.
+func (m *MySQL) Ping(ctx context.Context) error {
+	return m.withAdmin(func(db *sql.DB) error { return db.PingContext(ctx) })
+}
+
+// Exec runs statements as the administrator, one after the other, each on any connection.
+func (m *MySQL) Exec(ctx context.Context, statements ...string) error {
+	return m.withAdmin(func(db *sql.DB) error {
+		for _, s := range statements {
+			if _, err := db.ExecContext(ctx, s); err != nil {
+				return fmt.Errorf("run %q: %w", s, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Version returns what the server says it is: "10.11.14-MariaDB-…", "9.7.0".
+func (m *MySQL) Version(ctx context.Context) (string, error) {
+	var version string
+	err := m.withAdmin(func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask MySQL for its version: %w", err)
+	}
+	return strings.TrimSpace(version), nil
+}
+
+func (m *MySQL) withAdmin(do func(*sql.DB) error) error {
+	connector, err := mysql.NewConnector(m.admin)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }()
+	return do(db)
+}

@@ -1,0 +1,69 @@
+package servers
+
+import "time"
+
+// Option changes how a server is started.
+type Option func(*options)
+
+type options struct {
+	addr              string
+	args              []string
+	config            []string
+	heapMB            int
+	tickTime          time.Duration
+	containerInterval time.Duration
+	bufferPoolMB      int
+	maxConnections    int
+	appendfsync       string
+}
+
+func newOptions(opts []Option) options {
+	o := options{
+		heapMB:            512,
+		tickTime:          500 * time.Millisecond,
+		containerInterval: time.Minute,
+		bufferPoolMB:      512,
+		maxConnections:    1000,
+		appendfsync:       "everysec",
+	}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// WithAddr sets the address to listen on, as host:port. Default: a free port
+// of 127.0.0.1. An ensemble ignores it.
+func WithAddr(addr string) Option { return func(o *options) { o.addr = addr } }
+
+// WithArgs adds arguments to the server's command line (MySQL, Redis) or to
+// the Java virtual machine's (ZooKeeper), after those of this package.
+func WithArgs(args ...string) Option { return func(o *options) { o.args = append(o.args, args...) } }
+
+// WithZooKeeperConfig adds lines to zoo.cfg.
+func WithZooKeeperConfig(lines ...string) Option {
+	return func(o *options) { o.config = append(o.config, lines...) }
+}
+
+// WithTickTime sets ZooKeeper's tick, in whole milliseconds: the step in which
+// it rounds session timeouts. Default 500 ms, with timeouts from 1 s to 60 s.
+func WithTickTime(d time.Duration) Option { return func(o *options) { o.tickTime = d } }
+
+// WithContainerCheckInterval sets how often ZooKeeper looks for empty
+// container nodes to delete. Default one minute.
+func WithContainerCheckInterval(d time.Duration) Option {
+	return func(o *options) { o.containerInterval = d }
+}
+
+// WithHeapMB bounds the heap of one ZooKeeper server. Default 512.
+func WithHeapMB(mb int) Option { return func(o *options) { o.heapMB = mb } }
+
+// WithBufferPoolMB sets MySQL's buffer pool. Default 512.
+func WithBufferPoolMB(mb int) Option { return func(o *options) { o.bufferPoolMB = mb } }
+
+// WithMaxConnections sets how many clients MySQL admits. Default 1000.
+func WithMaxConnections(n int) Option { return func(o *options) { o.maxConnections = n } }
+
+// WithAppendFsync sets when Redis syncs its append-only file: "always",
+// "everysec" or "no". Default "everysec".
+func WithAppendFsync(when string) Option { return func(o *options) { o.appendfsync = when } }

@@ -1,0 +1,49 @@
+package servers
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+)
+
+var (
+	portsMu sync.Mutex
+	ports   = map[int]bool{} // given out by this process
+)
+
+// FreePort returns a TCP port of 127.0.0.1 on which nobody listens. It lies
+// below the range that the kernel gives to outgoing connections, so that none
+// of those takes it while a server restarts. It is chosen at random, as
+// several processes may be choosing.
+func FreePort() (int, error) {
+	portsMu.Lock()
+	defer portsMu.Unlock()
+	for range 1000 {
+		port := 10000 + rand.IntN(22000)
+		if ports[port] {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			continue
+		}
+		if err := l.Close(); err != nil {
+			continue
+		}
+		ports[port] = true
+		return port, nil
+	}
+	return 0, errors.New("find a free port: none of a thousand tried between 10000 and 32000 is")
+}
+
+func freeAddr() (string, error) {
+	port, err := FreePort()
+	if err != nil {
+		return "", err
+	}
+	return local(port), nil
+}
+
+func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

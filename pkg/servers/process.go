@@ -1,0 +1,103 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+)
+
+// process is a child that leads a process group of its own.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed once the child has been waited for
+}
+
+// launch starts cmd in a process group of its own and waits for its end in the background.
+func launch(cmd *exec.Cmd) (*process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+	if err := spawner()(cmd); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go p.wait()
+	return p, nil
+}
+
+func (p *process) wait() {
+	defer close(p.done)
+	_ = p.cmd.Wait() // how it ended is in cmd.ProcessState
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) stop(ctx context.Context) error {
+	if !p.running() {
+		return nil
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only where it has ended
+	_ = p.signalGroup(syscall.SIGCONT)
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		p.kill()
+		return fmt.Errorf("killed, as it did not end by itself: %w", context.Cause(ctx))
+	}
+	status, _ := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case status.Exited() && (status.ExitStatus() == 0 || status.ExitStatus() == 128+int(syscall.SIGTERM)): // Java's way
+	case status.Signaled() && status.Signal() == syscall.SIGTERM:
+	default:
+		return fmt.Errorf("it ended with %s", p.cmd.ProcessState)
+	}
+	return nil
+}
+
+func (p *process) kill() {
+	_ = p.signalGroup(syscall.SIGKILL) // fails only where it has ended
+	<-p.done
+}
+
+func (p *process) signalGroup(sig syscall.Signal) error {
+	if !p.running() {
+		return fmt.Errorf("it has ended: %s", p.cmd.ProcessState)
+	}
+	return syscall.Kill(-p.cmd.Process.Pid, sig)
+}
+
+// spawner returns the function that starts commands. All are started from one
+// OS thread that lives as long as the process: the kernel's parent-death signal
+// is sent when the thread that forked ends, and the Go runtime ends threads
+// when it likes. Hence this is the one goroutine that nothing stops.
+var spawner = sync.OnceValue(func() func(*exec.Cmd) error {
+	requests := make(chan spawnRequest)
+	go spawn(requests)
+	return func(cmd *exec.Cmd) error {
+		r := spawnRequest{cmd, make(chan error, 1)}
+		requests <- r
+		return <-r.reply
+	}
+})
+
+type spawnRequest struct {
+	cmd   *exec.Cmd
+	reply chan error
+}
+
+func spawn(requests <-chan spawnRequest) {
+	runtime.LockOSThread()
+	for r := range requests {
+		r.reply <- r.cmd.Start()
+	}
+}

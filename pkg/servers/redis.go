@@ -1,0 +1,89 @@
+package servers
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// RedisDatabases is how many databases a Redis started here has.
+const RedisDatabases = 1024
+
+// Redis is a Redis server.
+type Redis struct{ *Server }
+
+// StartRedis starts a Redis server with its data in dir: an append-only file,
+// no snapshots.
+func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error) {
+	path, err := redisProgram()
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
+	}
+	o := newOptions(opts)
+	if o.addr == "" {
+		if o.addr, err = freeAddr(); err != nil {
+			return nil, fmt.Errorf("start redis: %w", err)
+		}
+	}
+	host, port, err := net.SplitHostPort(o.addr)
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
+	}
+	s, err := Start(ctx, Spec{
+		Name: "redis",
+		Path: path,
+		Args: append([]string{
+			"--bind", host, "--port", port, "--dir", ".",
+			"--appendonly", "yes", "--appendfsync", o.appendfsync, "--save", "",
+			"--databases", fmt.Sprint(RedisDatabases), "--maxclients", "4000",
+		}, o.args...),
+		Dir:   dir,
+		Addr:  o.addr,
+		Ready: func(ctx context.Context) error { return pingRedis(ctx, o.addr) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{s}, nil
+}
+
+// AttachRedis returns a server that somebody else runs at addr.
+func AttachRedis(addr string) *Redis { return &Redis{attach("redis", addr)} }
+
+func redisProgram() (string, error) { return program([]string{"redis-server"}, "redis-server") }
+
+// pingRedis returns nil once the server has loaded its data and answers PING.
+func pingRedis(ctx context.Context, addr string) error {
+	conn, err := dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if answer = strings.TrimSpace(answer); answer != "+PONG" {
+		return fmt.Errorf("PING answers %q", answer)
+	}
+	return nil
+}
+
+// dial connects to addr and bounds all that is done on the connection by ctx's deadline.
+func dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, err
+		}
+	}
+	return conn, nil
+}

@@ -1,0 +1,207 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrAttached is returned by what needs the server's process where the server
+// was not started here but attached to.
+var ErrAttached = errors.New("server was not started by this process")
+
+// startTimeout bounds a start whose context has no earlier deadline.
+const startTimeout = 90 * time.Second
+
+// Spec describes a server program to run.
+type Spec struct {
+	// Name says in errors and file names what the server is: "redis".
+	Name string
+	// Path is the program, Args its arguments.
+	Path string
+	Args []string
+	// Env is added to this process's environment; later entries win.
+	Env []string
+	// Dir is the working directory. The log is written to Dir/Name.log.
+	Dir string
+	// Addr is what Server.Addr returns: where the server listens, as host:port.
+	Addr string
+	// Ready returns nil once the server answers. It is called again until it
+	// does, each time with about two seconds. Nil means ready when started.
+	Ready func(ctx context.Context) error
+}
+
+// Server is a server program that runs as a child process.
+type Server struct {
+	spec Spec
+
+	mu   sync.Mutex // held for the length of a start, so that two cannot overlap
+	proc *process   // nil where attached
+}
+
+// Start runs the program and returns once it is ready. If it ends before, or
+// is not ready when ctx or the limit of 90 seconds ends, it is killed, and the
+// error holds the end of its log.
+func Start(ctx context.Context, spec Spec) (*Server, error) {
+	if err := os.MkdirAll(spec.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
+	s := &Server{spec: spec}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func attach(name, addr string) *Server {
+	return &Server{spec: Spec{Name: name, Addr: addr}}
+}
+
+// Name returns what the server is called.
+func (s *Server) Name() string { return s.spec.Name }
+
+// Addr returns where the server listens, as host:port. It stays the same over restarts.
+func (s *Server) Addr() string { return s.spec.Addr }
+
+// LogPath returns the file that holds what the server printed, over all its restarts.
+func (s *Server) LogPath() string { return filepath.Join(s.spec.Dir, s.spec.Name+".log") }
+
+// Pid returns the process's id, or 0 where there is none.
+func (s *Server) Pid() int {
+	if p := s.current(); p != nil && p.running() {
+		return p.cmd.Process.Pid
+	}
+	return 0
+}
+
+// Running reports whether the process lives. A paused process does.
+func (s *Server) Running() bool { return s.Pid() != 0 }
+
+// Done returns a channel that is closed when the present process has ended,
+// or nil, which blocks for ever, where the server was attached to.
+func (s *Server) Done() <-chan struct{} {
+	if p := s.current(); p != nil {
+		return p.done
+	}
+	return nil
+}
+
+// Stop asks the process to end and waits for it. It resumes a paused one
+// first. When ctx ends before the process does, the process is killed, and
+// that is an error, as is an exit code that tells of one. Stopping what has
+// ended already does nothing.
+func (s *Server) Stop(ctx context.Context) error {
+	p := s.current()
+	if p == nil {
+		return fmt.Errorf("stop %s: %w", s.spec.Name, ErrAttached)
+	}
+	if err := p.stop(ctx); err != nil {
+		return fmt.Errorf("stop %s: %w", s.spec.Name, err)
+	}
+	return nil
+}
+
+// Kill ends the process and its children with SIGKILL and waits until it is gone.
+func (s *Server) Kill() error {
+	p := s.current()
+	if p == nil {
+		return fmt.Errorf("kill %s: %w", s.spec.Name, ErrAttached)
+	}
+	p.kill()
+	return nil
+}
+
+// Pause stops the process and its children with SIGSTOP: connections stay
+// open, and nothing answers.
+func (s *Server) Pause() error { return s.signal("pause", syscall.SIGSTOP) }
+
+// Resume lets a paused process go on. Resuming a running one does nothing.
+func (s *Server) Resume() error { return s.signal("resume", syscall.SIGCONT) }
+
+func (s *Server) signal(verb string, sig syscall.Signal) error {
+	p := s.current()
+	if p == nil {
+		return fmt.Errorf("%s %s: %w", verb, s.spec.Name, ErrAttached)
+	}
+	if err := p.signalGroup(sig); err != nil {
+		return fmt.Errorf("%s %s: %w", verb, s.spec.Name, err)
+	}
+	return nil
+}
+
+// Restart stops the process if it still runs, and starts it again with the
+// same address and data. It returns once the server is ready.
+func (s *Server) Restart(ctx context.Context) error {
+	if err := s.Stop(ctx); err != nil {
+		return err
+	}
+	return s.start(ctx)
+}
+
+func (s *Server) current() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc
+}
+
+func (s *Server) start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc != nil && s.proc.running() {
+		return fmt.Errorf("start %s: it runs already", s.spec.Name)
+	}
+	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.spec.Name, err)
+	}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	begin, err := log.Seek(0, 2)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.spec.Name, err)
+	}
+	cmd := exec.Command(s.spec.Path, s.spec.Args...)
+	cmd.Dir = s.spec.Dir
+	cmd.Env = append(os.Environ(), s.spec.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	p, err := launch(cmd)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", s.spec.Name, err)
+	}
+	s.proc = p
+	if err := s.awaitReady(ctx, p); err != nil {
+		p.kill()
+		return fmt.Errorf("start %s: %w\n%s", s.spec.Name, err, logTail(s.LogPath(), begin))
+	}
+	return nil
+}
+
+func (s *Server) awaitReady(ctx context.Context, p *process) error {
+	if s.spec.Ready == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		try, cancel := context.WithTimeout(ctx, 2*time.Second)
+		err := s.spec.Ready(try)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("the process ended: %s", p.cmd.ProcessState)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w (last answer: %w)", context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package serverstest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"orderstock/pkg/servers"
+)
+
+// The environment's names for the servers to use.
+const (
+	EnvMySQL     = "ORDERSTOCK_TEST_MYSQL"
+	EnvRedis     = "ORDERSTOCK_TEST_REDIS"
+	EnvZooKeeper = "ORDERSTOCK_TEST_ZOOKEEPER"
+)
+
+// shared is a server of which the test process needs at most one.
+type shared[T any] struct {
+	get func() (T, error)
+}
+
+func share[T any](name, env string, start func(context.Context, string) (T, error), attach func(string) (T, error)) shared[T] {
+	return shared[T]{sync.OnceValues(func() (T, error) {
+		if addr := os.Getenv(env); addr != "" {
+			return attach(addr)
+		}
+		root, err := folder()
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return start(context.Background(), filepath.Join(root, name)) // outlives the test that asked first
+	})}
+}
+
+func (s shared[T]) of(t testing.TB) T {
+	t.Helper()
+	server, err := s.get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+var (
+	mysqlServer = share("mysql", EnvMySQL,
+		func(ctx context.Context, dir string) (*servers.MySQL, error) { return servers.StartMySQL(ctx, dir) },
+		servers.AttachMySQL)
+	redisServer = share("redis", EnvRedis,
+		func(ctx context.Context, dir string) (*servers.Redis, error) { return servers.StartRedis(ctx, dir) },
+		func(addr string) (*servers.Redis, error) { return servers.AttachRedis(addr), nil })
+	zookeeperServer = share("zookeeper", EnvZooKeeper,
+		func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
+			return servers.StartZooKeeper(ctx, dir)
+		},
+		func(addr string) (*servers.ZooKeeper, error) { return servers.AttachZooKeeper(addr), nil })
+)
+
+// MySQL returns the run's MySQL or MariaDB server.
+func MySQL(t testing.TB) *servers.MySQL { t.Helper(); return mysqlServer.of(t) }
+
+// Redis returns the run's Redis server.
+func Redis(t testing.TB) *servers.Redis { t.Helper(); return redisServer.of(t) }
+
+// ZooKeeper returns the run's ZooKeeper server.
+func ZooKeeper(t testing.TB) *servers.ZooKeeper { t.Helper(); return zookeeperServer.of(t) }
+
+// MySQLAdminDSN returns the administrator's DSN, without a database.
+func MySQLAdminDSN(t testing.TB) string { t.Helper(); return MySQL(t).AdminDSN() }
+
+// Goroutines makes goleak overlook the goroutines that serve the servers of
+// the test process itself.
+func Goroutines() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("orderstock/pkg/servers.(*process).wait"),
+		goleak.IgnoreAnyFunction("orderstock/pkg/servers.spawn"),
+	}
+}
+
+// folder makes the servers' folder, which is removed when the test process
+// ends: a test process has no hook that runs at its end in every case, so a
+// shell waits for the end of its standard input. The servers die by themselves.
+var folder = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "orderstock-test-")
+	if err != nil {
+		return "", err
+	}
+	sweep := exec.Command("sh", "-c", `read -r _; sleep 0.2; rm -rf "$0" || { sleep 2; rm -rf "$0"; }`, dir)
+	if _, err := sweep.StdinPipe(); err != nil { // stays open as long as the process lives
+		return "", err
+	}
+	if err := sweep.Start(); err != nil {
+		return "", fmt.Errorf("start the sweeper of %s: %w", dir, err)
+	}
+	return dir, nil
+})
+
+// cleanup runs do at the end of the test, with ten seconds.
+func cleanup(t testing.TB, what string, do func(context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		if err := do(ctx); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	})
+}

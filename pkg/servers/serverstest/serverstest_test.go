@@ -1,0 +1,111 @@
+package serverstest_test
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"orderstock/pkg/servers/serverstest"
+)
+
+func TestDatabaseIsTheTestsOwn(t *testing.T) {
+	t.Parallel()
+	var first string
+	t.Run("use", func(t *testing.T) {
+		first = serverstest.Database(t)
+		db := open(t, first)
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE t (n INT)"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(t, serverstest.Database(t)).ExecContext(t.Context(), "SELECT n FROM t"); err == nil {
+			t.Error("a second database holds the first one's table")
+		}
+	})
+	if err := open(t, first).PingContext(t.Context()); err == nil {
+		t.Error("the database is there after its test")
+	}
+}
+
+func open(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func TestRedisPlacesAreTheTestsOwn(t *testing.T) {
+	t.Parallel()
+	var number int
+	var key string
+	t.Run("use", func(t *testing.T) {
+		number = serverstest.RedisDB(t)
+		if other := serverstest.RedisDB(t); other == number || number == 0 || other == 0 {
+			t.Errorf("databases %d and %d; want two different ones, not 0", number, other)
+		}
+		key = serverstest.RedisPrefix(t) + "k"
+		for _, db := range []int{0, number} {
+			if err := client(t, db).Set(t.Context(), key, 1, time.Minute).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	for _, db := range []int{0, number} {
+		if n, err := client(t, db).Exists(t.Context(), key).Result(); err != nil || n != 0 {
+			t.Errorf("database %d holds %d of the test's keys after it, %v", db, n, err)
+		}
+	}
+}
+
+func client(t *testing.T, db int) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: serverstest.Redis(t).Addr(), DB: db})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestZooKeeperRootIsRemovedWithAllBelow(t *testing.T) {
+	t.Parallel()
+	c, _, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var root string
+	t.Run("use", func(t *testing.T) {
+		root = serverstest.ZooKeeperRoot(t)
+		for _, path := range []string{root + "/a", root + "/a/b", root + "/c"} {
+			if _, err := c.Create(path, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if there, _, err := c.Exists(root); err != nil || there {
+		t.Errorf("root is there after its test: %t, %v", there, err)
+	}
+}
+
+func TestNoGoroutineIsLeft(t *testing.T) {
+	serverstest.Database(t)
+	serverstest.RedisDB(t)
+	serverstest.ZooKeeperRoot(t)
+	ignore := append(serverstest.Goroutines(), goleak.IgnoreCurrent())
+	t.Run("use", func(t *testing.T) {
+		serverstest.Database(t)
+		serverstest.RedisDB(t)
+		serverstest.RedisPrefix(t)
+		serverstest.ZooKeeperRoot(t)
+	})
+	goleak.VerifyNone(t, ignore...)
+}
+
+// TestMain also checks that the process's own servers leave no goroutine that Goroutines does not name.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, serverstest.Goroutines()...)
+}

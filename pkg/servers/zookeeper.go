@@ -1,0 +1,141 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ZooKeeper is one ZooKeeper server, alone or of an ensemble.
+type ZooKeeper struct{ *Server }
+
+// StartZooKeeper starts a standalone ZooKeeper with its data in dir. It admits
+// session timeouts from one second up, container and TTL nodes, any number of
+// clients, and all four-letter words.
+func StartZooKeeper(ctx context.Context, dir string, opts ...Option) (*ZooKeeper, error) {
+	o := newOptions(opts)
+	if o.addr == "" {
+		var err error
+		if o.addr, err = freeAddr(); err != nil {
+			return nil, fmt.Errorf("start zookeeper: %w", err)
+		}
+	}
+	return startZooKeeper(ctx, "zookeeper", dir, o)
+}
+
+// AttachZooKeeper returns a server that somebody else runs at addr.
+func AttachZooKeeper(addr string) *ZooKeeper { return &ZooKeeper{attach("zookeeper", addr)} }
+
+func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeeper, error) {
+	java, classpath, err := zookeeperProgram()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	host, port, err := net.SplitHostPort(o.addr)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o755); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	config := append([]string{
+		"dataDir=" + filepath.Join(dir, "data"),
+		"clientPortAddress=" + host,
+		"clientPort=" + port,
+		fmt.Sprintf("tickTime=%d", o.tickTime.Milliseconds()),
+		"initLimit=20",
+		"syncLimit=10",
+		"minSessionTimeout=1000",
+		"maxSessionTimeout=60000",
+		"maxClientCnxns=0",
+		"autopurge.purgeInterval=1",
+		"admin.enableServer=false",
+		"4lw.commands.whitelist=*",
+		"extendedTypesEnabled=true",
+	}, o.config...)
+	file := filepath.Join(dir, "zoo.cfg")
+	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o644); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+
+	z := &ZooKeeper{attach(name, o.addr)}
+	args := append([]string{
+		"-cp", classpath, fmt.Sprintf("-Xmx%dm", o.heapMB),
+		"-Dzookeeper.extendedTypesEnabled=true",
+		fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", o.containerInterval.Milliseconds()),
+		"-Dzookeeper.jmx.log4j.disable=true",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true",
+	}, o.args...)
+	z.Server, err = Start(ctx, Spec{
+		Name:  name,
+		Path:  java,
+		Args:  append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file),
+		Dir:   dir,
+		Addr:  o.addr,
+		Ready: z.serving,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return z, nil
+}
+
+// Mode returns the server's part: "standalone", "leader" or "follower". It is
+// an error where the server does not serve, as one without a quorum.
+func (z *ZooKeeper) Mode(ctx context.Context) (string, error) {
+	answer, err := z.Command(ctx, "srvr")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(answer) {
+		if mode, ok := strings.CutPrefix(strings.TrimSpace(line), "Mode: "); ok {
+			return mode, nil
+		}
+	}
+	return "", fmt.Errorf("%s does not serve: %q", z.Name(), strings.TrimSpace(answer))
+}
+
+func (z *ZooKeeper) serving(ctx context.Context) error {
+	_, err := z.Mode(ctx)
+	return err
+}
+
+// Command sends a four-letter word, such as "mntr" or "wchs", and returns the answer.
+func (z *ZooKeeper) Command(ctx context.Context, word string) (string, error) {
+	conn, err := dial(ctx, z.Addr())
+	if err != nil {
+		return "", fmt.Errorf("send %s to %s: %w", word, z.Name(), err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = conn.Write([]byte(word))
+	answer, e := io.ReadAll(conn)
+	if err = errors.Join(err, e); err != nil && len(answer) == 0 {
+		return "", fmt.Errorf("send %s to %s: %w", word, z.Name(), err)
+	}
+	return string(answer), nil
+}
+
+// zookeeperProgram returns Java and the class path of ZooKeeper: the Debian
+// package's jars, or those of the distribution that ZOOKEEPER_HOME names.
+func zookeeperProgram() (java, classpath string, err error) {
+	if java, err = program([]string{"default-jre-headless"}, "java"); err != nil {
+		return "", "", err
+	}
+	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
+		return java, filepath.Join(home, "lib", "*"), nil
+	}
+	const dir = "/usr/share/java"
+	jar := filepath.Join(dir, "zookeeper.jar") // names the jars that it needs itself
+	if _, err := os.Stat(jar); err != nil {
+		return "", "", &MissingError{Program: "ZooKeeper (" + jar + " or $ZOOKEEPER_HOME)", Packages: []string{"zookeeper"}}
+	}
+	return java, jar + string(filepath.ListSeparator) + filepath.Join(dir, "slf4j-simple.jar"), nil
+}
