@@ -3,6 +3,7 @@ package serverstest
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,7 +95,7 @@ var folder = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	sweep := exec.Command("sh", "-c", `read -r _; sleep 0.2; rm -rf "$0" || { sleep 2; rm -rf "$0"; }`, dir)
-	if _, err := sweep.StdinPipe(); err != nil { // stays open as long as the process lives
+	if lifeline, err = sweep.StdinPipe(); err != nil {
 		return "", err
 	}
 	if err := sweep.Start(); err != nil {
@@ -102,6 +103,10 @@ var folder = sync.OnceValues(func() (string, error) {
 	}
 	return dir, nil
 })
+
+// lifeline is what the sweeper reads from. It is referred to for as long as the
+// process lives, as the garbage collector closes files that nothing refers to.
+var lifeline io.WriteCloser
 
 // cleanup runs do at the end of the test, with ten seconds.
 func cleanup(t testing.TB, what string, do func(context.Context) error) {
