@@ -108,12 +108,12 @@ func TestZooKeeperAdmitsWhatTestsNeed(t *testing.T) {
 		return servers.StartZooKeeper(ctx, dir, servers.WithContainerCheckInterval(200*time.Millisecond))
 	})
 	c := connect(t, s.Addr(), time.Second)
+	if _, err := c.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Minute); err != nil {
+		t.Errorf("create a TTL node: %v", err)
+	}
 	answer, err := s.Command(t.Context(), "cons")
 	if err != nil || !strings.Contains(answer, ",to=1000,") {
 		t.Errorf("cons answers %q, %v; want a session of 1000 ms", answer, err)
-	}
-	if _, err := c.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Minute); err != nil {
-		t.Errorf("create a TTL node: %v", err)
 	}
 
 	if _, err := c.CreateContainer("/box", nil, zk.FlagContainer, zk.WorldACL(zk.PermAll)); err != nil {
