@@ -1,0 +1,121 @@
+package mysqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	gormmysql "gorm.io/driver/mysql"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// Options bound what a database's connections may take. The zero value means the defaults.
+type Options struct {
+	// MaxConns bounds the open connections. Default 32.
+	MaxConns int
+	// LockWait bounds the wait for a row that another transaction holds, in whole seconds. Default 3 s.
+	LockWait time.Duration
+	// IdleTimeout is how long the server keeps a connection whose client says
+	// nothing, with the rows that it holds. Default 60 s.
+	IdleTimeout time.Duration
+	// IOTimeout bounds each read and write on the connection. Default 10 s.
+	IOTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxConns <= 0 {
+		o.MaxConns = 32
+	}
+	if o.LockWait < time.Second {
+		o.LockWait = 3 * time.Second
+	}
+	if o.IdleTimeout < time.Second {
+		o.IdleTimeout = 60 * time.Second
+	}
+	if o.IOTimeout <= 0 {
+		o.IOTimeout = 10 * time.Second
+	}
+	return o
+}
+
+// Open returns the database of the DSN, which is in the driver's form:
+// user:password@tcp(host:port)/database. It connects on first use, so that a
+// service starts while its database does not answer yet. Close it with Close.
+func Open(dsn string, opts Options) (*gorm.DB, error) {
+	opts = opts.withDefaults()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read DSN: want user:password@tcp(host:port)/database") // err may quote the password
+	}
+	cfg.InterpolateParams = true // saves a round trip for each statement
+	cfg.ParseTime = true
+	cfg.Loc = time.UTC
+	cfg.Timeout = 2 * time.Second
+	cfg.ReadTimeout, cfg.WriteTimeout = opts.IOTimeout, opts.IOTimeout
+	cfg.Logger = &mysql.NopLogger{} // every failure comes back as an error, too
+	base, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	pool := sql.OpenDB(&connector{Connector: base, setup: []string{
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d, SESSION wait_timeout = %d",
+			int(opts.LockWait.Seconds()), int(opts.IdleTimeout.Seconds())),
+	}})
+	pool.SetMaxOpenConns(opts.MaxConns)
+	pool.SetMaxIdleConns(opts.MaxConns)
+	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // before the server drops it
+	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), &gorm.Config{
+		SkipDefaultTransaction: true,
+		DisableAutomaticPing:   true,
+		Logger:                 logger.Discard, // errors are logged by who handles them
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return db, nil
+}
+
+// Close closes the connections.
+func Close(db *gorm.DB) error {
+	pool, err := db.DB()
+	if err != nil {
+		return fmt.Errorf("close database: %w", err)
+	}
+	return pool.Close()
+}
+
+// Ping asks the server for an answer.
+func Ping(ctx context.Context, db *gorm.DB) error {
+	pool, err := db.DB()
+	if err != nil {
+		return fmt.Errorf("ping database: %w", err)
+	}
+	return pool.PingContext(ctx)
+}
+
+// connector sets each new connection up. What MySQL calls
+// transaction_isolation is tx_isolation to MariaDB, so that the driver's own
+// parameters cannot say it to both.
+type connector struct {
+	driver.Connector
+	setup []string
+}
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range c.setup {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
+			_ = conn.Close() // the first error says why
+			return nil, fmt.Errorf("set up connection: %w", err)
+		}
+	}
+	return conn, nil
+}
