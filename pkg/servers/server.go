@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,7 @@ type Server struct {
 	spec Spec
 
 	mu   sync.Mutex // held for the length of a start, so that two cannot overlap
-	proc *process   // nil where attached
+	proc *process   // the last one started; nil where attached
 }
 
 // Start runs the program and returns once it is ready. If it ends before, or
@@ -144,26 +145,71 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.start(ctx)
 }
 
+// Launch starts a process that has ended again, as Restart does, but does not
+// wait until it is ready: what it needs may not be there yet.
+func (s *Server) Launch() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		return fmt.Errorf("start %s: %w", s.spec.Name, ErrAttached)
+	}
+	_, err := s.launch()
+	return err
+}
+
+// AwaitReady returns once the server is ready, or with an error when its
+// process or ctx ends before.
+func (s *Server) AwaitReady(ctx context.Context) error {
+	p := s.current()
+	if p == nil {
+		return fmt.Errorf("wait for %s: %w", s.spec.Name, ErrAttached)
+	}
+	if err := s.awaitReady(ctx, p); err != nil {
+		return fmt.Errorf("wait for %s: %w", s.spec.Name, err)
+	}
+	return nil
+}
+
+// SetEnv replaces Spec.Env from the next start on.
+func (s *Server) SetEnv(env []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spec.Env = env
+}
+
 func (s *Server) current() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.proc
 }
 
+// start launches the process, waits until it is ready and kills it if it does not get there.
 func (s *Server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	logged, err := s.launch()
+	if err != nil {
+		return err
+	}
+	if err := s.awaitReady(ctx, s.proc); err != nil {
+		s.proc.kill()
+		return fmt.Errorf("start %s: %w\n%s", s.spec.Name, err, logTail(s.LogPath(), logged))
+	}
+	return nil
+}
+
+// launch starts the process and returns how long its log was before. s.mu is held.
+func (s *Server) launch() (logged int64, err error) {
 	if s.proc != nil && s.proc.running() {
-		return fmt.Errorf("start %s: it runs already", s.spec.Name)
+		return 0, fmt.Errorf("start %s: it runs already", s.spec.Name)
 	}
 	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", s.spec.Name, err)
+		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	begin, err := log.Seek(0, 2)
-	if err != nil {
-		return fmt.Errorf("start %s: %w", s.spec.Name, err)
+	if logged, err = log.Seek(0, io.SeekEnd); err != nil {
+		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
 	cmd := exec.Command(s.spec.Path, s.spec.Args...)
 	cmd.Dir = s.spec.Dir
@@ -171,14 +217,10 @@ func (s *Server) start(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := launch(cmd)
 	if err != nil {
-		return fmt.Errorf("start %s: %w", s.spec.Name, err)
+		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
 	s.proc = p
-	if err := s.awaitReady(ctx, p); err != nil {
-		p.kill()
-		return fmt.Errorf("start %s: %w\n%s", s.spec.Name, err, logTail(s.LogPath(), begin))
-	}
-	return nil
+	return logged, nil
 }
 
 func (s *Server) awaitReady(ctx context.Context, p *process) error {

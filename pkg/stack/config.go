@@ -1,0 +1,90 @@
+package stack
+
+import (
+	"cmp"
+	"crypto/rand"
+	"maps"
+
+	"orderstock/migrations"
+	"orderstock/pkg/servers"
+)
+
+// Config says what Up brings up. Dir and Bin are required; the zero value of
+// any other field means its default.
+type Config struct {
+	// Dir is the run's folder, which holds data and logs. It is made if missing.
+	Dir string
+	// Bin is the folder that holds the binaries order-service and stock-service; see Build.
+	Bin string
+
+	// Servers are the servers to use. Default: own ones in Dir, stopped by Stop.
+	Servers *Servers
+	// ServerOptions go to the own servers.
+	ServerOptions []servers.Option
+
+	// OrderServices and StockServices are how many of each to run. Default 2;
+	// a negative number means none.
+	OrderServices, StockServices int
+	// OrderEnv and StockEnv are added to the environment of every service of
+	// that kind, and win over what this package sets.
+	OrderEnv, StockEnv map[string]string
+	// StockArgs are added to the command line of every stock service.
+	StockArgs []string
+	// Route, where not nil, is called before a service starts, with the
+	// service's name ("order-1", "stock-2", …) and the real addresses of what it
+	// calls, and returns those to tell it.
+	Route func(service string, real Addresses) (Addresses, error)
+
+	// Accounts names databases and users. Default: migrations.DefaultAccounts.
+	// Users without a password get a random one.
+	Accounts migrations.Accounts
+	// Token is the stock services' bearer token. Default: random.
+	Token string
+	// ZooKeeperRoot is the node that all of the services' nodes are under. Default "/orderstock".
+	ZooKeeperRoot string
+
+	// Progress, where not nil, is told in a few words what is being done.
+	Progress func(doing string)
+}
+
+// Addresses are what a service is told about the others, as host:port.
+type Addresses struct {
+	MySQL     string
+	Redis     string
+	ZooKeeper []string
+	// Stock are the stock services; nil where a stock service is told.
+	Stock []string
+}
+
+func (c Config) withDefaults() Config {
+	c.OrderServices = cmp.Or(c.OrderServices, 2)
+	c.StockServices = cmp.Or(c.StockServices, 2)
+	c.Token = cmp.Or(c.Token, rand.Text())
+	c.ZooKeeperRoot = cmp.Or(c.ZooKeeperRoot, "/orderstock")
+	if c.Accounts == (migrations.Accounts{}) {
+		c.Accounts = migrations.DefaultAccounts()
+	}
+	for _, u := range []*migrations.User{&c.Accounts.OrderApp, &c.Accounts.StockApp, &c.Accounts.Migrator, &c.Accounts.Verifier} {
+		u.Password = cmp.Or(u.Password, rand.Text())
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	if c.Route == nil {
+		c.Route = func(_ string, real Addresses) (Addresses, error) { return real, nil }
+	}
+	return c
+}
+
+// list returns the environment as a command takes it.
+func list(envs ...map[string]string) []string {
+	all := map[string]string{}
+	for _, env := range envs {
+		maps.Copy(all, env)
+	}
+	var out []string
+	for name, value := range all {
+		out = append(out, name+"="+value)
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+
+	"orderstock/pkg/servers"
+)
+
+// Servers are the three servers that the services need. Each is one that this
+// process started or one that it attached to.
+type Servers struct {
+	MySQL     *servers.MySQL
+	Redis     *servers.Redis
+	ZooKeeper *servers.ZooKeeper
+}
+
+// StartServers starts the three servers together, each in a folder of dir.
+func StartServers(ctx context.Context, dir string, opts ...servers.Option) (*Servers, error) {
+	var (
+		s       Servers
+		errs    [3]error
+		started sync.WaitGroup
+	)
+	started.Go(func() { s.MySQL, errs[0] = servers.StartMySQL(ctx, filepath.Join(dir, "mysql"), opts...) })
+	started.Go(func() { s.Redis, errs[1] = servers.StartRedis(ctx, filepath.Join(dir, "redis"), opts...) })
+	started.Go(func() {
+		s.ZooKeeper, errs[2] = servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"), opts...)
+	})
+	started.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, s.Kill())
+	}
+	return &s, nil
+}
+
+// Stop stops the servers that this process started, together.
+func (s *Servers) Stop(ctx context.Context) error {
+	return s.each(func(p *servers.Server) error { return p.Stop(ctx) })
+}
+
+// Kill kills the servers that this process started.
+func (s *Servers) Kill() error { return s.each((*servers.Server).Kill) }
+
+func (s *Servers) each(do func(*servers.Server) error) error {
+	var own []*servers.Server
+	if s.MySQL != nil {
+		own = append(own, s.MySQL.Server)
+	}
+	if s.Redis != nil {
+		own = append(own, s.Redis.Server)
+	}
+	if s.ZooKeeper != nil {
+		own = append(own, s.ZooKeeper.Server)
+	}
+	errs := make([]error, len(own))
+	var all sync.WaitGroup
+	for i, p := range own {
+		all.Go(func() {
+			if err := do(p); !errors.Is(err, servers.ErrAttached) {
+				errs[i] = err
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"orderstock/pkg/servers"
+)
+
+// Kind is one of the two services.
+type Kind string
+
+// The two services.
+const (
+	Order Kind = "order"
+	Stock Kind = "stock"
+)
+
+// Service is one running order or stock service.
+type Service struct {
+	*servers.Server
+	// Kind says which service it is.
+	Kind Kind
+	// OpsAddr is where it serves /metrics and /debug/pprof, as host:port.
+	OpsAddr string
+
+	env map[string]string
+}
+
+// URL returns the service's base address: "http://127.0.0.1:port".
+func (s *Service) URL() string { return "http://" + s.Addr() }
+
+// Env returns a copy of the environment that the service was started with.
+func (s *Service) Env() map[string]string { return maps.Clone(s.env) }
+
+// SetEnv makes the given variables count from the next start on.
+func (s *Service) SetEnv(env map[string]string) {
+	maps.Copy(s.env, env)
+	s.Server.SetEnv(list(s.env))
+}
+
+// newService starts a service and waits until it is ready.
+func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service, error) {
+	name := fmt.Sprintf("%s-%d", kind, index)
+	ports := [2]int{}
+	for i := range ports {
+		port, err := servers.FreePort()
+		if err != nil {
+			return nil, fmt.Errorf("start %s: %w", name, err)
+		}
+		ports[i] = port
+	}
+	s := &Service{
+		Kind:    kind,
+		OpsAddr: fmt.Sprintf("127.0.0.1:%d", ports[1]),
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	env, err := st.serviceEnv(name, kind)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	s.env = env
+	s.env["LISTEN_ADDR"], s.env["OPS_ADDR"] = addr, s.OpsAddr
+	args := []string{"serve"}
+	if kind == Stock {
+		args = append(args, st.cfg.StockArgs...)
+	}
+	s.Server, err = servers.Start(ctx, servers.Spec{
+		Name:  name,
+		Path:  filepath.Join(st.cfg.Bin, string(kind)+"-service"),
+		Args:  args,
+		Env:   list(s.env),
+		Dir:   st.cfg.Dir,
+		Addr:  addr,
+		Ready: func(ctx context.Context) error { return ask(ctx, "http://"+addr+"/readyz") },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// serviceEnv returns what a service is told, but for its own addresses.
+func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
+	real := Addresses{
+		MySQL:     st.Servers.MySQL.Addr(),
+		Redis:     st.Servers.Redis.Addr(),
+		ZooKeeper: strings.Split(st.Servers.ZooKeeper.Addr(), ","),
+	}
+	if kind == Order {
+		for _, s := range st.Stock {
+			real.Stock = append(real.Stock, s.Addr())
+		}
+	}
+	told, err := st.cfg.Route(name, real)
+	if err != nil {
+		return nil, fmt.Errorf("route addresses: %w", err)
+	}
+	env := map[string]string{
+		"REDIS_ADDR":      told.Redis,
+		"ZOOKEEPER_ADDRS": strings.Join(told.ZooKeeper, ","),
+		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
+		"SERVICE_TOKEN":   st.cfg.Token,
+	}
+	accounts := st.cfg.Accounts
+	if kind == Stock {
+		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)
+		maps.Copy(env, st.cfg.StockEnv)
+		return env, nil
+	}
+	env["MYSQL_DSN"] = dsn(told.MySQL, accounts.OrderApp, accounts.OrderDB)
+	env["STOCK_URLS"] = urls(told.Stock)
+	maps.Copy(env, st.cfg.OrderEnv)
+	return env, nil
+}
+
+func urls(addrs []string) string {
+	var out []string
+	for _, a := range addrs {
+		out = append(out, "http://"+a)
+	}
+	return strings.Join(out, ",")
+}
+
+// ask returns nil if url answers 200.
+func ask(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := probe.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 2048))
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
+}
+
+// probe keeps no connection, which a service that stops would have to wait for.
+var probe = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -1,0 +1,195 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"orderstock/migrations"
+	"orderstock/pkg/servers"
+)
+
+// Stack is a running stack.
+type Stack struct {
+	Servers *Servers
+	Order   []*Service
+	Stock   []*Service
+
+	cfg        Config
+	ownServers bool
+}
+
+// Up brings up the servers, the schemas, then the stock services, then the
+// order services, and returns when all of them are ready. If something fails,
+// what was started is stopped, and the error says what it was and holds the
+// end of its log.
+func Up(ctx context.Context, cfg Config) (*Stack, error) {
+	cfg = cfg.withDefaults()
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("bring up the stack: %w", err)
+	}
+	bin, err := filepath.Abs(cfg.Bin)
+	if err != nil {
+		return nil, fmt.Errorf("bring up the stack: %w", err)
+	}
+	cfg.Dir, cfg.Bin = dir, bin
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("bring up the stack: %w", err)
+	}
+	st := &Stack{cfg: cfg, Servers: cfg.Servers, ownServers: cfg.Servers == nil}
+	if err := st.up(ctx); err != nil {
+		return nil, errors.Join(err, st.Kill())
+	}
+	return st, nil
+}
+
+func (st *Stack) up(ctx context.Context) error {
+	var err error
+	if st.ownServers {
+		st.cfg.Progress("starting MySQL, Redis and ZooKeeper")
+		if st.Servers, err = StartServers(ctx, st.cfg.Dir, st.cfg.ServerOptions...); err != nil {
+			return err
+		}
+	}
+	st.cfg.Progress("making databases, users and tables")
+	err = migrations.Run(ctx, migrations.Config{AdminDSN: st.Servers.MySQL.AdminDSN(), Accounts: st.cfg.Accounts})
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	st.cfg.Progress(fmt.Sprintf("starting %d stock and %d order services", max(st.cfg.StockServices, 0), max(st.cfg.OrderServices, 0)))
+	if st.Stock, err = st.startAll(ctx, Stock, st.cfg.StockServices); err != nil {
+		return err
+	}
+	st.Order, err = st.startAll(ctx, Order, st.cfg.OrderServices)
+	return err
+}
+
+// startAll starts n services of a kind together. Those that did start are
+// returned also where others did not.
+func (st *Stack) startAll(ctx context.Context, kind Kind, n int) ([]*Service, error) {
+	n = max(n, 0)
+	var (
+		all     = make([]*Service, n)
+		errs    = make([]error, n)
+		started sync.WaitGroup
+	)
+	for i := range n {
+		started.Go(func() { all[i], errs[i] = st.newService(ctx, kind, i+1) })
+	}
+	started.Wait()
+	var up []*Service
+	for _, s := range all {
+		if s != nil {
+			up = append(up, s)
+		}
+	}
+	return up, errors.Join(errs...)
+}
+
+// Services returns all services, the order services first.
+func (st *Stack) Services() []*Service {
+	return append(append([]*Service{}, st.Order...), st.Stock...)
+}
+
+// Dead returns the services and own servers whose process has ended.
+func (st *Stack) Dead() []*servers.Server {
+	var dead []*servers.Server
+	add := func(s *servers.Server) {
+		if !s.Running() {
+			dead = append(dead, s)
+		}
+	}
+	for _, s := range st.Services() {
+		add(s.Server)
+	}
+	if st.ownServers {
+		add(st.Servers.MySQL.Server)
+		add(st.Servers.Redis.Server)
+		add(st.Servers.ZooKeeper.Server)
+	}
+	return dead
+}
+
+// Stop stops the order services, then the stock services, then the servers
+// that Up started, each gracefully. All are stopped, whatever fails. What is
+// left when ctx ends is killed.
+func (st *Stack) Stop(ctx context.Context) error {
+	graceful := func(s *Service) error { return s.Stop(ctx) }
+	err := errors.Join(each(st.Order, graceful), each(st.Stock, graceful))
+	if st.ownServers && st.Servers != nil {
+		err = errors.Join(err, st.Servers.Stop(ctx))
+	}
+	return err
+}
+
+// Kill kills everything that Up started.
+func (st *Stack) Kill() error {
+	err := each(st.Services(), func(s *Service) error { return s.Kill() })
+	if st.ownServers && st.Servers != nil {
+		err = errors.Join(err, st.Servers.Kill())
+	}
+	return err
+}
+
+func each(services []*Service, do func(*Service) error) error {
+	errs := make([]error, len(services))
+	var all sync.WaitGroup
+	for i, s := range services {
+		all.Go(func() { errs[i] = do(s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Token returns the stock services' bearer token.
+func (st *Stack) Token() string { return st.cfg.Token }
+
+// Accounts returns the databases and users, with their passwords.
+func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
+
+// LoadtestEnv returns the environment that the load tester needs to fire at
+// this stack and to verify its databases.
+func (st *Stack) LoadtestEnv() map[string]string {
+	a := st.cfg.Accounts
+	return map[string]string{
+		"ORDER_URLS":       urls(addrs(st.Order)),
+		"STOCK_URLS":       urls(addrs(st.Stock)),
+		"SERVICE_TOKEN":    st.cfg.Token,
+		"VERIFY_ORDER_DSN": dsn(st.Servers.MySQL.Addr(), a.Verifier, a.OrderDB),
+		"VERIFY_STOCK_DSN": dsn(st.Servers.MySQL.Addr(), a.Verifier, a.StockDB),
+	}
+}
+
+func addrs(services []*Service) []string {
+	var out []string
+	for _, s := range services {
+		out = append(out, s.Addr())
+	}
+	return out
+}
+
+// dsn is that of a user for a database.
+func dsn(addr string, u migrations.User, database string) string {
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.Net, c.Addr, c.DBName = u.Name, u.Password, "tcp", addr, database
+	c.ParseTime = true
+	c.Timeout = 5 * time.Second
+	return c.FormatDSN()
+}
+
+// String names what runs, for a log.
+func (st *Stack) String() string {
+	var names []string
+	for _, s := range st.Services() {
+		names = append(names, s.Name()+"="+s.URL())
+	}
+	return strings.Join(names, " ")
+}
