@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/pflag"
+
+	"orderstock/loadtest"
+)
+
+// surroundings are where the services and databases are. They come from the
+// environment; the addresses may be given as flags too.
+type surroundings struct {
+	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080"`
+	StockURLs  []string `env:"STOCK_URLS" envDefault:"http://127.0.0.1:8081"`
+	StockToken string   `env:"SERVICE_TOKEN"`
+	OrderDSN   string   `env:"ORDER_DB_DSN"`
+	StockDSN   string   `env:"STOCK_DB_DSN"`
+}
+
+func readSurroundings() (surroundings, error) {
+	s, err := env.ParseAs[surroundings]()
+	if err != nil {
+		return s, fmt.Errorf("read environment: %w", err)
+	}
+	return s, nil
+}
+
+// output says where results go.
+type output struct {
+	history string
+	verdict string
+	json    bool
+}
+
+func (o *output) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.history, "history", "out/history.jsonl", "file of every call with its times and its answer")
+	f.StringVar(&o.verdict, "out", "out/verdict.json", "file for the verdict as JSON")
+	f.BoolVar(&o.json, "json", false, "print the verdict as JSON, in place of the table")
+}
+
+func fireFlags(f *pflag.FlagSet, s *surroundings) *loadtest.FireConfig {
+	var c loadtest.FireConfig
+	f.StringSliceVar(&s.OrderURLs, "url", s.OrderURLs, "address of an order service; several are used in turn")
+	f.StringSliceVar(&s.StockURLs, "stock-url", s.StockURLs, "address of a stock service; several are used in turn")
+	f.StringVar((*string)(&c.Path), "path", string(loadtest.PathOrder), "order: whole orders; deduct: the stock service alone")
+	f.IntVar(&c.Orders, "orders", 0, "orders to send (default 2000, or no limit with --duration)")
+	f.DurationVar(&c.Duration, "duration", 0, "end after this time")
+	f.DurationVar(&c.Warmup, "warmup", 0, "time at the beginning that is not measured")
+	f.Float64Var(&c.Rate, "rate", 0, "orders a second; 0: each as soon as a client is free")
+	f.IntVar(&c.Concurrency, "concurrency", 200, "clients")
+	f.DurationVar(&c.Timeout, "timeout", 15*time.Second, "of each call")
+	f.IntVar(&c.Mix.Goods, "goods", 5, "goods, made new for the run")
+	f.Int64Var(&c.Mix.Stock, "stock", 300, "pieces of each goods")
+	f.IntVar(&c.Mix.ItemsMax, "items-max", 3, "most goods in one order")
+	f.IntVar(&c.Mix.NumMax, "num-max", 3, "most pieces of one goods in an order")
+	f.Float64Var(&c.Mix.Zipf, "zipf", 0, "how much more popular the first goods are: weight 1/i^zipf; 0: evenly")
+	f.Float64Var(&c.Mix.Repeat, "repeat", 0.1, "share of orders sent again under the same key, at the same time and later")
+	f.Float64Var(&c.Mix.Cancel, "cancel", 0, "share of orders that are cancelled")
+	f.Uint64Var(&c.Mix.Seed, "seed", 0, "makes the same orders again; 0: random")
+	return &c
+}

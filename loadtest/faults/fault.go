@@ -1,0 +1,81 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/lab"
+)
+
+// fault is something that goes wrong in a lab, once.
+type fault interface {
+	// Arm makes it strike, at once or at the next chance.
+	Arm(ctx context.Context) error
+	// Fired counts how often it struck since it was armed.
+	Fired(ctx context.Context) (int, error)
+	// Hold is how long it must last after it struck to show its effect.
+	Hold() time.Duration
+	// Heal undoes it; the system is whole again when it returns.
+	Heal(ctx context.Context) error
+}
+
+// faultOf returns the fault of a cell.
+func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) fault {
+	if c.Step != Around {
+		return newStrike(l, pointOf(c.Step), c, rng)
+	}
+	var both together
+	for name := range strings.SplitSeq(c.Fault, "+") {
+		both = append(both, newSurrounding(l, name, rng))
+	}
+	return both
+}
+
+// together is several faults at the same time.
+type together []fault
+
+func (t together) Arm(ctx context.Context) error {
+	var errs []error
+	for _, f := range t {
+		errs = append(errs, f.Arm(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Fired is the smallest of their counts: 0 as long as one of them has not struck.
+func (t together) Fired(ctx context.Context) (int, error) {
+	least := -1
+	for _, f := range t {
+		n, err := f.Fired(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if least < 0 || n < least {
+			least = n
+		}
+	}
+	return max(least, 0), nil
+}
+
+func (t together) Hold() time.Duration {
+	var longest time.Duration
+	for _, f := range t {
+		longest = max(longest, f.Hold())
+	}
+	return longest
+}
+
+// Heal heals all at the same time: a replica comes back only once its servers have.
+func (t together) Heal(ctx context.Context) error {
+	errs := make([]error, len(t))
+	var healing sync.WaitGroup
+	for i, f := range t {
+		healing.Go(func() { errs[i] = f.Heal(ctx) })
+	}
+	healing.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,177 @@
+package faults
+
+import (
+	"slices"
+
+	"orderstock/loadtest/lab"
+	"orderstock/pkg/faultpoint"
+)
+
+// Cell is one experiment of the matrix.
+type Cell struct {
+	// Step is a step of the protocol, or Around for a fault around the system.
+	Step string `json:"step"`
+	// When is before, after or during.
+	When string `json:"when"`
+	// Fault is one of Strikes, or one or two of Surroundings joined by "+".
+	Fault string `json:"fault"`
+	// NA says why the fault does not apply; empty where it does.
+	NA string `json:"na,omitempty"`
+}
+
+// Around is the step of the cells whose faults strike the system and not a step.
+const Around = "around"
+
+// During is the side of those cells.
+const During = "during"
+
+// Name identifies the cell: "commit/before/kill".
+func (c Cell) Name() string { return c.Step + "/" + c.When + "/" + c.Fault }
+
+// The faults that strike at a step.
+const (
+	Kill      = "kill"             // SIGKILL of the process
+	Pause     = "pause"            // SIGSTOP beyond its ZooKeeper session
+	ReplyLost = "reply-lost"       // the step takes effect, its reply never comes back
+	Reset     = "connection-reset" // every connection to the step's server is reset
+	Error     = "error"            // the step fails
+	Delay     = "delay"            // the step takes twice the caller's timeout longer
+)
+
+// Strikes lists the faults that strike at a step.
+var Strikes = []string{Kill, Pause, ReplyLost, Reset, Error, Delay}
+
+// The faults around the system.
+const (
+	RedisFlushed       = "redis-flushed"
+	RedisDown          = "redis-down"
+	MySQLKilled        = "mysql-killed"
+	ZooKeeperRestarted = "zookeeper-restarted"
+	SessionsExpired    = "sessions-expired"
+	ReplicaKilled      = "replica-killed"
+	NetworkSlow        = "network-slow"
+	CutOneWay          = "cut-one-way"
+	Duplicated         = "requests-duplicated"
+)
+
+// Surroundings lists the faults around the system.
+var Surroundings = []string{
+	RedisFlushed, RedisDown, MySQLKilled, ZooKeeperRestarted, SessionsExpired,
+	ReplicaKilled, NetworkSlow, CutOneWay, Duplicated,
+}
+
+// service says whose process passes a step.
+type service string
+
+const (
+	orderService service = "order"
+	stockService service = "stock"
+)
+
+// point is a step as the matrix sees it.
+type point struct {
+	step faultpoint.Step
+	by   service
+	// wire is what the step's call goes over.
+	wire string
+	// reach makes traffic pass the step that would otherwise seldom do; nil where all orders pass it.
+	reach []lab.Rule
+	// na says why a fault does not apply, by "when/fault" or by "when" for all.
+	na map[string]string
+}
+
+const noReplyYet = "a step that has not begun has no reply to lose"
+
+var points = []point{
+	{step: faultpoint.InsertOrder, by: orderService, wire: lab.ToMySQL},
+	{step: faultpoint.SetFlag, by: orderService, wire: lab.ToRedis},
+	{step: faultpoint.CallStock, by: orderService, wire: lab.ToStock},
+	{step: faultpoint.TakeFlag, by: stockService, wire: lab.ToRedis},
+	{step: faultpoint.LookupFlow, by: stockService, wire: lab.ToMySQL, reach: flagsNotSet},
+	{step: faultpoint.AcquireLock, by: stockService, wire: lab.ToZooKeeper},
+	{step: faultpoint.UpdateStock, by: stockService, wire: lab.ToMySQL},
+	{step: faultpoint.InsertFlow, by: stockService, wire: lab.ToMySQL},
+	{step: faultpoint.Commit, by: stockService, wire: lab.ToMySQL},
+	{step: faultpoint.ReleaseLock, by: stockService, wire: lab.ToZooKeeper},
+	{step: faultpoint.Reply, by: stockService, wire: lab.ToStock},
+	{step: faultpoint.Confirm, by: orderService, wire: lab.ToStock},
+	{step: faultpoint.SetStatus, by: orderService, wire: lab.ToMySQL},
+	{step: faultpoint.CancelFlag, by: orderService, wire: lab.ToStock},
+	{step: faultpoint.CancelOrder, by: orderService, wire: lab.ToMySQL},
+	{step: faultpoint.Reconcile, by: orderService, wire: lab.ToStock, reach: statusNotSet},
+}
+
+// flagsNotSet keeps orders' flags out of Redis, so that the stock service has
+// to look the flow up.
+var flagsNotSet = []lab.Rule{{Step: faultpoint.SetFlag, When: faultpoint.Before, Action: "error", Times: 1000}}
+
+// statusNotSet leaves orders PENDING, so that the reconciler finds some.
+var statusNotSet = []lab.Rule{{Step: faultpoint.SetStatus, When: faultpoint.Before, Action: "error", Times: 10}}
+
+func (p point) notApplicable(when faultpoint.When, fault string) string {
+	if fault == ReplyLost && when == faultpoint.Before {
+		return noReplyYet
+	}
+	if why := p.na[string(when)]; why != "" {
+		return why
+	}
+	return p.na[string(when)+"/"+fault]
+}
+
+// Cells returns the whole matrix, with the cells that do not apply.
+func Cells() []Cell {
+	var all []Cell
+	for _, p := range points {
+		for _, when := range []faultpoint.When{faultpoint.Before, faultpoint.After} {
+			for _, fault := range Strikes {
+				all = append(all, Cell{string(p.step), string(when), fault, p.notApplicable(when, fault)})
+			}
+		}
+	}
+	for i, a := range Surroundings {
+		all = append(all, Cell{Step: Around, When: During, Fault: a})
+		for _, b := range Surroundings[i+1:] {
+			all = append(all, Cell{Step: Around, When: During, Fault: a + "+" + b})
+		}
+	}
+	return all
+}
+
+// Reduced returns a part of the matrix that strikes at each step and with each
+// fault at least once.
+func Reduced() []Cell {
+	var some []Cell
+	whens := []faultpoint.When{faultpoint.Before, faultpoint.After}
+	for i, p := range points {
+		// The faults go round once over the steps, and the sides in turn.
+		for k := range Strikes {
+			when, fault := whens[i/2%2], Strikes[(i+k)%len(Strikes)]
+			if p.notApplicable(when, fault) == "" {
+				some = append(some, Cell{Step: string(p.step), When: string(when), Fault: fault})
+				break
+			}
+		}
+	}
+	for i, fault := range Surroundings {
+		some = append(some, Cell{Step: Around, When: During, Fault: fault})
+		if i%3 == 0 {
+			some = append(some, Cell{Step: Around, When: During, Fault: fault + "+" + Surroundings[i+1]})
+		}
+	}
+	return some
+}
+
+// Find returns the cell of that name.
+func Find(name string) (Cell, bool) {
+	all := Cells()
+	i := slices.IndexFunc(all, func(c Cell) bool { return c.Name() == name })
+	if i < 0 {
+		return Cell{}, false
+	}
+	return all[i], true
+}
+
+func pointOf(step string) point {
+	i := slices.IndexFunc(points, func(p point) bool { return string(p.step) == step })
+	return points[i] // every cell's step is in the table
+}

@@ -1,0 +1,228 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/lab"
+	"orderstock/pkg/faultpoint"
+)
+
+// strike is a fault at a named point. It is armed in both replicas of the
+// service that passes the point, and once it has struck in one the other is
+// disarmed: a step that only one replica passes (the reconciler's) is found so.
+type strike struct {
+	lab      *lab.Lab
+	point    point
+	kind     string
+	rule     lab.Rule
+	replicas []*lab.Replica
+	before   int // fired by these replicas in earlier cells
+
+	caller   *caller // of a wire fault
+	mu       sync.Mutex
+	poisoned []*lab.Wire
+}
+
+func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
+	s := &strike{lab: l, point: p, kind: c.Fault, replicas: l.Orders}
+	if p.by == stockService {
+		s.replicas = l.Stocks
+	}
+	s.rule = lab.Rule{Step: p.step, When: faultpoint.When(c.When), Times: 1, Skip: rng.IntN(3)}
+	if p.reach != nil || p.step == faultpoint.CancelFlag || p.step == faultpoint.CancelOrder {
+		s.rule.Skip = 0 // few pass it
+	}
+	switch c.Fault {
+	case Kill:
+		s.rule.Action = "kill"
+	case Pause:
+		s.rule.Action = "stop"
+	case Error:
+		s.rule.Action, s.rule.Times = "error", 3
+	case Delay:
+		s.rule.Action, s.rule.DelayMS, s.rule.Times = "delay", (2 * stockTimeout).Milliseconds(), 3
+	case ReplyLost:
+		// The wire goes deaf just before the step, which then loses its own reply.
+		s.rule.Action, s.rule.When = "call", faultpoint.Before
+	case Reset:
+		s.rule.Action = "call"
+	}
+	return s
+}
+
+// Reach makes the traffic pass the strike's step from now on; it is called when
+// traffic begins, as an order becomes the reconciler's only after a while.
+func (s *strike) Reach(ctx context.Context) error {
+	for _, r := range s.lab.Orders {
+		if s.point.reach == nil {
+			break
+		}
+		if err := r.Arm(ctx, s.point.reach...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Arm implements fault.
+func (s *strike) Arm(ctx context.Context) (err error) {
+	if s.before, err = s.total(); err != nil {
+		return err
+	}
+	if s.rule.Action == "call" {
+		if s.caller, err = newCaller(ctx, s.poison); err != nil {
+			return err
+		}
+	}
+	for i, r := range s.replicas {
+		rules := []lab.Rule{s.rule}
+		if s.caller != nil {
+			rules[0].URL = s.caller.url(i)
+		}
+		if s.point.by == orderService {
+			rules = append(rules, s.point.reach...)
+		}
+		if err := r.Arm(ctx, rules...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// poison breaks the step's wire of replica i. It is called while that replica
+// waits at the point.
+func (s *strike) poison(i int) error {
+	wires := s.replicas[i].Wires[s.point.wire]
+	if s.point.by == stockService && s.point.wire == lab.ToStock { // its callers' wires to it
+		wires = nil
+		for _, r := range s.lab.Orders {
+			wires = append(wires, r.Wires[lab.ToStock][i])
+		}
+	}
+	s.mu.Lock()
+	s.poisoned = append(s.poisoned, wires...)
+	s.mu.Unlock()
+	var errs []error
+	for _, w := range wires {
+		if s.kind == ReplyLost {
+			errs = append(errs, w.LoseReplies())
+		} else {
+			errs = append(errs, w.Reset())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *strike) total() (int, error) {
+	sum := 0
+	for _, r := range s.replicas {
+		n, err := r.Fired(s.rule)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Fired implements fault.
+func (s *strike) Fired(context.Context) (int, error) {
+	n, err := s.total()
+	return n - s.before, err
+}
+
+// Hold implements fault.
+func (s *strike) Hold() time.Duration {
+	switch s.kind {
+	case Pause:
+		return sessionTimeout + 1200*time.Millisecond
+	case ReplyLost:
+		return stockTimeout + 200*time.Millisecond
+	case Delay:
+		return 2*stockTimeout + 100*time.Millisecond
+	default:
+		return 300 * time.Millisecond
+	}
+}
+
+// Heal implements fault.
+func (s *strike) Heal(ctx context.Context) error {
+	var errs []error
+	if s.caller != nil {
+		errs = append(errs, s.caller.close())
+		s.caller = nil
+	}
+	s.mu.Lock()
+	for _, w := range s.poisoned {
+		errs = append(errs, w.Mend(ctx))
+	}
+	s.poisoned = nil
+	s.mu.Unlock()
+	for _, r := range s.lab.Replicas() {
+		errs = append(errs, revive(ctx, r))
+	}
+	return errors.Join(errs...)
+}
+
+// revive brings a replica back whatever happened to it, with no rule armed.
+func revive(ctx context.Context, r *lab.Replica) error {
+	for {
+		if !r.Running() {
+			if err := r.Restart(ctx); err != nil {
+				return fmt.Errorf("restart %s: %w", r.Name, err)
+			}
+		}
+		if err := r.Resume(); err != nil && r.Running() {
+			return fmt.Errorf("resume %s: %w", r.Name, err)
+		}
+		err := r.Disarm(ctx)
+		if err == nil || r.Running() && ctx.Err() != nil {
+			return err
+		}
+		// It died, or stopped, of a rule that was still armed: again.
+	}
+}
+
+// caller is where a replica that has reached its point reports, and waits.
+type caller struct {
+	server   *http.Server
+	listener net.Listener
+	serving  sync.WaitGroup
+}
+
+func newCaller(ctx context.Context, reached func(replica int) error) (*caller, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for strikes: %w", err)
+	}
+	c := &caller{listener: listener}
+	c.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var replica int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &replica); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if err := reached(replica); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})}
+	c.serving.Go(func() { _ = c.server.Serve(listener) }) // always ErrServerClosed: the listener is ours
+	return c, nil
+}
+
+func (c *caller) url(replica int) string {
+	return fmt.Sprintf("http://%s/%d", c.listener.Addr(), replica)
+}
+
+func (c *caller) close() error {
+	err := c.server.Close()
+	c.serving.Wait()
+	return err
+}

@@ -1,0 +1,33 @@
+package faults
+
+import "time"
+
+// The services' times are cut short, so that a cell takes seconds. Every ratio
+// that matters is kept: a try is shorter than the confirm budget, an order is
+// taken by the reconciler before it is given up, a pause outlives the session.
+const (
+	stockTimeout   = 500 * time.Millisecond
+	sessionTimeout = 2 * time.Second
+)
+
+// Env is the services' environment in the lab.
+var Env = []string{
+	"STOCK_TIMEOUT=" + stockTimeout.String(),
+	"CONFIRM_BUDGET=1s",
+	"PENDING_LIMIT=1s",
+	"CANCEL_AFTER=4s",
+	"RECONCILE_INTERVAL=250ms",
+	"ZOOKEEPER_SESSION_TIMEOUT=" + sessionTimeout.String(),
+	"LOCK_TIMEOUT=400ms",
+}
+
+const (
+	orders        = 300
+	ordersPerS    = 120
+	clients       = 64
+	callTimeout   = 4 * time.Second
+	strikeAt      = 900 * time.Millisecond // of about 2.5 s of traffic
+	strikeWithin  = 6 * time.Second        // after it was armed
+	settleWithin  = 20 * time.Second       // after the last fault healed
+	recoverWithin = 10 * time.Second       // for the fresh order
+)

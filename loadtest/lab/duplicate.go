@@ -1,0 +1,87 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Duplicator stands in front of a stock service and, when it is on, delivers
+// every request twice: one copy's answer goes back, the other's is dropped, and
+// either may be the first to arrive.
+type Duplicator struct {
+	server  *http.Server
+	addr    string
+	on      atomic.Bool
+	doubled atomic.Int64
+	copies  sync.WaitGroup
+	serving sync.WaitGroup
+}
+
+func newDuplicator(ctx context.Context, upstream string) (*Duplicator, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for duplicator: %w", err)
+	}
+	target := &url.URL{Scheme: "http", Host: upstream}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.Transport = transport
+	// A stock service that is down looks as it would without this proxy: the connection ends.
+	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	d := &Duplicator{addr: listener.Addr().String()}
+	d.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.on.Load() {
+			if err := d.double(transport, target, r); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		forward.ServeHTTP(w, r)
+	})}
+	d.serving.Go(func() { _ = d.server.Serve(listener) }) // always ErrServerClosed: the listener is ours
+	return d, nil
+}
+
+// double sends a copy of r on its way, and leaves r's body to be read again.
+func (d *Duplicator) double(transport http.RoundTripper, target *url.URL, r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 10*time.Second)
+	second := r.Clone(ctx)
+	second.Body = io.NopCloser(bytes.NewReader(body))
+	second.URL.Scheme, second.URL.Host, second.RequestURI = target.Scheme, target.Host, ""
+	d.copies.Go(func() {
+		defer cancel()
+		resp, err := transport.RoundTrip(second)
+		if err != nil {
+			return // the copy was lost: as good as not sent
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		d.doubled.Add(1)
+	})
+	return nil
+}
+
+// Switch turns duplication on or off.
+func (d *Duplicator) Switch(on bool) { d.on.Store(on) }
+
+// Doubled counts the requests whose copy was answered as well.
+func (d *Duplicator) Doubled() int { return int(d.doubled.Load()) }
+
+func (d *Duplicator) close() {
+	_ = d.server.Close()
+	d.copies.Wait()
+	d.serving.Wait()
+}

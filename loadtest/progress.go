@@ -1,0 +1,103 @@
+package loadtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// tally counts the outcomes of first calls while the run goes on.
+type tally struct {
+	sent, confirmed, rejected, pending, unknown atomic.Int64
+}
+
+func (t *tally) count(c Call) {
+	t.sent.Add(1)
+	switch {
+	case c.Status == Confirmed || c.Status == Done:
+		t.confirmed.Add(1)
+	case c.Status == Rejected:
+		t.rejected.Add(1)
+	case c.Status == Pending:
+		t.pending.Add(1)
+	default:
+		t.unknown.Add(1)
+	}
+}
+
+func (t *tally) line(since time.Time) string {
+	rate := float64(t.sent.Load()) / max(time.Since(since).Seconds(), 1e-3)
+	return fmt.Sprintf("%.0f orders/s  confirmed %d  rejected %d  pending %d  other %d",
+		rate, t.confirmed.Load(), t.rejected.Load(), t.pending.Load(), t.unknown.Load())
+}
+
+// showProgress shows how the run goes until the function that it returns is
+// called: a bar where cfg.Progress is a terminal, else a line every two seconds.
+func showProgress(cfg FireConfig, t *tally, start time.Time) (stop func()) {
+	if cfg.Progress == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:contextcheck // ends with stop, not with the run: the calls in flight at the end are shown too
+	done := func() (now, total int64) {
+		if cfg.Orders > 0 {
+			return t.sent.Load(), int64(cfg.Orders)
+		}
+		return min(time.Since(start), cfg.Duration).Milliseconds(), cfg.Duration.Milliseconds()
+	}
+	var showing sync.WaitGroup
+	if f, ok := cfg.Progress.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+		showing.Go(func() { showBar(ctx, f, done, func() string { return t.line(start) }) })
+	} else {
+		showing.Go(func() { showLines(ctx, cfg.Progress, done, func() string { return t.line(start) }) })
+	}
+	return func() {
+		cancel()
+		showing.Wait()
+	}
+}
+
+func showBar(ctx context.Context, w io.Writer, done func() (now, total int64), line func() string) {
+	_, total := done()
+	progress := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
+	bar := progress.AddBar(total,
+		mpb.PrependDecorators(decor.Percentage(decor.WC{W: 5})),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return line() })),
+	)
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, _ := done()
+		bar.SetCurrent(min(now, total-1)) // the last step is the end of the run
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			bar.SetTotal(-1, true)
+			progress.Wait()
+			return
+		}
+	}
+}
+
+func showLines(ctx context.Context, w io.Writer, done func() (now, total int64), line func() string) {
+	tick := time.NewTicker(2 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		now, total := done()
+		_, _ = fmt.Fprintf(w, "%3d%%  %s\n", now*100/max(total, 1), line()) // a lost line of progress is no error of the run
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
