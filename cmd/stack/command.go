@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/pkg/stack"
+)
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "stack",
+		Short:         "Run orderstock with real servers on this machine",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(), testCommand())
+	return root
+}
+
+// size says how large a stack to run, and how its stock services deduct.
+type size struct {
+	orders, stocks int
+	strategy       string
+	allowUnsafe    bool
+}
+
+func (s *size) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&s.orders, "order-services", 2, "how many order services to run")
+	f.IntVar(&s.stocks, "stock-services", 2, "how many stock services to run")
+	f.StringVar(&s.strategy, "strategy", "", "how the stock services deduct (STOCK_STRATEGY); empty: their default")
+	f.BoolVar(&s.allowUnsafe, "allow-unsafe", false, "let the stock services use a strategy that is known to be wrong")
+}
+
+// args returns the command line that flags was given.
+func (s *size) args() []string {
+	return []string{
+		"--order-services", strconv.Itoa(s.orders), "--stock-services", strconv.Itoa(s.stocks),
+		"--strategy", s.strategy, "--allow-unsafe=" + strconv.FormatBool(s.allowUnsafe),
+	}
+}
+
+func (s *size) config(root, dir string) (stack.Config, error) {
+	if s.orders < 1 || s.stocks < 1 {
+		return stack.Config{}, fmt.Errorf("at least one of each service is needed, not %d and %d", s.orders, s.stocks)
+	}
+	cfg := stack.Config{
+		Dir:           dir,
+		Bin:           binDir(root),
+		OrderServices: s.orders,
+		StockServices: s.stocks,
+		Progress:      progress(),
+	}
+	if s.strategy != "" {
+		cfg.StockEnv = map[string]string{"STOCK_STRATEGY": s.strategy}
+	}
+	if s.allowUnsafe {
+		cfg.StockArgs = []string{"--allow-unsafe"}
+	}
+	return cfg, nil
+}
+
+// progress prints what is being done, with the time since the start.
+func progress() func(string) {
+	begin := time.Now()
+	return func(doing string) {
+		fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(begin).Seconds(), doing)
+	}
+}
+
+// stopping returns a context in which to clean up after ctx has ended.
+func stopping(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"orderstock/pkg/stack"
+)
+
+// binDir is where the binaries are built to, and runDir where a stack that was
+// left running keeps its state, data and logs.
+func binDir(root string) string { return filepath.Join(root, "bin") }
+func runDir(root string) string { return filepath.Join(root, ".run") }
+
+// prepare installs what is missing, compiles the binaries and returns the module's folder.
+func prepare(ctx context.Context, say func(string)) (root string, err error) {
+	if root, err = stack.ModuleRoot(); err != nil {
+		return "", err
+	}
+	if err := install(ctx, say, forServers()); err != nil {
+		return "", err
+	}
+	say("compiling the services into " + binDir(root))
+	if err := stack.Build(ctx, root, binDir(root), nil, "order-service", "stock-service", "loadtest"); err != nil {
+		return "", fmt.Errorf("prepare: %w", err)
+	}
+	return root, nil
+}

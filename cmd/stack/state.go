@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/stack"
+)
+
+// state is what the holder of a stack that was left running tells the others.
+type state struct {
+	// Pid is the holder's. It counts only while the holder holds the lock.
+	Pid      int               `json:"pid"`
+	Programs []program         `json:"programs"`
+	Env      map[string]string `json:"env"`
+}
+
+type program struct {
+	Name  string `json:"name"`
+	Addr  string `json:"addr"`
+	Ready string `json:"ready,omitempty"` // the address to ask, for a service
+	Log   string `json:"log"`
+}
+
+func stateOf(st *stack.Stack) state {
+	s := state{Pid: os.Getpid(), Env: st.LoadtestEnv()}
+	s.Env["MYSQL_ADMIN_DSN"] = st.Servers.MySQL.AdminDSN()
+	for _, p := range st.Services() {
+		s.Programs = append(s.Programs, program{p.Name(), p.Addr(), p.URL() + "/readyz", p.LogPath()})
+	}
+	for _, p := range []*servers.Server{st.Servers.MySQL.Server, st.Servers.Redis.Server, st.Servers.ZooKeeper.Server} {
+		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), Log: p.LogPath()})
+	}
+	return s
+}
+
+func statePath(dir string) string { return filepath.Join(dir, "state.json") }
+func envPath(dir string) string   { return filepath.Join(dir, "env") }
+
+// write stores the state, and the environment in a form that a shell can read.
+func (s state) write(dir string) error {
+	var env strings.Builder
+	for _, name := range s.names() {
+		fmt.Fprintf(&env, "export %s='%s'\n", name, s.Env[name])
+	}
+	if err := os.WriteFile(envPath(dir), []byte(env.String()), 0o600); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	if err := os.WriteFile(statePath(dir)+".new", text, 0o600); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	if err := os.Rename(statePath(dir)+".new", statePath(dir)); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return nil
+}
+
+func (s state) names() []string {
+	var names []string
+	for name := range s.Env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// errDown is returned when no stack is up.
+var errDown = errors.New("nothing is up; start it with: make up")
+
+// readState returns the state of the stack that is up, or errDown.
+func readState(dir string) (state, error) {
+	held, err := lockHeld(dir)
+	if err != nil {
+		return state{}, err
+	}
+	text, err := os.ReadFile(statePath(dir))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !held {
+		return state{}, errDown
+	}
+	var s state
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		return state{}, fmt.Errorf("read state: %w", err)
+	}
+	return s, nil
+}
+
+// lock takes the lock that says that a stack is up. The system frees it when
+// the process ends, in whatever way.
+func lock(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
+	}
+	return f, nil
+}
+
+func lockHeld(dir string) (bool, error) {
+	f, err := lock(dir)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, f.Close()
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/stack"
+)
+
+func testCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test -- command…",
+		Short: "Run a command, such as go test, with the three servers up; its exit code is this one's",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			ctx, say := cmd.Context(), progress()
+			if err := install(ctx, say, forTests()); err != nil {
+				return err
+			}
+			dir, err := os.MkdirTemp("", "orderstock-test-")
+			if err != nil {
+				return fmt.Errorf("test: %w", err)
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			say("starting MySQL, Redis and ZooKeeper in " + dir)
+			s, err := stack.StartServers(ctx, dir)
+			if err != nil {
+				return err
+			}
+			defer func() {
+				ctx, cancel := stopping(ctx)
+				defer cancel()
+				err = errors.Join(err, s.Stop(ctx))
+			}()
+			say("running the tests")
+			return run(ctx, map[string]string{
+				serverstest.EnvMySQL:     s.MySQL.AdminDSN(),
+				serverstest.EnvRedis:     s.Redis.Addr(),
+				serverstest.EnvZooKeeper: s.ZooKeeper.Addr(),
+			}, args[0], args[1:]...)
+		},
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/pkg/stack"
+)
+
+func upCommand() *cobra.Command {
+	var size size
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring everything up, leave it running and print the addresses",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return up(cmd.Context(), &size, cmd.OutOrStdout())
+		},
+	}
+	size.flags(cmd)
+	return cmd
+}
+
+// up starts the process that holds the stack, and waits until it is ready.
+func up(ctx context.Context, size *size, w io.Writer) error {
+	root, err := prepare(ctx, progress())
+	if err != nil {
+		return err
+	}
+	dir := runDir(root)
+	if held, err := lockHeld(dir); err != nil {
+		return err
+	} else if held {
+		return errors.New("a stack is up already; see it with: bin/stack status; stop it with: make down")
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	logPath := filepath.Join(dir, "stack.log")
+	log, err := os.Create(logPath)
+	if err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	defer func() { _ = log.Close() }() // the holder has its own descriptor
+	holder := exec.Command(self, append([]string{"hold"}, size.args()...)...)
+	holder.Dir, holder.Stdout, holder.Stderr = root, log, log
+	holder.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // outlives the terminal
+	if err := holder.Start(); err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = holder.Wait() // what went wrong is in its log
+	}()
+	if err := follow(ctx, logPath, dir, ended); err != nil {
+		_ = holder.Process.Signal(syscall.SIGTERM)
+		<-ended
+		return err
+	}
+	s, err := readState(dir)
+	if err != nil {
+		return err
+	}
+	s.print(ctx, w)
+	return nil
+}
+
+// follow prints what the holder says until the stack is up.
+func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) error {
+	log, err := os.Open(logPath)
+	if err != nil {
+		return fmt.Errorf("up: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, statErr := os.Stat(statePath(dir))
+		if _, err := io.Copy(os.Stderr, log); err != nil {
+			return fmt.Errorf("up: %w", err)
+		}
+		if statErr == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+			if _, err := io.Copy(os.Stderr, log); err != nil {
+				return fmt.Errorf("up: %w", err)
+			}
+			return exitCode(exitFailed)
+		case <-ctx.Done():
+			return fmt.Errorf("up: %w", context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+// holdCommand is the process that up leaves behind: servers and services are
+// its children, and end with it.
+func holdCommand() *cobra.Command {
+	var size size
+	cmd := &cobra.Command{
+		Use:    "hold",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return hold(cmd.Context(), &size)
+		},
+	}
+	size.flags(cmd)
+	return cmd
+}
+
+func hold(ctx context.Context, size *size) (err error) {
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	dir := runDir(root)
+	held, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
+	cfg, err := size.config(root, filepath.Join(dir, "data"))
+	if err != nil {
+		return err
+	}
+	st, err := stack.Up(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if err = stateOf(st).write(dir); err == nil {
+		<-ctx.Done()
+	}
+	stop, cancel := stopping(ctx)
+	defer cancel()
+	return errors.Join(err, os.Remove(statePath(dir)), st.Stop(stop))
+}
