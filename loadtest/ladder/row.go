@@ -75,6 +75,14 @@ func (r *Result) Write(file string) error {
 	return nil
 }
 
+func decodeResult(body []byte) (*Result, error) {
+	r := &Result{}
+	if err := json.Unmarshal(body, r); err != nil {
+		return nil, fmt.Errorf("decode the ladder: %w", err)
+	}
+	return r, nil
+}
+
 // header stands above the lines of the table as it grows.
 const header = "strategy            path    replicas  goods  clients     done/s  rejected/s    p50 ms    p99 ms  wakeups  verdict"
 

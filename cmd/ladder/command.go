@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/readme"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/stack"
+)
+
+type flags struct {
+	quick, check   bool
+	mysql          string
+	strategies     []string
+	clients        []int
+	replicas       []int
+	warmup, window time.Duration
+	out, readme    string
+}
+
+func newCommand() *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "ladder",
+		Short: "Measure the deduction strategies beside one another",
+		Long: `Starts MySQL, Redis and ZooKeeper, then measures every strategy with the same
+load: sales a second and latency by clients, on one hot goods and on many, on
+the deduction call alone and on whole orders. Every row gets the verifier's
+verdict. Only ratios between rows of one run mean anything.
+
+Writes out/ladder.json and out/ladder.svg.`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
+	}
+	c.Flags().BoolVar(&f.quick, "quick", false, "only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
+	c.Flags().BoolVar(&f.check, "check", false, "fail where a ratio that the default strategy is held to was missed")
+	c.Flags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+	c.Flags().StringSliceVar(&f.strategies, "strategies", nil, "only these strategies")
+	c.Flags().IntSliceVar(&f.clients, "clients", nil, "only these numbers of clients")
+	c.Flags().IntSliceVar(&f.replicas, "replicas", nil, "only these numbers of stock services")
+	c.Flags().DurationVar(&f.warmup, "warmup", time.Second, "load before each measurement")
+	c.Flags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement")
+	c.Flags().StringVar(&f.out, "out", "out", "folder of the results")
+	c.Flags().StringVar(&f.readme, "readme", "", "put the tables and the picture into this Markdown file")
+	return c
+}
+
+func (f flags) plan() (ladder.Plan, error) {
+	plan := ladder.Full()
+	if f.quick {
+		plan = ladder.Quick()
+	}
+	if len(f.strategies) > 0 {
+		for _, s := range f.strategies {
+			if !slices.Contains(ladder.Strategies, s) {
+				return plan, fmt.Errorf("strategy %q: there are %v", s, ladder.Strategies)
+			}
+		}
+		plan.Strategies = f.strategies
+	}
+	if len(f.clients) > 0 {
+		plan.Clients = f.clients
+	}
+	if len(f.replicas) > 0 {
+		plan.Replicas = f.replicas
+	}
+	for _, n := range append(slices.Clone(plan.Clients), plan.Replicas...) {
+		if n < 1 || n > 10_000 {
+			return plan, fmt.Errorf("%d clients or replicas: want 1 to 10000", n)
+		}
+	}
+	return plan, nil
+}
+
+func run(ctx context.Context, f flags) (err error) {
+	plan, err := f.plan()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "orderstock-ladder-")
+	if err != nil {
+		return fmt.Errorf("make the run's folder: %w", err)
+	}
+	say := func(doing string) { fmt.Fprintln(os.Stderr, "  ..", doing) }
+
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	say("building the services")
+	bin := filepath.Join(dir, "bin")
+	if err := stack.Build(ctx, root, bin, nil, "order-service", "stock-service"); err != nil {
+		return err
+	}
+	say("starting MySQL, Redis and ZooKeeper")
+	up, stop, err := startServers(ctx, f.mysql, dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, stop(clean))
+		if err == nil {
+			err = os.RemoveAll(dir)
+		} else {
+			fmt.Fprintln(os.Stderr, "the logs are in", dir)
+		}
+	}()
+
+	result, err := ladder.Run(ctx, ladder.Config{
+		Plan: plan, Servers: up, Bin: bin, Dir: dir,
+		Warmup: f.warmup, Measure: f.window, Table: os.Stdout, Progress: say,
+	})
+	if len(result.Rows) > 0 {
+		err = errors.Join(err, write(f, result))
+	}
+	if err != nil {
+		return err
+	}
+	return judge(f, result)
+}
+
+// startServers starts the three servers, the database as which says.
+func startServers(ctx context.Context, which, dir string) (*stack.Servers, func(context.Context) error, error) {
+	switch which {
+	case "auto":
+		which = "local"
+		if ladder.HaveImage(ctx) {
+			which = "docker"
+		}
+	case "docker", "local":
+	default:
+		return nil, nil, fmt.Errorf("--mysql %q: want docker, local or auto", which)
+	}
+	if which == "local" {
+		s, err := stack.StartServers(ctx, dir, servers.WithBufferPoolMB(1024))
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, s.Stop, nil
+	}
+	mysql, remove, err := ladder.StartContainer(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &stack.Servers{MySQL: mysql}
+	if s.Redis, err = servers.StartRedis(ctx, filepath.Join(dir, "redis")); err == nil {
+		s.ZooKeeper, err = servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"))
+	}
+	stop := func(ctx context.Context) error { return errors.Join(s.Stop(ctx), remove(ctx)) }
+	if err != nil {
+		return nil, nil, errors.Join(err, stop(context.WithoutCancel(ctx)))
+	}
+	return s, stop, nil
+}
+
+// write leaves the results in the folder and, if asked, in the Markdown file.
+func write(f flags, result *ladder.Result) error {
+	if err := result.Write(filepath.Join(f.out, "ladder.json")); err != nil {
+		return err
+	}
+	picture := filepath.Join(f.out, "ladder.svg")
+	if err := drawTo(picture, result); err != nil {
+		return err
+	}
+	fmt.Println("written:", filepath.Join(f.out, "ladder.json"), picture)
+	if f.readme == "" {
+		return nil
+	}
+	beside := filepath.Join(filepath.Dir(f.readme), ".github", "ladder.svg")
+	if err := drawTo(beside, result); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Measured on %s, %s, %s.\n\nThe deduction call alone, one hot goods:\n\n%s\nWhole orders, one hot goods:\n\n%s\n![Throughput and latency by clients for each strategy](.github/ladder.svg)\n",
+		result.Server, result.Machine, result.Date, result.Markdown(ladder.PathDeduct), result.Markdown(ladder.PathOrder))
+	return readme.Set(f.readme, "ladder", text)
+}
+
+func drawTo(file string, result *ladder.Result) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("draw the ladder: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	return result.Picture(out)
+}
+
+// judge prints the ratios and fails on a verdict that is not what it has to be.
+func judge(f flags, result *ladder.Result) error {
+	var err error
+	for _, r := range result.Ratios {
+		fmt.Println(r.Line())
+		if f.check && !r.OK {
+			err = errors.Join(err, fmt.Errorf("missed: %s: %.2f, want %.1f", r.Name, r.Value, r.Want))
+		}
+	}
+	for _, row := range result.Wrong() {
+		err = errors.Join(err, fmt.Errorf("verdict %s on %s, path %s, %d clients", row.Verdict, row.Strategy, row.Path, row.Clients))
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package ladder
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // registers the driver
+
+	"orderstock/pkg/servers"
+)
+
+// Image is the database image of the compose file, which the ladder measures
+// on where Docker has it.
+const Image = "mysql:9.7"
+
+const containerPassword = "ladder"
+
+// HaveImage reports whether a Docker engine answers and has the image.
+func HaveImage(ctx context.Context) bool {
+	return exec.CommandContext(ctx, "docker", "image", "inspect", Image).Run() == nil
+}
+
+// StartContainer runs the image's MySQL as durable as a production primary, on
+// the host's network, so that no proxy stands between it and the services. The
+// function that it returns removes the container and its data.
+func StartContainer(ctx context.Context) (*servers.MySQL, func(context.Context) error, error) {
+	port, err := servers.FreePort()
+	if err != nil {
+		return nil, nil, fmt.Errorf("start %s: %w", Image, err)
+	}
+	name := "orderstock-ladder-" + strconv.Itoa(os.Getpid())
+	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--rm", "--name", name, "--network", "host",
+		"--env", "MYSQL_ROOT_PASSWORD="+containerPassword, Image,
+		"--port="+strconv.Itoa(port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
+		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", "--max-connections=1000").CombinedOutput()
+	if err != nil {
+		return nil, nil, fmt.Errorf("start %s: %w: %s", Image, err, out)
+	}
+	remove := func(ctx context.Context) error {
+		if out, err := exec.CommandContext(ctx, "docker", "rm", "--force", "--volumes", name).CombinedOutput(); err != nil {
+			return fmt.Errorf("remove container %s: %w: %s", name, err, out)
+		}
+		return nil
+	}
+	m := servers.AttachMySQLServer("127.0.0.1:"+strconv.Itoa(port), "root", containerPassword)
+	deadline := time.NewTimer(2 * time.Minute)
+	defer deadline.Stop()
+	for {
+		err := m.Ping(ctx)
+		if err == nil {
+			return m, remove, nil
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-deadline.C:
+			return nil, nil, errors.Join(fmt.Errorf("start %s: not ready after two minutes: %w", Image, err), remove(ctx))
+		case <-ctx.Done():
+			return nil, nil, errors.Join(ctx.Err(), remove(context.WithoutCancel(ctx)))
+		}
+	}
+}
+
+// serverVersion returns the database server's name and version, with the
+// settings that make its commits durable.
+func serverVersion(ctx context.Context, m *servers.MySQL) (string, error) {
+	db, err := sql.Open("mysql", m.AdminDSN())
+	if err != nil {
+		return "", fmt.Errorf("ask the database for its version: %w", err)
+	}
+	defer func() { _ = db.Close() }()
+	var version, syncBinlog, flush string
+	var logBin bool
+	err = db.QueryRowContext(ctx, "SELECT VERSION(), @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit").Scan(&version, &logBin, &syncBinlog, &flush)
+	if err != nil {
+		return "", fmt.Errorf("ask the database for its version: %w", err)
+	}
+	name := "MySQL"
+	if strings.Contains(version, "MariaDB") {
+		name = "MariaDB"
+	}
+	return fmt.Sprintf("%s %s (log_bin=%t sync_binlog=%s innodb_flush_log_at_trx_commit=%s)", name, version, logBin, syncBinlog, flush), nil
+}
+
+// machine describes the processor in a few words.
+func machine() string {
+	text := fmt.Sprintf("%d cores", runtime.NumCPU())
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return text // not on Linux
+	}
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return text + " " + strings.TrimSpace(value)
+		}
+	}
+	return text
+}

@@ -1,0 +1,64 @@
+package ladder
+
+import "slices"
+
+// Strategies are all that the stock service knows, slowest first as the case study tells the story.
+var Strategies = []string{"unsafe", "single-node", "case-study", "zk-lock", "sequential", "redis-lock", "conditional-update", "grouped"}
+
+// Unsafe is the strategy that the verifier must find out.
+const Unsafe = "unsafe"
+
+// shape is what stays the same over the rows that one stack serves.
+type shape struct {
+	strategy string
+	replicas int
+}
+
+// point is one row to measure.
+type point struct {
+	path    string
+	goods   int
+	clients int
+	sellOut bool
+}
+
+// Plan says which rows a run measures.
+type Plan struct {
+	Strategies []string
+	Replicas   []int
+	Clients    []int
+	Goods      []int
+	Paths      []string
+	// SellOut adds a row for each strategy and path in which the stock ends halfway.
+	SellOut bool
+}
+
+// Full is the whole ladder.
+func Full() Plan {
+	return Plan{Strategies: Strategies, Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256}, Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true}
+}
+
+// Quick is what a few minutes allow: the strategy of the case study, the plain
+// update and the default, under load, on one hot goods.
+func Quick() Plan {
+	return Plan{Strategies: []string{"case-study", "conditional-update", "grouped"}, Replicas: []int{1}, Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}}
+}
+
+// points lists the rows of one shape.
+func (p Plan) points() []point {
+	var all []point
+	for _, path := range p.Paths {
+		for _, goods := range p.Goods {
+			for _, clients := range p.Clients {
+				all = append(all, point{path: path, goods: goods, clients: clients})
+			}
+		}
+		if p.SellOut {
+			all = append(all, point{path: path, goods: 1, clients: slices.Max(p.Clients), sellOut: true})
+		}
+	}
+	return all
+}
+
+// Size returns how many rows the plan has.
+func (p Plan) Size() int { return len(p.Strategies) * len(p.Replicas) * len(p.points()) }

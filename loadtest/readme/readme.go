@@ -1,0 +1,30 @@
+// Package readme puts measured tables into a Markdown file, so that the file
+// shows what a run wrote and nobody copies figures by hand.
+package readme
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Set replaces what stands in the file between the lines
+// "<!-- name:begin -->" and "<!-- name:end -->" by text. A file without that
+// pair of lines, in that order, is an error and stays as it is.
+func Set(file, name, text string) error {
+	body, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	before, rest, ok := strings.Cut(string(body), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("set %s: %s has no lines %q and %q", name, file, strings.TrimSpace(begin), end)
+	}
+	next := before + begin + strings.TrimRight(text, "\n") + "\n" + end + after
+	if err := os.WriteFile(file, []byte(next), 0o644); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	return nil
+}
