@@ -43,15 +43,16 @@ Writes out/ladder.json and out/ladder.svg.`,
 		SilenceErrors: true,
 		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
 	}
+	c.PersistentFlags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+	c.PersistentFlags().DurationVar(&f.warmup, "warmup", time.Second, "load before each measurement")
+	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement")
+	c.PersistentFlags().StringVar(&f.out, "out", "out", "folder of the results")
+	c.PersistentFlags().BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
+	c.AddCommand(newGrowthCommand(&f), newSoakCommand(&f))
 	c.Flags().BoolVar(&f.quick, "quick", false, "only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
-	c.Flags().BoolVar(&f.check, "check", false, "fail where a ratio that the default strategy is held to was missed")
-	c.Flags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
 	c.Flags().StringSliceVar(&f.strategies, "strategies", nil, "only these strategies")
 	c.Flags().IntSliceVar(&f.clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&f.replicas, "replicas", nil, "only these numbers of stock services")
-	c.Flags().DurationVar(&f.warmup, "warmup", time.Second, "load before each measurement")
-	c.Flags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement")
-	c.Flags().StringVar(&f.out, "out", "out", "folder of the results")
 	c.Flags().StringVar(&f.readme, "readme", "", "put the tables and the picture into this Markdown file")
 	return c
 }
@@ -83,17 +84,35 @@ func (f flags) plan() (ladder.Plan, error) {
 	return plan, nil
 }
 
-func run(ctx context.Context, f flags) (err error) {
+func run(ctx context.Context, f flags) error {
 	plan, err := f.plan()
 	if err != nil {
 		return err
 	}
+	var result *ladder.Result
+	err = withServers(ctx, f, func(cfg ladder.Config) error {
+		cfg.Plan = plan
+		var err error
+		result, err = ladder.Run(ctx, cfg)
+		if len(result.Rows) > 0 {
+			err = errors.Join(err, write(f, result))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return judge(f, result)
+}
+
+// withServers builds the services and starts the servers, calls measure, and
+// stops them. The run's folder, with the logs, stays where something failed.
+func withServers(ctx context.Context, f flags, measure func(ladder.Config) error) (err error) {
 	dir, err := os.MkdirTemp("", "orderstock-ladder-")
 	if err != nil {
 		return fmt.Errorf("make the run's folder: %w", err)
 	}
 	say := func(doing string) { fmt.Fprintln(os.Stderr, "  ..", doing) }
-
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return err
@@ -118,18 +137,7 @@ func run(ctx context.Context, f flags) (err error) {
 			fmt.Fprintln(os.Stderr, "the logs are in", dir)
 		}
 	}()
-
-	result, err := ladder.Run(ctx, ladder.Config{
-		Plan: plan, Servers: up, Bin: bin, Dir: dir,
-		Warmup: f.warmup, Measure: f.window, Table: os.Stdout, Progress: say,
-	})
-	if len(result.Rows) > 0 {
-		err = errors.Join(err, write(f, result))
-	}
-	if err != nil {
-		return err
-	}
-	return judge(f, result)
+	return measure(ladder.Config{Servers: up, Bin: bin, Dir: dir, Warmup: f.warmup, Measure: f.window, Table: os.Stdout, Progress: say})
 }
 
 // startServers starts the three servers, the database as which says.

@@ -1,0 +1,127 @@
+package ladder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/pkg/stack"
+)
+
+// Soak says how each service's memory went under long load.
+type Soak struct {
+	Minutes  float64       `json:"minutes"`
+	Services []ServiceSoak `json:"services"`
+	// DonePerS is sales a second over the whole time.
+	DonePerS float64 `json:"done_per_s"`
+	Verdict  string  `json:"verdict"`
+}
+
+// ServiceSoak is one service's resident memory, in bytes, after a fifth of the time and at its end.
+type ServiceSoak struct {
+	Name  string  `json:"name"`
+	Early int64   `json:"early_rss"`
+	End   int64   `json:"end_rss"`
+	Ratio float64 `json:"ratio"`
+}
+
+// MeasureSoak fires whole orders on one hot goods for that time at the rate
+// and compares each service's resident memory after a fifth of it with that at
+// the end.
+func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.Duration, rate float64) (_ Soak, err error) {
+	soak := Soak{Minutes: length.Minutes()}
+	st, err := up(ctx, cfg, 1, shape{strategy, 1}, PathOrder)
+	if err != nil {
+		return soak, err
+	}
+	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+
+	type fired struct {
+		report *loadtest.Report
+		err    error
+	}
+	done := make(chan fired, 1)
+	go func() {
+		report, err := loadtest.Fire(ctx, loadtest.FireConfig{
+			OrderURLs:   split(st.LoadtestEnv()["ORDER_URLS"]),
+			StockURLs:   split(st.LoadtestEnv()["STOCK_URLS"]),
+			StockToken:  st.Token(),
+			Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
+			Mix: loadtest.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
+		})
+		done <- fired{report, err}
+	}()
+	early, last := map[string]int64{}, map[string]int64{}
+	start := time.Now()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			elapsed := time.Since(start)
+			for _, s := range st.Services() {
+				rss, err := residentMemory(s)
+				if err != nil {
+					continue // the process is gone; Fire's answers will tell
+				}
+				if elapsed <= length/5 {
+					early[s.Name()] = rss
+				}
+				last[s.Name()] = rss
+			}
+			if int(elapsed.Seconds())%30 == 0 {
+				cfg.Progress(fmt.Sprintf("%s: %v MiB", elapsed.Round(time.Second), mebibytes(last)))
+			}
+		case f := <-done:
+			if f.err != nil {
+				return soak, f.err
+			}
+			for _, s := range st.Services() {
+				soak.Services = append(soak.Services, ServiceSoak{
+					Name: s.Name(), Early: early[s.Name()], End: last[s.Name()],
+					Ratio: float64(last[s.Name()]) / float64(early[s.Name()]),
+				})
+			}
+			verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
+				OrderDSN: st.LoadtestEnv()["VERIFY_ORDER_DSN"], StockDSN: st.LoadtestEnv()["VERIFY_STOCK_DSN"],
+				History: f.report.History, Settle: time.Minute,
+			})
+			if err != nil {
+				return soak, err
+			}
+			soak.DonePerS, soak.Verdict = f.report.DonePerS, string(verdict.Outcome)
+			return soak, nil
+		}
+	}
+}
+
+func mebibytes(bytes map[string]int64) map[string]int64 {
+	m := map[string]int64{}
+	for name, n := range bytes {
+		m[name] = n >> 20
+	}
+	return m
+}
+
+// residentMemory returns a process's VmRSS in bytes.
+func residentMemory(s *stack.Service) (int64, error) {
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(s.Pid()) + "/status")
+	if err != nil {
+		return 0, fmt.Errorf("read the memory of %s: %w", s.Name(), err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("read the memory of %s: %w", s.Name(), err)
+			}
+			return kib << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("read the memory of %s: no VmRSS", s.Name())
+}
