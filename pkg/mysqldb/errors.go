@@ -26,9 +26,21 @@ func IsTransient(err error) bool {
 	return n == numDeadlock || n == numLockWait
 }
 
-// IsRefusal reports whether err is the server's own answer to a statement, and
-// not a failure to reach it.
-func IsRefusal(err error) bool { return number(err) != 0 }
+// IsRefusal reports whether the server refused what a statement says: a value
+// that does not fit, a second row under a key, an unknown name. The same
+// statement would be refused again. A server that is out of reach, too busy,
+// stopping or read-only has not refused in this sense.
+func IsRefusal(err error) bool {
+	var refused *mysql.MySQLError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch string(refused.SQLState[:2]) { // classes of ISO 9075
+	case "21", "22", "23", "42": // cardinality, data, constraint, syntax or access
+		return true
+	}
+	return false
+}
 
 func number(err error) uint16 {
 	var refused *mysql.MySQLError

@@ -1,0 +1,125 @@
+package opflag
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
+
+	"orderstock/pkg/coalesce"
+)
+
+// TTL is how long a flag waits to be taken.
+const TTL = 30 * time.Minute
+
+const (
+	keyPrefix = "opflag:"
+	// timeout bounds what a round trip to Redis may take.
+	timeout = 200 * time.Millisecond
+	// tripAfter is the number of failures in a row after which Redis is left alone, for restFor.
+	tripAfter = 3
+	restFor   = time.Second
+)
+
+// Flags is the store of operation flags. Safe for concurrent use; make one with Open.
+type Flags struct {
+	client  *redis.Client
+	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
+	sets    *coalesce.Group[string, bool]
+	takes   *coalesce.Group[string, bool]
+}
+
+// Open returns the flags in the Redis at addr, host:port. It connects on first
+// use. It logs to log when Redis is given up and when it is back.
+func Open(addr string, log *slog.Logger) *Flags {
+	return open(&redis.Options{Addr: addr}, log)
+}
+
+// OpenDB is Open for one of the server's numbered databases.
+func OpenDB(addr string, db int, log *slog.Logger) *Flags {
+	return open(&redis.Options{Addr: addr, DB: db}, log)
+}
+
+func open(opts *redis.Options, log *slog.Logger) *Flags {
+	// A client that sends a lost DEL again would be told that there was nothing to delete.
+	opts.MaxRetries = -1
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
+	opts.ContextTimeoutEnabled = true
+	opts.DisableIdentity = true
+	f := &Flags{client: redis.NewClient(opts)}
+	f.breaker = gobreaker.NewCircuitBreaker[[]redis.Cmder](gobreaker.Settings{
+		Name:        "redis",
+		Timeout:     restFor,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		OnStateChange: func(name string, from, to gobreaker.State) {
+			log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
+		},
+	})
+	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, TTL) })
+	f.takes = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
+	return f
+}
+
+// Close waits for the calls under way and drops the connections.
+func (f *Flags) Close() error {
+	f.sets.Close()
+	f.takes.Close()
+	if err := f.client.Close(); err != nil {
+		return fmt.Errorf("close redis: %w", err)
+	}
+	return nil
+}
+
+// Set sets the flag for TTL and reports whether Redis has said so.
+func (f *Flags) Set(ctx context.Context, flag string) bool {
+	set, err := f.sets.Do(ctx, flag)
+	return err == nil && set
+}
+
+// Take removes the flag and reports whether this call surely removed it: at
+// most one call is told so for each Set. False says nothing: it was taken
+// before, never set, forgotten by Redis, or the reply was lost.
+func (f *Flags) Take(ctx context.Context, flag string) bool {
+	taken, err := f.takes.Do(ctx, flag)
+	return err == nil && taken
+}
+
+// Ping asks Redis for an answer.
+func (f *Flags) Ping(ctx context.Context) error {
+	if err := f.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ping redis: %w", err)
+	}
+	return nil
+}
+
+// pipelined returns a group whose calls go to Redis as one pipeline of the
+// commands that add makes. A call is answered with what its command did: true
+// for a key that was set or deleted.
+func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *coalesce.Group[string, bool] {
+	return coalesce.Batch(func(ctx context.Context, flags []string) ([]bool, error) {
+		replies, err := f.breaker.Execute(func() ([]redis.Cmder, error) {
+			return f.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for _, flag := range flags {
+					add(ctx, p, keyPrefix+flag)
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("ask redis: %w", err)
+		}
+		did := make([]bool, len(flags))
+		for i, reply := range replies {
+			switch reply := reply.(type) {
+			case *redis.IntCmd:
+				did[i] = reply.Val() > 0
+			case *redis.StatusCmd:
+				did[i] = reply.Val() == "OK"
+			}
+		}
+		return did, nil
+	}, coalesce.WithTimeout(timeout))
+}

@@ -1,0 +1,80 @@
+package stock
+
+import (
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxLevel is the highest stock level, and the highest price: 2^53-1, which
+// every JSON reader holds exactly.
+const MaxLevel = 1<<53 - 1
+
+// Goods is what is sold: its price in minor units and the pieces left.
+type Goods struct {
+	ID    int64
+	Name  string
+	Price int64
+	Num   int64
+}
+
+// Kind says what a flow row did to the stock.
+type Kind string
+
+// The kinds of flow rows.
+const (
+	KindRestock Kind = "restock"
+	KindDeduct  Kind = "deduct"
+	KindRestore Kind = "restore"
+)
+
+// Flow is one row of the ledger: at every moment a goods' level is the sum of its rows' Num.
+type Flow struct {
+	Flag      string
+	GoodsID   int64
+	Kind      Kind
+	Num       int64
+	CreatedAt time.Time
+}
+
+// Restock adds pieces of one goods, once under its flag, and makes the goods
+// if they are new. Name and Price replace what is there unless nil.
+type Restock struct {
+	Flag    string
+	GoodsID int64
+	Num     int64
+	Name    *string
+	Price   *int64
+}
+
+// Validate returns ErrInvalidFlag, ErrInvalidGoodsID, ErrInvalidNum,
+// ErrInvalidName or ErrInvalidPrice where the restock breaks a rule.
+func (r Restock) Validate() error {
+	switch {
+	case !ValidFlag(r.Flag):
+		return ErrInvalidFlag
+	case r.GoodsID < 1:
+		return ErrInvalidGoodsID
+	case r.Num < 1 || r.Num > math.MaxInt32:
+		return fmt.Errorf("%w: not %d", ErrInvalidNum, r.Num)
+	case r.Name != nil && (!utf8.ValidString(*r.Name) || utf8.RuneCountInString(*r.Name) > 100):
+		return ErrInvalidName
+	case r.Price != nil && (*r.Price < 0 || *r.Price > MaxLevel):
+		return fmt.Errorf("%w: not %d", ErrInvalidPrice, *r.Price)
+	}
+	return nil
+}
+
+// ValidFlag reports whether s can be an operation flag.
+func ValidFlag(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+package stockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/mysqldb"
+	stock "orderstock/stock-service"
+)
+
+// DB is the ledger. Safe for concurrent use; make one with New.
+type DB struct {
+	db    *gorm.DB
+	finds *reads[stock.Operation]
+	flows *reads[[]stock.Flow]
+}
+
+var _ stock.Ledger = (*DB)(nil)
+
+// New returns the ledger in the database db, whose schema is that of migrations/stock.
+func New(db *gorm.DB) *DB {
+	s := &DB{db: db}
+	s.finds, s.flows = newReads(s.findOperations), newReads(s.findFlows)
+	return s
+}
+
+// Close waits for the reads that are on their way. The database stays open.
+func (s *DB) Close() {
+	s.finds.Close()
+	s.flows.Close()
+}
+
+const (
+	// readLimit bounds a read that several callers share.
+	readLimit = 3 * time.Second
+	// resolveLimit bounds the search for an outcome whose commit was not answered.
+	resolveLimit = time.Second
+)
+
+// transact runs fn in a transaction. Fn's decisions and the server's refusal
+// of a row pass as they are. Where the commit was not answered the error is
+// ErrUnknownOutcome, and any other failure is ErrUnavailable: nothing changed.
+func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	err := mysqldb.Transact(ctx, s.db, fn)
+	switch {
+	case err == nil, isDecision(err):
+		return err
+	case errors.Is(err, mysqldb.ErrCommitUnknown):
+		return fmt.Errorf("%w: %w", stock.ErrUnknownOutcome, err)
+	case mysqldb.IsRefusal(err):
+		return err
+	}
+	return fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+}
+
+var (
+	// errShort ends a transaction that found too little stock.
+	errShort = errors.New("too little stock")
+	// errLevelMoved ends a transaction whose update hit no row while a look at the row says that it should.
+	errLevelMoved = errors.New("level moved meanwhile")
+)
+
+func isDecision(err error) bool {
+	for _, decision := range []error{
+		errShort, errLevelMoved, stock.ErrUnknownGoods, stock.ErrStaleToken, stock.ErrFlagConflict, stock.ErrLevelOverflow,
+	} {
+		if errors.Is(err, decision) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve reads the outcome of a flag whose commit was not answered, on
+// another connection and with time of its own, as the caller's may be over. It
+// returns cause where there is none to read: the commit may still be on its way.
+func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
+	if faultpoint.Mutant("unknown-is-failed") {
+		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, cause)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
+	defer cancel()
+	recorded, err := s.findOperations(ctx, []string{flag})
+	if err != nil {
+		return stock.Operation{}, errors.Join(cause, err)
+	}
+	if op, ok := recorded[flag]; ok {
+		return op, nil
+	}
+	return stock.Operation{}, cause
+}

@@ -1,0 +1,126 @@
+package stockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/mysqldb"
+	stock "orderstock/stock-service"
+)
+
+// maxMoves bounds the runs of a deduction whose rows change under its eyes.
+const maxMoves = 5
+
+// Deduct carries one request out in one transaction: the outcome under its
+// flag first, which turns a second attempt away, then each goods by rising id,
+// only where enough is left and no later holder of the lock has written, then
+// the flow rows. Errors as for stock.Deducter.
+func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
+	op := stock.Operation{Flag: r.Flag, State: stock.Done, Items: r.Items, Token: fence.Highest(r.Items)}
+	err := errLevelMoved
+	for move := 0; move < maxMoves && errors.Is(err, errLevelMoved); move++ {
+		var short int64
+		err = s.transact(ctx, func(tx *gorm.DB) (err error) {
+			if err := insertOperations(tx, op); err != nil {
+				return err
+			}
+			if short, err = takeItems(ctx, tx, r.Items, fence); err != nil {
+				return err
+			}
+			return insertFlows(ctx, tx, stock.KindDeduct, op)
+		})
+		if errors.Is(err, errShort) {
+			// The transaction is rolled back: what other items took is back.
+			op.State, op.Reason = stock.Rejected, stock.ShortReason(short)
+			err = s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, op) })
+		}
+	}
+	return s.settle(ctx, op, err)
+}
+
+// settle answers a deduction that meant to record op and ended with err.
+func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.Operation, error) {
+	switch {
+	case err == nil:
+		return op, nil
+	case mysqldb.IsDuplicate(err), errors.Is(err, stock.ErrUnknownOutcome):
+		recorded, err := s.resolve(ctx, op.Flag, err)
+		if err != nil {
+			return stock.Operation{}, err
+		}
+		return recorded.Answer(op.Items)
+	case errors.Is(err, errLevelMoved):
+		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	}
+	return stock.Operation{}, err
+}
+
+// takeItems lowers the level of each goods. It returns errShort with the first
+// goods of which too little is left.
+func takeItems(ctx context.Context, tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64, err error) {
+	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
+		return 0, err
+	}
+	for i, item := range items {
+		hit, err := takeItem(tx, item, fence)
+		if err != nil {
+			return 0, fmt.Errorf("update stock: %w", err)
+		}
+		if !hit && !faultpoint.Mutant("swallow-item-error") {
+			return whyMissed(tx, items[i:], fence)
+		}
+	}
+	return 0, faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After)
+}
+
+func takeItem(tx *gorm.DB, item stock.Item, fence stock.Fence) (hit bool, err error) {
+	set, where := "num = num - ?, updated_at = ?", "goods_id = ? AND num >= ?"
+	args := []any{item.Num, now()}
+	if fence != nil {
+		set += ", fencing_token = ?"
+		args = append(args, token(fence(item.GoodsID)))
+	}
+	args = append(args, item.GoodsID, item.Num)
+	if fence != nil {
+		where += " AND fencing_token <= ?"
+		args = append(args, token(fence(item.GoodsID)))
+	}
+	done := tx.Exec("UPDATE stock SET "+set+" WHERE "+where, args...)
+	return done.RowsAffected == 1, done.Error
+}
+
+// whyMissed looks at the rows of the items that were not taken to say why the first was missed.
+func whyMissed(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64, err error) {
+	levels, err := readLevels(tx, goodsOf(items), "")
+	if err != nil {
+		return 0, err
+	}
+	short, err = stock.FirstShort(items, levels)
+	if err != nil {
+		return 0, err
+	}
+	if err := checkFence(items, levels, fence); err != nil {
+		return 0, err
+	}
+	if short == 0 {
+		return 0, errLevelMoved
+	}
+	return short, errShort
+}
+
+// checkFence returns ErrStaleToken where a later holder of the lock has written to one of the goods.
+func checkFence(items []stock.Item, levels map[int64]*stock.Level, fence stock.Fence) error {
+	if fence == nil {
+		return nil
+	}
+	for _, item := range items {
+		if level, own := levels[item.GoodsID], fence(item.GoodsID); level != nil && own.Less(level.Token) {
+			return fmt.Errorf("%w: goods %d was written under %s, the lock says %s", stock.ErrStaleToken, item.GoodsID, level.Token, own)
+		}
+	}
+	return nil
+}

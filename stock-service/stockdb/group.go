@@ -1,0 +1,107 @@
+package stockdb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/faultpoint"
+	stock "orderstock/stock-service"
+)
+
+// DeductGroup carries many requests out in one transaction of seven
+// statements, however many they are: the rows of all goods are read and held,
+// the requests allocated in their order, and what came of them written
+// together. Outcomes answer requests one by one; a refused request costs the
+// others nothing.
+//
+// The error is of the group as a whole. After ErrUnavailable and ErrStaleToken
+// nothing changed; after ErrUnknownOutcome that is unknown; after any other the
+// database refused a row, nothing changed, and each request by itself may fare
+// better.
+func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error) {
+	flags, goods := distinct(requests)
+	var outcomes []stock.Outcome
+	err := s.transact(ctx, func(tx *gorm.DB) error {
+		levels, err := readLevels(tx, goods, "FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		recorded, err := findOperations(tx, flags)
+		if err != nil {
+			return err
+		}
+		for id, level := range levels {
+			if held.Less(level.Token) {
+				return fmt.Errorf("%w: goods %d was written under %s, the lock says %s", stock.ErrStaleToken, id, level.Token, held)
+			}
+		}
+		allocation := stock.Allocate(requests, levels, recorded)
+		outcomes = allocation.Outcomes
+		fresh := newOperations(outcomes, held)
+		if err := insertOperations(tx, fresh...); err != nil {
+			return err
+		}
+		if err := takeTogether(ctx, tx, allocation.Taken, held); err != nil {
+			return err
+		}
+		return insertFlows(ctx, tx, stock.KindDeduct, fresh...)
+	})
+	return outcomes, err
+}
+
+// newOperations returns the operations that the group made, and stamps them with the token.
+func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation {
+	fresh := make([]stock.Operation, 0, len(outcomes))
+	for i := range outcomes {
+		if outcomes[i].Err != nil {
+			continue
+		}
+		if !outcomes[i].Operation.Repeat {
+			outcomes[i].Operation.Token = held
+			fresh = append(fresh, outcomes[i].Operation)
+		}
+	}
+	return fresh
+}
+
+// takeTogether lowers the levels of all goods in one statement, under the same
+// conditions as one by one.
+func takeTogether(ctx context.Context, tx *gorm.DB, taken map[int64]int64, held stock.Token) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
+		return err
+	}
+	goods := slices.Sorted(maps.Keys(taken))
+	num := "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END"
+	cases := make([]any, 0, 2*len(goods))
+	for _, id := range goods {
+		cases = append(cases, id, taken[id])
+	}
+	args := slices.Concat(cases, []any{token(held), now(), goods}, cases, []any{token(held)})
+	done := tx.Exec("UPDATE stock SET num = num - "+num+", fencing_token = ?, updated_at = ? WHERE goods_id IN ? AND num >= "+num+" AND fencing_token <= ?", args...)
+	if done.Error != nil {
+		return fmt.Errorf("update stock: %w", done.Error)
+	}
+	if done.RowsAffected != int64(len(goods)) {
+		return fmt.Errorf("%w: update stock: %d rows of %d, though they were held", stock.ErrStaleToken, done.RowsAffected, len(goods))
+	}
+	return faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After)
+}
+
+// distinct returns the flags and the goods of the requests, each once, in rising order.
+func distinct(requests []stock.Request) (flags []string, goods []int64) {
+	for _, r := range requests {
+		flags = append(flags, r.Flag)
+		goods = append(goods, goodsOf(r.Items)...)
+	}
+	slices.Sort(flags)
+	slices.Sort(goods)
+	return slices.Compact(flags), slices.Compact(goods)
+}

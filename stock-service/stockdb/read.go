@@ -1,0 +1,122 @@
+package stockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/coalesce"
+	stock "orderstock/stock-service"
+)
+
+// reads shares one look into the database among the callers that ask at the
+// same time. Each gets the answers of all, by flag, and looks at its own.
+type reads[V any] = coalesce.Group[[]string, map[string]V]
+
+func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
+	return coalesce.Batch(func(ctx context.Context, calls [][]string) ([]map[string]V, error) {
+		found, err := look(ctx, slices.Concat(calls...))
+		return slices.Repeat([]map[string]V{found}, len(calls)), err
+	}, coalesce.WithTimeout(readLimit), coalesce.WithConcurrency(2))
+}
+
+// shared waits for the caller's part of a shared read. It changes nothing, so
+// that a caller may always come back.
+func shared[V any](ctx context.Context, group *reads[V], flags []string) (map[string]V, error) {
+	found, err := group.Do(ctx, flags)
+	switch {
+	case err == nil:
+		return found, nil
+	case errors.Is(err, coalesce.ErrFull):
+		return nil, fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
+	}
+	return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+}
+
+// Find implements stock.Ledger. Concurrent calls share one statement.
+func (s *DB) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
+	all, err := shared(ctx, s.finds, flags)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]stock.Operation, len(flags))
+	for _, flag := range flags {
+		if op, ok := all[flag]; ok {
+			found[flag] = op
+		}
+	}
+	return found, nil
+}
+
+// Flows implements stock.Ledger. Concurrent calls share one statement.
+func (s *DB) Flows(ctx context.Context, flags ...string) ([]stock.Flow, error) {
+	all, err := shared(ctx, s.flows, flags)
+	if err != nil {
+		return nil, err
+	}
+	var flows []stock.Flow
+	for _, flag := range slices.Compact(slices.Sorted(slices.Values(flags))) {
+		flows = append(flows, all[flag]...)
+	}
+	return flows, nil
+}
+
+func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]stock.Operation, error) {
+	return findOperations(s.db.WithContext(ctx), flags)
+}
+
+func findOperations(db *gorm.DB, flags []string) (map[string]stock.Operation, error) {
+	var rows []operationRow
+	err := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("find operations: %w", err)
+	}
+	found := make(map[string]stock.Operation, len(rows))
+	for _, row := range rows {
+		if found[row.Flag], err = row.domain(); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]stock.Flow, error) {
+	var rows []flowRow
+	err := s.db.WithContext(ctx).Raw("SELECT flag, goods_id, kind, num, created_at FROM stock_flow WHERE flag IN ? ORDER BY flag, goods_id, kind", flags).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("find flows: %w", err)
+	}
+	found := make(map[string][]stock.Flow, len(flags))
+	for _, row := range rows {
+		found[row.Flag] = append(found[row.Flag], row.domain())
+	}
+	return found, nil
+}
+
+// Goods implements stock.Ledger.
+func (s *DB) Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock WHERE goods_id IN ? ORDER BY goods_id", ids)
+}
+
+// GoodsAfter implements stock.Ledger.
+func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]stock.Goods, error) {
+	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock WHERE goods_id > ? ORDER BY goods_id LIMIT ?", after, limit)
+}
+
+func (s *DB) goods(ctx context.Context, query string, args ...any) ([]stock.Goods, error) {
+	var rows []goodsRow
+	if err := s.db.WithContext(ctx).Raw(query, args...).Scan(&rows).Error; err != nil {
+		return nil, fmt.Errorf("%w: read stock: %w", stock.ErrUnavailable, err)
+	}
+	goods := make([]stock.Goods, len(rows))
+	for i, row := range rows {
+		goods[i] = row.domain()
+	}
+	return goods, nil
+}

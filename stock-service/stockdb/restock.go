@@ -1,0 +1,93 @@
+package stockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/mysqldb"
+	stock "orderstock/stock-service"
+)
+
+// Restock implements stock.Ledger.
+func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) {
+	var goods stock.Goods
+	err := s.transact(ctx, func(tx *gorm.DB) (err error) {
+		if err := insertRestockFlow(tx, r); err != nil {
+			return err
+		}
+		if err := raiseLevel(tx, r); err != nil {
+			return err
+		}
+		goods, err = readGoods(tx, r.GoodsID)
+		if err == nil && goods.Num > stock.MaxLevel {
+			return fmt.Errorf("%w: %d of goods %d", stock.ErrLevelOverflow, goods.Num, r.GoodsID)
+		}
+		return err
+	})
+	if mysqldb.IsDuplicate(err) || errors.Is(err, stock.ErrUnknownOutcome) {
+		return s.restocked(ctx, r, err)
+	}
+	if err != nil {
+		return stock.Goods{}, err
+	}
+	return goods, nil
+}
+
+func insertRestockFlow(tx *gorm.DB, r stock.Restock) error {
+	err := tx.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, ?)",
+		r.Flag, r.GoodsID, string(stock.KindRestock), r.Num, now()).Error
+	if err != nil {
+		return fmt.Errorf("insert flow: %w", err)
+	}
+	return nil
+}
+
+func raiseLevel(tx *gorm.DB, r stock.Restock) error {
+	name, price := "", int64(0)
+	set, args := "num = num + ?, updated_at = ?", []any{r.Num, now()}
+	if r.Name != nil {
+		name = *r.Name
+		set, args = set+", name = ?", append(args, name)
+	}
+	if r.Price != nil {
+		price = *r.Price
+		set, args = set+", price = ?", append(args, price)
+	}
+	args = append([]any{r.GoodsID, name, price, r.Num, now()}, args...)
+	err := tx.Exec("INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE "+set, args...).Error
+	if err != nil {
+		return fmt.Errorf("update stock: %w", err)
+	}
+	return nil
+}
+
+func readGoods(tx *gorm.DB, id int64) (stock.Goods, error) {
+	var row goodsRow
+	err := tx.Raw("SELECT goods_id, name, price, num FROM stock WHERE goods_id = ?", id).Scan(&row).Error
+	if err != nil {
+		return stock.Goods{}, fmt.Errorf("read stock: %w", err)
+	}
+	return row.domain(), nil
+}
+
+// restocked answers a restock whose flag is used already, or whose commit was
+// not answered: the goods as they are where the flow is this very restock's.
+func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock.Goods, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
+	defer cancel()
+	db := s.db.WithContext(ctx)
+	var nums []int64
+	err := db.Raw("SELECT num FROM stock_flow WHERE flag = ? AND goods_id = ? AND kind = ?", r.Flag, r.GoodsID, string(stock.KindRestock)).Scan(&nums).Error
+	switch {
+	case err != nil:
+		return stock.Goods{}, errors.Join(cause, err)
+	case len(nums) == 0:
+		return stock.Goods{}, cause
+	case nums[0] != r.Num:
+		return stock.Goods{}, fmt.Errorf("%w: flag %s restocked %d", stock.ErrFlagConflict, r.Flag, nums[0])
+	}
+	return readGoods(db, r.GoodsID)
+}

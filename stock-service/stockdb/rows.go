@@ -1,0 +1,69 @@
+package stockdb
+
+import (
+	"fmt"
+	"time"
+
+	stock "orderstock/stock-service"
+)
+
+// operationRow is a row of operations.
+type operationRow struct {
+	Flag         string
+	State        string
+	Reason       string
+	Items        string
+	FencingToken []byte
+}
+
+// domain returns the row as an outcome that was there before.
+func (r operationRow) domain() (stock.Operation, error) {
+	items, err := stock.DecodeItems(r.Items)
+	if err != nil {
+		return stock.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
+	}
+	op := stock.Operation{Flag: r.Flag, State: stock.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
+	copy(op.Token[:], r.FencingToken)
+	return op, nil
+}
+
+// levelRow is what a deduction needs of a row of stock.
+type levelRow struct {
+	GoodsID      int64
+	Num          int64
+	FencingToken []byte
+}
+
+func (r levelRow) domain() *stock.Level {
+	level := &stock.Level{Num: r.Num}
+	copy(level.Token[:], r.FencingToken)
+	return level
+}
+
+// goodsRow is a row of stock as a reader sees it.
+type goodsRow struct {
+	GoodsID int64
+	Name    string
+	Price   int64
+	Num     int64
+}
+
+func (r goodsRow) domain() stock.Goods {
+	return stock.Goods{ID: r.GoodsID, Name: r.Name, Price: r.Price, Num: r.Num}
+}
+
+// flowRow is a row of stock_flow.
+type flowRow struct {
+	Flag      string
+	GoodsID   int64
+	Kind      string
+	Num       int64
+	CreatedAt time.Time
+}
+
+func (r flowRow) domain() stock.Flow {
+	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: stock.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
+}
+
+// now is the time that rows are stamped with, as fine as their columns.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
