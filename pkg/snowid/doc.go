@@ -1,0 +1,32 @@
+// Package snowid gives out 64-bit ids that are unique over all processes that
+// share a ZooKeeper folder, and that rise with time: Twitter's snowflake (41
+// bits of milliseconds, 10 bits of node number, 12 bits of step, by
+// bwmarrin/snowflake), with node numbers leased in ZooKeeper.
+//
+// # Why no id comes twice
+//
+// Each of the 1024 numbers has a persistent mark: the time up to which ids may
+// have been given under it. A process takes a number only if its own clock is
+// past the mark, moves the mark ahead of itself by a version-checked write, and
+// gives only ids whose time lies below the mark; it moves the mark on as it
+// goes. Whoever takes the number next starts above that mark, and its write
+// makes every later write of the former holder fail. So two holders of one
+// number cannot give the same id, whatever their clocks say, however long one of
+// them was paused, and whether or not anybody has noticed that a session
+// expired. (The idea is that of a reserved timestamp range, as in Google
+// Percolator's timestamp oracle.)
+//
+// The ephemeral claim node beside the mark only says which numbers are in use,
+// so that replicas do not take each other's.
+//
+// # What a caller can rely on
+//
+//   - No lease, no id: ErrNoLease once the mark is reached and could not be moved,
+//     within the reserve (10 s by default) of losing ZooKeeper. The generator
+//     leases again in the background, under another number if need be.
+//   - A clock that steps back is ErrClockBack until it has caught up. After a
+//     restart, numbers whose mark lies ahead of the clock are passed over; if all
+//     are, that is ErrClockBack.
+//   - Ids of one generator rise strictly. Ids of several generators are ordered
+//     only as well as their clocks agree.
+package snowid

@@ -1,0 +1,72 @@
+package snowid
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// keep moves the mark on until ctx ends, and leases again when the lease is lost.
+func (g *Generator) keep(ctx context.Context) {
+	defer close(g.done)
+	wait := time.NewTimer(g.opts.reserve / 3)
+	defer wait.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.C:
+		}
+		if g.renew(ctx) {
+			wait.Reset(g.opts.reserve / 3)
+		} else {
+			wait.Reset(g.opts.reserve / 30)
+		}
+	}
+}
+
+// renew moves the mark on by one reserve. It reports whether there is a lease
+// whose mark was moved.
+func (g *Generator) renew(ctx context.Context) bool {
+	g.mu.Lock()
+	l := g.lease
+	g.mu.Unlock()
+	if l == nil {
+		return g.leaseAgain(ctx) == nil
+	}
+	try, cancel := context.WithTimeout(ctx, g.opts.reserve)
+	defer cancel()
+	mark := l.clock() + g.opts.reserve.Milliseconds()
+	version, err := g.zk.move(try, l, mark)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case err == nil:
+		l.mark, l.version = mark, version
+		return true
+	case errors.Is(err, errLost):
+		g.lease = nil
+	}
+	return false
+}
+
+// leaseAgain takes a number, trying until ctx ends.
+func (g *Generator) leaseAgain(ctx context.Context) error {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
+	var last error
+	l, err := backoff.Retry(ctx, func() (*lease, error) {
+		var l *lease
+		l, last = g.zk.take(ctx, g.opts)
+		return l, last
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return last
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lease = l
+	return nil
+}

@@ -1,0 +1,273 @@
+package snowid_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/snowid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+func connect(t *testing.T, addr string) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events { // closed once the connection's goroutines have ended
+		}
+	})
+	return conn
+}
+
+func lease(t *testing.T, conn snowid.Conn, root string, opts ...snowid.Option) *snowid.Generator {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	g, err := snowid.Lease(ctx, conn, root, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		_ = g.Close(ctx) // closed before by some tests, cut off from ZooKeeper by others
+	})
+	return g
+}
+
+// eventually waits for something that another goroutine brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func TestNoIDComesTwice(t *testing.T) {
+	addr, root := serverstest.ZooKeeper(t).Addr(), serverstest.ZooKeeperRoot(t)
+	var (
+		mu   sync.Mutex
+		seen = map[int64]bool{}
+		all  sync.WaitGroup
+	)
+	for range 4 {
+		g := lease(t, connect(t, addr), root+"/ids")
+		for range 4 {
+			all.Go(func() {
+				last := int64(0)
+				mine := make([]int64, 0, 5000)
+				for range 5000 {
+					id, err := g.Next()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if id <= last {
+						t.Errorf("%d came after %d", id, last)
+						return
+					}
+					last = id
+					mine = append(mine, id)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for _, id := range mine {
+					if seen[id] {
+						t.Errorf("%d came twice", id)
+					}
+					seen[id] = true
+				}
+			})
+		}
+	}
+	all.Wait()
+	if len(seen) != 4*4*5000 {
+		t.Errorf("%d ids", len(seen))
+	}
+}
+
+// One number, and holders that are robbed of it again and again, as if their
+// session had expired while they were paused: none of them has noticed, some
+// take it back, and the ids that any of them ever gives are all different.
+func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
+	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	var (
+		holders []*snowid.Generator
+		seen    = map[int64]int{}
+	)
+	for range 8 {
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+		g, err := snowid.Lease(ctx, conn, root, snowid.WithNumbers(1), snowid.WithReserve(100*time.Millisecond))
+		cancel()
+		switch {
+		case err == nil:
+			holders = append(holders, g)
+		case !errors.Is(err, snowid.ErrNoNumber) && !errors.Is(err, snowid.ErrClockBack): // one of the robbed was faster
+			t.Fatal(err)
+		}
+		for i, g := range holders {
+			for range rand.IntN(50) {
+				id, err := g.Next()
+				if err != nil {
+					break
+				}
+				if other, twice := seen[id]; twice {
+					t.Fatalf("%d came from holders %d and %d", id, other, i)
+				}
+				seen[id] = i
+			}
+		}
+		if err := conn.Delete(root+"/claims/0000", -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			t.Fatal(err)
+		}
+	}
+	if len(holders) < 2 {
+		t.Fatalf("the number changed hands %d times", len(holders))
+	}
+	for _, g := range holders {
+		if err := g.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAClockThatStepsBackIsAnError(t *testing.T) {
+	var back atomic.Int64
+	clock := func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
+	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), snowid.WithClock(clock))
+	if _, err := g.Next(); err != nil {
+		t.Fatal(err)
+	}
+	back.Store(int64(time.Minute))
+	if _, err := g.Next(); !errors.Is(err, snowid.ErrClockBack) {
+		t.Fatalf("a minute back: %v, want ErrClockBack", err)
+	}
+	back.Store(0)
+	if _, err := g.Next(); err != nil {
+		t.Errorf("after it caught up: %v", err)
+	}
+}
+
+func TestAClockThatStepsBackOverARestartIsAnError(t *testing.T) {
+	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	ahead := snowid.WithClock(func() time.Time { return time.Now().Add(time.Hour) })
+	one := snowid.WithNumbers(1)
+	first := lease(t, conn, root, ahead, one)
+	if _, err := first.Next(); err != nil {
+		t.Fatal(err)
+	}
+	// It dies without giving the number back.
+	if err := conn.Delete(root+"/claims/0000", -1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrClockBack) {
+		t.Fatalf("an hour behind the mark: %v, want ErrClockBack", err)
+	}
+	second := lease(t, conn, root, snowid.WithNumbers(2))
+	if n, ok := second.Number(); !ok || n != 1 {
+		t.Errorf("took number %d, want the one whose mark is not ahead", n)
+	}
+}
+
+func TestANumberIsGivenBack(t *testing.T) {
+	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	one := snowid.WithNumbers(1)
+	first := lease(t, conn, root, one)
+	last, err := first.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrNoNumber) {
+		t.Fatalf("all numbers in use: %v, want ErrNoNumber", err)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Next(); !errors.Is(err, snowid.ErrNoLease) {
+		t.Errorf("after Close: %v, want ErrNoLease", err)
+	}
+	id, err := lease(t, conn, root, one).Next() // at once, not after the reserve of ten seconds
+	if err != nil || id <= last {
+		t.Errorf("the next holder gives %d after %d (%v)", id, last, err)
+	}
+}
+
+func TestALostLeaseIsNoticedAndTakenAnew(t *testing.T) {
+	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	g := lease(t, conn, root, snowid.WithReserve(300*time.Millisecond))
+	before, err := g.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, _, err := conn.Children(root + "/claims")
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("claims %v, %v", claims, err)
+	}
+	if err := conn.Delete(root+"/claims/"+claims[0], -1); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a new claim", func() bool {
+		now, _, err := conn.Children(root + "/claims")
+		return err == nil && len(now) == 1
+	})
+	eventually(t, "an id", func() bool {
+		after, err := g.Next()
+		return err == nil && after != before
+	})
+}
+
+func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
+	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	g := lease(t, connect(t, server.Addr()), "/ids", snowid.WithReserve(500*time.Millisecond))
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ids stop", func() bool {
+		_, err := g.Next()
+		return errors.Is(err, snowid.ErrNoLease)
+	})
+	if err := server.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "ids come back", func() bool {
+		_, err := g.Next()
+		return err == nil
+	})
+}
+
+func TestTimeAndFirstAtAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		at := time.UnixMilli(rapid.Int64Range(1_300_000_000_000, 3_400_000_000_000).Draw(t, "ms"))
+		first := snowid.FirstAt(at)
+		if !snowid.Time(first).Equal(at) || !snowid.Time(first-1).Before(at) {
+			t.Fatalf("%d is of %s, %d of %s", first, snowid.Time(first), first-1, snowid.Time(first-1))
+		}
+	})
+}
