@@ -57,8 +57,8 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	defer func() { _ = log.Close() }() // the holder has its own descriptor
-	holder := exec.Command(self, append([]string{"hold"}, size.args()...)...)
+	defer func() { _ = log.Close() }()                                        // the holder has its own descriptor
+	holder := exec.Command(self, append([]string{"hold"}, size.args()...)...) //nolint:noctx // outlives this process
 	holder.Dir, holder.Stdout, holder.Stderr = root, log, log
 	holder.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // outlives the terminal
 	if err := holder.Start(); err != nil {

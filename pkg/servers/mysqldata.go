@@ -26,7 +26,7 @@ func mysqlPrograms() (mysqlInstall, error) {
 	if err != nil {
 		return mysqlInstall{}, err
 	}
-	version, err := exec.Command(server, "--no-defaults", "--version").Output()
+	version, err := exec.Command(server, "--no-defaults", "--version").Output() //nolint:noctx // prints a line and ends
 	if err != nil {
 		return mysqlInstall{}, fmt.Errorf("run %s --version: %w", server, err)
 	}

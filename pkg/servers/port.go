@@ -25,7 +25,7 @@ func FreePort() (int, error) {
 		if ports[port] {
 			continue
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		l, err := net.Listen("tcp", local(port)) //nolint:noctx // does not wait
 		if err != nil {
 			continue
 		}

@@ -211,7 +211,7 @@ func (s *Server) launch() (logged int64, err error) {
 	if logged, err = log.Seek(0, io.SeekEnd); err != nil {
 		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
-	cmd := exec.Command(s.spec.Path, s.spec.Args...)
+	cmd := exec.Command(s.spec.Path, s.spec.Args...) //nolint:noctx // outlives the context of its start
 	cmd.Dir = s.spec.Dir
 	cmd.Env = append(os.Environ(), s.spec.Env...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -38,7 +38,7 @@ func share[T any](name, env string, start func(context.Context, string) (T, erro
 			var none T
 			return none, err
 		}
-		return start(context.Background(), filepath.Join(root, name)) // outlives the test that asked first
+		return start(context.Background(), filepath.Join(root.path, name)) //nolint:forbidigo // outlives the test that asked first
 	})}
 }
 
@@ -86,27 +86,30 @@ func Goroutines() []goleak.Option {
 	}
 }
 
+// sharedFolder is the servers' folder of this test process.
+type sharedFolder struct {
+	path string
+	// lifeline is what the sweeper reads from. It must be referred to for as
+	// long as the process lives: the garbage collector closes what is not.
+	lifeline io.WriteCloser
+}
+
 // folder makes the servers' folder, which is removed when the test process
 // ends: a test process has no hook that runs at its end in every case, so a
 // shell waits for the end of its standard input. The servers die by themselves.
-var folder = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "orderstock-test-")
-	if err != nil {
-		return "", err
+var folder = sync.OnceValues(func() (f sharedFolder, err error) {
+	if f.path, err = os.MkdirTemp("", "orderstock-test-"); err != nil {
+		return f, err
 	}
-	sweep := exec.Command("sh", "-c", `read -r _; sleep 0.2; rm -rf "$0" || { sleep 2; rm -rf "$0"; }`, dir)
-	if lifeline, err = sweep.StdinPipe(); err != nil {
-		return "", err
+	sweep := exec.Command("sh", "-c", `read -r _; sleep 0.2; rm -rf "$0" || { sleep 2; rm -rf "$0"; }`, f.path)
+	if f.lifeline, err = sweep.StdinPipe(); err != nil {
+		return f, err
 	}
 	if err := sweep.Start(); err != nil {
-		return "", fmt.Errorf("start the sweeper of %s: %w", dir, err)
+		return f, fmt.Errorf("start the sweeper of %s: %w", f.path, err)
 	}
-	return dir, nil
+	return f, nil
 })
-
-// lifeline is what the sweeper reads from. It is referred to for as long as the
-// process lives, as the garbage collector closes files that nothing refers to.
-var lifeline io.WriteCloser
 
 // cleanup runs do at the end of the test, with ten seconds.
 func cleanup(t testing.TB, what string, do func(context.Context) error) {
