@@ -16,7 +16,7 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 		Long: `Fire orders at the services, and judge what came of them.
 
 Where things are comes from the environment: ORDER_URLS, STOCK_URLS,
-SERVICE_TOKEN, and ORDER_DB_DSN and STOCK_DB_DSN of a user who may read.
+SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN of a user who may read.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 		SilenceUsage:  true,

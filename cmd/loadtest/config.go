@@ -16,8 +16,8 @@ type surroundings struct {
 	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080"`
 	StockURLs  []string `env:"STOCK_URLS" envDefault:"http://127.0.0.1:8081"`
 	StockToken string   `env:"SERVICE_TOKEN"`
-	OrderDSN   string   `env:"ORDER_DB_DSN"`
-	StockDSN   string   `env:"STOCK_DB_DSN"`
+	OrderDSN   string   `env:"VERIFY_ORDER_DSN"`
+	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
 }
 
 func readSurroundings() (surroundings, error) {

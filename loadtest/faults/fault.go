@@ -38,12 +38,9 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) fault {
 // together is several faults at the same time.
 type together []fault
 
+// Arm arms all at the same time: some take as long as a server's restart.
 func (t together) Arm(ctx context.Context) error {
-	var errs []error
-	for _, f := range t {
-		errs = append(errs, f.Arm(ctx))
-	}
-	return errors.Join(errs...)
+	return t.each(func(f fault) error { return f.Arm(ctx) })
 }
 
 // Fired is the smallest of their counts: 0 as long as one of them has not struck.
@@ -71,11 +68,15 @@ func (t together) Hold() time.Duration {
 
 // Heal heals all at the same time: a replica comes back only once its servers have.
 func (t together) Heal(ctx context.Context) error {
+	return t.each(func(f fault) error { return f.Heal(ctx) })
+}
+
+func (t together) each(do func(fault) error) error {
 	errs := make([]error, len(t))
-	var healing sync.WaitGroup
+	var doing sync.WaitGroup
 	for i, f := range t {
-		healing.Go(func() { errs[i] = f.Heal(ctx) })
+		doing.Go(func() { errs[i] = do(f) })
 	}
-	healing.Wait()
+	doing.Wait()
 	return errors.Join(errs...)
 }

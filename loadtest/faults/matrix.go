@@ -74,6 +74,8 @@ type point struct {
 	by   service
 	// wire is what the step's call goes over.
 	wire string
+	// alone says that only one replica of the service passes the step, whichever it is.
+	alone bool
 	// reach makes traffic pass the step that would otherwise seldom do; nil where all orders pass it.
 	reach []lab.Rule
 	// na says why a fault does not apply, by "when/fault" or by "when" for all.
@@ -98,7 +100,7 @@ var points = []point{
 	{step: faultpoint.SetStatus, by: orderService, wire: lab.ToMySQL},
 	{step: faultpoint.CancelFlag, by: orderService, wire: lab.ToStock},
 	{step: faultpoint.CancelOrder, by: orderService, wire: lab.ToMySQL},
-	{step: faultpoint.Reconcile, by: orderService, wire: lab.ToStock, reach: statusNotSet},
+	{step: faultpoint.Reconcile, by: orderService, wire: lab.ToStock, alone: true, reach: statusNotSet},
 }
 
 // flagsNotSet keeps orders' flags out of Redis, so that the stock service has

@@ -14,16 +14,17 @@ import (
 	"orderstock/pkg/faultpoint"
 )
 
-// strike is a fault at a named point. It is armed in both replicas of the
-// service that passes the point, and once it has struck in one the other is
-// disarmed: a step that only one replica passes (the reconciler's) is found so.
+// strike is a fault at a named point. It is armed in one replica of the service
+// that passes the point, or in all of them where only one passes it and nobody
+// knows which.
 type strike struct {
 	lab      *lab.Lab
 	point    point
 	kind     string
 	rule     lab.Rule
 	replicas []*lab.Replica
-	before   int // fired by these replicas in earlier cells
+	target   int // which of the replicas is armed; -1 for all
+	before   int // struck in earlier cells
 
 	caller   *caller // of a wire fault
 	mu       sync.Mutex
@@ -34,6 +35,9 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	s := &strike{lab: l, point: p, kind: c.Fault, replicas: l.Orders}
 	if p.by == stockService {
 		s.replicas = l.Stocks
+	}
+	if s.target = rng.IntN(len(s.replicas)); p.alone {
+		s.target = -1
 	}
 	s.rule = lab.Rule{Step: p.step, When: faultpoint.When(c.When), Times: 1, Skip: rng.IntN(3)}
 	if p.reach != nil || p.step == faultpoint.CancelFlag || p.step == faultpoint.CancelOrder {
@@ -73,7 +77,7 @@ func (s *strike) Reach(ctx context.Context) error {
 
 // Arm implements fault.
 func (s *strike) Arm(ctx context.Context) (err error) {
-	if s.before, err = s.total(); err != nil {
+	if s.before, err = s.lab.Fired(s.rule); err != nil {
 		return err
 	}
 	if s.rule.Action == "call" {
@@ -82,6 +86,9 @@ func (s *strike) Arm(ctx context.Context) (err error) {
 		}
 	}
 	for i, r := range s.replicas {
+		if s.target >= 0 && s.target != i {
+			continue
+		}
 		rules := []lab.Rule{s.rule}
 		if s.caller != nil {
 			rules[0].URL = s.caller.url(i)
@@ -120,21 +127,9 @@ func (s *strike) poison(i int) error {
 	return errors.Join(errs...)
 }
 
-func (s *strike) total() (int, error) {
-	sum := 0
-	for _, r := range s.replicas {
-		n, err := r.Fired(s.rule)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
-}
-
 // Fired implements fault.
 func (s *strike) Fired(context.Context) (int, error) {
-	n, err := s.total()
+	n, err := s.lab.Fired(s.rule)
 	return n - s.before, err
 }
 
@@ -176,11 +171,11 @@ func revive(ctx context.Context, r *lab.Replica) error {
 	for {
 		if !r.Running() {
 			if err := r.Restart(ctx); err != nil {
-				return fmt.Errorf("restart %s: %w", r.Name, err)
+				return fmt.Errorf("restart %s: %w", r.Name(), err)
 			}
 		}
 		if err := r.Resume(); err != nil && r.Running() {
-			return fmt.Errorf("resume %s: %w", r.Name, err)
+			return fmt.Errorf("resume %s: %w", r.Name(), err)
 		}
 		err := r.Disarm(ctx)
 		if err == nil || r.Running() && ctx.Err() != nil {

@@ -45,13 +45,13 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
 		}
 	case MySQLKilled:
 		return &surrounding{
-			strike: func(context.Context) error { return l.MySQL.Kill() },
-			mend:   l.MySQL.Restart, hold: 300 * time.Millisecond,
+			strike: func(ctx context.Context) error { return errors.Join(l.MySQL.Kill(), l.MySQL.Restart(ctx)) },
+			mend:   nothing, hold: 300 * time.Millisecond,
 		}
 	case ZooKeeperRestarted:
 		return &surrounding{
-			strike: func(context.Context) error { return l.ZooKeeper.Kill() },
-			mend:   l.ZooKeeper.Restart, hold: 300 * time.Millisecond,
+			strike: func(ctx context.Context) error { return errors.Join(l.ZooKeeper.Kill(), l.ZooKeeper.Restart(ctx)) },
+			mend:   nothing, hold: 300 * time.Millisecond,
 		}
 	case SessionsExpired:
 		each := func(do func(w *lab.Wire) error) error {
@@ -64,7 +64,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
 		return &surrounding{
 			strike: func(context.Context) error { return each(func(w *lab.Wire) error { w.Cut(); return nil }) },
 			mend:   func(ctx context.Context) error { return each(func(w *lab.Wire) error { return w.Mend(ctx) }) },
-			count:  l.ExpiredSessions, hold: sessionTimeout + 1200*time.Millisecond,
+			count:  l.ExpiredSessions, hold: 300 * time.Millisecond,
 		}
 	case ReplicaKilled:
 		victims := []*lab.Replica{l.Orders[rng.IntN(len(l.Orders))], l.Stocks[rng.IntN(len(l.Stocks))]}
@@ -138,6 +138,9 @@ func (s *surrounding) Fired(ctx context.Context) (int, error) {
 		return s.struck, nil
 	}
 	n, err := s.count(ctx)
+	if n < s.before {
+		s.before = 0 // a counter of a server that was restarted meanwhile
+	}
 	return n - s.before, err
 }
 

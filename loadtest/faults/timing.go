@@ -11,14 +11,15 @@ const (
 )
 
 // Env is the services' environment in the lab.
-var Env = []string{
-	"STOCK_TIMEOUT=" + stockTimeout.String(),
-	"CONFIRM_BUDGET=1s",
-	"PENDING_LIMIT=1s",
-	"CANCEL_AFTER=4s",
-	"RECONCILE_INTERVAL=250ms",
-	"ZOOKEEPER_SESSION_TIMEOUT=" + sessionTimeout.String(),
-	"LOCK_TIMEOUT=400ms",
+var Env = map[string]string{
+	"STOCK_TIMEOUT":             stockTimeout.String(),
+	"CONFIRM_BUDGET":            "1s",
+	"PENDING_LIMIT":             "1s",
+	"CANCEL_AFTER":              "4s",
+	"RECONCILE_INTERVAL":        "250ms",
+	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
+	"LOCK_TIMEOUT":              "400ms",
+	"SHUTDOWN_TIMEOUT":          "5s",
 }
 
 const (

@@ -26,8 +26,8 @@ type Duplicator struct {
 	serving sync.WaitGroup
 }
 
-func newDuplicator(ctx context.Context, upstream string) (*Duplicator, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+func newDuplicator(upstream string) (*Duplicator, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for duplicator: %w", err)
 	}

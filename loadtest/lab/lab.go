@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"sync"
 	"time"
@@ -12,155 +13,162 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/migrations"
-	"orderstock/pkg/servers"
+	"orderstock/pkg/stack"
 )
-
-// StockToken is the stock service's bearer token.
-const StockToken = "lab"
 
 // Lab is the servers and, once started, the services. Its methods are for one
 // goroutine; those of its parts are safe for several.
 type Lab struct {
-	MySQL     *servers.MySQL
-	Redis     *servers.Redis
-	ZooKeeper *servers.ZooKeeper
+	*stack.Servers
 	// Orders and Stocks are the replicas; empty before StartServices.
 	Orders, Stocks []*Replica
 	// Duplicators stand in front of the stock services, one for each.
 	Duplicators []*Duplicator
-	// OrderDB and StockDB read the two databases as the administrator, past every proxy.
+	// OrderDB and StockDB reach the two databases as the administrator, past every proxy.
 	OrderDB, StockDB *sql.DB
 
-	dir      string
-	bins     Binaries
-	accounts migrations.Accounts
+	dir, bin string
 	starts   int
+	stack    *stack.Stack // the services; nil before StartServices
+
+	mu    sync.Mutex // guards wires, which services that start together ask for
+	wires map[string]map[string][]*Wire
 }
 
-// Start starts the three servers with their data in dir.
-func Start(ctx context.Context, dir string, bins Binaries) (*Lab, error) {
-	l := &Lab{dir: dir, bins: bins, accounts: migrations.DefaultAccounts()}
-	for _, u := range []*migrations.User{&l.accounts.OrderApp, &l.accounts.StockApp, &l.accounts.Migrator, &l.accounts.Verifier} {
-		u.Password = "lab"
+// Build compiles both services with the tag "faults" into the folder bin.
+func Build(ctx context.Context, bin string) error {
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return err
 	}
-	var (
-		started sync.WaitGroup
-		errs    [3]error
-	)
-	started.Go(func() { l.MySQL, errs[0] = servers.StartMySQL(ctx, filepath.Join(dir, "mysql")) })
-	started.Go(func() { l.Redis, errs[1] = servers.StartRedis(ctx, filepath.Join(dir, "redis")) })
-	started.Go(func() { l.ZooKeeper, errs[2] = servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper")) })
-	started.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		return nil, errors.Join(err, l.Close(ctx))
+	return stack.Build(ctx, root, bin, []string{"faults"}, "order-service", "stock-service")
+}
+
+// Start starts the three servers with their data in dir; the services' binaries
+// are in bin.
+func Start(ctx context.Context, dir, bin string) (*Lab, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("start lab: %w", err)
 	}
-	for db, name := range map[**sql.DB]string{&l.OrderDB: l.accounts.OrderDB, &l.StockDB: l.accounts.StockDB} {
-		cfg, err := mysql.ParseDSN(l.MySQL.AdminDSNFor(name))
-		if err != nil {
-			return nil, errors.Join(err, l.Close(ctx))
+	l := &Lab{dir: dir, bin: bin}
+	if l.Servers, err = stack.StartServers(ctx, dir); err != nil {
+		return nil, err
+	}
+	names := migrations.DefaultAccounts()
+	for db, name := range map[**sql.DB]string{&l.OrderDB: names.OrderDB, &l.StockDB: names.StockDB} {
+		if *db, err = open(l.MySQL.AdminDSNFor(name)); err != nil {
+			return nil, errors.Join(err, l.Close())
 		}
-		cfg.ParseTime, cfg.Timeout, cfg.ReadTimeout = true, 2*time.Second, 20*time.Second
-		connector, err := mysql.NewConnector(cfg)
-		if err != nil {
-			return nil, errors.Join(err, l.Close(ctx))
-		}
-		*db = sql.OpenDB(connector)
 	}
 	return l, nil
 }
 
+func open(dsn string) (*sql.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read dsn: %w", err)
+	}
+	cfg.ParseTime, cfg.InterpolateParams = true, true
+	cfg.Timeout, cfg.ReadTimeout = 2*time.Second, 20*time.Second
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
 // VerifierDSNs are those of the read-only user for the order's and the stock's database.
 func (l *Lab) VerifierDSNs() (order, stock string) {
-	v := l.accounts.Verifier
-	return l.MySQL.DSN(v.Name, v.Password, l.accounts.OrderDB), l.MySQL.DSN(v.Name, v.Password, l.accounts.StockDB)
+	env := l.stack.LoadtestEnv()
+	return env["VERIFY_ORDER_DSN"], env["VERIFY_STOCK_DSN"]
 }
+
+// Token is the stock services' bearer token.
+func (l *Lab) Token() string { return l.stack.Token() }
 
 // StartServices starts two replicas of each service on empty databases, an
 // empty Redis and a ZooKeeper root of their own, in place of those that ran
 // before. env is added to both services' environment.
-func (l *Lab) StartServices(ctx context.Context, env ...string) error {
+func (l *Lab) StartServices(ctx context.Context, env map[string]string) error {
 	l.StopServices()
 	l.starts++
 	if err := l.freshData(ctx); err != nil {
 		return err
 	}
-	dir := filepath.Join(l.dir, fmt.Sprintf("services-%03d", l.starts))
-	env = append([]string{
-		"SERVICE_TOKEN=" + StockToken, fmt.Sprintf("ZOOKEEPER_ROOT=/lab-%d", l.starts), "LOG_LEVEL=info", "SHUTDOWN_TIMEOUT=5s",
-	}, env...)
-	for i := range 2 {
-		r, err := l.start(ctx, service{name: fmt.Sprint("stock-", i), bin: l.bins.Stock, dir: dir, env: env}, l.accounts.StockApp, l.accounts.StockDB)
-		if err != nil {
-			return err
-		}
-		l.Stocks = append(l.Stocks, r)
-		d, err := newDuplicator(ctx, r.Addr())
-		if err != nil {
-			return err
-		}
-		l.Duplicators = append(l.Duplicators, d)
+	env = maps.Clone(env)
+	if env == nil {
+		env = map[string]string{}
 	}
-	for i := range 2 {
-		r, err := l.start(ctx, service{name: fmt.Sprint("order-", i), bin: l.bins.Order, dir: dir, env: env}, l.accounts.OrderApp, l.accounts.OrderDB)
-		if err != nil {
-			return err
-		}
-		l.Orders = append(l.Orders, r)
+	env["FAULTPOINT_LOG"] = l.firedLog()
+	l.wires = map[string]map[string][]*Wire{}
+	var err error
+	l.stack, err = stack.Up(ctx, stack.Config{
+		Dir: l.ServicesDir(), Bin: l.bin, Servers: l.Servers, Route: l.route,
+		OrderEnv: env, StockEnv: env, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
+	})
+	if err != nil {
+		return err
 	}
+	l.Orders, l.Stocks = l.replicas(l.stack.Order), l.replicas(l.stack.Stock)
 	return nil
 }
 
-// start wires one replica up and starts it.
-func (l *Lab) start(ctx context.Context, s service, user migrations.User, database string) (*Replica, error) {
-	s.wires = map[string][]*Wire{}
-	wire := func(to, upstream string) (string, error) {
-		w, err := newWire(s.name+"-"+to, upstream)
+// ServicesDir is where the services of the present start have their logs.
+func (l *Lab) ServicesDir() string {
+	return filepath.Join(l.dir, fmt.Sprintf("services-%03d", l.starts))
+}
+
+func (l *Lab) firedLog() string { return filepath.Join(l.dir, "fired.log") }
+
+// route puts a wire of its own between the service and everything that it calls.
+func (l *Lab) route(service string, real stack.Addresses) (stack.Addresses, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var failed error
+	via := func(to, upstream string) string {
+		w, err := newWire(service+"-"+to, upstream)
 		if err != nil {
-			return "", err
+			failed = errors.Join(failed, err)
+			return ""
 		}
-		s.wires[to] = append(s.wires[to], w)
-		return w.Addr(), nil
+		if l.wires[service] == nil {
+			l.wires[service] = map[string][]*Wire{}
+		}
+		l.wires[service][to] = append(l.wires[service][to], w)
+		return w.Addr()
 	}
-	db, err := wire(ToMySQL, l.MySQL.Addr())
-	if err != nil {
-		return nil, err
+	told := stack.Addresses{MySQL: via(ToMySQL, real.MySQL), Redis: via(ToRedis, real.Redis)}
+	for _, addr := range real.ZooKeeper {
+		told.ZooKeeper = append(told.ZooKeeper, via(ToZooKeeper, addr))
 	}
-	redis, err := wire(ToRedis, l.Redis.Addr())
-	if err != nil {
-		return nil, err
-	}
-	zk, err := wire(ToZooKeeper, l.ZooKeeper.Addr())
-	if err != nil {
-		return nil, err
-	}
-	cfg := mysql.NewConfig()
-	cfg.User, cfg.Passwd, cfg.Net, cfg.Addr, cfg.DBName = user.Name, user.Password, "tcp", db, database
-	s.env = append(s.env[:len(s.env):len(s.env)], "MYSQL_DSN="+cfg.FormatDSN(), "REDIS_ADDR="+redis, "ZOOKEEPER_ADDRS="+zk)
-	if s.bin == l.bins.Order {
-		urls := ""
-		for i, d := range l.Duplicators {
-			addr, err := wire(ToStock, d.addr)
+	for i, addr := range real.Stock {
+		if i == len(l.Duplicators) {
+			d, err := newDuplicator(addr)
 			if err != nil {
-				return nil, err
+				return told, errors.Join(failed, err)
 			}
-			if i > 0 {
-				urls += ","
-			}
-			urls += "http://" + addr
+			l.Duplicators = append(l.Duplicators, d)
 		}
-		s.env = append(s.env, "STOCK_URLS="+urls)
+		told.Stock = append(told.Stock, via(ToStock, l.Duplicators[i].addr))
 	}
-	return startReplica(ctx, s)
+	return told, failed
+}
+
+func (l *Lab) replicas(services []*stack.Service) []*Replica {
+	var all []*Replica
+	for _, s := range services {
+		all = append(all, &Replica{Service: s, Wires: l.wires[s.Name()]})
+	}
+	return all
 }
 
 // freshData empties the databases and Redis.
 func (l *Lab) freshData(ctx context.Context) error {
-	err := l.MySQL.Exec(ctx, "DROP DATABASE IF EXISTS "+l.accounts.OrderDB, "DROP DATABASE IF EXISTS "+l.accounts.StockDB)
+	names := migrations.DefaultAccounts()
+	err := l.MySQL.Exec(ctx, "DROP DATABASE IF EXISTS "+names.OrderDB, "DROP DATABASE IF EXISTS "+names.StockDB)
 	if err != nil {
 		return fmt.Errorf("empty databases: %w", err)
-	}
-	if err := migrations.Run(ctx, migrations.Config{AdminDSN: l.MySQL.AdminDSN(), Accounts: l.accounts}); err != nil {
-		return err
 	}
 	_, err = l.FlushRedis(ctx)
 	return err
@@ -180,17 +188,20 @@ func (l *Lab) StockURLs() []string { return urls(l.Stocks) }
 func urls(replicas []*Replica) []string {
 	all := make([]string, len(replicas))
 	for i, r := range replicas {
-		all[i] = r.URL
+		all[i] = r.URL()
 	}
 	return all
 }
 
-// StopServices kills the replicas and ends their wires.
+// StopServices kills the replicas and ends their wires. What they hold is
+// thrown away: no need for a graceful stop.
 func (l *Lab) StopServices() {
-	for _, r := range l.Replicas() {
-		_ = r.Kill() // an error says that it is dead already
-		for _, wires := range r.Wires {
-			for _, w := range wires {
+	if l.stack != nil {
+		_ = l.stack.Kill() // an error says that one was dead already
+	}
+	for _, wires := range l.wires {
+		for _, w := range wires {
+			for _, w := range w {
 				w.close()
 			}
 		}
@@ -198,11 +209,11 @@ func (l *Lab) StopServices() {
 	for _, d := range l.Duplicators {
 		d.close()
 	}
-	l.Orders, l.Stocks, l.Duplicators = nil, nil, nil
+	l.Orders, l.Stocks, l.Duplicators, l.wires, l.stack = nil, nil, nil, nil, nil
 }
 
-// Close stops everything.
-func (l *Lab) Close(ctx context.Context) error {
+// Close kills everything.
+func (l *Lab) Close() error {
 	l.StopServices()
 	var errs []error
 	for _, db := range []*sql.DB{l.OrderDB, l.StockDB} {
@@ -210,15 +221,5 @@ func (l *Lab) Close(ctx context.Context) error {
 			errs = append(errs, db.Close())
 		}
 	}
-	// What they hold is thrown away: no need for a graceful stop.
-	if l.MySQL != nil {
-		errs = append(errs, l.MySQL.Kill())
-	}
-	if l.Redis != nil {
-		errs = append(errs, l.Redis.Kill())
-	}
-	if l.ZooKeeper != nil {
-		errs = append(errs, l.ZooKeeper.Kill())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, l.Kill())...)
 }

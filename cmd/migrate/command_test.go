@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"orderstock/migrations"
+	"orderstock/pkg/servers"
+)
+
+// The command makes accounts of fixed names, so it has a server of its own.
+func TestMigrateUpTwiceThenStatus(t *testing.T) {
+	server, err := servers.StartMySQL(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	run := func(args ...string) (string, error) {
+		var out bytes.Buffer
+		cmd := newCommand(&out)
+		cmd.SetArgs(args)
+		err := cmd.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	if _, err := run("up"); err == nil || !strings.Contains(err.Error(), "MYSQL_ADMIN_DSN") {
+		t.Fatalf("without configuration: %v; want the name of what is missing", err)
+	}
+	t.Setenv("MYSQL_ADMIN_DSN", server.AdminDSN())
+	for _, name := range []string{"ORDER_DB_PASSWORD", "STOCK_DB_PASSWORD", "MIGRATE_DB_PASSWORD", "VERIFY_DB_PASSWORD"} {
+		t.Setenv(name, "secret of "+name)
+	}
+	for range 2 {
+		out, err := run("up")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"order_db  1", "stock_db  1"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in\n%s", want, out)
+			}
+		}
+	}
+	accounts := migrations.DefaultAccounts()
+	check, err := migrations.ReadStatus(t.Context(), migrations.Config{AdminDSN: server.DSN("root", "unused", ""), Accounts: withPassword(accounts)})
+	if err != nil || len(check) != 2 {
+		t.Errorf("the migrator's password is not the one given: %v", err)
+	}
+	if _, err := run("status"); err != nil {
+		t.Error(err)
+	}
+}
+
+func withPassword(a migrations.Accounts) migrations.Accounts {
+	a.Migrator.Password = "secret of MIGRATE_DB_PASSWORD"
+	return a
+}

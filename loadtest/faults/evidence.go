@@ -1,0 +1,90 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"orderstock/loadtest/lab"
+)
+
+// keepEvidence writes what a failing run left behind to a folder of out: the
+// run with its seed and verdict, the clients' history, the services' logs and
+// the contents of both databases.
+func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
+	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Cell.Name(), "/", "-"), r.Seed))
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	errs := []error{os.WriteFile(filepath.Join(dir, "run.json"), data, 0o644)}
+	errs = append(errs, os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(l.ServicesDir())))
+	errs = append(errs,
+		dump(ctx, l.OrderDB, filepath.Join(dir, "order_db.tsv"), "orders", "order_items"),
+		dump(ctx, l.StockDB, filepath.Join(dir, "stock_db.tsv"), "stock", "operations", "stock_flow"))
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	return nil
+}
+
+// dump writes every row of the tables to a file, one to a line, binary columns in hex.
+func dump(ctx context.Context, db *sql.DB, path string, tables ...string) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriter(f)
+	for _, table := range tables {
+		if err := dumpTable(ctx, db, w, table); err != nil {
+			return fmt.Errorf("dump %s: %w", table, err)
+		}
+	}
+	return w.Flush()
+}
+
+func dumpTable(ctx context.Context, db *sql.DB, w *bufio.Writer, table string) error {
+	rows, err := db.QueryContext(ctx, "SELECT * FROM "+table)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	values := make([]sql.RawBytes, len(columns))
+	into := make([]any, len(columns))
+	for i := range values {
+		into[i] = &values[i]
+		fmt.Fprintf(w, "%s.%s\t", table, columns[i].Name())
+	}
+	fmt.Fprintln(w)
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		for i, v := range values {
+			if columns[i].DatabaseTypeName() == "BINARY" {
+				fmt.Fprintf(w, "%x\t", v)
+			} else {
+				fmt.Fprintf(w, "%s\t", v)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	return rows.Err()
+}

@@ -1,0 +1,226 @@
+package faults
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/linear"
+)
+
+// linearWithin bounds the search for a linearization of one run.
+const linearWithin = 10 * time.Second
+
+// levels watches the stock of a run's goods: a reading of all of them at one
+// moment, in one statement, many times a second.
+type levels struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	reads  []linear.Call
+}
+
+// watchLevels reads the levels of all goods that are made from now on.
+func watchLevels(ctx context.Context, l *lab.Lab) (*levels, error) {
+	var newest int64
+	if err := l.StockDB.QueryRowContext(ctx, "SELECT COALESCE(MAX(goods_id), 0) FROM stock").Scan(&newest); err != nil {
+		return nil, fmt.Errorf("read newest goods: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &levels{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for ctx.Err() == nil {
+			if read, err := readLevels(ctx, l, newest); err == nil { // an error: MySQL is down as well
+				w.reads = append(w.reads, read)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return w, nil
+}
+
+func (w *levels) stop() []linear.Call {
+	w.cancel()
+	<-w.done
+	return w.reads
+}
+
+func readLevels(ctx context.Context, l *lab.Lab, above int64) (linear.Call, error) {
+	read := linear.Call{Kind: linear.Read, Begin: time.Now().UnixNano()}
+	rows, err := l.StockDB.QueryContext(ctx, "SELECT goods_id, num FROM stock WHERE goods_id > ? ORDER BY goods_id", above)
+	if err != nil {
+		return read, fmt.Errorf("read levels: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var it linear.Item
+		if err := rows.Scan(&it.GoodsID, &it.Num); err != nil {
+			return read, fmt.Errorf("read levels: %w", err)
+		}
+		read.Items = append(read.Items, it)
+	}
+	read.End = time.Now().UnixNano()
+	return read, rows.Err()
+}
+
+// linearize searches for a linearization of the run: the outcomes that its
+// orders have in the database, within the times of the clients' calls, and the
+// levels that were read meanwhile. A search that does not end in time says
+// nothing; the run is judged by its invariants all the same.
+func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) error {
+	calls, err := r.calls(ctx, l)
+	if err != nil {
+		return err
+	}
+	// What was read before the goods were all made says nothing about a moment of the run.
+	start := r.history.Started.UnixNano()
+	for _, read := range reads {
+		if len(read.Items) == len(r.history.Goods) && read.Begin > start {
+			calls = append(calls, read)
+		}
+	}
+	last, err := readLevels(ctx, l, r.history.Goods[0].ID-1)
+	if err != nil {
+		return err
+	}
+	result, err := linear.Check(append(calls, last), linearWithin)
+	if err != nil {
+		return err
+	}
+	if r.Linear = string(result); result == linear.Violation {
+		r.Violations++
+		r.fail(loadtest.Violation, "the run's deductions, restores and levels are not linearizable")
+	}
+	return nil
+}
+
+// calls turns the run's orders into a history of the stock.
+func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
+	h := r.history
+	settled := time.Now().UnixNano() // every outcome is known by now
+	start := h.Started.UnixNano()
+	var calls []linear.Call
+	for _, g := range h.Goods {
+		calls = append(calls, linear.Call{Kind: linear.Restock, Items: []linear.Item{{GoodsID: g.ID, Num: g.Stock}}, End: start})
+	}
+	ends, err := outcomes(ctx, l, h)
+	if err != nil {
+		return nil, err
+	}
+	times := callTimes(h)
+	for n, end := range ends {
+		if end.state == "CANCELLED" {
+			continue // nothing was ever deducted, nor refused
+		}
+		t := times[n]
+		deduct := linear.Call{
+			Kind: linear.Deduct, Flag: end.flag, Rejected: end.state == "REJECTED", Undone: end.state == "RESTORED",
+			Begin: start + int64(t.placed), End: settled,
+		}
+		for _, it := range h.Items(n) {
+			deduct.Items = append(deduct.Items, linear.Item{GoodsID: it.GoodsID, Num: it.Num})
+		}
+		if t.told > 0 {
+			deduct.End = start + int64(t.told)
+		}
+		calls = append(calls, deduct)
+		if deduct.Undone {
+			restore := linear.Call{Kind: linear.Restore, Flag: end.flag, Items: deduct.Items, Begin: deduct.Begin, End: settled}
+			if t.cancelTold > 0 {
+				restore.End = start + int64(t.cancelTold)
+			}
+			calls = append(calls, restore)
+		}
+	}
+	return calls, nil
+}
+
+// span is what the clients' calls say about the time of one order.
+type span struct {
+	placed, told, cancelTold time.Duration // 0 where never
+}
+
+func callTimes(h *loadtest.History) []span {
+	times := make([]span, h.Orders())
+	earliest := func(at *time.Duration, t time.Duration) {
+		if *at == 0 || t < *at {
+			*at = t
+		}
+	}
+	for _, c := range h.Calls {
+		t := &times[c.Op]
+		if c.Kind != loadtest.Cancel {
+			earliest(&t.placed, c.Sent)
+		}
+		switch c.Status {
+		case loadtest.Confirmed, loadtest.Rejected:
+			earliest(&t.told, c.Done)
+		case loadtest.Cancelled:
+			earliest(&t.told, c.Done) // whatever was deducted was so by then
+			earliest(&t.cancelTold, c.Done)
+		}
+	}
+	return times
+}
+
+// outcome is what the stock database holds for an order.
+type outcome struct{ flag, state string }
+
+// outcomes reads how the run's orders ended, by their number. Orders that left
+// no operation are not in it.
+func outcomes(ctx context.Context, l *lab.Lab, h *loadtest.History) (map[int]outcome, error) {
+	prefix := h.Run + "-"
+	flags, err := pairs(ctx, l.OrderDB, "SELECT id, idempotency_key FROM orders WHERE idempotency_key LIKE ?", prefix+"%")
+	if err != nil {
+		return nil, err
+	}
+	if len(flags) == 0 {
+		return nil, nil
+	}
+	ids := make([]any, 0, len(flags))
+	for id := range flags {
+		ids = append(ids, id)
+	}
+	marks := strings.Join(slices.Repeat([]string{"?"}, len(ids)), ",")
+	states, err := pairs(ctx, l.StockDB, "SELECT flag, state FROM operations WHERE flag IN ("+marks+")", ids...)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[int]outcome{}
+	for id, key := range flags {
+		n, err := strconv.Atoi(strings.TrimPrefix(key, prefix))
+		if err != nil {
+			return nil, fmt.Errorf("read key %q: %w", key, err)
+		}
+		if state, ok := states[id]; ok {
+			ends[n] = outcome{flag: id, state: state}
+		}
+	}
+	return ends, nil
+}
+
+func pairs(ctx context.Context, db *sql.DB, query string, args ...any) (map[string]string, error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read outcomes: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	m := map[string]string{}
+	for rows.Next() {
+		var k, v string
+		if err := rows.Scan(&k, &v); err != nil {
+			return nil, fmt.Errorf("read outcomes: %w", err)
+		}
+		m[k] = v
+	}
+	return m, rows.Err()
+}

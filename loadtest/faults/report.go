@@ -1,0 +1,165 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"orderstock/loadtest"
+)
+
+// Row is a cell and what came of its runs, summed up.
+type Row struct {
+	Step            string `json:"step"`
+	When            string `json:"when"`
+	Fault           string `json:"fault"`
+	Runs            int    `json:"runs"`
+	Fired           int    `json:"fired"`
+	Orders          int    `json:"orders"`
+	OK              int    `json:"ok"`
+	Rejected        int    `json:"rejected"`
+	UnknownToClient int    `json:"unknown_to_client"`
+	Violations      int    `json:"violations"`
+	Unsettled       int    `json:"unsettled"`
+	// SettleP99MS is of the orders that were on their way when all was healed; 0 where none was.
+	SettleP99MS float64 `json:"settle_p99_ms"`
+	// Linearizable counts the runs for which a linearization was found; for the
+	// others the search did not end in time.
+	Linearizable int `json:"linearizable"`
+	// Unknown counts the runs that proved nothing.
+	Unknown int    `json:"unknown"`
+	Verdict string `json:"verdict"`
+
+	settle []float64
+}
+
+// Report is the result of many runs.
+type Report struct {
+	Seeds int    `json:"seeds"`
+	Cells []*Row `json:"cells"`
+	Total struct {
+		Runs       int     `json:"runs"`
+		Orders     int     `json:"orders"`
+		Fired      int     `json:"fired"`
+		Violations int     `json:"violations"`
+		Unknown    int     `json:"unknown"`
+		Unsettled  int     `json:"unsettled"`
+		Seconds    float64 `json:"seconds"`
+	} `json:"total"`
+	Verdict loadtest.Outcome `json:"verdict"`
+	// NotApplicable lists the cells that mean nothing, with the reason.
+	NotApplicable []Cell `json:"not_applicable"`
+}
+
+// newReport sums runs up, with a row for each of the cells that apply, in their order.
+func newReport(seeds int, cells []Cell, runs []*Run) *Report {
+	r := &Report{Seeds: seeds, Verdict: loadtest.Pass, NotApplicable: []Cell{}}
+	rows := map[string]*Row{}
+	for _, c := range cells {
+		if c.NA != "" {
+			r.NotApplicable = append(r.NotApplicable, c)
+			continue
+		}
+		row := &Row{Step: c.Step, When: c.When, Fault: c.Fault, Verdict: string(loadtest.Unknown)}
+		rows[c.Name()] = row
+		r.Cells = append(r.Cells, row)
+	}
+	for _, run := range runs {
+		rows[run.Cell.Name()].add(run)
+		r.Total.Runs++
+		r.Total.Orders += run.Orders
+		r.Total.Fired += run.Fired
+		r.Total.Violations += run.Violations
+		r.Total.Unsettled += run.Unsettled
+		if run.Outcome == loadtest.Unknown {
+			r.Total.Unknown++
+		}
+	}
+	for _, row := range r.Cells {
+		row.SettleP99MS = percentile(row.settle, 0.99)
+		switch {
+		case row.Verdict == string(loadtest.Violation):
+			r.Verdict = loadtest.Violation
+		case row.Verdict != string(loadtest.Pass) && r.Verdict == loadtest.Pass:
+			r.Verdict = loadtest.Unknown
+		}
+	}
+	return r
+}
+
+func (row *Row) add(run *Run) {
+	if row.Runs == 0 {
+		row.Verdict = string(loadtest.Pass)
+	}
+	row.Runs++
+	row.Fired += run.Fired
+	row.Orders += run.Orders
+	row.OK += run.OK
+	row.Rejected += run.Rejected
+	row.UnknownToClient += run.UnknownToClient
+	row.Violations += run.Violations
+	row.Unsettled += run.Unsettled
+	row.settle = append(row.settle, run.SettleMS...)
+	if run.Linear == "pass" {
+		row.Linearizable++
+	}
+	switch run.Outcome {
+	case loadtest.Violation:
+		row.Verdict = string(loadtest.Violation)
+	case loadtest.Unknown:
+		row.Unknown++
+		if row.Verdict == string(loadtest.Pass) {
+			row.Verdict = string(loadtest.Unknown)
+		}
+	case loadtest.Pass:
+	}
+}
+
+// percentile returns the smallest value that a share q of the values does not exceed.
+func percentile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return values[int(math.Ceil(q*float64(len(values))))-1]
+}
+
+// Save writes the report as JSON to a file.
+func (r *Report) Save(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	return nil
+}
+
+// Write prints the cells that do not apply, those that did not pass, and the totals.
+func (r *Report) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range r.NotApplicable {
+		_, _ = fmt.Fprintf(t, "N/A\t%s\t%s\n", c.Name(), c.NA) // Flush tells
+	}
+	for _, row := range r.Cells {
+		if row.Verdict != string(loadtest.Pass) {
+			_, _ = fmt.Fprintf(t, "%s\t%s/%s/%s\tviolations %d, unsettled %d, unknown runs %d of %d\n",
+				row.Verdict, row.Step, row.When, row.Fault, row.Violations, row.Unsettled, row.Unknown, row.Runs)
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print report: %w", err)
+	}
+	_, err := fmt.Fprintf(w, "FAULTS: %s cells=%d runs=%d orders=%d fired=%d violations=%d unknown=%d unsettled=%d in %.0f s\n",
+		r.Verdict, len(r.Cells), r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Unknown, r.Total.Unsettled, r.Total.Seconds)
+	return err
+}

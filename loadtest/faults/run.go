@@ -1,0 +1,239 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/lab"
+)
+
+// Run is one experiment with one cell, and what came of it.
+type Run struct {
+	Cell Cell   `json:"cell"`
+	Seed uint64 `json:"seed"`
+	// Outcome is pass, violation or unknown; Why says why where it is not pass.
+	Outcome loadtest.Outcome `json:"outcome"`
+	Why     []string         `json:"why,omitempty"`
+	// Fired is how often the fault struck, and Traffic how many calls were under way while it was on.
+	Fired   int `json:"fired"`
+	Traffic int `json:"traffic"`
+	// Orders that were sent, and how they ended in the database.
+	Orders    int `json:"orders"`
+	OK        int `json:"ok"`
+	Rejected  int `json:"rejected"`
+	Cancelled int `json:"cancelled"`
+	// UnknownToClient counts orders whose end no answer told.
+	UnknownToClient int `json:"unknown_to_client"`
+	Violations      int `json:"violations"`
+	Unsettled       int `json:"unsettled"`
+	// SettleMS is, of each order that was on its way when all was healed, how long it still took.
+	SettleMS []float64 `json:"settle_ms"`
+	// Linear is the verdict of the search for a linearization of the run.
+	Linear  string            `json:"linear"`
+	Took    time.Duration     `json:"took"`
+	Verdict *loadtest.Verdict `json:"verdict"`
+
+	history *loadtest.History
+}
+
+func (r *Run) fail(outcome loadtest.Outcome, format string, args ...any) {
+	if r.Outcome != loadtest.Violation { // the worst stands
+		r.Outcome = outcome
+	}
+	r.Why = append(r.Why, fmt.Sprintf(format, args...))
+}
+
+// runCell runs one cell in a lab whose services run. The error says that the
+// run could not be carried through; what it says of the services is in Run.
+func runCell(ctx context.Context, l *lab.Lab, c Cell, seed uint64) *Run {
+	began := time.Now()
+	r := &Run{Cell: c, Seed: seed, Outcome: loadtest.Pass}
+	if err := r.carryOut(ctx, l); err != nil {
+		r.fail(loadtest.Unknown, "%v", err)
+	}
+	r.Took = time.Since(began)
+	return r
+}
+
+// carryOut takes the run from its traffic to its verdict.
+func (r *Run) carryOut(ctx context.Context, l *lab.Lab) error {
+	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
+	fault := faultOf(l, r.Cell, rng)
+	if s, ok := fault.(*strike); ok {
+		if err := s.Reach(ctx); err != nil {
+			return err
+		}
+	}
+	watch, err := watchLevels(ctx, l)
+	if err != nil {
+		return err
+	}
+	traffic := startTraffic(ctx, l, r.Seed)
+	time.Sleep(strikeAt + time.Duration(rng.IntN(200))*time.Millisecond)
+
+	on, healed, err := r.breakAndHeal(ctx, l, fault)
+	report, fireErr := traffic.wait()
+	levels := watch.stop()
+	if err := errors.Join(err, fireErr); err != nil {
+		return err
+	}
+	r.history = report.History
+	r.count(on, healed)
+	if err := r.settle(ctx, l, healed); err != nil {
+		return err
+	}
+	if err := r.judge(ctx, l); err != nil {
+		return err
+	}
+	if err := r.linearize(ctx, l, levels); err != nil {
+		return err
+	}
+	return r.freshOrder(ctx, l)
+}
+
+// breakAndHeal lets the fault strike, lasts it out and heals it, and returns
+// from when to when it was on.
+func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f fault) (on, healed time.Time, err error) {
+	on = time.Now()
+	armErr := f.Arm(ctx)
+	if armErr == nil {
+		if err := r.awaitStrike(ctx, f); err != nil {
+			r.Why = append(r.Why, err.Error())
+		}
+		if r.Cell.Step != Around {
+			on = time.Now()
+		}
+		time.Sleep(f.Hold())
+		// What strikes while it is on counts too.
+		if n, err := f.Fired(ctx); err == nil {
+			r.Fired = max(r.Fired, n)
+		}
+	}
+	healErr := f.Heal(ctx)
+	if err := errors.Join(armErr, healErr, awaitReady(ctx, l)); err != nil {
+		return on, time.Now(), err
+	}
+	if r.Fired == 0 {
+		r.fail(loadtest.Unknown, "the fault never struck")
+	}
+	return on, time.Now(), nil
+}
+
+// awaitStrike waits until the fault has struck, or until there is no more hope.
+func (r *Run) awaitStrike(ctx context.Context, f fault) error {
+	limit := time.Now().Add(strikeWithin)
+	for {
+		n, err := f.Fired(ctx)
+		if r.Fired = n; n > 0 {
+			return nil
+		}
+		if time.Now().After(limit) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// awaitReady waits until every replica says that it is.
+func awaitReady(ctx context.Context, l *lab.Lab) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for _, replica := range l.Replicas() {
+		for {
+			err := replica.Ready(ctx)
+			if err == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%s does not become ready again: %w", replica.Name(), err)
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// count takes the figures of the clients' side.
+func (r *Run) count(on, healed time.Time) {
+	h := r.history
+	told := make([]bool, h.Orders())
+	for _, c := range h.Calls {
+		if h.Started.Add(c.Done).After(on) && h.Started.Add(c.Sent).Before(healed) {
+			r.Traffic++
+		}
+		switch c.Status {
+		case loadtest.Confirmed, loadtest.Rejected, loadtest.Cancelled:
+			told[c.Op] = true
+		}
+	}
+	r.Orders = len(told)
+	for _, t := range told {
+		if !t {
+			r.UnknownToClient++
+		}
+	}
+	if r.Traffic == 0 {
+		r.fail(loadtest.Unknown, "no traffic while the fault was on")
+	}
+}
+
+// judge has the databases and the history judged.
+func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
+	orderDSN, stockDSN := l.VerifierDSNs()
+	// The run has waited already: Settle only bounds the wait for calls that were never answered.
+	v, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
+		OrderDSN: orderDSN, StockDSN: stockDSN, History: r.history, Settle: callTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	r.Verdict, r.OK, r.Rejected, r.Cancelled = v, v.Confirmed, v.Rejected, v.Cancelled
+	for _, i := range v.Invariants {
+		r.Violations += i.Violations
+		if i.Violations > 0 {
+			r.fail(loadtest.Violation, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
+		}
+	}
+	for _, reason := range v.Reasons {
+		r.fail(loadtest.Unknown, "%s", reason)
+	}
+	return nil
+}
+
+// freshOrder places orders until one is confirmed at once: the system works again.
+func (r *Run) freshOrder(ctx context.Context, l *lab.Lab) error {
+	limit := time.Now().Add(recoverWithin)
+	for {
+		report, err := loadtest.Fire(ctx, loadtest.FireConfig{
+			OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
+			Orders: 1, Concurrency: 1, Timeout: callTimeout, Mix: loadtest.Mix{Goods: 1, Stock: 10},
+		})
+		if err != nil {
+			return fmt.Errorf("place fresh order: %w", err)
+		}
+		if report.Confirmed == 1 {
+			return nil
+		}
+		if time.Now().After(limit) {
+			r.Violations++
+			r.fail(loadtest.Violation, "a fresh order is not confirmed: %+v", report.History.Calls)
+			return nil
+		}
+	}
+}
+
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s)) // never fails
+	return h.Sum64()
+}

@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/lab"
+)
+
+// settle waits until no order is on its way any more, and takes the time that
+// each one needed after all was healed.
+func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
+	limit := healed.Add(settleWithin)
+	if t := time.Now().Add(settleWithin / 2); t.After(limit) {
+		limit = t // the last calls ended long after the fault did
+	}
+	waiting := map[int64]bool{}
+	for {
+		ids, err := unfinished(ctx, l)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		for id := range waiting {
+			if !ids[id] {
+				r.SettleMS = append(r.SettleMS, float64(now.Sub(healed).Milliseconds()))
+			}
+		}
+		waiting = ids
+		if len(ids) == 0 {
+			return nil
+		}
+		if now.After(limit) {
+			r.Unsettled = len(ids)
+			r.fail(loadtest.Violation, "%d orders are still on their way %s after the last fault healed", len(ids), now.Sub(healed).Round(time.Second))
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+// unfinished returns the orders that have not ended yet.
+func unfinished(ctx context.Context, l *lab.Lab) (map[int64]bool, error) {
+	rows, err := l.OrderDB.QueryContext(ctx, "SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')")
+	if err != nil {
+		return nil, fmt.Errorf("read unfinished orders: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	ids := map[int64]bool{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("read unfinished orders: %w", err)
+		}
+		ids[id] = true
+	}
+	return ids, rows.Err()
+}

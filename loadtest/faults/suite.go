@@ -1,0 +1,170 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/lab"
+)
+
+// Config says what to run. The zero value of a field means its default.
+type Config struct {
+	// Cells to run. Default: the whole matrix.
+	Cells []Cell
+	// Seeds is how many runs each cell gets, with the seeds FirstSeed and up. Default 1.
+	Seeds int
+	// FirstSeed defaults to 1.
+	FirstSeed uint64
+	// Lanes is how many labs work side by side. Default 1.
+	Lanes int
+	// Out is the folder for faults.json, and for faults/ with what failing runs leave behind. Default "out".
+	Out string
+	// Print is told each run as it ends, and the result. Default: nowhere.
+	Print io.Writer
+}
+
+// freshAfter is how many runs the services live for; the databases start empty then.
+const freshAfter = 30
+
+// Execute runs the cells and returns the report, which it has written to
+// Out/faults.json. The error says that the runs could not be made at all, or
+// that ctx ended: the report is then of what was run until then.
+func Execute(ctx context.Context, cfg Config) (*Report, error) {
+	if cfg.Cells == nil {
+		cfg.Cells = Cells()
+	}
+	cfg.Seeds, cfg.FirstSeed, cfg.Lanes = max(cfg.Seeds, 1), max(cfg.FirstSeed, 1), max(cfg.Lanes, 1)
+	if cfg.Out == "" {
+		cfg.Out = "out"
+	}
+	if cfg.Print == nil {
+		cfg.Print = io.Discard
+	}
+	dir, err := os.MkdirTemp("", "orderstock-faults-")
+	if err != nil {
+		return nil, fmt.Errorf("execute faults: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // scratch: what matters was copied to Out
+	bin := filepath.Join(dir, "bin")
+	if err := lab.Build(ctx, bin); err != nil {
+		return nil, err
+	}
+
+	type job struct {
+		cell Cell
+		seed uint64
+	}
+	var jobs []job
+	for seed := range uint64(cfg.Seeds) {
+		for _, c := range cfg.Cells {
+			if c.NA == "" {
+				jobs = append(jobs, job{c, cfg.FirstSeed + seed})
+			}
+		}
+	}
+	var (
+		began   = time.Now()
+		table   = newTable(cfg.Print, len(jobs))
+		todo    = make(chan job, len(jobs))
+		mu      sync.Mutex
+		runs    []*Run
+		errs    = make([]error, cfg.Lanes)
+		working sync.WaitGroup
+	)
+	for _, j := range jobs {
+		todo <- j
+	}
+	close(todo)
+	for i := range cfg.Lanes {
+		working.Go(func() {
+			lane := &lane{dir: filepath.Join(dir, fmt.Sprint("lane-", i)), bin: bin, out: filepath.Join(cfg.Out, "faults")}
+			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
+			for j := range todo {
+				if ctx.Err() != nil {
+					return
+				}
+				run, err := lane.run(ctx, j.cell, j.seed)
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				table.add(run)
+				mu.Lock()
+				runs = append(runs, run)
+				mu.Unlock()
+			}
+		})
+	}
+	working.Wait()
+	report := newReport(cfg.Seeds, cfg.Cells, runs)
+	report.Total.Seconds = time.Since(began).Seconds()
+	errs = append(errs, ctx.Err(), report.Save(filepath.Join(cfg.Out, "faults.json")), report.Write(cfg.Print))
+	return report, errors.Join(errs...)
+}
+
+// lane runs cells one after the other in a lab of its own.
+type lane struct {
+	dir, bin, out string
+	lab           *lab.Lab
+	since         int // runs since the services started
+}
+
+func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
+	if w.lab == nil {
+		l, err := lab.Start(ctx, w.dir, w.bin)
+		if err != nil {
+			return nil, err
+		}
+		w.lab = l
+		w.since = freshAfter
+	}
+	if w.since >= freshAfter {
+		if err := w.lab.StartServices(ctx, Env); err != nil {
+			return nil, err
+		}
+		w.since = 0
+	}
+	w.since++
+	r := runCell(ctx, w.lab, c, seed)
+	if r.Outcome == loadtest.Pass || ctx.Err() != nil {
+		return r, nil
+	}
+	// What a broken run left behind must not be found again by the next.
+	err := keepEvidence(ctx, w.lab, r, w.out)
+	w.since = freshAfter
+	if serverErr := w.repair(ctx); serverErr != nil {
+		return nil, errors.Join(err, serverErr)
+	}
+	return r, err
+}
+
+// repair gets servers back up that a run left down.
+func (w *lane) repair(ctx context.Context) error {
+	for _, s := range []interface {
+		Running() bool
+		Resume() error
+		Restart(ctx context.Context) error
+	}{w.lab.MySQL, w.lab.Redis, w.lab.ZooKeeper} {
+		if s.Running() {
+			continue
+		}
+		if err := s.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *lane) close() error {
+	if w.lab == nil {
+		return nil
+	}
+	return w.lab.Close()
+}

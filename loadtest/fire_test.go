@@ -1,0 +1,404 @@
+package loadtest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"orderstock/loadtest"
+	"orderstock/pkg/servers/serverstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+// shop answers as the two services do, and counts.
+type shop struct {
+	*httptest.Server
+	// before, where set, is called before each order is looked at.
+	before func(key string)
+
+	mu     sync.Mutex
+	stock  map[string]int64
+	orders map[string]int // key: number of its order
+	bodies map[string]string
+	calls  map[string]int // by key
+	cancel map[string]int // by order id
+	ends   map[string]string
+	peak   int
+	now    int
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	s := &shop{
+		stock: map[string]int64{}, orders: map[string]int{}, bodies: map[string]string{},
+		calls: map[string]int{}, cancel: map[string]int{}, ends: map[string]string{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/stock/{id}/restock", s.restock)
+	mux.HandleFunc("POST /v1/orders", s.place)
+	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancelOrder)
+	mux.HandleFunc("PUT /v1/operations/{flag}", s.deduct)
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Num, Price int64 }
+	err := json.NewDecoder(r.Body).Decode(&body)
+	if err != nil || r.Header.Get("Authorization") != "Bearer secret" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stock[r.PathValue("id")] += body.Num
+	_, _ = fmt.Fprintf(w, `{"goods_id":%q,"num":%d}`, r.PathValue("id"), s.stock[r.PathValue("id")])
+}
+
+// take deducts the items where there is stock for all of them.
+func (s *shop) take(items []item) bool {
+	for _, it := range items {
+		if s.stock[it.GoodsID] < it.Num {
+			return false
+		}
+	}
+	for _, it := range items {
+		s.stock[it.GoodsID] -= it.Num
+	}
+	return true
+}
+
+func (s *shop) enter(key string, text []byte) (repeat bool, leave func()) {
+	s.mu.Lock()
+	s.now++
+	s.peak = max(s.peak, s.now)
+	s.calls[key]++
+	s.mu.Unlock()
+	if s.before != nil {
+		s.before(key)
+	}
+	s.mu.Lock()
+	_, repeat = s.bodies[key]
+	if repeat && s.bodies[key] != string(text) {
+		panic("other body under key " + key)
+	}
+	s.bodies[key] = string(text)
+	return repeat, func() { s.now--; s.mu.Unlock() }
+}
+
+func (s *shop) place(w http.ResponseWriter, r *http.Request) {
+	var text bytes.Buffer
+	_, _ = text.ReadFrom(r.Body)
+	key := r.Header.Get("Idempotency-Key")
+	repeat, leave := s.enter(key, text.Bytes())
+	defer leave()
+	var b body
+	if err := json.Unmarshal(text.Bytes(), &b); err != nil || r.Header.Get("Content-Type") != "application/json" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if !repeat {
+		s.orders[key] = len(s.orders) + 1
+		s.ends[key] = "REJECTED"
+		if s.take(b.Items) {
+			s.ends[key] = "CONFIRMED"
+		}
+	}
+	if repeat {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	if s.ends[key] == "CONFIRMED" {
+		w.WriteHeader(http.StatusCreated)
+	} else {
+		w.WriteHeader(http.StatusConflict)
+	}
+	_, _ = fmt.Fprintf(w, `{"id":"%d","status":%q,"total":1}`, s.orders[key], s.ends[key])
+}
+
+func (s *shop) cancelOrder(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel[r.PathValue("id")]++
+	_, _ = fmt.Fprintf(w, `{"id":%q,"status":"CANCELLED","total":1}`, r.PathValue("id"))
+}
+
+func (s *shop) deduct(w http.ResponseWriter, r *http.Request) {
+	var text bytes.Buffer
+	_, _ = text.ReadFrom(r.Body)
+	repeat, leave := s.enter(r.PathValue("flag"), text.Bytes())
+	defer leave()
+	var b body
+	if err := json.Unmarshal(text.Bytes(), &b); err != nil || r.Header.Get("Authorization") != "Bearer secret" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	state := "REJECTED"
+	if s.take(b.Items) {
+		state = "DONE"
+	}
+	_, _ = fmt.Fprintf(w, `{"flag":%q,"state":%q,"repeat":%t}`, r.PathValue("flag"), state, repeat)
+}
+
+func (s *shop) config() loadtest.FireConfig {
+	return loadtest.FireConfig{
+		OrderURLs: []string{s.URL}, StockURLs: []string{s.URL}, StockToken: "secret",
+		Orders: 200, Concurrency: 20,
+	}
+}
+
+func TestFireSendsEachOrderOnceAndRepeatsAShare(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Mix = loadtest.Mix{Goods: 3, Stock: 100, Repeat: 0.5, Cancel: 0.3}
+	var lines bytes.Buffer
+	cfg.Progress = &lines
+	cfg.HistoryPath = filepath.Join(t.TempDir(), "out", "history.jsonl")
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Orders != 200 || len(s.orders) != 200 || report.Confirmed+report.Rejected != 200 || report.Confirmed == 0 || report.Rejected == 0 {
+		t.Errorf("%+v; the shop has %d orders", report, len(s.orders))
+	}
+	var thrice, cancelled, twice int
+	for key, n := range s.calls {
+		switch n {
+		case 3: // at the same time and later
+			thrice++
+		case 1:
+		default:
+			t.Errorf("key %s was sent %d times", key, n)
+		}
+	}
+	for _, n := range s.cancel {
+		cancelled++
+		if n == 2 {
+			twice++
+		}
+	}
+	if thrice < 60 || thrice > 140 || cancelled < 30 || cancelled > 90 || twice == 0 || twice > cancelled/2 {
+		t.Errorf("%d repeated, want about 100; %d cancelled, want about 60; %d of them by two calls, want about 15", thrice, cancelled, twice)
+	}
+	if s.peak > 40 {
+		t.Errorf("%d calls at once of 20 clients and their twins", s.peak)
+	}
+	kept, err := loadtest.OpenHistory(cfg.HistoryPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.Calls) != report.Calls || kept.Orders() != 200 || len(kept.Goods) != 3 {
+		t.Errorf("the file has %d calls of %d orders, want %d of 200", len(kept.Calls), kept.Orders(), report.Calls)
+	}
+	for n := range 200 {
+		if !slices.Equal(kept.Items(n), report.History.Items(n)) {
+			t.Fatalf("order %d: %v in the file, %v sent", n, kept.Items(n), report.History.Items(n))
+		}
+	}
+	if !strings.Contains(lines.String(), "100%") {
+		t.Errorf("progress without a terminal: %q", lines.String())
+	}
+}
+
+func TestFireMakesTheSameOrdersFromOneSeed(t *testing.T) {
+	t.Parallel()
+	items := func(seed uint64) (all [][]int64) {
+		s := newShop(t)
+		cfg := s.config()
+		cfg.Orders, cfg.Mix = 50, loadtest.Mix{Seed: seed, Goods: 7, ItemsMax: 4, Zipf: 1}
+		r, err := loadtest.Fire(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 50 {
+			var order []int64
+			for _, it := range r.History.Items(n) {
+				order = append(order, it.GoodsID-r.History.Goods[0].ID, it.Num)
+			}
+			all = append(all, order)
+		}
+		return all
+	}
+	first, same, other := items(1), items(1), items(2)
+	if fmt.Sprint(first) != fmt.Sprint(same) {
+		t.Error("one seed, two sets of orders")
+	}
+	if fmt.Sprint(first) == fmt.Sprint(other) {
+		t.Error("two seeds, one set of orders")
+	}
+}
+
+func TestDeductPathAndZipf(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Path, cfg.Mix = loadtest.PathDeduct, loadtest.Mix{Goods: 10, Stock: 1000, ItemsMax: 1, NumMax: 1, Zipf: 1.5}
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Confirmed != 200 {
+		t.Errorf("%+v", report)
+	}
+	for flag := range s.calls {
+		if !strings.HasPrefix(flag, loadtest.DirectPrefix) {
+			t.Errorf("flag %s may be an order's", flag)
+		}
+	}
+	sold := func(i int) int64 { return 1000 - s.stock[fmt.Sprint(report.History.Goods[i].ID)] }
+	if sold(0) < 60 || sold(0) < 4*sold(9) {
+		t.Errorf("sold %d of the first goods and %d of the last, want far more of the first", sold(0), sold(9))
+	}
+}
+
+// A server that stalls is charged with the wait of the orders that were meant
+// to be sent meanwhile.
+func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var once sync.Once
+	s.before = func(string) { once.Do(func() { time.Sleep(500 * time.Millisecond) }) }
+	cfg := s.config()
+	cfg.Orders, cfg.Concurrency, cfg.Rate = 50, 1, 100
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One call took 500 ms; the 49 others were meant for the 490 ms after its start.
+	if report.P50 < 100*time.Millisecond || report.Max < 450*time.Millisecond {
+		t.Errorf("p50 %s, max %s; want the stall in them", report.P50, report.Max)
+	}
+	var busy time.Duration
+	for _, c := range report.History.Calls {
+		busy += c.Done - c.Sent
+	}
+	if busy > 900*time.Millisecond {
+		t.Errorf("calls took %s in all: the stall was in more than one", busy)
+	}
+}
+
+func TestRateAndDuration(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Orders, cfg.Rate, cfg.Duration, cfg.Warmup = 0, 200, time.Second, 200*time.Millisecond
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Orders != 200 {
+		t.Errorf("%d orders in a second, want 200", report.Orders)
+	}
+	if report.OrdersPerS < 150 || report.OrdersPerS > 220 {
+		t.Errorf("%.0f orders/s, want about 200", report.OrdersPerS)
+	}
+}
+
+func TestFireIsStoppedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var once sync.Once
+	s.before = func(string) { once.Do(func() { cancel(); time.Sleep(50 * time.Millisecond) }) }
+	cfg := s.config()
+	cfg.Orders, cfg.Rate = 1000, 100
+	cfg.HistoryPath = filepath.Join(t.TempDir(), "history.jsonl")
+	report, err := loadtest.Fire(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range report.History.Calls {
+		if c.Code == 0 {
+			t.Errorf("a call was cut: %+v", c)
+		}
+	}
+	if report.Orders == 0 || report.Orders > 100 {
+		t.Errorf("%d orders after the stop", report.Orders)
+	}
+	if _, err := loadtest.OpenHistory(cfg.HistoryPath); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Orders, cfg.Concurrency, cfg.Timeout = 8, 2, 200*time.Millisecond
+	s.before = func(key string) {
+		switch {
+		case strings.HasSuffix(key, "-1"):
+			panic(http.ErrAbortHandler) // cuts the connection
+		case strings.HasSuffix(key, "-2"):
+			time.Sleep(400 * time.Millisecond)
+		}
+	}
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range report.History.Calls {
+		want := map[int32]loadtest.Failure{1: loadtest.Broken, 2: loadtest.TimedOut}[c.Op]
+		if c.Failure != want || (c.Code == 0) != (want != loadtest.Answered) {
+			t.Errorf("order %d: failure %q, code %d; want %q", c.Op, c.Failure, c.Code, want)
+		}
+	}
+	if report.Unknown != 2 || report.Confirmed != 6 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// A call that reached nobody goes to the next address; with nobody at all it is told as refused.
+func TestAnAddressWhereNobodyListens(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Orders, cfg.OrderURLs = 20, []string{"http://127.0.0.1:1", s.URL}
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil || report.Confirmed != 20 {
+		t.Errorf("%+v, %v; want all 20 at the other address", report, err)
+	}
+	cfg.Orders, cfg.OrderURLs = 4, cfg.OrderURLs[:1]
+	report, err = loadtest.Fire(t.Context(), cfg)
+	if err != nil || report.Unknown != 4 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for _, c := range report.History.Calls {
+		if c.Failure != loadtest.Refused {
+			t.Errorf("failure %q, want refused", c.Failure)
+		}
+	}
+}
+
+func TestFireRefusesAWrongConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*loadtest.FireConfig){
+		"no address":         func(c *loadtest.FireConfig) { c.OrderURLs = nil },
+		"https":              func(c *loadtest.FireConfig) { c.OrderURLs = []string{"https://example.org"} },
+		"a share above one":  func(c *loadtest.FireConfig) { c.Mix.Repeat = 1.5 },
+		"negative orders":    func(c *loadtest.FireConfig) { c.Orders = -1 },
+		"101 items":          func(c *loadtest.FireConfig) { c.Mix.ItemsMax, c.Mix.Goods = 101, 200 },
+		"only warm-up":       func(c *loadtest.FireConfig) { c.Duration, c.Warmup = time.Second, time.Second },
+		"an unknown path":    func(c *loadtest.FireConfig) { c.Path = "sideways" },
+		"nobody gives stock": func(c *loadtest.FireConfig) { c.StockToken = "wrong" },
+	} {
+		cfg := newShop(t).config()
+		change(&cfg)
+		if _, err := loadtest.Fire(t.Context(), cfg); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
