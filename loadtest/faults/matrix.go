@@ -133,7 +133,11 @@ func Cells() []Cell {
 	for i, a := range Surroundings {
 		all = append(all, Cell{Step: Around, When: During, Fault: a})
 		for _, b := range Surroundings[i+1:] {
-			all = append(all, Cell{Step: Around, When: During, Fault: a + "+" + b})
+			c := Cell{Step: Around, When: During, Fault: a + "+" + b}
+			if a == RedisFlushed && b == RedisDown {
+				c.NA = "a Redis that is down holds nothing to flush"
+			}
+			all = append(all, c)
 		}
 	}
 	return all
@@ -157,7 +161,7 @@ func Reduced() []Cell {
 	for i, fault := range Surroundings {
 		some = append(some, Cell{Step: Around, When: During, Fault: fault})
 		if i%3 == 0 {
-			some = append(some, Cell{Step: Around, When: During, Fault: fault + "+" + Surroundings[i+1]})
+			some = append(some, Cell{Step: Around, When: During, Fault: fault + "+" + Surroundings[i+2]})
 		}
 	}
 	return some

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/faults"
+)
+
+// config is read from the environment first, then from the flags.
+type config struct {
+	Seeds   int    `env:"SEEDS" envDefault:"1"`
+	Cell    string `env:"CELL"`
+	Lanes   int    `env:"LANES" envDefault:"1"`
+	Out     string `env:"OUT" envDefault:"out"`
+	Reduced bool   `env:"REDUCED"`
+	List    bool
+}
+
+// errFailed says that a run did not pass; the report has been printed.
+type errFailed struct{ verdict loadtest.Outcome }
+
+func (e errFailed) Error() string { return "verdict: " + string(e.verdict) }
+
+func exitCode(err error) int {
+	var failed errFailed
+	if errors.As(err, &failed) && failed.verdict == loadtest.Violation {
+		return 1
+	}
+	return 2
+}
+
+func newCommand() *cobra.Command {
+	cfg, envErr := env.ParseAs[config]()
+	cmd := &cobra.Command{
+		Use:           "faults",
+		Short:         "Run the fault matrix on real servers; exit 0 pass, 1 violation, 2 unknown",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if envErr != nil {
+				return fmt.Errorf("read configuration: %w", envErr)
+			}
+			return run(cmd, cfg)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, with seeds from 1 up (SEEDS)")
+	f.StringVar(&cfg.Cell, "cell", cfg.Cell, `one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
+	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "how many whole systems to break side by side (LANES)")
+	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json and for what failing runs leave behind (OUT)")
+	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced, "only a part of the matrix: each step and each fault at least once (REDUCED)")
+	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
+	return cmd
+}
+
+func run(cmd *cobra.Command, cfg config) error {
+	suite := faults.Config{Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out, Print: cmd.OutOrStdout()}
+	if cfg.Reduced {
+		suite.Cells = faults.Reduced()
+	}
+	if cfg.Cell != "" {
+		name, seed, seeded := strings.Cut(cfg.Cell, "@")
+		cell, ok := faults.Find(name)
+		if !ok {
+			return fmt.Errorf("no cell %q; --list names them", name)
+		}
+		if cell.NA != "" {
+			return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
+		}
+		suite.Cells = []faults.Cell{cell}
+		if seeded {
+			n, err := strconv.ParseUint(seed, 10, 64)
+			if err != nil {
+				return fmt.Errorf("seed %q: %w", seed, err)
+			}
+			suite.FirstSeed = n
+		}
+	}
+	if cfg.List {
+		for _, c := range suite.Cells {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(c.Name()+"  "+c.NA)); err != nil {
+				return fmt.Errorf("list cells: %w", err)
+			}
+		}
+		return nil
+	}
+	report, err := faults.Execute(cmd.Context(), suite)
+	if err != nil {
+		return err
+	}
+	if report.Verdict != loadtest.Pass {
+		return errFailed{report.Verdict}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/faults"
+	"orderstock/pkg/faultpoint"
+)
+
+// covered notes which steps and faults the cells that apply strike with, on which side.
+func covered(cells []faults.Cell) map[string]bool {
+	seen := map[string]bool{}
+	for _, c := range cells {
+		if c.NA != "" {
+			continue
+		}
+		seen[c.Step], seen[c.When] = true, true
+		for fault := range strings.SplitSeq(c.Fault, "+") {
+			seen[fault] = true
+		}
+	}
+	return seen
+}
+
+func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
+	for name, cells := range map[string][]faults.Cell{"whole": faults.Cells(), "reduced": faults.Reduced()} {
+		seen := covered(cells)
+		var want []string
+		for _, step := range faultpoint.Steps {
+			want = append(want, string(step))
+		}
+		want = append(want, faults.Strikes...)
+		want = append(want, faults.Surroundings...)
+		for _, w := range append(want, "before", "after", "during") {
+			if !seen[w] {
+				t.Errorf("the %s matrix leaves out %s", name, w)
+			}
+		}
+	}
+}
+
+func TestWholeMatrix(t *testing.T) {
+	cells := faults.Cells()
+	steps, around := len(faultpoint.Steps), len(faults.Surroundings)
+	if want := steps*2*len(faults.Strikes) + around + around*(around-1)/2; len(cells) != want {
+		t.Errorf("%d cells, want %d", len(cells), want)
+	}
+	names := map[string]bool{}
+	for _, c := range cells {
+		if names[c.Name()] {
+			t.Errorf("%s twice", c.Name())
+		}
+		names[c.Name()] = true
+		if found, ok := faults.Find(c.Name()); !ok || found != c {
+			t.Errorf("Find(%s) = %v %v", c.Name(), found, ok)
+		}
+	}
+	for _, c := range faults.Reduced() {
+		if whole, ok := faults.Find(c.Name()); !ok || whole.NA != "" {
+			t.Errorf("the reduced matrix has %s, which the whole has not, or not to run", c.Name())
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// echo answers each line with itself and counts them.
+func echo(t *testing.T) (addr string, lines *atomic.Int32) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	lines = new(atomic.Int32)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				for r := bufio.NewReader(conn); ; {
+					line, err := r.ReadString('\n')
+					if err != nil {
+						return
+					}
+					lines.Add(1)
+					_, _ = io.WriteString(conn, line)
+				}
+			}()
+		}
+	}()
+	return l.Addr().String(), lines
+}
+
+// say sends a line over a new connection and returns the answer.
+func say(addr string, wait time.Duration) (string, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(wait)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, "hello\n"); err != nil {
+		return "", err
+	}
+	return bufio.NewReader(conn).ReadString('\n')
+}
+
+func TestWire(t *testing.T) {
+	for name, c := range map[string]struct {
+		breakIt func(*Wire) error
+		arrives bool
+		within  time.Duration // the answer's least time; 0: there is none
+	}{
+		"whole":          {func(*Wire) error { return nil }, true, time.Nanosecond},
+		"replies lost":   {(*Wire).LoseReplies, true, 0},
+		"requests lost":  {(*Wire).LoseRequests, false, 0},
+		"slow":           {func(w *Wire) error { return w.Slow(50 * time.Millisecond) }, true, 80 * time.Millisecond},
+		"reset":          {(*Wire).Reset, false, 0},
+		"cut":            {func(w *Wire) error { w.Cut(); return nil }, false, 0},
+		"reply and slow": {func(w *Wire) error { _ = w.Slow(time.Millisecond); return w.LoseReplies() }, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr, lines := echo(t)
+			w, err := newWire("test", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.close()
+			if err := c.breakIt(w); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			answer, err := say(w.Addr(), 300*time.Millisecond)
+			if answered := err == nil && answer == "hello\n"; answered != (c.within > 0) || time.Since(began) < c.within {
+				t.Errorf("answer %q %v after %s", answer, err, time.Since(began))
+			}
+			if arrived := lines.Load() == 1; arrived != c.arrives {
+				t.Errorf("%d lines arrived", lines.Load())
+			}
+			if err := w.Mend(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := say(w.Addr(), 2*time.Second); err != nil || answer != "hello\n" {
+				t.Errorf("after mending: %q %v", answer, err)
+			}
+		})
+	}
+}
+
+func TestDuplicator(t *testing.T) {
+	var arrived atomic.Int32
+	var bodies [3]string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies[arrived.Add(1)-1] = r.Method + " " + r.URL.Path + " " + r.Header.Get("Authorization") + " " + string(body)
+	}))
+	defer server.Close()
+	d, err := newDuplicator(strings.TrimPrefix(server.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func() {
+		t.Helper()
+		req, err := http.NewRequest(http.MethodPut, "http://"+d.addr+"/v1/operations/7", strings.NewReader("items"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer x")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	send()
+	d.Switch(true)
+	send()
+	d.close() // waits for the copy
+	if arrived.Load() != 3 || d.Doubled() != 1 {
+		t.Fatalf("%d requests arrived, %d doubled; want 3 and 1", arrived.Load(), d.Doubled())
+	}
+	for _, body := range bodies {
+		if body != "PUT /v1/operations/7 Bearer x items" {
+			t.Errorf("arrived as %q", body)
+		}
+	}
+}
