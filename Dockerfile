@@ -1,0 +1,17 @@
+# All binaries in one image; docker-compose.yml says which of them a service runs.
+
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ENV CGO_ENABLED=0 GOFLAGS=-buildvcs=false
+RUN go build -trimpath -o /out/bin/ ./cmd/order-service ./cmd/stock-service ./cmd/migrate ./cmd/loadtest
+# The load tester's results; a volume mounted here takes over its owner.
+RUN mkdir -p /out/home/out
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /out/bin/ /usr/local/bin/
+COPY --from=build --chown=65532:65532 /out/home/ /home/nonroot/
+WORKDIR /home/nonroot
+USER 65532:65532

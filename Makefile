@@ -1,0 +1,91 @@
+# What this project can do; "make" alone lists it. The variables of a target
+# stand in its description, and their defaults below.
+
+SHELL := /bin/bash
+GO    ?= go
+export GOFLAGS ?= -buildvcs=false
+
+# make demo
+ORDERS      ?= 2000
+CONCURRENCY ?= 200
+GOODS       ?= 5
+STOCK       ?= 300
+ITEMS_MAX   ?= 3
+REPEAT      ?= 0.1
+STRATEGY    ?=
+# make test
+PKG         ?= ./...
+RUN         ?=
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Compile all commands into bin/
+	$(GO) build -trimpath -o bin/ ./cmd/...
+
+.PHONY: demo
+demo: bin/stack ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
+	bin/stack demo --strategy '$(STRATEGY)' -- --orders $(ORDERS) --concurrency $(CONCURRENCY) \
+		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT)
+
+.PHONY: up
+up: bin/stack ## The same stack, left running; prints the addresses [STRATEGY]
+	bin/stack up --strategy '$(STRATEGY)'
+
+.PHONY: down
+down: bin/stack ## Stop what "make up" left running
+	bin/stack down
+
+.PHONY: status
+status: bin/stack ## What "make up" left running, and whether it is ready
+	bin/stack status
+
+.PHONY: test
+test: bin/stack ## All tests with the race detector on real servers [PKG RUN]
+	bin/stack test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+
+.PHONY: lint
+lint: $(GOLANGCI) ## Linter and formatting, on the release build and on the fault build
+	$(GOLANGCI) run ./...
+	$(GOLANGCI) run --build-tags faults ./...
+
+.PHONY: fmt
+fmt: $(GOLANGCI) ## Format all Go files
+	$(GOLANGCI) fmt ./...
+
+.PHONY: bench-lock
+bench-lock: bin/stack ## Measure the locks beside each other; writes out/lock-bench.json [BENCH_FLAGS]
+	$(GO) run ./cmd/lockbench $(BENCH_FLAGS)
+
+.PHONY: faults
+faults: ## Fault matrix: every step × fault, a verdict for each; writes out/faults.json [SEEDS CELL]
+	$(GO) run ./cmd/faults
+
+.PHONY: mutants
+mutants: ## Broken variants of the services, each to be caught; writes out/mutants.json
+	$(GO) run ./cmd/mutants
+
+.PHONY: ladder
+ladder: ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1]
+	$(GO) run ./cmd/ladder
+
+.PHONY: clean
+clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first
+	@[ ! -x bin/stack ] || bin/stack down
+	rm -rf bin out .run
+
+# Always run: the compiler knows by itself whether anything changed.
+.PHONY: bin/stack
+bin/stack:
+	@$(GO) build -o $@ ./cmd/stack
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv bin/golangci-lint $@
