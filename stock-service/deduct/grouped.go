@@ -1,0 +1,112 @@
+package deduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderstock/pkg/coalesce"
+	stock "orderstock/stock-service"
+)
+
+// grouped lets one holder of the one lock of the stock serve everyone who
+// waits in its process: while it takes the lock, and while the commit of the
+// group before is on its way, the next group gathers. A lone operation waits
+// for nobody.
+type grouped struct {
+	keeper
+	ledger  Ledger
+	acquire func(context.Context) (held, error)
+	calls   *coalesce.Group[stock.Request, stock.Operation]
+}
+
+const (
+	// maxGroup bounds the operations of one transaction, maxWaiting those that wait for one.
+	maxGroup   = 256
+	maxWaiting = 4096
+	// groupLimit bounds the work for one group, lock and all.
+	groupLimit = 5 * time.Second
+)
+
+type groupCall = coalesce.Call[stock.Request, stock.Operation]
+
+func newGroups(k keeper, ledger Ledger, acquire func(context.Context) (held, error)) *grouped {
+	g := &grouped{keeper: k, ledger: ledger, acquire: acquire}
+	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting), coalesce.WithTimeout(groupLimit))
+	return g
+}
+
+// Deduct implements stock.Deducter.
+func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	op, err := g.calls.Do(ctx, r)
+	switch {
+	case errors.Is(err, coalesce.ErrFull):
+		return op, fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
+	case errors.Is(err, coalesce.ErrWithdrawn), errors.Is(err, coalesce.ErrClosed):
+		return op, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	case errors.Is(err, coalesce.ErrUnresolved), errors.Is(err, coalesce.ErrPanic),
+		err != nil && err == ctx.Err(): //nolint:errorlint // the bare error says that a group has the call; a wrapped one is the database's
+		return op, fmt.Errorf("%w: %w", stock.ErrUnknownOutcome, err)
+	}
+	return op, err
+}
+
+// run serves one group: the lock first, then all who wait by then.
+func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
+	limited, cancel := context.WithTimeout(ctx, g.timeout)
+	lock, err := g.take(limited, g.acquire)
+	cancel()
+	if err != nil {
+		answerAll(take(), err)
+		return
+	}
+	defer g.giveBack(ctx, []held{lock})
+	ctx, cancel = whileAlive(ctx, lock)
+	defer cancel()
+	g.serve(ctx, take(), lock.token)
+}
+
+// serve carries the group out together, and one by one where that fails for a
+// reason that may be one operation's alone.
+func (g *grouped) serve(ctx context.Context, calls []*groupCall, token stock.Token) {
+	if len(calls) == 0 {
+		return
+	}
+	requests := make([]stock.Request, len(calls))
+	for i, call := range calls {
+		requests[i] = call.In
+	}
+	outcomes, err := g.ledger.DeductGroup(ctx, requests, token)
+	switch {
+	case err == nil:
+		for i, call := range calls {
+			call.Resolve(outcomes[i].Operation, outcomes[i].Err)
+		}
+	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable):
+		answerAll(calls, err)
+	default:
+		g.serveEach(ctx, calls, token, err)
+	}
+}
+
+// serveEach carries each operation out by itself, in order. Where the group's
+// commit was not answered, that is safe, too: an operation that landed is
+// found under its flag. Once the database is out of reach the rest are
+// answered with what the group failed with.
+func (g *grouped) serveEach(ctx context.Context, calls []*groupCall, token stock.Token, cause error) {
+	for i, call := range calls {
+		op, err := g.ledger.Deduct(ctx, call.In, stock.FenceAll(token))
+		if errors.Is(err, stock.ErrUnavailable) {
+			answerAll(calls[i:], errors.Join(cause, err))
+			return
+		}
+		call.Resolve(op, err)
+	}
+}
+
+func answerAll(calls []*groupCall, err error) {
+	for _, call := range calls {
+		call.Resolve(stock.Operation{}, err)
+	}
+}

@@ -1,0 +1,309 @@
+package deduct_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stocktest"
+)
+
+// open returns the strategy of that name on the place's ledger.
+func open(t *testing.T, name string, p *stocktest.Place, change ...func(*deduct.Config)) deduct.Strategy {
+	t.Helper()
+	cfg := deduct.Config{
+		Ledger:    p.Ledger,
+		ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t), SessionTimeout: 10 * time.Second,
+		Redis: serverstest.Redis(t).Addr(), LockTimeout: stocktest.Patience, Log: stocktest.Quiet,
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := deduct.New(name, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close %s: %v", name, err)
+		}
+	})
+	return s
+}
+
+// TestStrategies holds every strategy to the same promises.
+func TestStrategies(t *testing.T) {
+	for _, name := range deduct.Names() {
+		if name == "unsafe" {
+			continue // promises nothing: TestUnsafeOversells
+		}
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			s := &suite{p, p.Service(open(t, name, p))}
+			for _, test := range []struct {
+				name string
+				run  func(*testing.T)
+			}{
+				{"sells out exactly", s.sellsOutExactly},
+				{"all or nothing", s.allOrNothing},
+				{"repeats at the same time", s.repeatsAtTheSameTime},
+				{"several goods both ways round", s.severalGoodsBothWaysRound},
+				{"other items under a flag", s.otherItemsUnderAFlag},
+				{"unknown goods leave no trace", s.unknownGoodsLeaveNoTrace},
+				{"rejected stays rejected", s.rejectedStaysRejected},
+				{"cancelled before", s.cancelledBefore},
+				{"cancelled meanwhile", s.cancelledMeanwhile},
+				{"restored once", s.restoredOnce},
+			} {
+				t.Run(test.name, test.run)
+				p.CheckLedger(t)
+			}
+		})
+	}
+}
+
+type suite struct {
+	*stocktest.Place
+	service *stock.Service
+}
+
+func (s *suite) deduct(t *testing.T, flag string, items ...stock.Item) stock.Operation {
+	t.Helper()
+	op, err := s.service.Deduct(t.Context(), flag, items)
+	if err != nil {
+		t.Errorf("deduct %v under %s: %v", items, flag, err)
+	}
+	return op
+}
+
+// workers runs work that many times at once.
+func workers(n int, work func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { work(i) })
+	}
+	wg.Wait()
+}
+
+func (s *suite) sellsOutExactly(t *testing.T) {
+	const pieces, crowd, each = 50, 20, 4
+	goods := s.Goods(t, pieces)
+	var done, rejected atomic.Int64
+	workers(crowd, func(int) {
+		for range each {
+			switch op := s.deduct(t, s.Flag(), stock.Item{GoodsID: goods, Num: 1}); op.State {
+			case stock.Done:
+				done.Add(1)
+			case stock.Rejected:
+				rejected.Add(1)
+				if want := stock.ShortReason(goods); op.Reason != want {
+					t.Errorf("reason %q; want %q", op.Reason, want)
+				}
+			default:
+				t.Errorf("state %s", op.State)
+			}
+		}
+	})
+	if done.Load() != pieces || rejected.Load() != crowd*each-pieces {
+		t.Errorf("%d done, %d rejected; want %d, %d", done.Load(), rejected.Load(), pieces, crowd*each-pieces)
+	}
+	if left := s.Level(t, goods); left != 0 {
+		t.Errorf("%d left; want 0", left)
+	}
+}
+
+func (s *suite) allOrNothing(t *testing.T) {
+	plenty, few := s.Goods(t, 10), s.Goods(t, 1)
+	op := s.deduct(t, s.Flag(), stock.Item{GoodsID: few, Num: 2}, stock.Item{GoodsID: plenty, Num: 3})
+	if op.State != stock.Rejected || op.Reason != stock.ShortReason(few) {
+		t.Errorf("%s %q; want rejected for goods %d", op.State, op.Reason, few)
+	}
+	if s.Level(t, plenty) != 10 || s.Level(t, few) != 1 {
+		t.Errorf("levels %d, %d; want 10, 1 as before", s.Level(t, plenty), s.Level(t, few))
+	}
+	op = s.deduct(t, s.Flag(), stock.Item{GoodsID: few, Num: 1}, stock.Item{GoodsID: plenty, Num: 10})
+	if op.State != stock.Done || s.Level(t, plenty) != 0 || s.Level(t, few) != 0 {
+		t.Errorf("%s, levels %d, %d; want done, 0, 0", op.State, s.Level(t, plenty), s.Level(t, few))
+	}
+}
+
+func (s *suite) repeatsAtTheSameTime(t *testing.T) {
+	goods, flag := s.Goods(t, 100), s.Flag()
+	s.Flags.Set(t.Context(), flag)
+	var firsts atomic.Int64
+	workers(20, func(int) {
+		op := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 7})
+		if op.State != stock.Done {
+			t.Errorf("state %s; want done", op.State)
+		}
+		if !op.Repeat {
+			firsts.Add(1)
+		}
+	})
+	if firsts.Load() != 1 || s.Level(t, goods) != 93 {
+		t.Errorf("%d firsts, %d left; want 1, 93", firsts.Load(), s.Level(t, goods))
+	}
+}
+
+func (s *suite) severalGoodsBothWaysRound(t *testing.T) {
+	a, b, c := s.Goods(t, 60), s.Goods(t, 60), s.Goods(t, 60)
+	orders := [][]stock.Item{
+		{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 2}},
+		{{GoodsID: b, Num: 2}, {GoodsID: a, Num: 1}},
+		{{GoodsID: c, Num: 1}, {GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}},
+		{{GoodsID: b, Num: 1}, {GoodsID: c, Num: 3}},
+	}
+	workers(12, func(i int) {
+		for round := range 4 {
+			s.deduct(t, s.Flag(), orders[(i+round)%len(orders)]...)
+		}
+	})
+	for _, goods := range []int64{a, b, c} {
+		if left := s.Level(t, goods); left < 0 || left >= 60 {
+			t.Errorf("goods %d: %d left of 60", goods, left)
+		}
+	}
+}
+
+func (s *suite) otherItemsUnderAFlag(t *testing.T) {
+	goods, flag := s.Goods(t, 10), s.Flag()
+	s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 1})
+	_, err := s.service.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 2}})
+	if !errors.Is(err, stock.ErrFlagConflict) {
+		t.Errorf("other items, flag absent: %v; want a conflict", err)
+	}
+	s.Flags.Set(t.Context(), flag) // so that only the unique key is left to tell
+	_, err = s.service.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 2}})
+	if !errors.Is(err, stock.ErrFlagConflict) {
+		t.Errorf("other items, flag set: %v; want a conflict", err)
+	}
+	if left := s.Level(t, goods); left != 9 {
+		t.Errorf("%d left; want 9", left)
+	}
+}
+
+func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
+	goods, flag := s.Goods(t, 10), s.Flag()
+	_, err := s.service.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 99}, {GoodsID: 1 << 60, Num: 1}})
+	if !errors.Is(err, stock.ErrUnknownGoods) {
+		t.Errorf("unknown goods: %v", err)
+	}
+	recorded, err := s.Ledger.Find(t.Context(), flag)
+	if err != nil || len(recorded) != 0 || s.Level(t, goods) != 10 {
+		t.Errorf("recorded %v, %v, %d left; want nothing, 10", recorded, err, s.Level(t, goods))
+	}
+}
+
+func (s *suite) rejectedStaysRejected(t *testing.T) {
+	goods, flag := s.Goods(t, 1), s.Flag()
+	first := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 5})
+	if _, err := s.service.Restock(t.Context(), stock.Restock{Flag: s.Flag(), GoodsID: goods, Num: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.Flags.Set(t.Context(), flag)
+	for range 2 {
+		again := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 5})
+		if first.State != stock.Rejected || again.State != stock.Rejected || again.Reason != first.Reason || !again.Repeat {
+			t.Errorf("first %+v, again %+v; want the same rejection", first, again)
+		}
+	}
+	if left := s.Level(t, goods); left != 101 {
+		t.Errorf("%d left; want 101", left)
+	}
+}
+
+func (s *suite) cancelledBefore(t *testing.T) {
+	goods, flag := s.Goods(t, 10), s.Flag()
+	if op, err := s.service.Cancel(t.Context(), flag); err != nil || op.State != stock.Cancelled {
+		t.Fatalf("cancel: %+v, %v", op, err)
+	}
+	s.Flags.Set(t.Context(), flag)
+	if op := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 1}); op.State != stock.Cancelled || !op.Repeat {
+		t.Errorf("deduct after cancel: %+v; want the cancellation", op)
+	}
+	if left := s.Level(t, goods); left != 10 {
+		t.Errorf("%d left; want 10", left)
+	}
+}
+
+func (s *suite) cancelledMeanwhile(t *testing.T) {
+	const flags, pieces = 12, 100
+	goods := s.Goods(t, pieces)
+	workers(flags, func(int) {
+		flag := s.Flag()
+		var both sync.WaitGroup
+		var deducted, cancelled stock.Operation
+		both.Go(func() { deducted = s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 3}) })
+		both.Go(func() {
+			var err error
+			if cancelled, err = s.service.Cancel(t.Context(), flag); err != nil {
+				t.Errorf("cancel: %v", err)
+			}
+		})
+		both.Wait()
+		switch cancelled.State {
+		case stock.Cancelled: // came first
+			if deducted.State != stock.Cancelled {
+				t.Errorf("deduct says %s of a flag that was cancelled first", deducted.State)
+			}
+		case stock.Restored: // came second
+			if deducted.State != stock.Done && deducted.State != stock.Restored {
+				t.Errorf("deduct says %s of a flag that was restored", deducted.State)
+			}
+		default:
+			t.Errorf("cancel says %s", cancelled.State)
+		}
+	})
+	if left := s.Level(t, goods); left != pieces {
+		t.Errorf("%d left; want all %d", left, pieces)
+	}
+}
+
+func (s *suite) restoredOnce(t *testing.T) {
+	a, b, flag := s.Goods(t, 10), s.Goods(t, 10), s.Flag()
+	s.deduct(t, flag, stock.Item{GoodsID: a, Num: 4}, stock.Item{GoodsID: b, Num: 1})
+	var firsts atomic.Int64
+	workers(8, func(int) {
+		op, err := s.service.Cancel(t.Context(), flag)
+		if err != nil || op.State != stock.Restored {
+			t.Errorf("cancel: %+v, %v", op, err)
+		}
+		if !op.Repeat {
+			firsts.Add(1)
+		}
+	})
+	if firsts.Load() != 1 || s.Level(t, a) != 10 || s.Level(t, b) != 10 {
+		t.Errorf("%d restored it, levels %d, %d; want 1, 10, 10", firsts.Load(), s.Level(t, a), s.Level(t, b))
+	}
+	if op := s.deduct(t, flag, stock.Item{GoodsID: a, Num: 4}, stock.Item{GoodsID: b, Num: 1}); op.State != stock.Restored {
+		t.Errorf("deduct after restore: %s", op.State)
+	}
+}
+
+func TestUnsafeOversells(t *testing.T) {
+	if _, err := deduct.New("unsafe", deduct.Config{}); !errors.Is(err, deduct.ErrUnsafe) {
+		t.Fatalf("unsafe without leave: %v", err)
+	}
+	p := stocktest.New(t)
+	s := open(t, "unsafe", p, func(c *deduct.Config) { c.AllowUnsafe = true })
+	deadline := time.Now().Add(time.Minute)
+	for len(p.Violations(t)) == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("read, then write, without a lock, and still right")
+		}
+		goods := p.Goods(t, 1000)
+		workers(16, func(int) {
+			_, _ = s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+		})
+	}
+	// The ledger is broken as it should be: make it right for the check at the end.
+	if err := p.DB.Exec("UPDATE stock s SET num = (SELECT SUM(num) FROM stock_flow f WHERE f.goods_id = s.goods_id)").Error; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,78 @@
+package deduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	stock "orderstock/stock-service"
+)
+
+// zkLock takes the lock of the ZooKeeper client library for each goods. It
+// cannot be given up while it waits, cannot tell that it was lost, and has no
+// fencing token.
+type zkLock struct {
+	locked
+	conn     *zk.Conn
+	drained  chan struct{}
+	givenUp  sync.WaitGroup // waits that went on after their caller had left
+	rootPath string
+}
+
+func newZKLock(cfg Config) (Strategy, error) {
+	conn, events, err := zk.Connect(cfg.ZooKeeper, cfg.SessionTimeout, zk.WithLogger(silent{}))
+	if err != nil {
+		return nil, fmt.Errorf("connect to zookeeper: %w", err)
+	}
+	s := &zkLock{conn: conn, drained: make(chan struct{}), rootPath: cfg.Root + "/zk-lock/"}
+	go func() { // ends with the connection
+		defer close(s.drained)
+		for range events { //nolint:revive // nobody needs them, but the library drops some when its channel is full
+		}
+	}()
+	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, s.acquireGoods}
+	return s, nil
+}
+
+func (s *zkLock) acquireGoods(ctx context.Context, goodsID int64) (held, error) {
+	lock := zk.NewLock(s.conn, s.rootPath+stock.FormatGoodsID(goodsID), zk.WorldACL(zk.PermAll))
+	got := make(chan error, 1)
+	s.givenUp.Go(func() { got <- lock.Lock() })
+	select {
+	case err := <-got:
+		if err != nil {
+			return held{}, err
+		}
+		return held{release: func(context.Context) error { return lock.Unlock() }}, nil
+	case <-ctx.Done():
+	}
+	s.givenUp.Go(func() {
+		if <-got == nil {
+			_ = lock.Unlock() // what fails here ends with the session
+		}
+	})
+	return held{}, ctx.Err()
+}
+
+// Ready implements Strategy.
+func (s *zkLock) Ready(context.Context) error {
+	if s.conn.State() != zk.StateHasSession {
+		return errors.New("no zookeeper session")
+	}
+	return nil
+}
+
+// Close implements Strategy.
+func (s *zkLock) Close() error {
+	s.conn.Close()
+	<-s.drained
+	s.givenUp.Wait()
+	return nil
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}

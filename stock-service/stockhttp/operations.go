@@ -1,0 +1,73 @@
+package stockhttp
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/stockapi"
+)
+
+// maxFlags bounds the flags, and the goods, of one read.
+const maxFlags = 500
+
+// deduct is PUT /v1/operations/{flag}.
+func (h *handlers) deduct(c *gin.Context) error {
+	ctx, flag := c.Request.Context(), c.Param("flag")
+	var body stockapi.DeductRequest
+	if err := httpapi.Decode(c, &body); err != nil {
+		return err
+	}
+	httpapi.AddLogAttrs(ctx, "flag", flag)
+	items, err := itemsFromWire(body.Items)
+	if err != nil {
+		return err
+	}
+	op, err := h.service.Deduct(ctx, flag, items)
+	if err != nil {
+		return err
+	}
+	if err := faultpoint.At(ctx, faultpoint.Reply, faultpoint.Before); err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, operationToWire(op))
+	return faultpoint.At(ctx, faultpoint.Reply, faultpoint.After)
+}
+
+// cancel is POST /v1/operations/{flag}/cancel.
+func (h *handlers) cancel(c *gin.Context) error {
+	ctx, flag := c.Request.Context(), c.Param("flag")
+	httpapi.AddLogAttrs(ctx, "flag", flag)
+	op, err := h.service.Cancel(ctx, flag)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, operationToWire(op))
+	return nil
+}
+
+// flows is GET /v1/flows?flag=a&flag=b.
+func (h *handlers) flows(c *gin.Context) error {
+	flags := c.QueryArray("flag")
+	if len(flags) == 0 || len(flags) > maxFlags {
+		return stockapi.Problem(stockapi.CodeInvalidFlag, "name 1 to 500 flags: ?flag=a&flag=b")
+	}
+	operations, flows, err := h.service.Recorded(c.Request.Context(), flags)
+	if err != nil {
+		return err
+	}
+	answer := stockapi.FlowsResponse{Operations: make([]stockapi.Operation, 0, len(operations)), Flows: make([]stockapi.Flow, len(flows))}
+	for _, flag := range flags {
+		if op, ok := operations[flag]; ok {
+			answer.Operations = append(answer.Operations, operationToWire(op))
+			delete(operations, flag) // a flag that was asked for twice is answered once
+		}
+	}
+	for i, flow := range flows {
+		answer.Flows[i] = flowToWire(flow)
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}

@@ -1,0 +1,53 @@
+package stockhttp
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"orderstock/pkg/httpapi"
+	stock "orderstock/stock-service"
+)
+
+// Config says how the service is served.
+type Config struct {
+	// Token is the service token that every call of /v1 carries.
+	Token string
+	// MaxInFlight bounds the operations in work; one more is answered 503
+	// overloaded at once. Reads have the same bound of their own. Default 2048.
+	MaxInFlight int
+	// Timeout bounds a request whose caller named no deadline, and caps one that
+	// named a later. Default 5 s.
+	Timeout time.Duration
+	// Checks are what /readyz asks.
+	Checks map[string]httpapi.Check
+}
+
+// New returns the handler of the stock service.
+func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
+	if cfg.MaxInFlight <= 0 {
+		cfg.MaxInFlight = 2048
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 5 * time.Second
+	}
+	h := &handlers{service: service}
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem})
+	httpapi.Health(e, cfg.Checks)
+	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
+
+	writes := v1.Group("", atMost(cfg.MaxInFlight))
+	writes.PUT("/operations/:flag", httpapi.Handle(h.deduct))
+	writes.POST("/operations/:flag/cancel", httpapi.Handle(h.cancel))
+	writes.POST("/stock/:goods_id/restock", httpapi.Handle(h.restock))
+
+	reads := v1.Group("", atMost(cfg.MaxInFlight))
+	reads.GET("/flows", httpapi.Handle(h.flows))
+	reads.GET("/stock", httpapi.Handle(h.stock))
+	reads.GET("/stock/:goods_id", httpapi.Handle(h.goods))
+	return e
+}
+
+type handlers struct {
+	service *stock.Service
+}
