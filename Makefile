@@ -61,20 +61,24 @@ fmt: $(GOLANGCI) ## Format all Go files
 	$(GOLANGCI) fmt ./...
 
 .PHONY: bench-lock
-bench-lock: bin/stack ## Measure the locks beside each other; writes out/lock-bench.json [BENCH_FLAGS]
+bench-lock: install ## Measure the locks beside each other; writes out/lock-bench.json [BENCH_FLAGS]
 	$(GO) run ./cmd/lockbench $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: ## Fault matrix: every step × fault, a verdict for each; writes out/faults.json [SEEDS CELL]
+faults: install ## Fault matrix: every step × fault, a verdict for each; writes out/faults.json [SEEDS CELL]
 	$(GO) run ./cmd/faults
 
 .PHONY: mutants
-mutants: ## Broken variants of the services, each to be caught; writes out/mutants.json
+mutants: install ## Broken variants of the services, each to be caught; writes out/mutants.json
 	$(GO) run ./cmd/mutants
 
 .PHONY: ladder
-ladder: ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1]
-	$(GO) run ./cmd/ladder
+ladder: install ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1 LADDER_FLAGS]
+	$(GO) run ./cmd/ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
+
+.PHONY: install
+install: bin/stack ## Install the servers and compilers that are missing (root on Debian; elsewhere says which)
+	@bin/stack install
 
 .PHONY: clean
 clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first

@@ -61,15 +61,11 @@ func demo(ctx context.Context, size *size, out string, fire []string) (err error
 
 	loadtest := filepath.Join(binDir(root), "loadtest")
 	say("firing: loadtest fire " + strings.Join(fire, " "))
-	fired := run(ctx, st.LoadtestEnv(), loadtest, append([]string{"fire", "--out", out}, fire...)...)
+	err = run(ctx, st.LoadtestEnv(), loadtest, append([]string{"fire", "--out", out}, fire...)...) // verifies at its end
 	for _, dead := range st.Dead() {
 		say(dead.Name() + " died during the run; see its log")
 	}
-	if fired != nil {
-		return fired
-	}
-	say("verifying")
-	return run(ctx, st.LoadtestEnv(), loadtest, "verify", "--out", out)
+	return err
 }
 
 // keepLogs copies every log under dir into the folder to.

@@ -9,8 +9,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"orderstock/pkg/servers"
 )
+
+func installCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install",
+		Short: "Install what the servers and the tests need and this machine lacks, with apt-get",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return install(cmd.Context(), progress(), forTests())
+		},
+	}
+}
 
 // need is something that must be installed, and the Debian packages that hold it.
 type need struct {
