@@ -67,7 +67,7 @@ func fire(ctx context.Context, cfg FireConfig, h *History) error {
 		}
 		workers[i] = &worker{f: f, main: main, twin: twin}
 	}
-	shown := showProgress(cfg, &f.live, f.start)
+	shown := showProgress(ctx, cfg, &f.live, f.start)
 	var running sync.WaitGroup
 	for _, w := range workers {
 		running.Go(func() { w.run(ctx) })

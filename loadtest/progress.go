@@ -21,12 +21,12 @@ type tally struct {
 
 func (t *tally) count(c Call) {
 	t.sent.Add(1)
-	switch {
-	case c.Status == Confirmed || c.Status == Done:
+	switch c.Status {
+	case Confirmed, Done:
 		t.confirmed.Add(1)
-	case c.Status == Rejected:
+	case Rejected:
 		t.rejected.Add(1)
-	case c.Status == Pending:
+	case Pending:
 		t.pending.Add(1)
 	default:
 		t.unknown.Add(1)
@@ -40,12 +40,13 @@ func (t *tally) line(since time.Time) string {
 }
 
 // showProgress shows how the run goes until the function that it returns is
-// called: a bar where cfg.Progress is a terminal, else a line every two seconds.
-func showProgress(cfg FireConfig, t *tally, start time.Time) (stop func()) {
+// called: a bar where cfg.Progress is a terminal, else a line every two
+// seconds. It goes on when ctx ends: the calls in flight then are shown too.
+func showProgress(ctx context.Context, cfg FireConfig, t *tally, start time.Time) (stop func()) {
 	if cfg.Progress == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:contextcheck // ends with stop, not with the run: the calls in flight at the end are shown too
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := func() (now, total int64) {
 		if cfg.Orders > 0 {
 			return t.sent.Load(), int64(cfg.Orders)

@@ -201,20 +201,24 @@ var corruptions = []corruption{
 	}, stock: []string{
 		"INSERT INTO operations SELECT CONCAT(flag + 1000), state, reason, items, fencing_token, created_at FROM operations WHERE flag = '{23}'",
 	}},
-	{name: "rejected while stock was there", finds: loadtest.RejectedOnlyWhenShort,
+	{
+		name: "rejected while stock was there", finds: loadtest.RejectedOnlyWhenShort,
 		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = {25}"},
 		stock: []string{
 			"UPDATE operations SET state = 'REJECTED' WHERE flag = '{25}'",
 			"DELETE FROM stock_flow WHERE flag = '{25}'",
 			"UPDATE stock SET num = num + 3 WHERE goods_id = 3",
-		}},
-	{name: "rejected after a restore had made room", finds: loadtest.RejectedOnlyWhenShort,
+		},
+	},
+	{
+		name: "rejected after a restore had made room", finds: loadtest.RejectedOnlyWhenShort,
 		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = {26}"},
 		stock: []string{
 			"UPDATE operations SET state = 'REJECTED' WHERE flag = '{26}'",
 			"DELETE FROM stock_flow WHERE flag = '{26}'",
 			"UPDATE stock SET num = num + 1 WHERE goods_id = 1",
-		}, history: func(w *world) { l := w.placed(26); l.Code, l.Status = 409, "REJECTED" }},
+		}, history: func(w *world) { l := w.placed(26); l.Code, l.Status = 409, "REJECTED" },
+	},
 
 	{name: "an answer flipped to rejected", finds: loadtest.AcknowledgedEndKept, history: func(w *world) {
 		l := w.placed(0)
@@ -378,7 +382,7 @@ func TestACutHistoryIsUnusable(t *testing.T) {
 		"no last line":     strings.Join(whole[:len(whole)-1], "\n"),
 		"a line missing":   strings.Join(append(slices.Clone(whole[:2]), whole[3:]...), "\n"),
 		"a line cut":       strings.Join(append(append(slices.Clone(whole[:2]), whole[2][:20]), whole[3:]...), "\n"),
-		"an unknown kind":  strings.Replace(strings.Join(whole, "\n"), "again", "agian", 1),
+		"an unknown kind":  strings.Replace(strings.Join(whole, "\n"), `"again"`, `"anew"`, 1),
 		"no order of that": strings.Replace(strings.Join(whole, "\n"), `"op":1`, `"op":7`, 1),
 	} {
 		if _, err := loadtest.ReadHistory(strings.NewReader(text)); !errors.Is(err, loadtest.ErrHistory) {

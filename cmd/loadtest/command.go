@@ -49,7 +49,7 @@ func fireCommand() *cobra.Command {
 			return failed
 		}
 		cfg.OrderURLs, cfg.StockURLs, cfg.StockToken = where.OrderURLs, where.StockURLs, where.StockToken
-		cfg.HistoryPath, cfg.Progress = to.history, cmd.ErrOrStderr()
+		cfg.HistoryPath, cfg.Progress = to.history(), cmd.ErrOrStderr()
 		report, err := loadtest.Fire(cmd.Context(), *cfg)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func verifyCommand() *cobra.Command {
 		if failed != nil {
 			return failed
 		}
-		verify.HistoryPath = to.history
+		verify.HistoryPath = to.history()
 		return judge(cmd, where, verify, to)
 	}
 	return cmd
@@ -105,7 +105,7 @@ func judge(cmd *cobra.Command, where surroundings, cfg loadtest.VerifyConfig, to
 	if err != nil {
 		return err
 	}
-	if err := verdict.Save(to.verdict); err != nil {
+	if err := verdict.Save(to.verdict()); err != nil {
 		return err
 	}
 	if to.json {

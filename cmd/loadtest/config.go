@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -30,15 +31,29 @@ func readSurroundings() (surroundings, error) {
 
 // output says where results go.
 type output struct {
-	history string
-	verdict string
-	json    bool
+	out  string
+	keep string
+	json bool
 }
 
 func (o *output) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.history, "history", "out/history.jsonl", "file of every call with its times and its answer")
-	f.StringVar(&o.verdict, "out", "out/verdict.json", "file for the verdict as JSON")
+	f.StringVar(&o.out, "out", "out", "folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json")
+	f.StringVar(&o.keep, "history", "", "file of every call with its times and its answer (default history.jsonl beside the verdict)")
 	f.BoolVar(&o.json, "json", false, "print the verdict as JSON, in place of the table")
+}
+
+func (o *output) verdict() string {
+	if filepath.Ext(o.out) == ".json" {
+		return o.out
+	}
+	return filepath.Join(o.out, "verdict.json")
+}
+
+func (o *output) history() string {
+	if o.keep != "" {
+		return o.keep
+	}
+	return filepath.Join(filepath.Dir(o.verdict()), "history.jsonl")
 }
 
 func fireFlags(f *pflag.FlagSet, s *surroundings) *loadtest.FireConfig {
