@@ -1,0 +1,84 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/httpapi"
+)
+
+// Cancel cancels a pending or confirmed order; the stock of a confirmed one
+// comes back, once. It may be repeated. The wish is written before the stock
+// service is asked, so it is carried out even if this process dies; the order
+// is returned CANCELLING where that is still to come. ErrNotFound, ErrRejected,
+// ErrUnavailable.
+func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
+	httpapi.AddLogAttrs(ctx, "order_id", id)
+	o, err := s.store.Get(ctx, id)
+	if err != nil {
+		return Order{}, fmt.Errorf("cancel order: %w", err)
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ConfirmBudget)
+	defer stop()
+	o, err = s.cancel(ctx, o, ReasonClient)
+	switch {
+	case err != nil && o.Status != Cancelling:
+		return Order{}, fmt.Errorf("cancel order: %w", err)
+	case err != nil:
+		httpapi.Logger(ctx).Warn("cancellation left to the reconciler", "error", err.Error())
+	case o.Status == Rejected:
+		return o, ErrRejected
+	}
+	return o, nil
+}
+
+// cancel writes the wish, cancels the flag at the stock service, and settles
+// the order by what that answers. An order at an end that cannot be cancelled
+// is returned as it is; one whose wish is written and not carried out is
+// returned CANCELLING, with the error.
+func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, error) {
+	o, err := s.wishToCancel(ctx, o, reason)
+	if err != nil || o.Status != Cancelling {
+		return o, err
+	}
+	op, err := s.stock.Cancel(ctx, o.Flag())
+	if err != nil {
+		return o, fmt.Errorf("cancel operation: %w", err)
+	}
+	end, err := s.settle(ctx, o, op)
+	if err != nil {
+		return o, err
+	}
+	if o.Outcome == "" || end.Status == Cancelled {
+		s.stats.Cancelled.Add(1)
+	}
+	return end, nil
+}
+
+// wishToCancel takes the order to CANCELLING, unless it is there, or rejected, or cancelled.
+func (s *Service) wishToCancel(ctx context.Context, o Order, reason string) (Order, error) {
+	if err := faultpoint.At(ctx, faultpoint.CancelOrder, faultpoint.Before); err != nil {
+		return o, fmt.Errorf("%w: cancel order: %w", ErrUnavailable, err)
+	}
+	for o.Status == Pending || o.Status == Confirmed {
+		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: o.Status, To: Cancelling, Reason: reason})
+		if err != nil {
+			return o, fmt.Errorf("write wish to cancel: %w", err)
+		}
+		if moved {
+			o = o.at(Cancelling, reason)
+			break
+		}
+		items := o.Items
+		if o, err = s.store.Status(ctx, o.ID); err != nil {
+			return o, fmt.Errorf("write wish to cancel: %w", err)
+		}
+		o.Items = items
+	}
+	if err := faultpoint.At(ctx, faultpoint.CancelOrder, faultpoint.After); err != nil {
+		return o, errors.Join(ErrUnavailable, err)
+	}
+	return o, nil
+}

@@ -1,0 +1,100 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"orderstock/pkg/coalesce"
+)
+
+// maxPrices bounds the goods whose prices are remembered.
+const maxPrices = 10_000
+
+// catalogue remembers prices for a short while. Concurrent orders that miss
+// one share the question to the stock service. That goods are unknown is not
+// remembered: they may appear at any time.
+type catalogue struct {
+	ttl   time.Duration
+	fetch *coalesce.Group[[]int64, map[int64]int64]
+
+	mu     sync.RWMutex
+	prices map[int64]price
+}
+
+type price struct {
+	value int64
+	until time.Time
+}
+
+func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
+	c := &catalogue{ttl: ttl, prices: map[int64]price{}}
+	c.fetch = coalesce.Batch(func(ctx context.Context, ins [][]int64) ([]map[int64]int64, error) {
+		ids := slices.Concat(ins...)
+		slices.Sort(ids)
+		asked := time.Now()
+		prices, err := stock.Prices(ctx, slices.Compact(ids))
+		if err != nil {
+			return nil, err
+		}
+		c.remember(prices, asked.Add(ttl))
+		outs := make([]map[int64]int64, len(ins))
+		for i := range outs {
+			outs[i] = prices
+		}
+		return outs, nil
+	}, coalesce.WithConcurrency(2), coalesce.WithTimeout(5*time.Second))
+	return c
+}
+
+// price returns the items with their prices. ErrUnknownGoods, or the stock service's error.
+func (c *catalogue) price(ctx context.Context, items []Item) ([]Item, error) {
+	items = slices.Clone(items)
+	missing := c.fill(items)
+	if len(missing) == 0 {
+		return items, nil
+	}
+	prices, err := c.fetch.Do(ctx, missing)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStockUnavailable, err)
+	}
+	for i := range items {
+		if _, asked := slices.BinarySearch(missing, items[i].GoodsID); !asked {
+			continue
+		}
+		value, known := prices[items[i].GoodsID]
+		if !known {
+			return nil, fmt.Errorf("%w: goods %d", ErrUnknownGoods, items[i].GoodsID)
+		}
+		items[i].Price = value
+	}
+	return items, nil
+}
+
+// fill sets the prices that are remembered and returns the goods of the others.
+func (c *catalogue) fill(items []Item) (missing []int64) {
+	now := time.Now()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for i := range items {
+		if p, ok := c.prices[items[i].GoodsID]; ok && now.Before(p.until) {
+			items[i].Price = p.value
+		} else {
+			missing = append(missing, items[i].GoodsID)
+		}
+	}
+	return missing
+}
+
+func (c *catalogue) remember(prices map[int64]int64, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.prices)+len(prices) > maxPrices {
+		clear(c.prices) // each is asked for again within the time to live anyway
+	}
+	for id, value := range prices {
+		c.prices[id] = price{value, until}
+	}
+}

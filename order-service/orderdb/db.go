@@ -1,0 +1,78 @@
+package orderdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"gorm.io/gorm"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/coalesce"
+	"orderstock/pkg/mysqldb"
+)
+
+// How many batches of a kind may be under way at once.
+const (
+	insertConcurrency = 2
+	moveConcurrency   = 2
+	readConcurrency   = 2
+)
+
+// batchLimit bounds the work on one batch.
+const batchLimit = 5 * time.Second
+
+// DB is the store of orders. Safe for concurrent use; make one with New.
+type DB struct {
+	db      *gorm.DB
+	inserts *coalesce.Group[order.Order, insertion]
+	moves   *coalesce.Group[order.Move, bool]
+	byKey   *coalesce.Group[string, *order.Order]
+	byID    *coalesce.Group[int64, *order.Order]
+}
+
+var _ order.Store = (*DB)(nil)
+
+// New returns the store in the database db, whose schema is that of migrations/order.
+func New(db *gorm.DB) *DB {
+	d := &DB{db: db}
+	d.inserts = coalesce.Batch(d.insert, coalesce.WithConcurrency(insertConcurrency), coalesce.WithTimeout(batchLimit))
+	d.moves = coalesce.Batch(d.move, coalesce.WithConcurrency(moveConcurrency), coalesce.WithTimeout(batchLimit))
+	d.byKey = coalesce.Batch(d.findByKey, coalesce.WithConcurrency(readConcurrency), coalesce.WithTimeout(batchLimit))
+	d.byID = coalesce.Batch(d.findByID, coalesce.WithConcurrency(readConcurrency), coalesce.WithTimeout(batchLimit))
+	return d
+}
+
+// Close waits for the batches under way. The database stays open.
+func (d *DB) Close() {
+	d.inserts.Close()
+	d.moves.Close()
+	d.byKey.Close()
+	d.byID.Close()
+}
+
+// unavailable turns a failure after which nothing changed into the domain's.
+func unavailable(what string, err error) error {
+	if errors.Is(err, coalesce.ErrFull) {
+		return fmt.Errorf("%s: %w: %w", what, order.ErrOverloaded, err)
+	}
+	return fmt.Errorf("%s: %w: %w", what, order.ErrUnavailable, err)
+}
+
+// again runs fn once more, a few times at most, after a failure that may pass.
+// It is for what may run twice: reads and guarded updates. A refusal other than
+// a deadlock or a lock wait is final.
+func again(ctx context.Context, fn func() error) error {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := fn()
+		if err != nil && mysqldb.IsRefusal(err) && !mysqldb.IsTransient(err) {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(pause), backoff.WithMaxTries(4))
+	return err
+}

@@ -1,0 +1,125 @@
+package orderdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/coalesce"
+	"orderstock/pkg/mysqldb"
+)
+
+// insertion is the answer to one insert: the order as stored, which is
+// another's where the key was in use.
+type insertion struct {
+	stored   order.Order
+	inserted bool
+}
+
+// Insert implements order.Store. Concurrent calls share one transaction; a key
+// in use costs the others of the batch nothing.
+func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
+	done, err := d.inserts.Do(ctx, o)
+	switch {
+	case err == nil:
+		return done.stored, done.inserted, nil
+	case errors.Is(err, mysqldb.ErrCommitUnknown), ctx.Err() != nil && !errors.Is(err, coalesce.ErrWithdrawn):
+		return order.Order{}, false, fmt.Errorf("insert order: %w: %w", order.ErrUnanswered, err)
+	}
+	return order.Order{}, false, unavailable("insert order", err)
+}
+
+func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, error) {
+	var taken map[int]bool // by place in orders: the key is in use
+	err := mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
+		wrote, err := exec(ctx, tx, insertOrders(orders))
+		if err != nil {
+			return fmt.Errorf("insert orders: %w", err)
+		}
+		taken = nil
+		if wrote != int64(len(orders)) {
+			if taken, err = d.taken(tx, orders); err != nil {
+				return err
+			}
+			if wrote != int64(len(orders)-len(taken)) {
+				return fmt.Errorf("insert orders: wrote %d of %d, %d keys in use", wrote, len(orders), len(taken))
+			}
+		}
+		if len(taken) == len(orders) {
+			return nil
+		}
+		if _, err := exec(ctx, tx, insertItems(orders, taken)); err != nil {
+			return fmt.Errorf("insert items: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	outs := make([]insertion, len(orders))
+	for i, o := range orders {
+		outs[i] = insertion{o, true}
+	}
+	return outs, d.fillTaken(ctx, orders, taken, outs)
+}
+
+// taken returns the places of the orders whose key belongs to another order.
+func (d *DB) taken(tx *gorm.DB, orders []order.Order) (map[int]bool, error) {
+	var keys []string
+	for _, o := range orders {
+		if o.Key != "" {
+			keys = append(keys, o.Key)
+		}
+	}
+	var rows []orderRow
+	if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("look keys up: %w", err)
+	}
+	owner := make(map[string]int64, len(rows))
+	for _, row := range rows {
+		owner[*row.IdempotencyKey] = row.ID
+	}
+	taken := map[int]bool{}
+	for i, o := range orders {
+		if o.Key != "" && owner[o.Key] != o.ID {
+			taken[i] = true
+		}
+	}
+	return taken, nil
+}
+
+// fillTaken answers the inserts whose key was in use with the order that has it.
+func (d *DB) fillTaken(ctx context.Context, orders []order.Order, taken map[int]bool, outs []insertion) error {
+	if len(taken) == 0 {
+		return nil
+	}
+	keys := make([]string, 0, len(taken))
+	for i := range taken {
+		keys = append(keys, orders[i].Key)
+	}
+	found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
+	if err != nil {
+		// The batch is committed: its orders stand, though not all callers can be answered.
+		return fmt.Errorf("%w: %w", mysqldb.ErrCommitUnknown, err)
+	}
+	byKey := make(map[string]order.Order, len(found))
+	for _, o := range found {
+		byKey[o.Key] = o
+	}
+	for i := range taken {
+		outs[i] = insertion{byKey[orders[i].Key], false}
+	}
+	return nil
+}
+
+// exec sends a whole statement and returns how many rows it changed.
+func exec(ctx context.Context, tx *gorm.DB, statement string) (int64, error) {
+	result, err := tx.Statement.ConnPool.ExecContext(ctx, statement)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}

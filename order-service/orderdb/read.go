@@ -1,0 +1,147 @@
+package orderdb
+
+import (
+	"context"
+	"time"
+
+	"gorm.io/gorm"
+
+	order "orderstock/order-service"
+)
+
+// FindByKey implements order.Store. Concurrent calls share one statement.
+func (d *DB) FindByKey(ctx context.Context, key string) (order.Order, error) {
+	o, err := d.byKey.Do(ctx, key)
+	if err != nil {
+		return order.Order{}, unavailable("find key", err)
+	}
+	if o == nil {
+		return order.Order{}, order.ErrNotFound
+	}
+	return *o, nil
+}
+
+func (d *DB) findByKey(ctx context.Context, keys []string) ([]*order.Order, error) {
+	found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
+	if err != nil {
+		return nil, err
+	}
+	byKey := make(map[string]*order.Order, len(found))
+	for i := range found {
+		byKey[found[i].Key] = &found[i]
+	}
+	return pick(byKey, keys), nil
+}
+
+// Status implements order.Store. Concurrent calls share one statement.
+func (d *DB) Status(ctx context.Context, id int64) (order.Order, error) {
+	o, err := d.byID.Do(ctx, id)
+	if err != nil {
+		return order.Order{}, unavailable("read order", err)
+	}
+	if o == nil {
+		return order.Order{}, order.ErrNotFound
+	}
+	return *o, nil
+}
+
+func (d *DB) findByID(ctx context.Context, ids []int64) ([]*order.Order, error) {
+	var rows []orderRow
+	err := again(ctx, func() error { return d.db.WithContext(ctx).Where("id IN ?", ids).Find(&rows).Error })
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[int64]*order.Order, len(rows))
+	for _, row := range rows {
+		o := row.domain()
+		byID[o.ID] = &o
+	}
+	return pick(byID, ids), nil
+}
+
+// pick returns the values of the keys, in their order; nil where there is none.
+func pick[K comparable, V any](from map[K]*V, keys []K) []*V {
+	picked := make([]*V, len(keys))
+	for i, key := range keys {
+		picked[i] = from[key]
+	}
+	return picked
+}
+
+// Get implements order.Store.
+func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
+	found, err := d.load(ctx, d.db.Where("id = ?", id))
+	if err != nil {
+		return order.Order{}, unavailable("read order", err)
+	}
+	if len(found) == 0 {
+		return order.Order{}, order.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// Page implements order.Store.
+func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit int) ([]order.Order, error) {
+	query := d.db.Where("id > ?", after)
+	if status != "" {
+		query = query.Where("status = ?", string(status))
+	}
+	found, err := d.load(ctx, query.Limit(limit))
+	if err != nil {
+		return nil, unavailable("read page of orders", err)
+	}
+	return found, nil
+}
+
+// Stuck implements order.Store.
+func (d *DB) Stuck(ctx context.Context, status order.Status, after, before int64, changed time.Time, limit int) ([]order.Order, error) {
+	found, err := d.load(ctx, d.db.
+		Where("status = ? AND id > ? AND id < ?", string(status), after, before).
+		Where("updated_at < ?", changed).Limit(limit))
+	if err != nil {
+		return nil, unavailable("read unsettled orders", err)
+	}
+	return found, nil
+}
+
+// Backlog implements order.Store.
+func (d *DB) Backlog(ctx context.Context, status order.Status, before int64) (count, oldest int64, err error) {
+	var row struct{ Count, Oldest int64 }
+	err = again(ctx, func() error {
+		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, COALESCE(MIN(id), 0) AS oldest").
+			Where("status = ? AND id < ?", string(status), before).Scan(&row).Error
+	})
+	if err != nil {
+		return 0, 0, unavailable("count unsettled orders", err)
+	}
+	return row.Count, row.Oldest, nil
+}
+
+// load returns the orders of the query with their items, by rising id.
+func (d *DB) load(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
+	var rows []orderRow
+	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&rows).Error }); err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	orders := make([]order.Order, len(rows))
+	ids := make([]int64, len(rows))
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		orders[i], ids[i], place[row.ID] = row.domain(), row.ID, i
+	}
+	var items []itemRow
+	err := again(ctx, func() error {
+		return d.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, goods_id").Find(&items).Error
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range items {
+		o := &orders[place[item.OrderID]]
+		o.Items = append(o.Items, item.domain())
+	}
+	return orders, nil
+}

@@ -1,0 +1,266 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/httpapi"
+)
+
+// Placement is the answer to a request: the order as it stood at its first
+// end, or pending where that is not known yet.
+type Placement struct {
+	Order Order
+	// Replayed is true where an earlier request with the same key placed the order.
+	Replayed bool
+}
+
+// Place carries a request out. It returns when the order has its first end, or
+// pending after the confirm budget, when ctx ends, or as soon as nothing more
+// can be learned; the work goes on without the caller, and what it leaves
+// undone is the reconciler's.
+//
+// A request whose key has an order already gets that order's answer, and no
+// second one is made. Errors, after which no order was made: ErrKeyReused,
+// ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded, ErrStockUnavailable,
+// ErrUnavailable; and ErrUnanswered, after which one may have been.
+func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
+	release, err := s.admit()
+	if err != nil {
+		return Placement{}, err
+	}
+	defer func() { release() }()
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget)
+	defer cancel()
+
+	// A repeat is answered before anybody else is asked, so that it is while the stock service is down.
+	if r.key != "" {
+		prior, err := s.store.FindByKey(ctx, r.key)
+		if !errors.Is(err, ErrNotFound) {
+			return s.replay(ctx, prior, r, err)
+		}
+	}
+	if s.stock.Down() {
+		return Placement{}, fmt.Errorf("place order: %w", ErrStockUnavailable)
+	}
+	o, err := s.draft(ctx, r)
+	if err != nil {
+		return Placement{}, err
+	}
+
+	// From here on the order is its own, not the client's: it is carried to an end whoever goes away.
+	work, err := s.carry(ctx, o, release)
+	if err != nil {
+		return Placement{}, err
+	}
+	release = func() {}
+	select {
+	case <-work.done:
+	case <-ctx.Done():
+		return s.unfinished(ctx, o)
+	}
+	switch {
+	case work.err != nil:
+		return Placement{}, work.err
+	case !work.inserted: // a repeat that raced with this very request
+		return s.replay(ctx, work.order, r, nil)
+	case work.order.Status == Cancelling: // somebody is just ending it
+		return Placement{Order: s.awaitOutcome(ctx, work.order).AtFirstEnd()}, nil
+	}
+	return Placement{Order: work.order.AtFirstEnd()}, nil
+}
+
+// admit takes a place among the orders in flight, or returns ErrOverloaded.
+func (s *Service) admit() (release func(), err error) {
+	if s.stats.InFlight.Add(1) > s.cfg.MaxInFlight {
+		s.stats.InFlight.Add(-1)
+		s.stats.Shed.Add(1)
+		return nil, ErrOverloaded
+	}
+	return func() { s.stats.InFlight.Add(-1) }, nil
+}
+
+// draft returns the order to be written: with an id, and prices of the stock service's.
+func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
+	items, err := s.catalogue.price(ctx, r.items)
+	if err != nil {
+		return Order{}, fmt.Errorf("price order: %w", err)
+	}
+	sum, err := total(items)
+	if err != nil {
+		return Order{}, err
+	}
+	id, err := s.ids.Next()
+	if err != nil {
+		return Order{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	return Order{
+		ID: id, Status: Pending, Key: r.key, BodyHash: r.hash,
+		Items: items, Total: sum, CreatedAt: now, UpdatedAt: now,
+	}, nil
+}
+
+// carry starts the work on a drafted order. It has the pending limit, whatever
+// becomes of ctx, and calls release at its end.
+func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.PendingLimit)
+	r := &run{cancel: cancel, done: make(chan struct{})}
+	if !s.runs.add(o.ID, r) {
+		cancel()
+		return nil, fmt.Errorf("%w: stopping", ErrUnavailable)
+	}
+	httpapi.AddLogAttrs(ctx, "order_id", o.ID)
+	go func() {
+		defer s.runs.remove(o.ID)
+		defer release()
+		defer cancel()
+		defer close(r.done)
+		r.order, r.inserted, r.err = s.work(ctx, o)
+	}()
+	return r, nil
+}
+
+// work is an order's way: insert, set the flag, call, confirm, settle. An
+// order without an outcome at the end is left to the reconciler.
+func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
+	start := time.Now()
+	stored, inserted, err = s.insert(ctx, o)
+	if err != nil || !inserted {
+		return stored, false, err
+	}
+	o = stored
+	s.setFlag(ctx, o)
+	if done, end := s.call(ctx, o); done {
+		return end, true, nil
+	}
+	op, err := s.confirm(ctx, o)
+	if err != nil {
+		httpapi.Logger(ctx).Warn("order not confirmed, left to the reconciler", "error", err.Error())
+		s.stats.Unsettled.Add(1)
+		return o, true, nil
+	}
+	end, err := s.settle(ctx, o, op)
+	if err != nil {
+		httpapi.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
+		s.stats.Unsettled.Add(1)
+		return o, true, nil
+	}
+	s.stats.placed(end, time.Since(start))
+	return end, true, nil
+}
+
+// insert writes the order, and reads again where the write was not answered.
+func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
+	if err := faultpoint.At(ctx, faultpoint.InsertOrder, faultpoint.Before); err != nil {
+		return Order{}, false, fmt.Errorf("%w: insert order: %w", ErrUnavailable, err)
+	}
+	stored, inserted, err = s.store.Insert(ctx, o)
+	if err == nil {
+		if lost := faultpoint.At(ctx, faultpoint.InsertOrder, faultpoint.After); lost != nil {
+			err = fmt.Errorf("%w: %w", ErrUnanswered, lost)
+		}
+	}
+	if !errors.Is(err, ErrUnanswered) {
+		return stored, inserted, err
+	}
+	if _, again := s.store.Status(ctx, o.ID); again == nil {
+		return o, true, nil
+	}
+	return Order{}, false, err
+}
+
+// setFlag tells the stock service, through Redis, that a first attempt is
+// coming. Without it the stock service looks the flag up: slower, never wrong.
+func (s *Service) setFlag(ctx context.Context, o Order) {
+	err := faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.Before)
+	set := err == nil && s.flags.Set(ctx, o.Flag())
+	if set {
+		set = faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.After) == nil
+	}
+	if !set {
+		s.stats.FlagsMissed.Add(1)
+	}
+}
+
+// call asks the stock service for the deduction. Its answer is confirmed by
+// what it recorded; only where it did nothing, now or for good, is there no
+// record to wait for, and the order's way ends here.
+func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
+	// Leave a third of the budget to the confirmation: it may find what a call that hangs has done.
+	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
+	defer cancel()
+	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
+	switch {
+	case err == nil, errors.Is(err, ErrOutcomeUnknown):
+		return false, o
+	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
+		end, err := s.refuse(ctx, o, err)
+		if err != nil {
+			httpapi.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
+		}
+		return true, end
+	}
+	httpapi.Logger(ctx).Warn("stock service not available, order left to the reconciler", "error", err.Error())
+	s.stats.Unsettled.Add(1)
+	return true, o
+}
+
+// replay answers a request whose key has an order already.
+func (s *Service) replay(ctx context.Context, prior Order, r Request, err error) (Placement, error) {
+	switch {
+	case err != nil:
+		return Placement{}, fmt.Errorf("look idempotency key up: %w", err)
+	case prior.BodyHash != r.hash:
+		return Placement{}, ErrKeyReused
+	}
+	httpapi.AddLogAttrs(ctx, "order_id", prior.ID)
+	s.stats.Replayed.Add(1)
+	if prior.Outcome == "" {
+		prior = s.awaitOutcome(ctx, prior)
+	}
+	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
+}
+
+// unfinished answers a client whose order is still being worked on: pending, if it is written.
+func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	stored, err := s.store.Status(ctx, o.ID)
+	if err != nil {
+		return Placement{}, fmt.Errorf("%w: order %d: %w", ErrUnanswered, o.ID, err)
+	}
+	stored.Items = o.Items
+	return Placement{Order: stored.AtFirstEnd()}, nil
+}
+
+// awaitOutcome waits for the first end of an order that is worked on here,
+// elsewhere, or by nobody at present, and returns it as it stands when ctx ends.
+func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
+	if r := s.runs.get(o.ID); r != nil {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return o
+		}
+	}
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = 10*time.Millisecond, 500*time.Millisecond, 2
+	latest, err := backoff.Retry(ctx, func() (Order, error) {
+		latest, err := s.store.Status(ctx, o.ID)
+		if err == nil && latest.Outcome == "" {
+			err = ErrOutcomeUnknown
+		}
+		return latest, err
+	}, backoff.WithBackOff(pause))
+	if err != nil {
+		return o
+	}
+	latest.Items = o.Items
+	return latest
+}

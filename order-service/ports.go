@@ -1,0 +1,97 @@
+package order
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Store keeps the orders. Its methods return ErrUnavailable where the database
+// cannot be had, beside what they name.
+type Store interface {
+	// FindByKey returns the order with that idempotency key, or ErrNotFound.
+	FindByKey(ctx context.Context, key string) (Order, error)
+	// Insert writes a pending order with its items and key, in one transaction.
+	// Where its key is in use it writes nothing and returns the order that has
+	// it, and false. ErrUnanswered: it may have been written.
+	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
+	// Move changes the status by a guarded update, and sets the outcome where To
+	// is the order's first end. It reports whether the order stands at To now.
+	Move(ctx context.Context, m Move) (bool, error)
+	// Get returns an order with its items, or ErrNotFound.
+	Get(ctx context.Context, id int64) (Order, error)
+	// Status returns an order without its items, or ErrNotFound.
+	Status(ctx context.Context, id int64) (Order, error)
+	// Page returns up to limit orders with ids above after, by rising id; of one status unless it is "".
+	Page(ctx context.Context, status Status, after int64, limit int) ([]Order, error)
+	// Stuck returns up to limit orders of one status, with their items, whose id
+	// is above after and below before and which were last changed before that
+	// time, by rising id.
+	Stuck(ctx context.Context, status Status, after, before int64, changed time.Time, limit int) ([]Order, error)
+	// Backlog counts the orders of one status with ids below before and returns the lowest of those ids.
+	Backlog(ctx context.Context, status Status, before int64) (count, oldest int64, err error)
+}
+
+// Move is a step of an order's life.
+type Move struct {
+	ID       int64
+	From, To Status
+	Reason   string
+}
+
+// State is how an operation at the stock service ended.
+type State string
+
+// The states.
+const (
+	OperationDone      State = "DONE"
+	OperationRejected  State = "REJECTED"
+	OperationCancelled State = "CANCELLED" // cancelled before anything was deducted
+	OperationRestored  State = "RESTORED"  // deducted, then given back
+)
+
+// Operation is what the stock service has recorded under a flag.
+type Operation struct {
+	State  State
+	Reason string
+	// Items by rising goods id, without prices; none where a cancellation came first.
+	Items []Item
+}
+
+// of reports whether the operation is the order's own.
+func (op Operation) of(o Order) bool {
+	if op.State == OperationCancelled {
+		return true
+	}
+	return slices.EqualFunc(op.Items, o.Items, func(a, b Item) bool { return a.GoodsID == b.GoodsID && a.Num == b.Num })
+}
+
+// Stock is the stock service.
+type Stock interface {
+	// Deduct takes the items from the stock under the flag, all or none, trying
+	// again where that may help. Errors: ErrStockUnavailable, nothing was done;
+	// ErrOutcomeUnknown; and for good ErrFlagConflict and ErrUnknownGoods.
+	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
+	// Cancel ends the flag for good: with a tombstone, or by giving a deduction
+	// back. ErrStockUnavailable, ErrOutcomeUnknown.
+	Cancel(ctx context.Context, flag string) (Operation, error)
+	// Recorded returns what stands in the ledger under the flag, and whether
+	// anything does. ErrStockUnavailable.
+	Recorded(ctx context.Context, flag string) (Operation, bool, error)
+	// Prices returns the price of each of the goods; unknown ones are missing. ErrStockUnavailable.
+	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
+	// Down reports whether calls are known to fail at present.
+	Down() bool
+}
+
+// Flags sets operation flags in Redis: a hint for the stock service. Its
+// failure costs the stock service a look-up, and nothing else.
+type Flags interface {
+	// Set reports whether Redis has said that the flag is set.
+	Set(ctx context.Context, flag string) bool
+}
+
+// IDs gives ids that rise with time and never come twice.
+type IDs interface {
+	Next() (int64, error)
+}

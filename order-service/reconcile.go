@@ -1,0 +1,212 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/snowid"
+)
+
+// ReconcilerConfig bounds the reconciler's work. The zero value of a field means its default.
+type ReconcilerConfig struct {
+	// Interval is the pause between rounds while there is nothing more to do. Default 1 s.
+	Interval time.Duration
+	// MaxPause bounds the growing pause while the stock service or the database is down. Default 10 s.
+	MaxPause time.Duration
+	// Batch bounds the orders of one status that a round takes. Default 200.
+	Batch int
+	// Concurrency bounds the orders that are driven at the same time. Default 16.
+	Concurrency int
+}
+
+func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
+	if c.Interval <= 0 {
+		c.Interval = time.Second
+	}
+	if c.MaxPause <= 0 {
+		c.MaxPause = 10 * time.Second
+	}
+	if c.Batch <= 0 {
+		c.Batch = 200
+	}
+	if c.Concurrency <= 0 {
+		c.Concurrency = 16
+	}
+	return c
+}
+
+// Reconciler drives the orders that nobody settled to an end. Several may work
+// at once without harm, as each of its steps is guarded; let one work at a time
+// to spare the stock service.
+type Reconciler struct {
+	service *Service
+	cfg     ReconcilerConfig
+	log     *slog.Logger
+	// after is where the next round's scan of a status begins; it wraps around, so
+	// that orders which cannot be settled at present do not hide the others.
+	after map[Status]int64
+}
+
+// NewReconciler returns a reconciler of the service's orders.
+func NewReconciler(s *Service, cfg ReconcilerConfig, log *slog.Logger) *Reconciler {
+	return &Reconciler{service: s, cfg: cfg.withDefaults(), log: log, after: map[Status]int64{}}
+}
+
+// Run does round after round until ctx ends. The pause between rounds is
+// jittered, grows while rounds fail, and falls away while there is a backlog.
+func (r *Reconciler) Run(ctx context.Context) {
+	stats := r.service.Stats()
+	stats.Leads.Store(1)
+	defer func() {
+		stats.Leads.Store(0)
+		stats.Backlog.Store(0)
+		stats.OldestMillis.Store(0)
+	}()
+	pause := r.cfg.Interval
+	for ctx.Err() == nil {
+		round := httpapi.WithRequest(ctx, r.log)
+		more, err := r.Round(round)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			pause = min(2*pause, r.cfg.MaxPause)
+			httpapi.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
+		case more:
+			pause = 0
+		default:
+			pause = r.cfg.Interval
+		}
+		wait := time.NewTimer(pause/2 + rand.N(pause+1))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+		}
+		pause = max(pause, r.cfg.Interval)
+	}
+}
+
+// Round takes the oldest unsettled orders above those of the last round, at
+// most a batch of each status, and drives each one step or to its end. It
+// reports whether there were more than it took, and returns the error that
+// stopped it: the database's, or ErrStockUnavailable.
+func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
+	if err := faultpoint.At(ctx, faultpoint.Reconcile, faultpoint.Before); err != nil {
+		return false, err
+	}
+	if faultpoint.Mutant("no-reconciler") {
+		return false, nil
+	}
+	r.service.stats.Rounds.Add(1)
+	limit := time.Now().Add(-r.service.cfg.PendingLimit)
+	before := snowid.FirstAt(limit)
+	if err := r.measure(ctx, before); err != nil {
+		return false, err
+	}
+	for _, status := range []Status{Cancelling, Pending} {
+		found, err := r.service.store.Stuck(ctx, status, r.after[status], before, limit, r.cfg.Batch)
+		if err != nil {
+			return false, err
+		}
+		r.after[status] = 0
+		if len(found) == r.cfg.Batch {
+			r.after[status] = found[len(found)-1].ID
+			more = true
+		}
+		if err := r.driveAll(ctx, found); err != nil {
+			return false, err
+		}
+	}
+	return more, faultpoint.At(ctx, faultpoint.Reconcile, faultpoint.After)
+}
+
+// measure publishes the backlog and the age of the oldest order in it.
+func (r *Reconciler) measure(ctx context.Context, before int64) error {
+	var backlog, oldest int64
+	for _, status := range []Status{Pending, Cancelling} {
+		n, id, err := r.service.store.Backlog(ctx, status, before)
+		if err != nil {
+			return err
+		}
+		backlog += n
+		if n > 0 && status == Pending { // the id tells an order's age, not that of the wish to cancel it
+			oldest = time.Since(snowid.Time(id)).Milliseconds()
+		}
+	}
+	r.service.stats.Backlog.Store(backlog)
+	r.service.stats.OldestMillis.Store(oldest)
+	return nil
+}
+
+// driveAll drives the orders, several at a time. It stops early where the stock
+// service is down; any other failure is that order's alone.
+func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(r.cfg.Concurrency)
+	for _, o := range orders {
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() error {
+			end, err := r.service.drive(ctx, o)
+			if err == nil {
+				r.service.stats.Reconciled.Add(1)
+				r.log.Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
+				return nil
+			}
+			r.log.Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
+			if errors.Is(err, ErrStockUnavailable) {
+				return err
+			}
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// drive takes an unsettled order to its end: it carries a wish to cancel out;
+// else it asks what the ledger holds, sends the deduction again under the same
+// flag where that is nothing, and, past the limit, cancels the flag and then
+// the order. The error says why there is no end yet.
+func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
+	ctx, stop := context.WithTimeout(ctx, s.cfg.PendingLimit)
+	defer stop()
+	if o.Status == Cancelling {
+		return s.ended(s.cancel(ctx, o, o.Reason))
+	}
+	op, err := s.recorded(ctx, o)
+	if err == nil {
+		return s.ended(s.settle(ctx, o, op))
+	}
+	if !errors.Is(err, ErrOutcomeUnknown) {
+		return o, err
+	}
+	if time.Since(snowid.Time(o.ID)) > s.cfg.CancelAfter {
+		return s.ended(s.cancel(ctx, o, ReasonExpired))
+	}
+	_, err = s.stock.Deduct(ctx, o.Flag(), o.Items)
+	switch {
+	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
+		return s.ended(s.refuse(ctx, o, err))
+	case err != nil:
+		return o, err
+	}
+	if op, err = s.recorded(ctx, o); err != nil {
+		return o, err
+	}
+	return s.ended(s.settle(ctx, o, op))
+}
+
+// ended makes it an error that an order is not at an end.
+func (s *Service) ended(o Order, err error) (Order, error) {
+	if err == nil && !o.Status.End() {
+		err = ErrOutcomeUnknown
+	}
+	return o, err
+}

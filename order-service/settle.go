@@ -1,0 +1,119 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/httpapi"
+)
+
+// The reasons that the service itself gives.
+const (
+	ReasonClient   = "cancelled by the client"
+	ReasonExpired  = "expired: the stock service settled nothing in time"
+	ReasonConflict = "flag_conflict: another operation has the order's flag"
+	ReasonUnknown  = "unknown_goods: the stock service does not know the goods"
+	ReasonForeign  = "the operation was cancelled at the stock service"
+)
+
+// confirm reads the ledger for the order's flag, at once and then with growing
+// pauses, until something is recorded or ctx ends: ErrOutcomeUnknown.
+func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = 20*time.Millisecond, time.Second, 2
+	op, err := backoff.Retry(ctx, func() (Operation, error) { return s.recorded(ctx, o) }, backoff.WithBackOff(pause))
+	if err != nil {
+		return Operation{}, fmt.Errorf("confirm: %w", err)
+	}
+	return op, nil
+}
+
+// recorded reads the ledger once. ErrOutcomeUnknown: there is nothing yet.
+func (s *Service) recorded(ctx context.Context, o Order) (Operation, error) {
+	if err := faultpoint.At(ctx, faultpoint.Confirm, faultpoint.Before); err != nil {
+		return Operation{}, err
+	}
+	op, found, err := s.stock.Recorded(ctx, o.Flag())
+	if err == nil {
+		err = faultpoint.At(ctx, faultpoint.Confirm, faultpoint.After)
+	}
+	if err == nil && !found {
+		err = ErrOutcomeUnknown
+	}
+	return op, err
+}
+
+// settle brings the order to the end that the recorded operation means, unless
+// somebody else did, and returns it as it stands then. A deduction does not end
+// an order whose cancellation is under way: that stays CANCELLING.
+func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, error) {
+	if !op.of(o) {
+		httpapi.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
+		return s.refuse(ctx, o, ErrFlagConflict)
+	}
+	switch op.State {
+	case OperationDone:
+		return s.move(ctx, o, Confirmed, "", Pending)
+	case OperationRejected:
+		return s.move(ctx, o, Rejected, op.Reason, Pending, Cancelling)
+	case OperationCancelled, OperationRestored:
+		if o.Status == Pending {
+			return s.move(ctx, o, Cancelled, ReasonForeign, Pending, Cancelling)
+		}
+		return s.move(ctx, o, Cancelled, o.Reason, Cancelling, Pending)
+	}
+	return o, fmt.Errorf("settle order %d: operation in state %q", o.ID, op.State)
+}
+
+// refuse ends an order that can never be deducted. Goods that the stock
+// service does not know: the flag is cancelled, so that no late call deducts
+// when they appear, then the order. Another operation under the flag: the order
+// is cancelled and the flag left alone, as it is not the order's.
+func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, error) {
+	if errors.Is(cause, ErrFlagConflict) {
+		return s.move(ctx, o, Cancelled, ReasonConflict, Pending, Cancelling)
+	}
+	return s.cancel(ctx, o, ReasonUnknown)
+}
+
+// move takes the order from one of the statuses in from, tried in turn, to to.
+// It returns the order as it stands then, which is not at to where somebody
+// else took it elsewhere.
+func (s *Service) move(ctx context.Context, o Order, to Status, reason string, from ...Status) (Order, error) {
+	for _, f := range from {
+		if err := faultpoint.At(ctx, faultpoint.SetStatus, faultpoint.Before); err != nil {
+			return o, fmt.Errorf("set status: %w", err)
+		}
+		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: f, To: to, Reason: reason})
+		if err == nil {
+			err = faultpoint.At(ctx, faultpoint.SetStatus, faultpoint.After)
+		}
+		if err != nil {
+			return o, fmt.Errorf("set status: %w", err)
+		}
+		if moved {
+			return o.at(to, reason), nil
+		}
+	}
+	items := o.Items
+	latest, err := s.store.Status(ctx, o.ID)
+	if err != nil {
+		return o, fmt.Errorf("set status: %w", err)
+	}
+	latest.Items = items
+	return latest, nil
+}
+
+// at returns the order after a step to status, as the store has it.
+func (o Order) at(status Status, reason string) Order {
+	o.Status, o.Reason = status, reason
+	if o.Outcome == "" && status.End() {
+		o.Outcome = status
+	}
+	return o
+}

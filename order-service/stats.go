@@ -1,0 +1,53 @@
+package order
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats counts what the service did. All fields may be read at any time.
+type Stats struct {
+	// InFlight is how many orders are being placed now.
+	InFlight atomic.Int64
+	// Ends of orders that their placing process saw.
+	Confirmed, Rejected, CancelledEarly atomic.Int64
+	// Replayed counts the requests answered with an earlier one's order.
+	Replayed atomic.Int64
+	// Unsettled counts the orders that were left to the reconciler.
+	Unsettled atomic.Int64
+	// Shed counts the requests refused because too many were in flight.
+	Shed atomic.Int64
+	// Cancelled counts the cancellations carried out, by clients and by the reconciler.
+	Cancelled atomic.Int64
+	// FlagsMissed counts the orders whose flag could not be set in Redis.
+	FlagsMissed atomic.Int64
+
+	// Observe, where not nil, is told how long each settled order took from its insert to its end.
+	Observe func(took time.Duration)
+
+	// Backlog and OldestMillis are the reconciler's view: the unsettled orders
+	// that are older than the pending limit, and the age of the oldest. Only the
+	// replica that reconciles knows them; the others show zero.
+	Backlog, OldestMillis atomic.Int64
+	// Reconciled counts the orders that the reconciler brought to an end, Rounds its rounds.
+	Reconciled, Rounds atomic.Int64
+	// Leads is 1 while this replica is the one that reconciles.
+	Leads atomic.Int64
+}
+
+// Stats returns the live counters.
+func (s *Service) Stats() *Stats { return &s.stats }
+
+func (st *Stats) placed(o Order, took time.Duration) {
+	switch o.Outcome {
+	case Confirmed:
+		st.Confirmed.Add(1)
+	case Rejected:
+		st.Rejected.Add(1)
+	case Cancelled:
+		st.CancelledEarly.Add(1)
+	}
+	if st.Observe != nil {
+		st.Observe(took)
+	}
+}
