@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderstock/migrations"
+	"orderstock/pkg/servers/serverstest"
+)
+
+const history = `{"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","elapsed_us":2000000,"warmup_us":0,"window_us":2000000,"timeout_us":1,"seed":7,"goods":[{"id":"11","stock":5,"price":100}]}
+{"op":0,"kind":"place","key":"direct-r-0","body":{"items":[{"goods_id":"11","num":2}]},"intended_us":0,"sent_us":0,"done_us":3000,"code":200,"status":"DONE"}
+{"orders":1,"calls":1}
+`
+
+// databases returns the stock database of the history above, and both in the environment.
+func databases(t *testing.T) *sql.DB {
+	t.Helper()
+	var stock *sql.DB
+	for which, name := range map[string]string{migrations.Order: "VERIFY_ORDER_DSN", migrations.Stock: "VERIFY_STOCK_DSN"} {
+		dsn := serverstest.Database(t)
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		if err := migrations.Up(t.Context(), db, which); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(name, dsn)
+		if which == migrations.Stock {
+			stock = db
+		}
+	}
+	for _, s := range []string{
+		"INSERT INTO stock (goods_id, num, price, updated_at) VALUES (11, 3, 100, NOW(6))",
+		"INSERT INTO stock_flow VALUES ('restock-r-0', 11, 'restock', 5, NOW(6)), ('direct-r-0', 11, 'deduct', -2, NOW(6))",
+		"INSERT INTO operations (flag, state, items, created_at) VALUES ('direct-r-0', 'DONE', '11:2', NOW(6))",
+	} {
+		if _, err := stock.ExecContext(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return stock
+}
+
+func command(t *testing.T, args ...string) (out string, exit int) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := newCommand(&stdout, &stderr)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	var verdict verdictError
+	if err != nil && !errors.As(err, &verdict) {
+		t.Fatal(err)
+	}
+	return stdout.String(), int(verdict)
+}
+
+func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
+	stock := databases(t)
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(history), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		change string
+		args   []string
+		exit   int
+		line   string
+	}{
+		{"", []string{"--out", folder}, 0, "VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0"},
+		{"", []string{"--out", folder, "--history", folder + "/none"}, 2, "VERDICT: UNKNOWN orders=0 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0"},
+		{"UPDATE stock SET num = 4", []string{"--out", folder}, 1, "VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0"},
+	} {
+		if step.change != "" {
+			if _, err := stock.ExecContext(t.Context(), step.change); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, exit := command(t, append([]string{"verify"}, step.args...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if exit != step.exit || lines[len(lines)-1] != step.line {
+			t.Errorf("exit code %d, want %d; last line\n%s\nwant\n%s", exit, step.exit, lines[len(lines)-1], step.line)
+		}
+	}
+}
+
+func TestVerdictAsJSON(t *testing.T) {
+	databases(t)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "v.json")
+	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(history), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := command(t, "verify", "--json", "--out", file)
+	saved, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(saved) != out {
+		t.Error("what is printed is not what is saved")
+	}
+	var v map[string]any
+	if err := json.Unmarshal(saved, &v); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range v {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	want := []string{"cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold", "p50_ms", "p99_ms", "pending", "rejected", "verdict"}
+	if !slices.Equal(names, want) {
+		t.Errorf("fields %v, want %v", names, want)
+	}
+	first, ok := v["invariants"].([]any)[0].(map[string]any)
+	if sample, isList := first["sample"].([]any); !ok || !isList || len(sample) != 0 || len(first) != 3 {
+		t.Errorf("invariant %v; want name, violations, and sample as a list", first)
+	}
+	if v["verdict"] != "pass" || v["orders_per_s"] != 0.5 || v["p50_ms"] != 3.0 {
+		t.Errorf("verdict %v, %v orders/s, p50 %v ms; want pass, 0.5 and 3", v["verdict"], v["orders_per_s"], v["p50_ms"])
+	}
+}
