@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRunPassesTheExitCodeOn(t *testing.T) {
+	t.Parallel()
+	err := run(t.Context(), map[string]string{"CODE": "7"}, "sh", "-c", "exit $CODE")
+	if code, ok := errors.AsType[exitCode](err); !ok || code != 7 {
+		t.Errorf("run of a program that exits with 7: %v", err)
+	}
+	if err := run(t.Context(), nil, "true"); err != nil {
+		t.Error(err)
+	}
+	if err := run(t.Context(), nil, "no-such-program"); err == nil {
+		t.Error("a program that is not there is no error")
+	}
+}
+
+// TestRunInterruptsTheWholeGroup ends the context while a program waits for
+// its child, as go test does for a test program.
+func TestRunInterruptsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	err := run(ctx, map[string]string{"D": dir}, "sh", "-c",
+		`trap ": >$D/outer; exit 0" INT; sh -c 'trap ": >$D/inner; exit 0" INT; while :; do sleep 0.02; done' & wait; wait`)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v; want a deadline exceeded", err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("took %s to end after an interrupt", took)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "outer")); err != nil {
+		t.Errorf("the program was not interrupted: %v", err)
+	}
+}
+
+func TestLockTellsOfAHolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	if held, err := lockHeld(dir); err != nil || held {
+		t.Fatalf("held before anybody took it: %t, %v", held, err)
+	}
+	f, err := lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held, err := lockHeld(dir); err != nil || !held {
+		t.Errorf("held while it is: %t, %v", held, err)
+	}
+	s := state{Pid: 1, Env: map[string]string{"B": "2", "A": "1"}}
+	if err := s.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readState(dir); err != nil || got.Env["A"] != "1" {
+		t.Errorf("state reads %v, %v", got, err)
+	}
+	if env, err := os.ReadFile(envPath(dir)); err != nil || string(env) != "export A='1'\nexport B='2'\n" {
+		t.Errorf("environment file %q, %v", env, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readState(dir); !errors.Is(err, errDown) {
+		t.Errorf("state without a holder: %v; want errDown", err)
+	}
+}
+
+func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // no apt-get here
+	err := install(t.Context(), func(string) {}, []need{{"redis-server", []string{"redis-server"}}, {"java", []string{"b", "a"}}})
+	if err == nil || !strings.Contains(err.Error(), "redis-server, java") || !strings.Contains(err.Error(), "a b redis-server") {
+		t.Errorf("error %v; want what is missing and the packages", err)
+	}
+	if err := install(t.Context(), func(string) {}, nil); err != nil {
+		t.Errorf("with nothing missing: %v", err)
+	}
+}

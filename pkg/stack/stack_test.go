@@ -1,0 +1,222 @@
+package stack_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/migrations"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/stack"
+)
+
+// TestUpKillPauseRestartStop takes a stack on shared servers through its life.
+func TestUpKillPauseRestartStop(t *testing.T) {
+	t.Parallel()
+	var (
+		mu     sync.Mutex
+		routed = map[string]stack.Addresses{}
+	)
+	cfg := config(t)
+	cfg.OrderServices, cfg.StockServices = 1, 2
+	cfg.StockEnv = map[string]string{"LOG_LEVEL": "warn"}
+	cfg.Route = func(service string, real stack.Addresses) (stack.Addresses, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		routed[service] = real
+		return real, nil
+	}
+	st, err := stack.Up(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Kill() }) // stopped below; this is for a failure before
+	if len(st.Order) != 1 || len(st.Stock) != 2 || len(st.Dead()) != 0 {
+		t.Fatalf("%d order and %d stock services, dead: %v; want 1, 2 and none", len(st.Order), len(st.Stock), st.Dead())
+	}
+	if got := routed["order-1"].Stock; len(got) != 2 || got[0] == got[1] {
+		t.Errorf("the order service was told of stock services %v; want both", got)
+	}
+	if len(routed) != 3 || routed["stock-2"].MySQL != st.Servers.MySQL.Addr() || routed["stock-2"].Stock != nil {
+		t.Errorf("routed: %v", routed)
+	}
+	for url, want := range map[string]int{
+		st.Order[0].URL() + "/healthz":               http.StatusOK,
+		"http://" + st.Order[0].OpsAddr + "/metrics": http.StatusOK,
+		st.Stock[1].URL() + "/v1/stock":              http.StatusUnauthorized,
+	} {
+		if code, err := get(t.Context(), url, ""); err != nil || code != want {
+			t.Errorf("%s answers %d, %v; want %d", url, code, err, want)
+		}
+	}
+
+	victim := st.Stock[0]
+	if err := victim.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if dead := st.Dead(); len(dead) != 1 || dead[0] != victim.Server {
+		t.Errorf("dead after a kill: %v; want stock-1", dead)
+	}
+	victim.SetEnv(map[string]string{"LOG_LEVEL": "info"})
+	if strings.Contains(logOf(t, victim), `"listening"`) {
+		t.Error("with LOG_LEVEL=warn the log holds a line of level info")
+	}
+	if err := victim.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(logOf(t, victim), `"listening"`) {
+		t.Error("SetEnv did not change the environment of the next start")
+	}
+	if code, err := get(t.Context(), victim.URL()+"/v1/stock", st.Token()); err != nil || code != http.StatusOK {
+		t.Errorf("a restarted service answers %d, %v; want 200", code, err)
+	}
+
+	if err := victim.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := get(short, victim.URL()+"/healthz", ""); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a paused service: %v; want no answer", err)
+	}
+	if err := victim.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := get(t.Context(), victim.URL()+"/healthz", ""); err != nil || code != http.StatusOK {
+		t.Errorf("a resumed service answers %d, %v; want 200", code, err)
+	}
+
+	if err := st.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if dead := st.Dead(); len(dead) != 3 {
+		t.Errorf("dead after Stop: %v; want all 3", dead)
+	}
+	if err := st.Servers.MySQL.Ping(t.Context()); err != nil {
+		t.Errorf("Stop took a server along that was given: %v", err)
+	}
+}
+
+func TestUpWithItsOwnServers(t *testing.T) {
+	t.Parallel()
+	var told []string
+	st, err := stack.Up(t.Context(), stack.Config{
+		Dir: t.TempDir(), Bin: binaries(t), OrderServices: 1, StockServices: 1,
+		Progress: func(doing string) { told = append(told, doing) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Kill() })
+	if len(told) != 3 {
+		t.Errorf("progress: %q; want a line for servers, tables and services", told)
+	}
+	env := st.LoadtestEnv()
+	if env["ORDER_URLS"] != st.Order[0].URL() || env["STOCK_URLS"] != st.Stock[0].URL() || env["SERVICE_TOKEN"] == "" || !strings.Contains(env["VERIFY_STOCK_DSN"], "/stock_db") {
+		t.Errorf("environment of the load tester: %v", env)
+	}
+	if err := st.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if dead := st.Dead(); len(dead) != 5 {
+		t.Errorf("dead after Stop: %d; want the 2 services and the 3 servers", len(dead))
+	}
+}
+
+func TestUpFailsWithTheServicesOwnWords(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	cfg.StockEnv = map[string]string{"STOCK_STRATEGY": "guesswork"}
+	_, err := stack.Up(t.Context(), cfg)
+	if err == nil || !strings.Contains(err.Error(), "stock-1") || !strings.Contains(err.Error(), "guesswork") {
+		t.Errorf("error %v; want the end of stock-1's log", err)
+	}
+}
+
+// config is that of a stack on the shared servers, with databases, users and
+// ZooKeeper nodes of its own.
+func config(t *testing.T) stack.Config {
+	t.Helper()
+	mysql := serverstest.MySQL(t)
+	suffix := "_" + strings.ToLower(rand.Text()[:8])
+	a := migrations.DefaultAccounts()
+	for _, name := range []*string{&a.OrderDB, &a.StockDB, &a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name, &a.Verifier.Name} {
+		*name += suffix
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		err := mysql.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB, "DROP USER IF EXISTS "+
+			strings.Join([]string{a.OrderApp.Name, a.StockApp.Name, a.Migrator.Name, a.Verifier.Name}, ", "))
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return stack.Config{
+		Dir: t.TempDir(), Bin: binaries(t), OrderServices: 1, StockServices: 1, Accounts: a,
+		Servers:       &stack.Servers{MySQL: mysql, Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
+		ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
+	}
+}
+
+var built = sync.OnceValues(func() (string, error) {
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	return binDir, stack.Build(context.Background(), root, binDir, nil, "order-service", "stock-service")
+})
+
+// binaries returns the folder of the services' binaries, compiled once.
+func binaries(t *testing.T) string {
+	t.Helper()
+	dir, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var binDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if binDir, err = os.MkdirTemp("", "orderstock-bin-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(binDir); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+func get(ctx context.Context, url, token string) (code int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+func logOf(t *testing.T, s *stack.Service) string {
+	t.Helper()
+	text, err := os.ReadFile(s.LogPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
