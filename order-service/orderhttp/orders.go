@@ -1,0 +1,158 @@
+package orderhttp
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/httpapi"
+)
+
+const (
+	headerKey      = "Idempotency-Key"
+	headerReplayed = "Idempotency-Replayed"
+
+	defaultPage = 50
+	maxPage     = 500
+)
+
+var errInvalidPage = errors.New("invalid page")
+
+func (h *handlers) place(c *gin.Context) error {
+	key, err := idempotencyKey(c)
+	if err != nil {
+		return err
+	}
+	var body placeBody
+	if err := httpapi.Decode(c, &body); err != nil {
+		return err
+	}
+	items, err := body.domain()
+	if err != nil {
+		return err
+	}
+	request, err := order.NewRequest(key, items)
+	if err != nil {
+		return err
+	}
+	placed, err := h.orders.Place(c.Request.Context(), request)
+	if err != nil {
+		return err
+	}
+	if placed.Replayed {
+		c.Header(headerReplayed, "true")
+	}
+	answer := firstEnd(placed.Order)
+	c.Header("Location", "/v1/orders/"+answer.ID)
+	c.JSON(placedStatus(placed.Order.Status), answer)
+	return nil
+}
+
+// placedStatus is the response code that goes with an order's first end.
+func placedStatus(s order.Status) int {
+	switch s {
+	case order.Confirmed:
+		return http.StatusCreated
+	case order.Rejected, order.Cancelled:
+		return http.StatusConflict
+	}
+	return http.StatusAccepted
+}
+
+func idempotencyKey(c *gin.Context) (string, error) {
+	given := c.Request.Header.Values(headerKey)
+	switch {
+	case len(given) == 0:
+		return "", nil
+	case len(given) > 1, given[0] == "":
+		return "", order.ErrInvalidKey
+	}
+	return given[0], nil
+}
+
+func (h *handlers) get(c *gin.Context) error {
+	id, err := order.ParseID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	o, err := h.orders.Get(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, present(o))
+	return nil
+}
+
+func (h *handlers) cancel(c *gin.Context) error {
+	id, err := order.ParseID(c.Param("id"))
+	if err != nil {
+		return err
+	}
+	o, err := h.orders.Cancel(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if o.Status != order.Cancelled {
+		status = http.StatusAccepted
+	}
+	c.JSON(status, present(o))
+	return nil
+}
+
+func (h *handlers) page(c *gin.Context) error {
+	status, after, limit, err := pageQuery(c)
+	if err != nil {
+		return err
+	}
+	found, err := h.orders.Page(c.Request.Context(), status, after, limit+1) // one more tells whether there is a next page
+	if err != nil {
+		return err
+	}
+	body := pageBody{Orders: make([]orderBody, 0, len(found))}
+	for i, o := range found {
+		if i == limit {
+			body.Next = body.Orders[i-1].ID
+			break
+		}
+		body.Orders = append(body.Orders, present(o))
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+func pageQuery(c *gin.Context) (status order.Status, after int64, limit int, err error) {
+	limit = defaultPage
+	for name, values := range c.Request.URL.Query() {
+		value := values[0]
+		switch {
+		case len(values) > 1:
+			err = fmt.Errorf("%w: %s is given twice", errInvalidPage, name)
+		case name == "status" && (value == "" || slices.Contains(order.Statuses, order.Status(value))):
+			status = order.Status(value)
+		case name == "after" && value == "":
+		case name == "after":
+			if after, err = order.ParseID(value); err != nil {
+				err = fmt.Errorf("%w: after: %w", errInvalidPage, err)
+			}
+		case name == "limit" && value == "":
+		case name == "limit":
+			n, e := strconv.Atoi(value)
+			if e != nil || n < 1 || n > maxPage {
+				err = fmt.Errorf("%w: limit is a whole number from 1 to %d", errInvalidPage, maxPage)
+			}
+			limit = n
+		default:
+			err = fmt.Errorf("%w: %q cannot be %q", errInvalidPage, name, value)
+		}
+		if err != nil {
+			return "", 0, 0, err
+		}
+	}
+	return status, after, limit, nil
+}

@@ -1,0 +1,50 @@
+package orderhttp
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/httpapi"
+)
+
+// problems is the one table from the domain's errors to those of the wire. The
+// first match counts.
+var problems = []struct {
+	err        error
+	status     int
+	code       string
+	retryAfter time.Duration
+}{
+	{order.ErrInvalidKey, http.StatusBadRequest, "invalid_idempotency_key", 0},
+	{order.ErrInvalidID, http.StatusBadRequest, "invalid_order_id", 0},
+	{order.ErrInvalidItems, http.StatusUnprocessableEntity, "invalid_items", 0},
+	{order.ErrInvalidNum, http.StatusUnprocessableEntity, "invalid_num", 0},
+	{order.ErrInvalidGoodsID, http.StatusUnprocessableEntity, "invalid_goods_id", 0},
+	{order.ErrDuplicateGoods, http.StatusUnprocessableEntity, "duplicate_goods", 0},
+	{order.ErrTotalOverflow, http.StatusUnprocessableEntity, "total_overflow", 0},
+	{order.ErrUnknownGoods, http.StatusUnprocessableEntity, "unknown_goods", 0},
+	{order.ErrKeyReused, http.StatusUnprocessableEntity, "idempotency_key_reused", 0},
+	{errInvalidPage, http.StatusUnprocessableEntity, "invalid_page", 0},
+	{order.ErrNotFound, http.StatusNotFound, "order_not_found", 0},
+	{order.ErrRejected, http.StatusConflict, "order_rejected", 0},
+	{order.ErrUnanswered, http.StatusServiceUnavailable, "unknown_outcome", time.Second},
+	{order.ErrOverloaded, http.StatusServiceUnavailable, "overloaded", time.Second},
+	{order.ErrStockUnavailable, http.StatusServiceUnavailable, "stock_unavailable", time.Second},
+	{order.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", time.Second},
+}
+
+// problem is the engine's table. Causes of a failure stay in the log.
+func problem(err error) *httpapi.Problem {
+	for _, row := range problems {
+		if errors.Is(err, row.err) {
+			detail := err.Error()
+			if row.status >= http.StatusInternalServerError {
+				detail = row.err.Error()
+			}
+			return httpapi.Errorf(row.status, row.code, "%s", detail).After(row.retryAfter)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package orderhttp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/httpapi"
+)
+
+// Orders is what is served: an *order.Service.
+type Orders interface {
+	Place(ctx context.Context, r order.Request) (order.Placement, error)
+	Cancel(ctx context.Context, id int64) (order.Order, error)
+	Get(ctx context.Context, id int64) (order.Order, error)
+	Page(ctx context.Context, status order.Status, after int64, limit int) ([]order.Order, error)
+}
+
+var _ Orders = (*order.Service)(nil)
+
+// New returns the handler of the order service. The checks are what /readyz asks.
+func New(orders Orders, checks map[string]httpapi.Check, log *slog.Logger) http.Handler {
+	h := &handlers{orders: orders}
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem})
+	httpapi.Health(e, checks)
+	e.POST("/v1/orders", httpapi.Handle(h.place))
+	e.GET("/v1/orders", httpapi.Handle(h.page))
+	e.GET("/v1/orders/:id", httpapi.Handle(h.get))
+	e.POST("/v1/orders/:id/cancel", httpapi.Handle(h.cancel))
+	return e
+}
+
+type handlers struct {
+	orders Orders
+}

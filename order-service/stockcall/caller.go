@@ -1,0 +1,128 @@
+package stockcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/coalesce"
+	"orderstock/pkg/stockapi"
+)
+
+// Config bounds the calls. The zero value of a field means its default.
+type Config struct {
+	// Timeout bounds one try. Default 2 s.
+	Timeout time.Duration
+	// Tries bounds the tries of a deduction or cancellation. Default 3.
+	Tries uint
+	// Rest is how long the circuit breaker leaves the stock service alone. Default 1 s.
+	Rest time.Duration
+}
+
+// Caller calls the stock service. Safe for concurrent use; make one with New.
+type Caller struct {
+	client *stockapi.Client
+	cfg    Config
+	budget *budget
+	writes *gobreaker.CircuitBreaker[stockapi.Operation]
+	reads  *gobreaker.CircuitBreaker[any]
+	ledger *coalesce.Group[string, record]
+	stats  Stats
+}
+
+var _ order.Stock = (*Caller)(nil)
+
+// Stats counts the calls. All fields may be read at any time.
+type Stats struct {
+	// Calls counts the operations asked for, Tries what was sent for them.
+	Calls, Tries atomic.Int64
+	// Failed counts the tries without an answer, or with one of 5xx.
+	Failed atomic.Int64
+	// Retries counts the tries after the first, NoBudget those that the budget refused.
+	Retries, NoBudget atomic.Int64
+	// Broken counts the calls that the circuit breaker refused.
+	Broken atomic.Int64
+}
+
+// New returns a caller that uses client. It logs to log when the breaker opens and closes.
+func New(client *stockapi.Client, cfg Config, log *slog.Logger) *Caller {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 2 * time.Second
+	}
+	if cfg.Tries == 0 {
+		cfg.Tries = 3
+	}
+	if cfg.Rest <= 0 {
+		cfg.Rest = time.Second
+	}
+	c := &Caller{
+		client: client, cfg: cfg, budget: newBudget(),
+		writes: gobreaker.NewCircuitBreaker[stockapi.Operation](breakerSettings("stock writes", cfg.Rest, log)),
+		reads:  gobreaker.NewCircuitBreaker[any](breakerSettings("stock reads", cfg.Rest, log)),
+	}
+	c.ledger = coalesce.Batch(c.readLedger, coalesce.WithMaxBatch(maxFlags), coalesce.WithConcurrency(2), coalesce.WithTimeout(cfg.Timeout))
+	return c
+}
+
+// Close waits for the reads under way.
+func (c *Caller) Close() { c.ledger.Close() }
+
+// Stats returns the live counters.
+func (c *Caller) Stats() *Stats { return &c.stats }
+
+// Down implements order.Stock: the breaker for writes is open.
+func (c *Caller) Down() bool { return c.writes.State() == gobreaker.StateOpen }
+
+// breakerSettings opens a breaker when, within a second or two, at least ten
+// calls and six of ten failed. Refusals that a healthy service gives do not count.
+func breakerSettings(name string, rest time.Duration, log *slog.Logger) gobreaker.Settings {
+	return gobreaker.Settings{
+		Name:        name,
+		MaxRequests: 5,
+		Interval:    2 * time.Second,
+		Timeout:     rest,
+		ReadyToTrip: func(n gobreaker.Counts) bool {
+			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*n.Requests
+		},
+		IsSuccessful: func(err error) bool { return err == nil || final(err) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+		OnStateChange: func(name string, from, to gobreaker.State) {
+			log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
+		},
+	}
+}
+
+// final reports whether a healthy stock service said no, and would say so again.
+func final(err error) bool {
+	return errors.Is(err, stockapi.ErrFlagConflict) || errors.Is(err, stockapi.ErrUnknownGoods) || errors.Is(err, stockapi.ErrInvalid)
+}
+
+// broken reports whether err is the breaker's refusal: nothing was sent.
+func broken(err error) bool {
+	return errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests)
+}
+
+// unknown reports whether the call that failed with err may have been carried out.
+func unknown(err error) bool {
+	return errors.Is(err, stockapi.ErrUnknownOutcome) || errors.Is(err, stockapi.ErrInternal)
+}
+
+// domain turns a failed call's error into the port's. A call of which any try
+// may have been carried out is unknown, whatever the last one said.
+func domain(err error, mayHaveBeenDone bool) error {
+	switch {
+	case errors.Is(err, stockapi.ErrFlagConflict):
+		return fmt.Errorf("%w: %w", order.ErrFlagConflict, err)
+	case errors.Is(err, stockapi.ErrUnknownGoods) && !mayHaveBeenDone:
+		return fmt.Errorf("%w: %w", order.ErrUnknownGoods, err)
+	case mayHaveBeenDone:
+		return fmt.Errorf("%w: %w", order.ErrOutcomeUnknown, err)
+	}
+	return fmt.Errorf("%w: %w", order.ErrStockUnavailable, err)
+}

@@ -1,0 +1,120 @@
+package stockcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/stockapi"
+)
+
+const (
+	// maxFlags bounds the flags of one request: it stays a short line, and below the service's bound of 500.
+	maxFlags = 200
+	// maxGoods bounds the goods of one request.
+	maxGoods = 400
+)
+
+// record is what the ledger holds under a flag; found is false where that is
+// nothing, and err says that it makes no sense.
+type record struct {
+	op    order.Operation
+	found bool
+	err   error
+}
+
+// Recorded implements order.Stock. Concurrent calls share one request. It is
+// sent once: who polls comes back anyway.
+func (c *Caller) Recorded(ctx context.Context, flag string) (order.Operation, bool, error) {
+	r, err := c.ledger.Do(ctx, flag)
+	if err != nil {
+		return order.Operation{}, false, fmt.Errorf("%w: read flows: %w", order.ErrStockUnavailable, err)
+	}
+	return r.op, r.found, r.err
+}
+
+func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, error) {
+	answer, err := c.reads.Execute(func() (any, error) {
+		return c.client.Flows(ctx, flags...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	flows := answer.(stockapi.FlowsResponse)
+	deducted := map[string][]stockapi.Item{}
+	for _, f := range flows.Flows {
+		if f.Kind == stockapi.KindDeduct {
+			deducted[f.Flag] = append(deducted[f.Flag], stockapi.Item{GoodsID: f.GoodsID, Num: -f.Num})
+		}
+	}
+	found := make(map[string]record, len(flows.Operations))
+	for _, wire := range flows.Operations {
+		op, err := operation(wire)
+		if err == nil && !complete(wire, deducted[wire.Flag]) {
+			err = fmt.Errorf("flows of flag %s are not its operation's items", wire.Flag)
+		}
+		found[wire.Flag] = record{op, true, err}
+	}
+	records := make([]record, len(flags))
+	for i, flag := range flags {
+		records[i] = found[flag]
+	}
+	return records, nil
+}
+
+// complete reports whether a deduction has its flow rows, all and no others.
+// The two are one transaction, so anything else is a reason to decide nothing.
+func complete(op stockapi.Operation, deducted []stockapi.Item) bool {
+	if op.State != stockapi.Done || slices.Equal(op.Items, deducted) {
+		return true
+	}
+	byGoods := func(a, b stockapi.Item) int { return strings.Compare(a.GoodsID, b.GoodsID) }
+	items := slices.Clone(op.Items)
+	slices.SortFunc(items, byGoods)
+	slices.SortFunc(deducted, byGoods)
+	return slices.Equal(items, deducted)
+}
+
+// Prices implements order.Stock. It tries twice.
+func (c *Caller) Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error) {
+	prices := make(map[int64]int64, len(goodsIDs))
+	for chunk := range slices.Chunk(goodsIDs, maxGoods) {
+		goods, err := c.goods(ctx, chunk)
+		if err != nil {
+			return nil, fmt.Errorf("%w: read prices: %w", order.ErrStockUnavailable, err)
+		}
+		for _, g := range goods {
+			id, err := strconv.ParseInt(g.GoodsID, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("%w: read prices: %w", order.ErrStockUnavailable, err)
+			}
+			prices[id] = g.Price
+		}
+	}
+	return prices, nil
+}
+
+func (c *Caller) goods(ctx context.Context, goodsIDs []int64) ([]stockapi.Goods, error) {
+	ids := make([]string, len(goodsIDs))
+	for i, id := range goodsIDs {
+		ids[i] = strconv.FormatInt(id, 10)
+	}
+	var errs error
+	for range 2 {
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		answer, err := c.reads.Execute(func() (any, error) { return c.client.Stock(ctx, ids...) })
+		cancel()
+		if err == nil {
+			return answer.([]stockapi.Goods), nil
+		}
+		errs = errors.Join(errs, err)
+		if broken(err) || final(err) || !c.budget.withdraw() {
+			break
+		}
+	}
+	return nil, errs
+}

@@ -1,0 +1,117 @@
+package stockcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/stockapi"
+)
+
+// Deduct implements order.Stock.
+func (c *Caller) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
+	wire := make([]stockapi.Item, len(items))
+	for i, item := range items {
+		wire[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
+	}
+	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
+		if err := faultpoint.At(ctx, faultpoint.CallStock, faultpoint.Before); err != nil {
+			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnavailable, err)
+		}
+		op, err := c.client.Deduct(ctx, flag, wire)
+		if lost := faultpoint.At(ctx, faultpoint.CallStock, faultpoint.After); lost != nil {
+			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, lost)
+		}
+		return op, err
+	})
+}
+
+// Cancel implements order.Stock.
+func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, error) {
+	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
+		return c.client.Cancel(ctx, flag)
+	})
+}
+
+// write sends what may be sent again under its flag, until it is answered, the
+// tries or the budget are used up, or ctx ends.
+func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (order.Operation, error) {
+	c.stats.Calls.Add(1)
+	c.budget.deposit()
+	mayHaveBeenDone, tries := false, uint(0)
+	op, err := backoff.Retry(ctx, func() (stockapi.Operation, error) {
+		tries++
+		op, err := c.try(ctx, send)
+		if err == nil {
+			return op, nil
+		}
+		mayHaveBeenDone = mayHaveBeenDone || unknown(err)
+		if final(err) || broken(err) || errors.Is(err, stockapi.ErrUnauthorized) {
+			return op, backoff.Permanent(err)
+		}
+		if tries < c.cfg.Tries && !c.budget.withdraw() {
+			c.stats.NoBudget.Add(1)
+			return op, backoff.Permanent(err)
+		}
+		if after := stockapi.RetryAfter(err); after > 0 {
+			return op, fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: after + rand.N(after/2+1)})
+		}
+		return op, err
+	}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(c.cfg.Tries), backoff.WithMaxElapsedTime(timeLeft(ctx)))
+	if err != nil {
+		return order.Operation{}, domain(err, mayHaveBeenDone)
+	}
+	return operation(op)
+}
+
+// try sends once, through the breaker.
+func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation, error) {
+	op, err := c.writes.Execute(func() (stockapi.Operation, error) {
+		c.stats.Tries.Add(1)
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+		return send(ctx)
+	})
+	switch {
+	case broken(err):
+		c.stats.Broken.Add(1)
+	case err != nil && !final(err):
+		c.stats.Failed.Add(1)
+	}
+	return op, err
+}
+
+func pauses() *backoff.ExponentialBackOff {
+	p := backoff.NewExponentialBackOff()
+	p.InitialInterval, p.MaxInterval, p.Multiplier = 50*time.Millisecond, time.Second, 2
+	return p
+}
+
+// timeLeft is how long the pauses before further tries may reach: a pause
+// beyond the deadline is not begun.
+func timeLeft(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(time.Millisecond, time.Until(deadline))
+	}
+	return time.Minute
+}
+
+// operation reads an outcome from the wire.
+func operation(op stockapi.Operation) (order.Operation, error) {
+	out := order.Operation{State: order.State(op.State), Reason: op.Reason, Items: make([]order.Item, len(op.Items))}
+	for i, item := range op.Items {
+		id, err := strconv.ParseInt(item.GoodsID, 10, 64)
+		if err != nil {
+			return order.Operation{}, fmt.Errorf("%w: read answer: %w", order.ErrOutcomeUnknown, err)
+		}
+		out.Items[i] = order.Item{GoodsID: id, Num: item.Num}
+	}
+	return out, nil
+}
