@@ -98,6 +98,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 	}
 	if r.Linear = string(result); result == linear.Violation {
 		r.Violations++
+		r.Broken = append(r.Broken, Linearizable)
 		r.fail(loadtest.Violation, "the run's deductions, restores and levels are not linearizable")
 	}
 	return nil

@@ -26,6 +26,8 @@ type Row struct {
 	UnknownToClient int    `json:"unknown_to_client"`
 	Violations      int    `json:"violations"`
 	Unsettled       int    `json:"unsettled"`
+	// GivenUp counts orders that were cancelled though no client asked for it.
+	GivenUp int `json:"given_up"`
 	// SettleP99MS is of the orders that were on their way when all was healed; 0 where none was.
 	SettleP99MS float64 `json:"settle_p99_ms"`
 	// Linearizable counts the runs for which a linearization was found; for the
@@ -104,6 +106,7 @@ func (row *Row) add(run *Run) {
 	row.UnknownToClient += run.UnknownToClient
 	row.Violations += run.Violations
 	row.Unsettled += run.Unsettled
+	row.GivenUp += run.GivenUp
 	row.settle = append(row.settle, run.SettleMS...)
 	if run.Linear == "pass" {
 		row.Linearizable++

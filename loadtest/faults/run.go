@@ -33,6 +33,11 @@ type Run struct {
 	Unsettled       int `json:"unsettled"`
 	// SettleMS is, of each order that was on its way when all was healed, how long it still took.
 	SettleMS []float64 `json:"settle_ms"`
+	// GivenUp counts orders that were cancelled though no client asked for it.
+	GivenUp int `json:"given_up"`
+	// Broken names what does not hold: the verdict's invariants, and Settled,
+	// Linearizable, NotGivenUp and FreshOrder.
+	Broken []string `json:"broken,omitempty"`
 	// Linear is the verdict of the search for a linearization of the run.
 	Linear  string            `json:"linear"`
 	Took    time.Duration     `json:"took"`
@@ -41,6 +46,19 @@ type Run struct {
 	history *loadtest.History
 }
 
+// What a run must show beside the verdict's invariants.
+const (
+	// Settled: no order is still on its way some seconds after the last fault healed.
+	Settled = "settled"
+	// Linearizable: one order of all deductions, restores and readings explains them.
+	Linearizable = "linearizable"
+	// FreshOrder: a fresh order is confirmed once all is healed.
+	FreshOrder = "fresh-order-confirmed"
+	// NotGivenUp: no order is cancelled that no client cancelled. It holds only
+	// where the fault is shorter than the time after which orders are given up.
+	NotGivenUp = "not-given-up"
+)
+
 func (r *Run) fail(outcome loadtest.Outcome, format string, args ...any) {
 	if r.Outcome != loadtest.Violation { // the worst stands
 		r.Outcome = outcome
@@ -48,9 +66,8 @@ func (r *Run) fail(outcome loadtest.Outcome, format string, args ...any) {
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
 
-// runCell runs one cell in a lab whose services run. The error says that the
-// run could not be carried through; what it says of the services is in Run.
-func runCell(ctx context.Context, l *lab.Lab, c Cell, seed uint64) *Run {
+// Once runs one cell in a lab whose services run.
+func Once(ctx context.Context, l *lab.Lab, c Cell, seed uint64) *Run {
 	began := time.Now()
 	r := &Run{Cell: c, Seed: seed, Outcome: loadtest.Pass}
 	if err := r.carryOut(ctx, l); err != nil {
@@ -201,11 +218,16 @@ func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
 	for _, i := range v.Invariants {
 		r.Violations += i.Violations
 		if i.Violations > 0 {
+			r.Broken = append(r.Broken, i.Name)
 			r.fail(loadtest.Violation, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
 		}
 	}
 	for _, reason := range v.Reasons {
 		r.fail(loadtest.Unknown, "%s", reason)
+	}
+	const givenUp = "SELECT COUNT(*) FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ? AND reason <> 'cancelled by the client'"
+	if err := l.OrderDB.QueryRowContext(ctx, givenUp, r.history.Run+"-%").Scan(&r.GivenUp); err != nil {
+		return fmt.Errorf("count orders given up: %w", err)
 	}
 	return nil
 }
@@ -226,6 +248,7 @@ func (r *Run) freshOrder(ctx context.Context, l *lab.Lab) error {
 		}
 		if time.Now().After(limit) {
 			r.Violations++
+			r.Broken = append(r.Broken, FreshOrder)
 			r.fail(loadtest.Violation, "a fresh order is not confirmed: %+v", report.History.Calls)
 			return nil
 		}

@@ -89,8 +89,9 @@ func (l *Lab) Token() string { return l.stack.Token() }
 
 // StartServices starts two replicas of each service on empty databases, an
 // empty Redis and a ZooKeeper root of their own, in place of those that ran
-// before. env is added to both services' environment.
-func (l *Lab) StartServices(ctx context.Context, env map[string]string) error {
+// before. env is added to both services' environment, and stockArgs to the
+// stock services' command line.
+func (l *Lab) StartServices(ctx context.Context, env map[string]string, stockArgs ...string) error {
 	l.StopServices()
 	l.starts++
 	if err := l.freshData(ctx); err != nil {
@@ -105,7 +106,7 @@ func (l *Lab) StartServices(ctx context.Context, env map[string]string) error {
 	var err error
 	l.stack, err = stack.Up(ctx, stack.Config{
 		Dir: l.ServicesDir(), Bin: l.bin, Servers: l.Servers, Route: l.route,
-		OrderEnv: env, StockEnv: env, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
+		OrderEnv: env, StockEnv: env, StockArgs: stockArgs, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,53 @@
+// Mutants proves that the checker can fail: it runs broken variants of the
+// services and demands that each is caught by the invariant named beforehand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/mutants"
+)
+
+var errFailed = errors.New("a mutant was not caught as it should be")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	var cfg mutants.Config
+	cmd := &cobra.Command{
+		Use:           "mutants",
+		Short:         "Run broken variants of the services; each must be caught",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg.Print = cmd.OutOrStdout()
+			report, err := mutants.Execute(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			if !report.OK() {
+				return errFailed
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cfg.Only, "only", os.Getenv("ONLY"), "run the rows whose name holds this (ONLY)")
+	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
+	return cmd
+}

@@ -1,0 +1,73 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/lab"
+)
+
+// input is a change to what the checker reads, after a run that passed.
+type input struct {
+	name string
+	// order and stock are statements on the two databases; with %d for the id of
+	// an order that was confirmed, and acknowledged as that.
+	order, stock []string
+	// flip changes the clients' history; nil where the databases are changed.
+	flip     func(h *loadtest.History, op int32)
+	expected string
+}
+
+var inputs = []input{
+	{name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: loadtest.DoneHasItsFlows},
+	{name: "a flow row added", stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: loadtest.FlowHasOrder},
+	{name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"}, expected: loadtest.FlowMatchesOrder},
+	{name: "a stock level off by one", stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: loadtest.StockEqualsFlows},
+	{name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"}, expected: loadtest.NoDeductUnlessDone},
+	{name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"}, expected: loadtest.OrderMatchesOperation},
+	{name: "an order flipped", order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: loadtest.OrderMatchesOperation},
+	{name: "an order left pending", order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: loadtest.OrderSettled},
+	{name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"}, expected: loadtest.AcknowledgedOrderKept},
+	{name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"}, expected: loadtest.FlowMatchesOrder},
+	{name: "an answer flipped", flip: func(h *loadtest.History, op int32) {
+		for i := range h.Calls {
+			if h.Calls[i].Op == op && h.Calls[i].Status == loadtest.Confirmed {
+				h.Calls[i].Status = loadtest.Rejected
+			}
+		}
+	}, expected: loadtest.AcknowledgedEndKept},
+}
+
+// change applies the input's change around an order, and returns what takes it back.
+func (in input) change(ctx context.Context, l *lab.Lab, h *loadtest.History, order loadtest.Call) (undo func(context.Context) error, err error) {
+	if in.flip != nil {
+		calls := slices.Clone(h.Calls)
+		in.flip(h, order.Op)
+		return func(context.Context) error { h.Calls = calls; return nil }, nil
+	}
+	tables := backup{}
+	for _, db := range []struct {
+		statements []string
+		exec       execer
+		tables     []string
+	}{{in.order, l.OrderDB, []string{"orders", "order_items"}}, {in.stock, l.StockDB, []string{"stock", "operations", "stock_flow"}}} {
+		if len(db.statements) == 0 {
+			continue
+		}
+		if err := tables.take(ctx, db.exec, db.tables); err != nil {
+			return nil, err
+		}
+		for _, statement := range db.statements {
+			result, err := db.exec.ExecContext(ctx, fmt.Sprintf(statement, order.Order))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", in.name, err)
+			}
+			if n, err := result.RowsAffected(); err != nil || n != 1 {
+				return nil, fmt.Errorf("%s: %d rows changed, want 1 (%w)", in.name, n, err)
+			}
+		}
+	}
+	return tables.putBack, nil
+}

@@ -1,0 +1,69 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/lab"
+	"orderstock/pkg/stockapi"
+)
+
+// FlagConflict is what changedBody looks for: other items under a used flag are refused.
+const FlagConflict = "flag-conflict-refused"
+
+// probe sends what the load tester never would, after a run of traffic over
+// the goods, and returns what it saw broken itself.
+type probe func(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) (broken []string, err error)
+
+// negativeQuantity orders minus five pieces.
+func negativeQuantity(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) ([]string, error) {
+	_, err := send(ctx, l, http.MethodPost, l.OrderURLs()[0]+"/v1/orders", deduction(goods[0], -5))
+	return nil, err
+}
+
+// changedBody deducts one piece, and then asks for two under the same flag.
+func changedBody(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) ([]string, error) {
+	url := l.StockURLs()[0] + "/v1/operations/" + loadtest.DirectPrefix + strconv.FormatInt(time.Now().UnixNano(), 36)
+	for i, num := range []int64{1, 2} {
+		code, err := send(ctx, l, http.MethodPut, url, deduction(goods[0], num))
+		switch {
+		case err != nil:
+			return nil, err
+		case i == 0 && code != http.StatusOK:
+			return nil, fmt.Errorf("the first deduction is answered %d", code)
+		case i == 1 && code != http.StatusConflict:
+			return []string{FlagConflict}, nil
+		}
+	}
+	return nil, nil
+}
+
+func deduction(g loadtest.Goods, num int64) stockapi.DeductRequest {
+	return stockapi.DeductRequest{Items: []stockapi.Item{{GoodsID: strconv.FormatInt(g.ID, 10), Num: num}}}
+}
+
+func send(ctx context.Context, l *lab.Lab, method, url string, body any) (code int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	data, err := json.Marshal(body)
+	if err != nil {
+		return 0, fmt.Errorf("encode probe: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(data))
+	if err != nil {
+		return 0, fmt.Errorf("send probe: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+l.Token())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("send probe: %w", err)
+	}
+	return resp.StatusCode, resp.Body.Close()
+}

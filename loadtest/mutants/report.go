@@ -1,0 +1,80 @@
+package mutants
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Row is a mutant and what became of it.
+type Row struct {
+	// Kind is mutant, layer or input.
+	Kind   string `json:"kind"`
+	Mutant string `json:"mutant"`
+	// Cell is the fault that exposed it.
+	Cell string `json:"cell,omitempty"`
+	// Expected is the invariant that must catch it, or "absorbed by …".
+	Expected string `json:"expected"`
+	// CaughtBy is the same where it did; else what was found instead, or "nothing".
+	CaughtBy string `json:"caught_by"`
+	OK       bool   `json:"ok"`
+	// Broken is all that was found.
+	Broken []string `json:"broken,omitempty"`
+}
+
+// Report is the table of all mutants.
+type Report struct {
+	Rows []Row `json:"rows"`
+}
+
+// OK reports whether every mutant was caught, or absorbed, as was said beforehand.
+func (r *Report) OK() bool {
+	for _, row := range r.Rows {
+		if !row.OK {
+			return false
+		}
+	}
+	return len(r.Rows) > 0
+}
+
+func (row Row) print(w io.Writer) error {
+	verdict := "ok  "
+	if !row.OK {
+		verdict = "FAIL"
+	}
+	text := fmt.Sprintf("%s  %-7s %-46s %s", verdict, row.Kind, row.Mutant, row.CaughtBy)
+	if !row.OK {
+		text += ", expected " + row.Expected
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// Write prints the last line.
+func (r *Report) Write(w io.Writer) error {
+	ok := 0
+	for _, row := range r.Rows {
+		if row.OK {
+			ok++
+		}
+	}
+	_, err := fmt.Fprintf(w, "MUTANTS: %d of %d as said beforehand\n", ok, len(r.Rows))
+	return err
+}
+
+// Save writes the report as JSON to a file.
+func (r *Report) Save(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("save report: %w", err)
+	}
+	return nil
+}

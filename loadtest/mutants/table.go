@@ -1,0 +1,83 @@
+package mutants
+
+import (
+	"orderstock/loadtest"
+	"orderstock/loadtest/faults"
+)
+
+// Mutant is one broken variant of the services.
+type Mutant struct {
+	// Name says what is broken.
+	Name string
+	// Switches are the names in faultpoint.Mutant that break it; none where the rest does.
+	Switches string
+	// Strategy of deduction. Default: sequential.
+	Strategy string
+	// Env is added to the services' environment.
+	Env map[string]string
+	// Schema is run on the stock database before the traffic.
+	Schema []string
+	// Cell is the fault that exposes it, as faults.Cell.Name.
+	Cell string
+	// Probe, where not nil, is what the traffic of a cell does not do.
+	Probe probe
+	// Expected is the invariant that must catch it; empty where it is absorbed.
+	Expected string
+	// AbsorbedBy is the layer that makes up for what is missing; empty where it is caught.
+	AbsorbedBy string
+}
+
+// The unique keys, as plain ones.
+var (
+	noOperationKey = []string{"ALTER TABLE operations DROP PRIMARY KEY, ADD KEY (flag)"}
+	noFlowKey      = []string{"ALTER TABLE stock_flow DROP PRIMARY KEY, ADD KEY (flag)"}
+	noUniqueKeys   = append(append([]string{}, noOperationKey...), noFlowKey...)
+)
+
+const (
+	// quiet is a cell that does hardly anything: what is exposed by traffic alone.
+	quiet      = "set-flag/before/error"
+	duplicated = "around/during/requests-duplicated"
+	redisDown  = "around/during/redis-down"
+	paused     = "update-stock/before/pause"
+)
+
+// mutants is the one table of the broken variants.
+var mutants = []Mutant{
+	{Name: "nothing broken", Cell: duplicated, AbsorbedBy: "nothing to absorb"},
+
+	{Name: "no lock, read-modify-write", Strategy: "unsafe", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
+	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
+	{Name: "released before the commit, read-modify-write", Switches: "release-early,read-modify-write", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: loadtest.NoDeductUnlessDone},
+	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: "take-flag/after/kill", Expected: faults.NotGivenUp},
+	{Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: "around/during/redis-flushed", Expected: faults.NotGivenUp},
+	{Name: "commit error = failed", Switches: "unknown-is-failed", Cell: "commit/after/error", Expected: loadtest.OrderMatchesOperation},
+	{Name: "timeout = failed", Switches: "timeout-is-failed", Cell: "commit/after/delay", Expected: loadtest.OrderMatchesOperation},
+	{Name: "read before the lock, absolute write", Switches: "read-before-lock", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{
+		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
+		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: loadtest.OrderMatchesOperation,
+	},
+	{Name: "no reconciler", Switches: "no-reconciler", Cell: "set-status/before/error", Expected: loadtest.OrderSettled},
+	{Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: "acquire-lock/after/reply-lost", Expected: faults.FreshOrder},
+	{Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity, Expected: loadtest.OrderItemsValid},
+	{Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody, Expected: FlagConflict},
+}
+
+// layers removes each layer of safety alone, and then the pairs that must be caught.
+var layers = []Mutant{
+	{Name: "without the lock", Strategy: "conditional-update", Cell: quiet, AbsorbedBy: "the condition of the update"},
+	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
+	{Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
+	{Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated, AbsorbedBy: "the unique key of the flow"},
+	{Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated, AbsorbedBy: "the unique key of operations"},
+	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
+	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
+	{Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated", Expected: loadtest.OneDeductRow},
+	{Name: "without fencing", Switches: "no-fencing", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
+	{Name: "absolute write under lock and fencing", Switches: "read-modify-write", Cell: paused, AbsorbedBy: "the lock, and the fencing token of a holder that was paused"},
+	{Name: "absolute write under lock, without fencing", Switches: "read-modify-write,no-fencing", Cell: paused, Expected: loadtest.StockEqualsFlows},
+}

@@ -1,0 +1,98 @@
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/faults"
+)
+
+// Every row can be run, and names one thing that can come of it.
+func TestTable(t *testing.T) {
+	known := append(loadtest.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp, FlagConflict)
+	names := map[string]bool{}
+	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
+		if names[m.Name] {
+			t.Errorf("%s: twice", m.Name)
+		}
+		names[m.Name] = true
+		if (m.Expected == "") == (m.AbsorbedBy == "") {
+			t.Errorf("%s: want either what catches it or what absorbs it", m.Name)
+		}
+		if m.Expected != "" && !slices.Contains(known, m.Expected) {
+			t.Errorf("%s: no invariant is called %s", m.Name, m.Expected)
+		}
+		if (m.Cell == "") == (m.Probe == nil) {
+			t.Errorf("%s: want either a cell or a probe", m.Name)
+		}
+		if cell, ok := faults.Find(m.Cell); m.Cell != "" && (!ok || cell.NA != "") {
+			t.Errorf("%s: cell %s cannot be run", m.Name, m.Cell)
+		}
+	}
+	for _, in := range inputs {
+		if !slices.Contains(known, in.expected) {
+			t.Errorf("%s: no invariant is called %s", in.name, in.expected)
+		}
+		if len(in.order)+len(in.stock) == 0 && in.flip == nil {
+			t.Errorf("%s: changes nothing", in.name)
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	good := Row{Kind: "mutant", Mutant: "a", Expected: loadtest.OneDeductRow, CaughtBy: loadtest.OneDeductRow, OK: true}
+	report := &Report{Rows: []Row{good}}
+	if !report.OK() {
+		t.Error("a report of what was expected fails")
+	}
+	path := filepath.Join(t.TempDir(), "mutants.json")
+	if err := report.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Rows []map[string]any `json:"rows"`
+	}
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	row := got.Rows[0]
+	if row["mutant"] != "a" || row["expected"] != loadtest.OneDeductRow || row["caught_by"] != loadtest.OneDeductRow || row["ok"] != true {
+		t.Errorf("row is written as %v", row)
+	}
+	if (&Report{}).OK() {
+		t.Error("a report without a row passes")
+	}
+	bad := good
+	bad.OK = false
+	if (&Report{Rows: []Row{good, bad}}).OK() {
+		t.Error("a report with a mutant that was missed passes")
+	}
+}
+
+// A flipped answer is flipped for all that was told of that order, and comes back.
+func TestFlipComesBack(t *testing.T) {
+	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
+	h := &loadtest.History{Calls: []loadtest.Call{
+		{Op: 1, Status: loadtest.Confirmed}, {Op: 2, Status: loadtest.Confirmed}, {Op: 1, Kind: loadtest.Again, Status: loadtest.Confirmed},
+	}}
+	before := slices.Clone(h.Calls)
+	undo, err := inputs[i].change(context.Background(), nil, h, h.Calls[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Calls[0].Status != loadtest.Rejected || h.Calls[1].Status != loadtest.Confirmed || h.Calls[2].Status != loadtest.Rejected {
+		t.Errorf("flipped to %v", h.Calls)
+	}
+	if err := undo(context.Background()); err != nil || !slices.Equal(h.Calls, before) {
+		t.Errorf("came back as %v %v", h.Calls, err)
+	}
+}

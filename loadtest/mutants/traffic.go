@@ -1,0 +1,92 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/lab"
+)
+
+// littleTraffic fires some orders at whole services and returns the history.
+func littleTraffic(ctx context.Context, l *lab.Lab) (*loadtest.History, error) {
+	report, err := loadtest.Fire(ctx, loadtest.FireConfig{
+		OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
+		Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
+		Mix: loadtest.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return report.History, nil
+}
+
+// judge returns the names of the invariants that do not hold.
+func judge(ctx context.Context, l *lab.Lab, h *loadtest.History) ([]string, error) {
+	orderDSN, stockDSN := l.VerifierDSNs()
+	v, err := loadtest.Verify(ctx, loadtest.VerifyConfig{OrderDSN: orderDSN, StockDSN: stockDSN, History: h, Settle: 2 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	if v.Outcome == loadtest.Unknown {
+		return nil, fmt.Errorf("verdict unknown: %s", strings.Join(v.Reasons, "; "))
+	}
+	return v.Violated(), nil
+}
+
+// runInputs fires some orders, has them judged right, and then changes what the
+// checker reads, one change at a time.
+func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error) error) error {
+	if !slices.ContainsFunc(inputs, func(in input) bool { return strings.Contains(in.name, only) }) {
+		return nil
+	}
+	if err := l.StartServices(ctx, faults.Env); err != nil {
+		return err
+	}
+	h, err := littleTraffic(ctx, l)
+	if err != nil {
+		return err
+	}
+	if broken, err := judge(ctx, l, h); err != nil || len(broken) > 0 {
+		return fmt.Errorf("run before the changes: %v %w", broken, err)
+	}
+	// An order that nobody repeated, so that one flipped answer is all that was told of it.
+	i := slices.IndexFunc(h.Calls, func(c loadtest.Call) bool { return c.Kind == loadtest.Place && c.Status == loadtest.Confirmed })
+	if i < 0 {
+		return fmt.Errorf("run before the changes: no order was confirmed")
+	}
+	order := h.Calls[i]
+	for _, in := range inputs {
+		if !strings.Contains(in.name, only) {
+			continue
+		}
+		row, err := in.run(ctx, l, h, order)
+		if err := add(row, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in input) run(ctx context.Context, l *lab.Lab, h *loadtest.History, order loadtest.Call) (Row, error) {
+	row := Row{Mutant: in.name, Expected: in.expected}
+	undo, err := in.change(ctx, l, h, order)
+	if err != nil {
+		return row, err
+	}
+	row.Broken, err = judge(ctx, l, h)
+	if err != nil {
+		return row, err
+	}
+	if row.CaughtBy = strings.Join(row.Broken, ", "); row.CaughtBy == "" {
+		row.CaughtBy = "nothing"
+	}
+	if row.OK = slices.Contains(row.Broken, in.expected); row.OK {
+		row.CaughtBy = in.expected
+	}
+	return row, undo(ctx)
+}
