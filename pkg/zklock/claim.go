@@ -1,0 +1,230 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// claim is a node that has the lock: it came first, is known to be of the current session, and is
+// watched.
+type claim struct {
+	*node
+	term  *term
+	czxid int64
+	ctx   context.Context // ends when the claim is lost or released
+	end   context.CancelCauseFunc
+	// rivals is how many others were in the queue behind it when it came first.
+	rivals int
+}
+
+// rule says for which member the one at the given place has to wait: nil where it holds the lock.
+// A waiter looks at the queue again, by the rule, each time that one is gone: it may have
+// been a waiter that gave up.
+type rule func(queue []member, at int) *member
+
+// inTurn is the rule of a mutex: first come, first served, and each waits for the one before.
+func inTurn(queue []member, at int) *member {
+	if at == 0 {
+		return nil
+	}
+	return &queue[at-1]
+}
+
+// line is a queue in ZooKeeper and how to stand in it.
+type line struct {
+	dir   string
+	kind  kind   // of our own node
+	kinds []kind // of all that stand in it
+	rule  rule
+	try   bool // do not wait
+}
+
+// stand queues in l until it is our turn. Where the session is lost meanwhile, or somebody
+// removes our node, it queues again. When it returns an error, no node is left, or it is being
+// removed.
+func (s *Session) stand(ctx context.Context, l line, o options) (*claim, error) {
+	var pause retryPause
+	for {
+		c, err := s.standOnce(ctx, l, o)
+		if err == nil || ctx.Err() != nil || !passing(err) && !errors.Is(err, errVanished) {
+			return c, err
+		}
+		if err := pause.wait(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *Session) standOnce(ctx context.Context, l line, o options) (*claim, error) {
+	t, err := s.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if l.try {
+		if err := s.mightGet(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	n, err := s.createNode(ctx, l.dir, l.kind, o)
+	if err != nil {
+		return nil, err
+	}
+	var pause retryPause
+	for {
+		c, err := n.await(ctx, t, l)
+		if err == nil {
+			return c, nil
+		}
+		if passing(err) && pause.wait(ctx, s) == nil {
+			// Where the session survived, so did our place in the queue.
+			if now, rerr := s.ready(ctx); rerr == nil && now == t {
+				continue
+			}
+		}
+		n.discard()
+		return nil, err
+	}
+}
+
+// mightGet asks, before anything is written, whether one who came now would have to wait.
+func (s *Session) mightGet(ctx context.Context, l line) error {
+	names, err := s.children(ctx, l.dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	queue := append(queue(names, l.kinds...), member{kind: l.kind})
+	if l.rule(queue, len(queue)-1) != nil {
+		return ErrNotAcquired
+	}
+	return nil
+}
+
+// await waits for the node's turn.
+func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
+	for {
+		// One request gives the token, whether the node is this session's, and the news of its
+		// deletion. It goes out beside the first look at the queue.
+		own := n.s.watch(n.path)
+		names, err := n.s.children(ctx, l.dir)
+		if werr := own.wait(ctx, n.s); err == nil {
+			err = werr
+		}
+		if errors.Is(err, zk.ErrNoNode) || err == nil && own.stat.EphemeralOwner != t.lease.id {
+			return nil, fmt.Errorf("%s: %w", n.path, errVanished)
+		}
+		if err != nil {
+			return nil, err
+		}
+		queue := queue(names, l.kinds...)
+		at := place(queue, n.name())
+		if at < 0 {
+			return nil, fmt.Errorf("%s: %w", n.path, errVanished)
+		}
+		ahead := l.rule(queue, at)
+		if ahead == nil {
+			return n.claim(t, own, len(queue)-1-at)
+		}
+		if l.try {
+			return nil, ErrNotAcquired
+		}
+		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.name)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// awaitEnd waits until the node ahead is gone, or something else is reason to look again.
+func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) error {
+	if err := ahead.wait(ctx, n.s); err != nil {
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		return err
+	}
+	select {
+	case <-ahead.fired:
+		return nil
+	case <-own.fired:
+		return nil
+	case <-t.ctx.Done():
+		return fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-n.s.ctx.Done():
+		return ErrSessionClosed
+	}
+}
+
+// claim makes the node one that holds the lock, unless the session may be over by now.
+func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
+	if !t.alive() {
+		return nil, fmt.Errorf("%s: %w", n.path, errVanished)
+	}
+	c := &claim{node: n, term: t, czxid: own.stat.Czxid, rivals: rivals}
+	c.ctx, c.end = context.WithCancelCause(t.ctx)
+	n.s.spawn(func() { c.guard(own) })
+	return c, nil
+}
+
+// guard ends the claim when somebody else deletes its node.
+func (c *claim) guard(own *watch) {
+	var pause retryPause
+	for {
+		select {
+		case <-own.fired:
+		case <-c.ctx.Done():
+			return
+		}
+		deleted := own.event.Type == zk.EventNodeDeleted
+		for !deleted {
+			own = c.s.watch(c.path)
+			err := own.wait(c.ctx, c.s)
+			deleted = errors.Is(err, zk.ErrNoNode)
+			if err == nil {
+				break
+			}
+			if !deleted && pause.wait(c.ctx, c.s) != nil {
+				return
+			}
+		}
+		if deleted {
+			c.end(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
+			return
+		}
+	}
+}
+
+// alive says that the claim is good, by all that can be known without asking the server.
+func (c *claim) alive() bool { return c.ctx.Err() == nil && c.term.lease.left() > 0 }
+
+// release gives the lock up. The delete is sent whatever the state of ctx, which bounds only the
+// wait for its answer; and it is sent again for as long as it takes, in the background.
+func (c *claim) release(ctx context.Context) error {
+	c.end(ErrReleased)
+	err := c.s.deleteNode(ctx, c.path, func(err error) {
+		if passing(err) || c.doubtful {
+			c.s.sweep(c.orphan())
+		}
+	})
+	switch {
+	case ctx.Err() != nil, errors.Is(err, ErrSessionClosed):
+		return err
+	case errors.Is(err, zk.ErrNoNode):
+		return fmt.Errorf("%w: %w", ErrLost, errNodeDeleted)
+	case !passing(err) && !c.doubtful:
+		return err
+	}
+	o := c.orphan()
+	c.s.sweep(o)
+	select {
+	case <-o.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.s.ctx.Done():
+		return ErrSessionClosed
+	}
+}

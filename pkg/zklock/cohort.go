@@ -1,0 +1,3 @@
+package zklock
+
+type cohort struct{}

@@ -1,0 +1,83 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Mutex is a lock that one at a time holds, among all processes. It is a cheap value: make one
+// wherever the lock is needed; those of one path are the same lock. It is not reentrant. Its
+// methods are safe for concurrent use.
+//
+// On the wire it is Apache Curator's InterProcessMutex, and excludes and is excluded by it and
+// by the client library's own Lock.
+type Mutex struct {
+	s    *Session
+	path string
+	opts options
+}
+
+// NewMutex returns the lock on path, "/" and names separated by "/". The nodes of the path need
+// not exist.
+func NewMutex(s *Session, path string, opts ...Option) *Mutex {
+	return &Mutex{s: s, path: path, opts: optionsOf(opts)}
+}
+
+// Path returns the lock's path in ZooKeeper.
+func (m *Mutex) Path() string { return m.path }
+
+// Acquire waits for the lock until ctx ends, over reconnects and session losses. An ended context
+// gives an error that is both ErrNotAcquired and the context's.
+func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
+
+// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not.
+// ctx bounds the requests that this takes.
+func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
+
+func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
+	began := now()
+	lock, err := m.s.acquirePlain(ctx, mutexLine(m.path, try), m.path, m.opts)
+	err = acquireError(ctx, m.path, err)
+	m.opts.hooks.waited(m.path, began, err)
+	return lock, err
+}
+
+func mutexLine(path string, try bool) line {
+	return line{dir: path, kind: kindLock, kinds: []kind{kindLock}, rule: inTurn, try: try}
+}
+
+// acquirePlain stands in line by itself, without local hand-off.
+func (s *Session) acquirePlain(ctx context.Context, l line, path string, o options) (*Lock, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	c, err := s.stand(ctx, l, o)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		c.end(ErrReleased)
+		c.discard()
+		return nil, context.Cause(ctx)
+	}
+	lock := newLock(ctx, c.ctx, path, Token{Czxid: c.czxid}, o.hooks)
+	lock.giveUp = c.release
+	return lock, nil
+}
+
+// acquireError says what was attempted. Where the context ended, somebody else has the lock, as
+// far as is known.
+func acquireError(ctx context.Context, path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && !errors.Is(err, ErrSessionClosed):
+		if !errors.Is(err, ctx.Err()) {
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		return fmt.Errorf("acquire %s: %w: %w", path, ErrNotAcquired, err)
+	default:
+		return fmt.Errorf("acquire %s: %w", path, err)
+	}
+}

@@ -1,0 +1,74 @@
+package zklock
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Option sets one of the With… options of a lock.
+type Option func(*options)
+
+type options struct {
+	handoffs int
+	handoff  time.Duration
+	linger   time.Duration
+	acl      []zk.ACL
+	data     []byte
+	hooks    Hooks
+}
+
+func optionsOf(opts []Option) options {
+	o := options{
+		handoffs: 4096,
+		handoff:  25 * time.Millisecond,
+		linger:   100 * time.Millisecond,
+		acl:      zk.WorldACL(zk.PermAll),
+		data:     ownerData(""),
+	}
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
+}
+
+// WithHandoff bounds the local hand-off of a Mutex while another process waits: after count
+// acquisitions, or once d has passed since it was seen waiting, whichever is first, the lock goes
+// to the other process. A holder is not interrupted, so d may be exceeded by one hold. A count of
+// 1 turns local hand-off off: every acquisition then queues in ZooKeeper by itself, in one order
+// with those of all processes. Default: 4096 and 25 ms.
+//
+// Several Mutex values on one path in one Session share a queue; the bounds of the one that
+// began it hold.
+func WithHandoff(count int, d time.Duration) Option {
+	return func(o *options) { o.handoffs, o.handoff = count, d }
+}
+
+// WithLinger sets for how long a Mutex with local hand-off keeps its place in ZooKeeper when
+// nobody in the process wants the lock, so that the next one there gets it at once. It goes on no
+// longer than twice that. Another process that asks meanwhile gets the lock as soon as its node
+// is seen, about one request later than otherwise; its TryAcquire, which leaves no node, is told
+// that the lock is taken. If the process dies while it lingers, others wait for its session to
+// expire. Zero gives the place up at once. Default: 100 ms.
+func WithLinger(d time.Duration) Option {
+	return func(o *options) { o.linger = d }
+}
+
+// WithACL sets who may do what with the lock's nodes and with the parents that it makes. In
+// ZooKeeper the parent's ACL decides who may delete its children, so the lock's path should not
+// exist with another one. Use zk.AuthACL(zk.PermAll) with WithAuth, or zk.DigestACL.
+// Default: everybody may do everything.
+func WithACL(acl []zk.ACL) Option {
+	return func(o *options) { o.acl = acl }
+}
+
+// WithLabel sets what Inspect shows of the holder or waiter besides its host and process, for
+// example the service's name. Default: none.
+func WithLabel(label string) Option {
+	return func(o *options) { o.data = ownerData(label) }
+}
+
+// WithHooks sets functions to be called for metrics. Default: none.
+func WithHooks(h Hooks) Option {
+	return func(o *options) { o.hooks = h }
+}

@@ -1,0 +1,4 @@
+package zklock
+
+type holdKey struct{ path string }
+type hold struct{}

@@ -1,0 +1,157 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// closeTimeout bounds how long Close waits for what runs in the background.
+const closeTimeout = 10 * time.Second
+
+// Session is a connection to ZooKeeper that any number of locks share. Make one for a process, not
+// one for a lock.
+//
+// It survives the expiry of its ZooKeeper session by going on with the next: the handles of the
+// lost one end, with ErrLost as their contexts' cause, acquisitions that wait queue up again, and
+// new ones succeed. Its methods are safe for concurrent use.
+type Session struct {
+	conn    *zk.Conn
+	monitor *Monitor
+	events  <-chan zk.Event // closed when conn has ended; nil where conn is the caller's
+	log     *slog.Logger
+
+	ctx   context.Context // ends at Close
+	close context.CancelCauseFunc
+
+	mu      sync.Mutex
+	closed  bool
+	term    *term         // nil while there is no live session
+	changed chan struct{} // closed when the term or the connection changes
+	nodes   map[string]struct{}
+	queues  map[string]*cohort
+	holds   map[holdKey]*hold
+	watches map[string]*watch
+
+	requests   sync.WaitGroup // calls of the client library, which end with the connection
+	background sync.WaitGroup // everything else; never waits for a request after Close
+}
+
+// Connect connects to any of servers, each "host:port", and returns once there is a session, or
+// when ctx ends. The caller closes it.
+func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Session, error) {
+	o := sessionOptionsOf(opts)
+	monitor := NewMonitor(o.dial)
+	conn, events, err := zk.Connect(servers, o.timeout,
+		zk.WithDialer(monitor.Dial), zk.WithLogger(clientLog{o.log}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
+	}
+	s := newSession(ctx, conn, events, monitor, o)
+	if err := s.begin(ctx, o); err != nil {
+		_ = s.Close() // there is nothing to lose yet
+		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, err)
+	}
+	return s, nil
+}
+
+// Wrap makes a Session of a connection that the caller has and goes on owning. It must have been
+// made with the monitor's Dial as its dialer; see Monitor. Wrap returns once there is a session,
+// or when ctx ends. Close it before conn: it then removes the nodes of its locks.
+func Wrap(ctx context.Context, conn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
+	o := sessionOptionsOf(opts)
+	s := newSession(ctx, conn, nil, monitor, o)
+	if err := s.begin(ctx, o); err != nil {
+		_ = s.Close() // there is nothing to lose yet
+		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", err)
+	}
+	return s, nil
+}
+
+func newSession(ctx context.Context, conn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o sessionOptions) *Session {
+	s := &Session{
+		conn: conn, monitor: monitor, events: events, log: o.log,
+		changed: make(chan struct{}),
+		nodes:   map[string]struct{}{},
+		queues:  map[string]*cohort{},
+		holds:   map[holdKey]*hold{},
+		watches: map[string]*watch{},
+	}
+	s.ctx, s.close = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.background.Go(s.keepTerm)
+	return s
+}
+
+// begin waits for the session and authenticates it.
+func (s *Session) begin(ctx context.Context, o sessionOptions) error {
+	if _, err := s.ready(ctx); err != nil {
+		return err
+	}
+	for _, a := range o.auth {
+		_, err := call(ctx, s, func() (struct{}, error) { return struct{}{}, s.conn.AddAuth(a.scheme, a.secret) }, nil)
+		if err != nil {
+			return fmt.Errorf("authenticate by %s: %w", a.scheme, err)
+		}
+	}
+	return nil
+}
+
+// Conn returns the connection, for other requests. It must not be closed.
+func (s *Session) Conn() *zk.Conn { return s.conn }
+
+// Close ends all locks of the session: their contexts end with ErrSessionClosed, waiting
+// acquisitions fail with it, and their nodes are removed. It waits for that, ten seconds at most.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrSessionClosed
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.close(ErrSessionClosed)
+
+	if s.events != nil {
+		within(time.Second, s.requests.Wait) // the library's answers race with its Close
+		s.conn.Close()                       // and the server removes the nodes
+		for range s.events {
+		}
+	} else {
+		s.removeAll()
+	}
+	ended := within(closeTimeout, func() {
+		s.requests.Wait()
+		s.background.Wait()
+	})
+	if !ended {
+		return errors.New("close session: requests still wait for ZooKeeper")
+	}
+	return nil
+}
+
+// within runs f and says whether it ended in time. It goes on otherwise.
+func within(limit time.Duration, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// clientLog passes the client library's messages on.
+type clientLog struct{ log *slog.Logger }
+
+func (l clientLog) Printf(format string, args ...any) {
+	l.log.Debug("zookeeper client: " + fmt.Sprintf(format, args...))
+}

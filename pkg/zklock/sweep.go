@@ -1,0 +1,129 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// orphan is a node that nobody serves any more and that is, or may be, still there: without its
+// removal all behind it would wait for as long as the session lives.
+type orphan struct {
+	path  string // of the node, empty where it is not known
+	dir   string // where to look for the GUID, empty where the path is enough
+	guid  string
+	hooks Hooks
+	gone  chan struct{} // closed when it is known to be gone
+}
+
+// secondLook is when an orphan that was looked for by its GUID is looked for again. A create that
+// was sent on a connection that has failed may reach the server after the session has gone on over
+// another one, though not long after, as wire.Close makes the kernel forget it.
+const secondLook = time.Second
+
+func (n *node) orphan() *orphan {
+	o := &orphan{path: n.path, hooks: n.hooks, gone: make(chan struct{})}
+	if n.doubtful || n.path == "" {
+		o.dir, o.guid = n.dir, n.guid
+	}
+	return o
+}
+
+// sweep removes the orphan in the background: however long the connection is away, and whatever
+// became of the context of the acquisition that left it.
+func (s *Session) sweep(o *orphan) { s.spawn(func() { s.sweepUp(o) }) }
+
+func (s *Session) sweepUp(o *orphan) {
+	ctx := s.ctx
+	for pause := (retryPause{}); s.sweepOnce(ctx, o) != nil; {
+		if pause.wait(ctx, s) != nil {
+			return
+		}
+	}
+	o.hooks.orphaned(o.path + o.dir + o.guid)
+	close(o.gone)
+	if o.guid == "" {
+		return
+	}
+	select {
+	case <-time.After(secondLook):
+	case <-ctx.Done():
+		return
+	}
+	for pause := (retryPause{}); s.sweepOnce(ctx, o) != nil; {
+		if pause.wait(ctx, s) != nil {
+			return
+		}
+	}
+}
+
+// sweepOnce returns an error where the orphan may still be there and trying again may help.
+func (s *Session) sweepOnce(ctx context.Context, o *orphan) error {
+	if _, err := s.ready(ctx); err != nil {
+		return err
+	}
+	var paths []string
+	if o.path != "" {
+		paths = append(paths, o.path)
+	}
+	if o.guid != "" {
+		found, err := s.findNodes(ctx, o.dir, o.guid)
+		if passing(err) || ctx.Err() != nil {
+			return err
+		}
+		paths = append(paths, found...)
+	}
+	for _, p := range paths {
+		if err := s.deleteNode(ctx, p, nil); passing(err) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteNode removes a node of ours, and returns zk.ErrNoNode where it is gone already. late gets
+// the outcome where the caller has gone; it may be nil.
+func (s *Session) deleteNode(ctx context.Context, path string, late func(error)) error {
+	_, err := call(ctx, s, func() (struct{}, error) {
+		err := s.conn.Delete(path, -1)
+		if err == nil || errors.Is(err, zk.ErrNoNode) {
+			s.mu.Lock()
+			delete(s.nodes, path)
+			s.mu.Unlock()
+		}
+		return struct{}{}, err
+	}, func(_ struct{}, err error) {
+		if late != nil {
+			late(err)
+		}
+	})
+	return err
+}
+
+// discard removes the node without waiting for it.
+func (n *node) discard() {
+	s := n.s
+	s.spawn(func() {
+		if err := s.deleteNode(s.ctx, n.path, nil); passing(err) || n.doubtful {
+			s.sweepUp(n.orphan())
+		}
+	})
+}
+
+// removeAll removes the nodes of a Session whose connection goes on.
+func (s *Session) removeAll() {
+	s.mu.Lock()
+	paths := s.nodes
+	s.nodes = nil
+	s.mu.Unlock()
+	within(closeTimeout, func() {
+		var all sync.WaitGroup
+		for p := range paths {
+			all.Go(func() { _ = s.conn.Delete(p, -1) }) // best effort: the session may be over, too
+		}
+		all.Wait()
+	})
+}
