@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"gorm.io/gorm"
 
@@ -30,6 +31,9 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (st
 			}
 			if short, err = takeItems(ctx, tx, r.Items, fence); err != nil {
 				return err
+			}
+			if faultpoint.Mutant("flow-outside") {
+				tx = s.db.WithContext(ctx)
 			}
 			return insertFlows(ctx, tx, stock.KindDeduct, op)
 		})
@@ -78,14 +82,17 @@ func takeItems(ctx context.Context, tx *gorm.DB, items []stock.Item, fence stock
 }
 
 func takeItem(tx *gorm.DB, item stock.Item, fence stock.Fence) (hit bool, err error) {
-	set, where := "num = num - ?, updated_at = ?", "goods_id = ? AND num >= ?"
+	set, where, least := "num = num - ?, updated_at = ?", "goods_id = ? AND num >= ?", item.Num
+	if faultpoint.Mutant("no-condition") {
+		least = math.MinInt64
+	}
 	args := []any{item.Num, now()}
 	if fence != nil {
 		set += ", fencing_token = ?"
 		args = append(args, token(fence(item.GoodsID)))
 	}
-	args = append(args, item.GoodsID, item.Num)
-	if fence != nil {
+	args = append(args, item.GoodsID, least)
+	if fence != nil && !faultpoint.Mutant("no-fencing") {
 		where += " AND fencing_token <= ?"
 		args = append(args, token(fence(item.GoodsID)))
 	}

@@ -6,16 +6,40 @@ import (
 
 	"gorm.io/gorm"
 
+	"orderstock/pkg/faultpoint"
 	stock "orderstock/stock-service"
 )
 
 // DeductUnsafe carries one request out by reading the levels and then writing
-// them, trusting that nobody else does so at the same time. Nothing checks it.
+// them, trusting that nobody else does so at the same time. Nothing checks it
+// but the fence, where there is one.
 func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
+	return s.overwrite(ctx, r, fence, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
+		return readLevels(tx, goodsOf(r.Items), "")
+	})
+}
+
+// DeductStale reads the levels, then calls lock for the fence, and then writes
+// what it read before: what a lock taken too late is good for.
+func (s *DB) DeductStale(ctx context.Context, r stock.Request, lock func() (stock.Fence, error)) (stock.Operation, error) {
+	levels, err := readLevels(s.db.WithContext(ctx), goodsOf(r.Items), "")
+	if err != nil {
+		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	}
+	fence, err := lock()
+	if err != nil {
+		return stock.Operation{}, err
+	}
+	return s.overwrite(ctx, r, fence, func(*gorm.DB) (map[int64]*stock.Level, error) { return levels, nil })
+}
+
+// overwrite records the request's outcome by the levels that read returns, and
+// writes what is left of them.
+func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, read func(tx *gorm.DB) (map[int64]*stock.Level, error)) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, State: stock.Done, Items: r.Items, Token: fence.Highest(r.Items)}
 	err := s.transact(ctx, func(tx *gorm.DB) error {
 		op.State, op.Reason = stock.Done, ""
-		levels, err := readLevels(tx, goodsOf(r.Items), "")
+		levels, err := read(tx)
 		if err != nil {
 			return err
 		}
@@ -30,13 +54,37 @@ func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fenc
 		if err := insertOperations(tx, op); err != nil {
 			return err
 		}
+		if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
+			return err
+		}
 		for _, item := range r.Items {
-			err := tx.Exec("UPDATE stock SET num = ?, updated_at = ? WHERE goods_id = ?", levels[item.GoodsID].Num-item.Num, now(), item.GoodsID).Error
-			if err != nil {
-				return fmt.Errorf("update stock: %w", err)
+			if err := overwriteItem(tx, item, levels[item.GoodsID].Num-item.Num, fence); err != nil {
+				return err
 			}
+		}
+		if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After); err != nil {
+			return err
 		}
 		return insertFlows(ctx, tx, stock.KindDeduct, op)
 	})
 	return s.settle(ctx, op, err)
+}
+
+func overwriteItem(tx *gorm.DB, item stock.Item, left int64, fence stock.Fence) error {
+	set, where, args := "num = ?, updated_at = ?", "goods_id = ?", []any{left, now()}
+	if fence == nil || faultpoint.Mutant("no-fencing") {
+		args = append(args, item.GoodsID)
+	} else {
+		own := token(fence(item.GoodsID))
+		set, where = set+", fencing_token = ?", where+" AND fencing_token <= ?"
+		args = append(args, own, item.GoodsID, own)
+	}
+	done := tx.Exec("UPDATE stock SET "+set+" WHERE "+where, args...)
+	if done.Error != nil {
+		return fmt.Errorf("update stock: %w", done.Error)
+	}
+	if done.RowsAffected != 1 {
+		return fmt.Errorf("%w: goods %d", stock.ErrStaleToken, item.GoodsID)
+	}
+	return nil
 }
