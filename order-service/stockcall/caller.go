@@ -44,8 +44,8 @@ type Stats struct {
 	Calls, Tries atomic.Int64
 	// Failed counts the tries without an answer, or with one of 5xx.
 	Failed atomic.Int64
-	// Retries counts the tries after the first, NoBudget those that the budget refused.
-	Retries, NoBudget atomic.Int64
+	// NoBudget counts the retries that the budget refused.
+	NoBudget atomic.Int64
 	// Broken counts the calls that the circuit breaker refused.
 	Broken atomic.Int64
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	order "orderstock/order-service"
+	"orderstock/order-service/orderdb"
+	"orderstock/order-service/orderhttp"
+	"orderstock/order-service/stockcall"
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/stockapi"
+)
+
+// run serves until ctx ends; nil after a stop in which no order was cut. It
+// tells onListen, where not nil, the address once the port is bound.
+func run(ctx context.Context, cfg config, onListen func(addr string)) (err error) {
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})).With("service", "order-service")
+	slog.SetDefault(log)
+	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
+
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
+	store := orderdb.New(db)
+	defer store.Close()
+	flags := opflag.Open(cfg.RedisAddr, log)
+	defer func() { err = errors.Join(err, flags.Close()) }()
+	client, err := stockapi.NewClient(cfg.StockURLs, string(cfg.Token))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	stock := stockcall.New(client, stockcall.Config{Timeout: cfg.StockTimeout}, log)
+	defer stock.Close()
+
+	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
+	background := context.WithoutCancel(ctx)
+	zookeeper := startCoordination(background, cfg, log)
+	defer func() { err = errors.Join(err, zookeeper.close(cfg.ShutdownTimeout)) }()
+
+	service := order.NewService(store, stock, flags, zookeeper, order.Config{
+		ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
+		PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
+	})
+	defer func() {
+		stop, cancel := context.WithTimeout(background, cfg.ShutdownTimeout)
+		defer cancel()
+		err = errors.Join(err, service.Close(stop))
+	}()
+	unregister, err := registerMetrics(service.Stats(), stock.Stats())
+	if err != nil {
+		return err
+	}
+	defer unregister()
+	reconciler := order.NewReconciler(service, order.ReconcilerConfig{Interval: cfg.ReconcileInterval}, log)
+	stopReconciler := zookeeper.lead("reconciler", reconciler.Run)
+	defer stopReconciler()
+
+	handler := orderhttp.New(service, map[string]httpapi.Check{
+		"mysql":     func(ctx context.Context) error { return mysqldb.Ping(ctx, db) },
+		"zookeeper": zookeeper.ready,
+	}, log)
+	return httpapi.Serve(ctx, httpapi.ServerConfig{
+		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
+	}, handler, log)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"orderstock/pkg/snowid"
+	"orderstock/pkg/zklock"
+)
+
+// coordination is what the service has of ZooKeeper: a session, ids, and its
+// turn to lead. It begins in the background, so that the service starts, and
+// answers what needs no ids, while ZooKeeper is away.
+type coordination struct {
+	root string
+	log  *slog.Logger
+
+	stop  context.CancelFunc
+	begun sync.WaitGroup
+
+	started chan struct{} // closed once session and ids are there
+	session *zklock.Session
+	ids     atomic.Pointer[snowid.Generator]
+}
+
+func startCoordination(ctx context.Context, cfg config, log *slog.Logger) *coordination {
+	ctx, stop := context.WithCancel(ctx)
+	c := &coordination{root: cfg.ZooKeeperRoot, log: log, stop: stop, started: make(chan struct{})}
+	c.begun.Go(func() {
+		session, err := backoff.Retry(ctx, func() (*zklock.Session, error) {
+			session, err := zklock.Connect(ctx, cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(cfg.SessionTimeout), zklock.WithLogger(log))
+			if err != nil && ctx.Err() == nil {
+				log.Warn("no ZooKeeper session", "error", err.Error())
+			}
+			return session, err
+		}, backoff.WithMaxElapsedTime(0))
+		if err != nil {
+			return
+		}
+		c.session = session
+		ids, err := snowid.Lease(ctx, session.Conn(), c.root+"/order-ids")
+		if err != nil {
+			if ctx.Err() == nil {
+				log.Error("no node number for ids", "error", err.Error())
+			}
+			return
+		}
+		number, _ := ids.Number()
+		log.Info("ids leased", "node", number)
+		c.ids.Store(ids)
+		close(c.started)
+	})
+	return c
+}
+
+// Next implements order.IDs.
+func (c *coordination) Next() (int64, error) {
+	ids := c.ids.Load()
+	if ids == nil {
+		return 0, snowid.ErrNoLease
+	}
+	return ids.Next()
+}
+
+// ready is what /readyz asks.
+func (c *coordination) ready(context.Context) error {
+	_, err := c.Next()
+	return err
+}
+
+// lead runs work under a context that lasts while this process is the one of
+// all replicas to do it, again and again. The function that it returns ends
+// that and waits for it.
+func (c *coordination) lead(name string, work func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background()) // a process's, not a call's: it ends with stop
+	var working sync.WaitGroup
+	working.Go(func() {
+		select {
+		case <-c.started:
+		case <-ctx.Done():
+			return
+		}
+		mutex := zklock.NewMutex(c.session, c.root+"/"+name, zklock.WithLabel("order-service"), zklock.WithLinger(0))
+		for ctx.Err() == nil {
+			if err := c.leadOnce(ctx, mutex, work); err != nil && ctx.Err() == nil {
+				c.log.Warn("not leading", "what", name, "error", err.Error())
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+				}
+			}
+		}
+	})
+	return func() {
+		cancel()
+		working.Wait()
+	}
+}
+
+// leadOnce works from one acquisition of the mutex to its loss, or to the end of ctx.
+func (c *coordination) leadOnce(ctx context.Context, mutex *zklock.Mutex, work func(context.Context)) error {
+	lock, err := mutex.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("take the lead: %w", err)
+	}
+	c.log.Info("leading", "path", mutex.Path(), "token", lock.Token().String())
+	leading, cancel := context.WithCancel(lock.Context())
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)() // the lock's context does not end with ctx by itself
+	work(leading)
+	release, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer done()
+	if err := lock.Release(release); err != nil && !errors.Is(err, zklock.ErrLost) {
+		return fmt.Errorf("give up the lead: %w", err)
+	}
+	return nil
+}
+
+// close gives the node number back and ends the session.
+func (c *coordination) close(limit time.Duration) error {
+	c.stop()
+	c.begun.Wait()
+	var err error
+	if ids := c.ids.Load(); ids != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), min(limit, 5*time.Second)) // the process ends; no caller is left to say how long
+		defer cancel()
+		err = ids.Close(ctx)
+	}
+	if c.session != nil {
+		err = errors.Join(err, c.session.Close())
+	}
+	return err
+}
