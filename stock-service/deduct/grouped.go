@@ -14,11 +14,15 @@ import (
 // waits in its process: while it takes the lock, and while the commit of the
 // group before is on its way, the next group gathers. A lone operation waits
 // for nobody.
+//
+// The lock stays with the process between groups while company waits, and goes
+// to the next process within the bounds of the lock's local hand-off.
 type grouped struct {
 	keeper
-	ledger  Ledger
-	acquire func(context.Context) (held, error)
-	calls   *coalesce.Group[stock.Request, stock.Operation]
+	*zkSession
+	ledger Ledger
+	path   string
+	calls  *coalesce.Group[stock.Request, stock.Operation]
 }
 
 const (
@@ -31,10 +35,19 @@ const (
 
 type groupCall = coalesce.Call[stock.Request, stock.Operation]
 
-func newGroups(k keeper, ledger Ledger, acquire func(context.Context) (held, error)) *grouped {
-	g := &grouped{keeper: k, ledger: ledger, acquire: acquire}
+func newGrouped(cfg Config) (Strategy, error) {
+	g := &grouped{
+		keeper: keeper{cfg.LockTimeout, cfg.Log}, zkSession: openSession(cfg),
+		ledger: cfg.Ledger, path: cfg.Root + "/stock/all",
+	}
 	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting), coalesce.WithTimeout(groupLimit))
-	return g
+	return g, nil
+}
+
+// Close implements Strategy.
+func (g *grouped) Close() error {
+	g.calls.Close()
+	return g.zkSession.Close()
 }
 
 // Deduct implements stock.Deducter.
@@ -55,7 +68,7 @@ func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation,
 // run serves one group: the lock first, then all who wait by then.
 func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	limited, cancel := context.WithTimeout(ctx, g.timeout)
-	lock, err := g.take(limited, g.acquire)
+	lock, err := g.take(limited, func(ctx context.Context) (held, error) { return g.acquire(ctx, g.path) })
 	cancel()
 	if err != nil {
 		answerAll(take(), err)

@@ -26,8 +26,8 @@ type held struct {
 type locked struct {
 	keeper
 	ledger Ledger
-	// acquire takes the lock of one goods within ctx.
-	acquire func(ctx context.Context, goodsID int64) (held, error)
+	// lockGoods takes the lock of one goods within ctx.
+	lockGoods func(ctx context.Context, goodsID int64) (held, error)
 }
 
 // Deduct implements stock.Deducter.
@@ -49,7 +49,7 @@ func (l *locked) takeAll(ctx context.Context, items []stock.Item) ([]held, error
 	defer cancel()
 	locks := make([]held, 0, len(items))
 	for _, item := range items {
-		lock, err := l.take(limited, func(ctx context.Context) (held, error) { return l.acquire(ctx, item.GoodsID) })
+		lock, err := l.take(limited, func(ctx context.Context) (held, error) { return l.lockGoods(ctx, item.GoodsID) })
 		if err != nil {
 			l.giveBack(ctx, locks)
 			return nil, err
@@ -81,11 +81,8 @@ type keeper struct {
 	log     *slog.Logger
 }
 
-const (
-	// releaseLimit bounds a release, which has time of its own: the caller's may be over.
-	releaseLimit = 2 * time.Second
-	releaseTries = 3
-)
+// releaseLimit bounds a release, which has time of its own: the caller's may be over.
+const releaseLimit = 2 * time.Second
 
 // take acquires one lock. The error is ErrUnavailable: nothing changed.
 func (k keeper) take(ctx context.Context, acquire func(context.Context) (held, error)) (held, error) {
@@ -115,19 +112,14 @@ func (k keeper) giveBack(ctx context.Context, locks []held) {
 	}
 }
 
+// releaseOne releases the lock. A fault before it stands for a first try that
+// failed, after which the release is tried again.
 func releaseOne(ctx context.Context, lock held) error {
-	var errs []error
-	for range releaseTries {
-		err := faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.Before)
-		if err == nil {
-			err = lock.release(ctx)
-		}
-		if err == nil {
-			return faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.After)
-		}
-		errs = append(errs, err)
+	failed := faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.Before)
+	if err := lock.release(ctx); err != nil {
+		return errors.Join(failed, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(failed, faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.After))
 }
 
 // whileAlive returns a context that ends with ctx or with the first of the

@@ -53,8 +53,11 @@ var ErrUnsafe = errors.New("the strategy oversells; start with --allow-unsafe to
 
 // strategies is the one list of them, by name.
 var strategies = map[string]func(Config) (Strategy, error){
+	"case-study":         newCaseStudy,
 	"conditional-update": newConditionalUpdate,
+	"grouped":            newGrouped,
 	"redis-lock":         newRedisLock,
+	"sequential":         newSequential,
 	"unsafe":             newUnsafe,
 	"zk-lock":            newZKLock,
 }
