@@ -197,6 +197,9 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	defer cancel()
 	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
 	switch {
+	case errors.Is(err, ErrOutcomeUnknown) && faultpoint.Mutant("timeout-is-failed"):
+		end, err := s.move(ctx, o, Rejected, "timeout", Pending)
+		return err == nil, end
 	case err == nil, errors.Is(err, ErrOutcomeUnknown):
 		return false, o
 	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):

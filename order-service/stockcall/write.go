@@ -36,7 +36,14 @@ func (c *Caller) Deduct(ctx context.Context, flag string, items []order.Item) (o
 // Cancel implements order.Stock.
 func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, error) {
 	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
-		return c.client.Cancel(ctx, flag)
+		if err := faultpoint.At(ctx, faultpoint.CancelFlag, faultpoint.Before); err != nil {
+			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnavailable, err)
+		}
+		op, err := c.client.Cancel(ctx, flag)
+		if lost := faultpoint.At(ctx, faultpoint.CancelFlag, faultpoint.After); lost != nil {
+			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, lost)
+		}
+		return op, err
 	})
 }
 
