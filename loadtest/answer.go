@@ -2,34 +2,37 @@ package loadtest
 
 import (
 	"encoding/json"
+	"net/http"
 	"strconv"
 
 	"orderstock/pkg/stockapi"
 )
 
-// orderAnswer is what the load tester reads of an order.
-type orderAnswer struct {
-	ID     string `json:"id"`
-	Status string `json:"status"`
-	Total  int64  `json:"total"`
-}
-
 // readOrder puts what the order service told into c.
 func readOrder(c *Call, body []byte) {
-	var o orderAnswer
+	var o struct {
+		ID     string          `json:"id"`
+		Status json.RawMessage `json:"status"` // a word in an order, a number in a problem
+		Total  int64           `json:"total"`
+		Code   string          `json:"code"` // of a problem
+	}
 	if err := json.Unmarshal(body, &o); err != nil {
-		c.Failure = Unreadable
+		c.unreadable()
 		return
 	}
-	if o.ID == "" && o.Status == "" && c.Code >= 400 {
-		return // a problem, not an order
+	if o.ID == "" && c.Code >= http.StatusBadRequest {
+		if c.Kind == Cancel && c.Code == http.StatusConflict && o.Code == "order_rejected" {
+			c.Status = Rejected
+		}
+		return
 	}
+	var status string
 	id, err := strconv.ParseInt(o.ID, 10, 64)
-	if err != nil || id <= 0 {
-		c.Failure = Unreadable
+	if err != nil || id <= 0 || json.Unmarshal(o.Status, &status) != nil {
+		c.unreadable()
 		return
 	}
-	c.Order, c.Total, c.Status = id, o.Total, parseStatus(o.Status)
+	c.Order, c.Total, c.Status = id, o.Total, parseStatus(status)
 }
 
 // readOperation puts what the stock service told into c.
@@ -39,11 +42,19 @@ func readOperation(c *Call, body []byte) {
 		Repeat bool           `json:"repeat"`
 	}
 	if err := json.Unmarshal(body, &o); err != nil {
-		c.Failure = Unreadable
+		c.unreadable()
 		return
 	}
-	if o.State == "" && c.Code >= 400 {
+	if o.State == "" && c.Code >= http.StatusBadRequest {
 		return
 	}
 	c.Status, c.Replayed = parseStatus(string(o.State)), o.Repeat
+}
+
+// unreadable notes an answer that is not the contract's. A proxy that reaches
+// no service answers in words of its own, with a code that admits it.
+func (c *Call) unreadable() {
+	if c.Code < http.StatusInternalServerError {
+		c.Failure = Unreadable
+	}
 }

@@ -27,6 +27,8 @@ type shop struct {
 	*httptest.Server
 	// before, where set, is called before each order is looked at.
 	before func(key string)
+	// answer, where set, answers all orders.
+	answer func(w http.ResponseWriter)
 
 	mu     sync.Mutex
 	stock  map[string]int64
@@ -100,6 +102,10 @@ func (s *shop) enter(key string, text []byte) (repeat bool, leave func()) {
 }
 
 func (s *shop) place(w http.ResponseWriter, r *http.Request) {
+	if s.answer != nil {
+		s.answer(w)
+		return
+	}
 	var text bytes.Buffer
 	_, _ = text.ReadFrom(r.Body)
 	key := r.Header.Get("Idempotency-Key")
@@ -379,6 +385,38 @@ func TestAnAddressWhereNobodyListens(t *testing.T) {
 	for _, c := range report.History.Calls {
 		if c.Failure != loadtest.Refused {
 			t.Errorf("failure %q, want refused", c.Failure)
+		}
+	}
+}
+
+func TestAnswersAreReadAsTheContractSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code    int
+		body    string
+		status  loadtest.Status
+		failure loadtest.Failure
+	}{
+		{201, `{"id":"7","status":"CONFIRMED","total":3}`, loadtest.Confirmed, loadtest.Answered},
+		{409, `{"id":"7","status":"CANCELLED","total":3}`, loadtest.Cancelled, loadtest.Answered},
+		{503, `{"type":"about:blank","status":503,"code":"unavailable"}`, loadtest.NoStatus, loadtest.Answered},
+		{422, `{"type":"about:blank","status":422,"code":"invalid_items"}`, loadtest.NoStatus, loadtest.Answered},
+		{503, `<html>no server is available</html>`, loadtest.NoStatus, loadtest.Answered},
+		{201, `<html>welcome</html>`, loadtest.NoStatus, loadtest.Unreadable},
+		{201, `{"id":7,"status":"CONFIRMED"}`, loadtest.NoStatus, loadtest.Unreadable},
+		{201, `{"id":"7","status":201}`, loadtest.NoStatus, loadtest.Unreadable},
+		{201, `{"id":"7","status":"SOLD"}`, loadtest.Unheard, loadtest.Answered},
+	} {
+		s := newShop(t)
+		s.answer = func(w http.ResponseWriter) { w.WriteHeader(c.code); _, _ = w.Write([]byte(c.body)) }
+		cfg := s.config()
+		cfg.Orders = 1
+		report, err := loadtest.Fire(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := report.History.Calls[0]; got.Status != c.status || got.Failure != c.failure || int(got.Code) != c.code {
+			t.Errorf("%d %s is read as %q %q", c.code, c.body, got.Status, got.Failure)
 		}
 	}
 }
