@@ -37,7 +37,18 @@ func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquir
 
 func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 	began := now()
-	lock, err := m.s.acquirePlain(ctx, mutexLine(m.path, try), m.path, m.opts)
+	var (
+		lock *Lock
+		err  error
+	)
+	switch {
+	case m.opts.handoffs <= 1:
+		lock, err = m.s.acquirePlain(ctx, mutexLine(m.path, try), m.path, m.opts)
+	case try:
+		lock, err = m.s.tryLocally(ctx, m.path, m.opts)
+	default:
+		lock, err = m.s.acquireLocally(ctx, m.path, m.opts)
+	}
 	err = acquireError(ctx, m.path, err)
 	m.opts.hooks.waited(m.path, began, err)
 	return lock, err

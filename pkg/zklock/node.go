@@ -100,14 +100,19 @@ func (n *node) adopt(created string) {
 
 // createdLate takes the outcome of a create whose caller has gone.
 func (n *node) createdLate(created string, err error) {
+	late := *n
 	switch {
 	case err == nil:
-		late := *n
-		late.adopt(created)
-		late.discard()
+		late.path = created
+		if !passing(n.s.conn.Delete(created, -1)) {
+			return
+		}
 	case disconnected(err):
-		n.s.sweep(n.orphan())
+		late.doubtful = true
+	default:
+		return
 	}
+	n.s.sweep(late.orphan())
 }
 
 // findNodes returns the paths of the nodes in dir that have the GUID.

@@ -116,8 +116,8 @@ func (s *Session) Close() error {
 	s.mu.Unlock()
 	s.close(ErrSessionClosed)
 
+	within(time.Second, s.requests.Wait) // the library's answers race with its Close
 	if s.events != nil {
-		within(time.Second, s.requests.Wait) // the library's answers race with its Close
 		s.conn.Close()                       // and the server removes the nodes
 		for range s.events {
 		}

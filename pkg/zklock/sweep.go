@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -116,8 +117,7 @@ func (n *node) discard() {
 // removeAll removes the nodes of a Session whose connection goes on.
 func (s *Session) removeAll() {
 	s.mu.Lock()
-	paths := s.nodes
-	s.nodes = nil
+	paths := maps.Clone(s.nodes)
 	s.mu.Unlock()
 	within(closeTimeout, func() {
 		var all sync.WaitGroup

@@ -1,0 +1,154 @@
+package zklock
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// keep is the cohort's keeper: it takes the process's place in ZooKeeper, serves the tenure, and
+// gives the place up, for as long as somebody here wants the lock.
+func (co *cohort) keep() {
+	select {
+	case <-co.wake: // by the first to join
+	case <-co.s.ctx.Done():
+	}
+	for {
+		ctx, ok := co.begin()
+		if !ok {
+			return
+		}
+		c, err := co.s.stand(ctx, mutexLine(co.path, false), co.opts)
+		t := co.settle(ctx, c, err)
+		if t == nil {
+			continue
+		}
+		co.serve(t)
+		co.finish(t)
+	}
+}
+
+// begin returns the context in which to stand in line, which ends when nobody here waits any more.
+// Where nobody does, the cohort is gone.
+func (co *cohort) begin() (context.Context, bool) {
+	co.s.mu.Lock()
+	defer co.s.mu.Unlock()
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if co.gone = co.waiting.Len() == 0; co.gone {
+		delete(co.s.queues, co.path)
+		return nil, false
+	}
+	var ctx context.Context
+	ctx, co.withdraw = context.WithCancel(co.s.ctx)
+	return ctx, true
+}
+
+// settle begins the tenure, with the grant to the first who waits. Without a claim it tells those
+// who wait, unless they are others than those for whom it stood in line.
+func (co *cohort) settle(ctx context.Context, c *claim, err error) *tenure {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	withdrawn := ctx.Err() != nil && co.s.ctx.Err() == nil
+	co.withdraw()
+	co.withdraw = nil
+	if err == nil {
+		co.tenure = &tenure{claim: c}
+		if c.rivals > 0 {
+			co.tenure.bound(co.opts)
+		}
+		co.advance()
+		return co.tenure
+	}
+	if !withdrawn {
+		for co.waiting.Len() > 0 {
+			co.serveFirst(grant{err: err})
+		}
+	}
+	return nil
+}
+
+// bound begins the bounded part of the tenure: another process waits.
+func (t *tenure) bound(o options) {
+	t.rival = true
+	t.left = o.handoffs
+	t.until = now() + instant(o.handoff)
+}
+
+// serve returns when the tenure is to end: it was used up, or nobody here wants the lock, or it was
+// lost. The arrival of other processes is told by a watch on the parent's children, which is
+// one event for the first of them, and none in the tenures in which somebody waits from the start.
+func (co *cohort) serve(t *tenure) {
+	idle := time.NewTicker(max(co.opts.linger, time.Millisecond))
+	defer idle.Stop()
+	var arrivals <-chan zk.Event
+	look := true
+	for !co.over(t) {
+		if look && !co.bounded(t) {
+			arrivals = co.look(t)
+		}
+		look = false
+		select {
+		case <-arrivals:
+			look = true
+		case <-idle.C:
+			look = arrivals == nil // the last one failed
+		case <-co.wake:
+		case <-t.claim.ctx.Done():
+		}
+	}
+}
+
+// over says that the tenure is to end. It is asked at every event and once in each linger.
+func (co *cohort) over(t *tenure) bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if t.held {
+		return t.claim.ctx.Err() != nil
+	}
+	lingered := time.Duration(now()-t.idle) >= co.opts.linger
+	if co.waiting.Len() == 0 && (t.rival || lingered) || !t.mayGrant() {
+		t.ending = true
+	}
+	return t.ending
+}
+
+func (co *cohort) bounded(t *tenure) bool {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	return t.rival
+}
+
+// look reads who else is in the queue. Where nobody is, it returns a watch on the next arrival.
+func (co *cohort) look(t *tenure) <-chan zk.Event {
+	s := co.s
+	type sight struct {
+		names  []string
+		events <-chan zk.Event
+	}
+	seen, err := call(t.claim.ctx, s, func() (sight, error) {
+		names, _, events, err := s.conn.ChildrenW(co.path)
+		return sight{names, events}, err
+	}, nil)
+	if err != nil {
+		return nil
+	}
+	queue := queue(seen.names, kindLock)
+	if len(queue) > 1 || len(queue) == 1 && queue[0].name != t.claim.name() {
+		co.mu.Lock()
+		t.bound(co.opts)
+		co.mu.Unlock()
+	}
+	return seen.events
+}
+
+// finish gives the process's place up. It does not wait for that: the next place, where one is
+// needed, is taken at the same time, and is behind those who wait already.
+func (co *cohort) finish(t *tenure) {
+	co.mu.Lock()
+	co.tenure = nil
+	co.mu.Unlock()
+	t.claim.end(ErrReleased)
+	t.claim.discard()
+}
