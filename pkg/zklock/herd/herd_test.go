@@ -1,0 +1,362 @@
+package herd_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/herd"
+)
+
+// limit bounds what has to happen soon; a lost wake-up shows as its end.
+const limit = 30 * time.Second
+
+type acquireFunc func(context.Context) (*herd.Lock, error)
+
+// locks makes each exclusive lock of the package on a path below root.
+func locks(t *testing.T, s *zklock.Session, root string) map[string]acquireFunc {
+	t.Helper()
+	named, err := herd.NewNamed(s, root+"/named", "goods-1001", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]acquireFunc{
+		"single node": herd.NewSingleNode(s, root+"/single/lock").Acquire,
+		"sequential":  herd.NewSequential(s, root+"/sequential").Acquire,
+		"shared":      herd.NewShared(s, root+"/shared", "host-W-1").AcquireWrite,
+		"named":       named.Acquire,
+	}
+}
+
+func connect(t *testing.T) *zklock.Session {
+	t.Helper()
+	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func acquire(t *testing.T, ctx context.Context, f acquireFunc) *herd.Lock {
+	t.Helper()
+	lock, err := f(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func release(t *testing.T, lock *herd.Lock) {
+	t.Helper()
+	if err := lock.Release(within(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExclusion also covers fault I, as all contenders begin at once on a path that is not there,
+// and fault J: of so many releases some fall between a waiter's look and its wait.
+func TestExclusion(t *testing.T) {
+	root := serverstest.ZooKeeperRoot(t)
+	sessions := []*zklock.Session{connect(t), connect(t)}
+	for name := range locks(t, sessions[0], root) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const contenders, rounds = 6, 15
+			var (
+				inside  atomic.Int32
+				counter int // guarded by the lock under test alone
+				last    zklock.Token
+				all     sync.WaitGroup
+			)
+			ctx := within(t)
+			for i := range contenders {
+				f := locks(t, sessions[i%len(sessions)], root)[name]
+				all.Go(func() {
+					for range rounds {
+						lock, err := f(ctx)
+						if err != nil {
+							t.Errorf("acquire: %v", err)
+							return
+						}
+						if inside.Add(1) != 1 {
+							t.Error("two hold the lock")
+						}
+						counter++
+						if !last.Less(lock.Token()) {
+							t.Errorf("token %s after %s", lock.Token(), last)
+						}
+						last = lock.Token()
+						inside.Add(-1)
+						if err := lock.Release(ctx); err != nil {
+							t.Errorf("release: %v", err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if counter != contenders*rounds {
+				t.Errorf("%d of %d increments", counter, contenders*rounds)
+			}
+		})
+	}
+}
+
+// TestFaultK: the waiter ahead gives up while the lock is held; the one behind it must look again
+// and go on waiting.
+func TestFaultK(t *testing.T) {
+	for name, f := range locks(t, connect(t), serverstest.ZooKeeperRoot(t)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			holder := acquire(t, within(t), f)
+			impatient, giveUp := context.WithCancel(within(t))
+			gaveUp := make(chan error, 1)
+			go func() {
+				_, err := f(impatient)
+				gaveUp <- err
+			}()
+			granted := make(chan *herd.Lock, 1)
+			time.AfterFunc(100*time.Millisecond, func() { // behind the impatient one
+				lock, err := f(within(t))
+				if err != nil {
+					t.Error(err)
+				}
+				granted <- lock
+			})
+			time.Sleep(300 * time.Millisecond) // nothing tells that the second waits
+			giveUp()
+			if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+				t.Errorf("the one that gave up got %v", err)
+			}
+			select {
+			case <-granted:
+				t.Fatal("the waiter took the lock because the one ahead of it had gone")
+			case <-time.After(300 * time.Millisecond):
+			}
+			release(t, holder)
+			release(t, <-granted)
+		})
+	}
+}
+
+// TestFaultL: a waiter that gives up leaves no node behind.
+func TestFaultL(t *testing.T) {
+	s := connect(t)
+	root := serverstest.ZooKeeperRoot(t)
+	sequential := herd.NewSequential(s, root+"/sequential")
+	shared := herd.NewShared(s, root+"/shared", "host")
+	named, err := herd.NewNamed(s, root+"/named", "goods", 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	single := herd.NewSingleNode(s, root+"/single/lock")
+	for _, c := range []struct {
+		name, path string
+		acquire    acquireFunc
+		wait       func()
+	}{
+		{"sequential", root + "/sequential", sequential.Acquire, sequential.Wait},
+		{"shared", root + "/shared", shared.AcquireRead, shared.Wait},
+		{"named", root + "/named", named.Acquire, named.Wait},
+		{"single node", root + "/single", single.Acquire, single.Wait},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first := c.acquire
+			if c.name == "shared" {
+				first = shared.AcquireWrite
+			}
+			holder := acquire(t, within(t), first)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if _, err := c.acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the waiter got %v", err)
+			}
+			release(t, holder)
+			c.wait()
+			if left, _, err := s.Conn().Children(c.path); err != nil || len(left) != 0 {
+				t.Errorf("left behind: %q, %v", left, err)
+			}
+		})
+	}
+}
+
+// TestFaultM: a holder whose session was lost releases late, and must not touch the next holder's node.
+func TestFaultM(t *testing.T) {
+	root := serverstest.ZooKeeperRoot(t)
+	for name := range locks(t, connect(t), root) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lost, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stale := acquire(t, within(t), locks(t, lost, root)[name])
+			if err := lost.Close(); err != nil { // the server removes its nodes, as at an expiry
+				t.Fatal(err)
+			}
+			<-stale.Context().Done()
+			if cause := context.Cause(stale.Context()); !errors.Is(cause, zklock.ErrLost) {
+				t.Errorf("the lost handle's cause is %v", cause)
+			}
+			next := acquire(t, within(t), locks(t, connect(t), root)[name])
+			if err := stale.Release(within(t)); err == nil {
+				t.Error("the release of a lost lock tells nothing")
+			}
+			select {
+			case <-next.Context().Done():
+				t.Error("the stale release took the next holder's lock")
+			case <-time.After(200 * time.Millisecond):
+			}
+			release(t, next)
+		})
+	}
+}
+
+// TestLoss: a holder learns that its node was deleted.
+func TestLoss(t *testing.T) {
+	s := connect(t)
+	root := serverstest.ZooKeeperRoot(t)
+	lock := acquire(t, within(t), herd.NewSequential(s, root+"/lock").Acquire)
+	names, _, err := s.Conn().Children(root + "/lock")
+	if err != nil || len(names) != 1 {
+		t.Fatalf("children %q, %v", names, err)
+	}
+	if err := s.Conn().Delete(root+"/lock/"+names[0], -1); err != nil {
+		t.Fatal(err)
+	}
+	<-lock.Context().Done()
+	if cause := context.Cause(lock.Context()); !errors.Is(cause, zklock.ErrLost) {
+		t.Errorf("cause %v", cause)
+	}
+	if err := lock.Release(within(t)); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("release: %v", err)
+	}
+}
+
+func TestReadersShare(t *testing.T) {
+	s := connect(t)
+	m := herd.NewShared(s, serverstest.ZooKeeperRoot(t)+"/lock", "a-R-b")
+	one, two := acquire(t, within(t), m.AcquireRead), acquire(t, within(t), m.AcquireRead)
+	writing := make(chan *herd.Lock)
+	go func() { writing <- acquireOrNil(m.AcquireWrite, within(t)) }()
+	release(t, one)
+	select {
+	case <-writing:
+		t.Fatal("a writer beside a reader")
+	case <-time.After(200 * time.Millisecond):
+	}
+	release(t, two)
+	writer := <-writing
+	reading := make(chan *herd.Lock)
+	go func() { reading <- acquireOrNil(m.AcquireRead, within(t)) }()
+	select {
+	case <-reading:
+		t.Fatal("a reader beside a writer")
+	case <-time.After(200 * time.Millisecond):
+	}
+	release(t, writer)
+	release(t, <-reading)
+}
+
+func acquireOrNil(f acquireFunc, ctx context.Context) *herd.Lock {
+	lock, _ := f(ctx) // a nil lock fails the test at its release
+	return lock
+}
+
+// TestNames: locks of different names in one folder do not wait for each other, even where one
+// name is the beginning of another.
+func TestNames(t *testing.T) {
+	s := connect(t)
+	root := serverstest.ZooKeeperRoot(t)
+	var held []*herd.Lock
+	for _, name := range []string{"a", "a_lock_b", "b", "a-0000000001"} {
+		m, err := herd.NewNamed(s, root+"/locks", name, 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, acquire(t, t.Context(), m.Acquire))
+	}
+	for _, lock := range held {
+		release(t, lock)
+	}
+	for _, bad := range []string{"", "a/b"} {
+		if _, err := herd.NewNamed(s, root, bad, 0); err == nil {
+			t.Errorf("the name %q is taken", bad)
+		}
+	}
+}
+
+// TestHerd shows what the package is here to show: each release wakes all, but for the named locks.
+func TestHerd(t *testing.T) {
+	s := connect(t)
+	root := serverstest.ZooKeeperRoot(t)
+	named, err := herd.NewNamed(s, root+"/named", "goods", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	single := herd.NewSingleNode(s, root+"/single")
+	sequential := herd.NewSequential(s, root+"/sequential")
+	const waiters = 12
+	for _, c := range []struct {
+		name    string
+		acquire acquireFunc
+		wakeups func() int64
+		want    func(n int64) bool
+	}{
+		{"single node", single.Acquire, single.Wakeups, func(n int64) bool { return n == waiters }},
+		// Arrivals wake too: those are over before the release, and all wake at it.
+		{"sequential", sequential.Acquire, sequential.Wakeups, func(n int64) bool { return n == waiters }},
+		{"named", named.Acquire, named.Wakeups, func(n int64) bool { return n == 1 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			holder := acquire(t, within(t), c.acquire)
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			granted := make(chan struct{}, waiters)
+			for range waiters {
+				all.Go(func() {
+					lock, err := c.acquire(ctx)
+					if err != nil {
+						return
+					}
+					granted <- struct{}{}
+					<-ctx.Done()
+					_ = lock.Release(context.WithoutCancel(ctx)) // the root is deleted in the end
+				})
+			}
+			settle(c.wakeups)
+			before := c.wakeups()
+			release(t, holder)
+			<-granted
+			settle(c.wakeups)
+			if n := c.wakeups() - before; !c.want(n) {
+				t.Errorf("one release woke %d of %d waiters", n, waiters)
+			}
+			cancel()
+			all.Wait()
+		})
+	}
+}
+
+// settle returns when the count has not moved for a while.
+func settle(count func() int64) {
+	for last := int64(-1); last != count(); time.Sleep(300 * time.Millisecond) {
+		last = count()
+	}
+}
