@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -144,13 +145,18 @@ func (r *Reconciler) measure(ctx context.Context, before int64) error {
 	return nil
 }
 
-// driveAll drives the orders, several at a time. It stops early where the stock
-// service is down; any other failure is that order's alone.
+// driveAll drives the orders, several at a time. It begins no more once the
+// stock service is down, and lets those that are begun end: a circuit breaker
+// that is trying the service again would take a withdrawn call for a failure
+// and never close. Any other failure is that order's alone.
 func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
-	all, ctx := errgroup.WithContext(ctx)
+	var (
+		all  errgroup.Group
+		down atomic.Bool
+	)
 	all.SetLimit(r.cfg.Concurrency)
 	for _, o := range orders {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || down.Load() {
 			break
 		}
 		all.Go(func() error {
@@ -162,6 +168,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 			}
 			r.log.Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
 			if errors.Is(err, ErrStockUnavailable) {
+				down.Store(true)
 				return err
 			}
 			return nil
