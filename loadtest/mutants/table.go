@@ -77,7 +77,7 @@ var layers = []Mutant{
 	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
 	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
 	{Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated", Expected: loadtest.OneDeductRow},
-	{Name: "without fencing", Switches: "no-fencing", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
-	{Name: "absolute write under lock and fencing", Switches: "read-modify-write", Cell: paused, AbsorbedBy: "the lock, and the fencing token of a holder that was paused"},
-	{Name: "absolute write under lock, without fencing", Switches: "read-modify-write,no-fencing", Cell: paused, Expected: loadtest.StockEqualsFlows},
+	{Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
+	{Name: "absolute write under lock, fenced", Switches: "read-modify-write,loss-untold", Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away"},
+	{Name: "absolute write under lock, without fencing", Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: loadtest.StockEqualsFlows},
 }

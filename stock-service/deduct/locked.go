@@ -32,14 +32,35 @@ type locked struct {
 
 // Deduct implements stock.Deducter.
 func (l *locked) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	if faultpoint.Mutant("read-before-lock") {
+		return l.deductStale(ctx, r)
+	}
 	locks, err := l.takeAll(ctx, r.Items)
 	if err != nil {
 		return stock.Operation{}, err
 	}
+	fence := fenceOf(r.Items, locks)
+	if faultpoint.Mutant("release-early") {
+		l.giveBack(ctx, locks)
+		locks = nil
+	}
 	defer l.giveBack(ctx, locks)
 	ctx, cancel := whileAlive(ctx, locks...)
 	defer cancel()
-	return l.ledger.Deduct(ctx, r, fenceOf(r.Items, locks))
+	if faultpoint.Mutant("read-modify-write") {
+		return l.ledger.DeductUnsafe(ctx, r, fence)
+	}
+	return l.ledger.Deduct(ctx, r, fence)
+}
+
+// deductStale is a broken variant: it reads the levels before it takes the locks.
+func (l *locked) deductStale(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	var locks []held
+	defer func() { l.giveBack(ctx, locks) }()
+	return l.ledger.DeductStale(ctx, r, func() (fence stock.Fence, err error) {
+		locks, err = l.takeAll(ctx, r.Items)
+		return fenceOf(r.Items, locks), err
+	})
 }
 
 // takeAll takes the locks of the items in their order, which is the same for
@@ -128,7 +149,7 @@ func whileAlive(ctx context.Context, locks ...held) (context.Context, context.Ca
 	ctx, cancel := context.WithCancelCause(ctx)
 	var stops []func() bool
 	for _, lock := range locks {
-		if lock.alive != nil {
+		if lock.alive != nil && !faultpoint.Mutant("loss-untold") {
 			stops = append(stops, context.AfterFunc(lock.alive, func() { cancel(errLockLost) }))
 		}
 	}

@@ -30,6 +30,8 @@ type Ledger interface {
 	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
 	// DeductUnsafe reads the levels and then writes them, as if nobody else did.
 	DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
+	// DeductStale reads the levels, then takes the lock, and then writes them.
+	DeductStale(ctx context.Context, r stock.Request, lock func() (stock.Fence, error)) (stock.Operation, error)
 }
 
 // Config says what a strategy works with.
