@@ -39,6 +39,8 @@ type config struct {
 	// CancelAfter is the age at which the reconciler cancels an order that the stock service has not settled.
 	CancelAfter       time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
 	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`
+	// ReconcileMaxPause bounds the reconciler's growing pause while the stock service is down.
+	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
 	// PriceTTL is how long a price may be used after it was asked for.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
 	// MaxInFlight bounds the orders that are placed at the same time; more are answered 503 at once.
@@ -59,7 +61,7 @@ func (c config) validate() error {
 		"SHUTDOWN_TIMEOUT": c.ShutdownTimeout > 0, "ZOOKEEPER_SESSION_TIMEOUT": c.SessionTimeout >= time.Second,
 		"STOCK_TIMEOUT": c.StockTimeout > 0, "CONFIRM_BUDGET": c.ConfirmBudget > 0,
 		"PENDING_LIMIT": c.PendingLimit >= c.ConfirmBudget, "CANCEL_AFTER": c.CancelAfter > c.PendingLimit,
-		"RECONCILE_INTERVAL": c.ReconcileInterval > 0, "PRICE_TTL": c.PriceTTL > 0,
+		"RECONCILE_INTERVAL": c.ReconcileInterval > 0, "RECONCILE_MAX_PAUSE": c.ReconcileMaxPause > 0, "PRICE_TTL": c.PriceTTL > 0,
 		"MAX_IN_FLIGHT": c.MaxInFlight > 0, "MYSQL_MAX_CONNS": c.MySQLMaxConns > 0,
 	} {
 		if !large {

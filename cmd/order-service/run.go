@@ -60,7 +60,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 		return err
 	}
 	defer unregister()
-	reconciler := order.NewReconciler(service, order.ReconcilerConfig{Interval: cfg.ReconcileInterval}, log)
+	reconciler := order.NewReconciler(service, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
 	stopReconciler := zookeeper.lead("reconciler", reconciler.Run)
 	defer stopReconciler()
 
