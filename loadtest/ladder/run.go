@@ -149,7 +149,7 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 		c.OrderServices = -1
 	}
 	// A slow strategy is to be measured and not turned away: its callers wait.
-	patient := map[string]string{"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s", "PENDING_LIMIT": "60s"}
+	patient := map[string]string{"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s", "PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s"}
 	maps.Copy(c.StockEnv, patient)
 	c.OrderEnv = patient
 	if s.strategy == Unsafe {
