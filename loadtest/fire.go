@@ -83,7 +83,11 @@ func fire(ctx context.Context, cfg FireConfig, h *History) error {
 		w.calls = nil
 	}
 	slices.SortFunc(h.Calls, func(a, b Call) int { return int(a.Sent - b.Sent) })
-	h.Window = h.Elapsed
+	for i := range h.Calls {
+		if c := &h.Calls[i]; c.Kind == Place {
+			h.Window = max(h.Window, c.Done)
+		}
+	}
 	if cfg.Duration > 0 {
 		h.Window = min(h.Window, cfg.Duration)
 	}

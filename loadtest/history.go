@@ -13,7 +13,8 @@ type History struct {
 	Started time.Time
 	// Elapsed is how long orders were sent and awaited; Warmup of it was not to be measured.
 	Elapsed, Warmup time.Duration
-	// Window is the end of the measured time: Duration where the run had one, else Elapsed.
+	// Window is the end of the measured time: Duration where the run had one, else
+	// the last first answer. Late repeats and cancellations may come after it.
 	Window time.Duration
 	// Timeout is that of each call: work that a call began may go on for about as long.
 	Timeout time.Duration

@@ -17,10 +17,13 @@ import (
 // tally counts the outcomes of first calls while the run goes on.
 type tally struct {
 	sent, confirmed, rejected, pending, unknown atomic.Int64
+	// latest is when the last of them was answered, from the start of the run.
+	latest atomic.Int64
 }
 
 func (t *tally) count(c Call) {
 	t.sent.Add(1)
+	t.latest.Store(int64(c.Done)) // among calls that end together any will do
 	switch c.Status {
 	case Confirmed, Done:
 		t.confirmed.Add(1)
@@ -33,8 +36,8 @@ func (t *tally) count(c Call) {
 	}
 }
 
-func (t *tally) line(since time.Time) string {
-	rate := float64(t.sent.Load()) / max(time.Since(since).Seconds(), 1e-3)
+func (t *tally) line() string {
+	rate := float64(t.sent.Load()) / max(time.Duration(t.latest.Load()).Seconds(), 1e-3)
 	return fmt.Sprintf("%.0f orders/s  confirmed %d  rejected %d  pending %d  other %d",
 		rate, t.confirmed.Load(), t.rejected.Load(), t.pending.Load(), t.unknown.Load())
 }
@@ -55,9 +58,9 @@ func showProgress(ctx context.Context, cfg FireConfig, t *tally, start time.Time
 	}
 	var showing sync.WaitGroup
 	if f, ok := cfg.Progress.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
-		showing.Go(func() { showBar(ctx, f, done, func() string { return t.line(start) }) })
+		showing.Go(func() { showBar(ctx, f, done, t.line) })
 	} else {
-		showing.Go(func() { showLines(ctx, cfg.Progress, done, func() string { return t.line(start) }) })
+		showing.Go(func() { showLines(ctx, cfg.Progress, done, t.line) })
 	}
 	return func() {
 		cancel()
