@@ -1,0 +1,268 @@
+package deduct_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stockdb"
+	"orderstock/stock-service/stocktest"
+)
+
+// eventually waits for what another goroutine is about to bring about.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+	}
+}
+
+// TestPoisonedOperationFailsAlone puts a flag that the database refuses into a
+// group of others.
+func TestPoisonedOperationFailsAlone(t *testing.T) {
+	const company = 20
+	p := stocktest.New(t)
+	root := serverstest.ZooKeeperRoot(t)
+	var sizes []int
+	s := open(t, "grouped", p, func(c *deduct.Config) {
+		c.Root, c.Ledger = root, counted{p.Ledger, func(n int) { sizes = append(sizes, n) }}
+	})
+	goods := p.Goods(t, company/2)
+	lock, err := zklock.NewMutex(session(t), root+lockPaths(0)["grouped"]).Acquire(t.Context())
+	must(t, err)
+	var wg sync.WaitGroup
+	var done, rejected atomic.Int64
+	for range company {
+		wg.Go(func() {
+			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+			switch {
+			case err != nil:
+				t.Errorf("in company with a poisoned operation: %v", err)
+			case op.State == stock.Done:
+				done.Add(1)
+			default:
+				rejected.Add(1)
+			}
+		})
+	}
+	wg.Go(func() {
+		poison := stock.Request{Flag: strings.Repeat("x", 65), Items: []stock.Item{{GoodsID: goods, Num: 1}}}
+		if op, err := s.Deduct(t.Context(), poison); err == nil || errors.Is(err, stock.ErrUnknownOutcome) {
+			t.Errorf("the poisoned one: %+v, %v; want it to fail for certain", op, err)
+		}
+	})
+	eventually(t, "all to wait together", func() bool { return deduct.Waiting(s) == company+1 })
+	must(t, lock.Release(t.Context()))
+	wg.Wait()
+	if done.Load() != company/2 || rejected.Load() != company/2 {
+		t.Errorf("%d done, %d rejected; want half each", done.Load(), rejected.Load())
+	}
+	if len(sizes) != 1 || sizes[0] != company+1 {
+		t.Errorf("groups of %v; want one of %d", sizes, company+1)
+	}
+}
+
+// counted tells the size of each group.
+type counted struct {
+	deduct.Ledger
+	group func(n int)
+}
+
+func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+	c.group(len(requests))
+	return c.Ledger.DeductGroup(ctx, requests, token)
+}
+
+// TestLostCommitReplyIsResolved cuts the connection when the server has
+// committed and before it says so.
+func TestLostCommitReplyIsResolved(t *testing.T) {
+	for _, name := range []string{"sequential", "grouped", "conditional-update"} {
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			goods := p.Goods(t, 100)
+			var cuts atomic.Int64
+			ledger := ledgerThrough(t, p, func(sent []byte) bool {
+				return bytes.Contains(sent, []byte("\x03COMMIT")) && cuts.Add(1) <= 2
+			})
+			s := open(t, name, p, func(c *deduct.Config) { c.Ledger = ledger })
+			workers(10, func(int) {
+				op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 2}}})
+				if err != nil || op.State != stock.Done {
+					t.Errorf("%+v, %v; want it done", op, err)
+				}
+			})
+			if cuts.Load() < 1 || p.Level(t, goods) != 80 {
+				t.Errorf("%d commits cut, %d left; want 1 or more, 80", cuts.Load(), p.Level(t, goods))
+			}
+		})
+	}
+}
+
+// TestUnknownOutcomeIsSaid takes the database away with the commit's reply.
+func TestUnknownOutcomeIsSaid(t *testing.T) {
+	for _, name := range []string{"sequential", "grouped"} {
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			goods := p.Goods(t, 100)
+			var gone atomic.Bool
+			ledger := ledgerThrough(t, p, func(sent []byte) bool {
+				if bytes.Contains(sent, []byte("\x03COMMIT")) {
+					gone.Store(true)
+				}
+				return gone.Load()
+			})
+			s := open(t, name, p, func(c *deduct.Config) { c.Ledger = ledger })
+			request := stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 2}}}
+			op, err := s.Deduct(t.Context(), request)
+			if !errors.Is(err, stock.ErrUnknownOutcome) {
+				t.Fatalf("%+v, %v; want it unknown", op, err)
+			}
+			again, err := open(t, name, p).Deduct(t.Context(), request)
+			if err != nil || again.State != stock.Done || !again.Repeat || p.Level(t, goods) != 98 {
+				t.Errorf("repeat: %+v, %v, %d left; want the first attempt's outcome, 98", again, err, p.Level(t, goods))
+			}
+		})
+	}
+}
+
+// ledgerThrough returns another ledger on the place's database, behind a proxy.
+func ledgerThrough(t *testing.T, p *stocktest.Place, cut func(sent []byte) bool) *stockdb.DB {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(p.DSN)
+	must(t, err)
+	cfg.Addr = forward(t, cfg.Addr, cut).addr
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	must(t, err)
+	ledger := stockdb.New(db)
+	t.Cleanup(func() {
+		ledger.Close()
+		_ = mysqldb.Close(db)
+	})
+	return ledger
+}
+
+// TestStaleTokenIsRefused lets a holder write after a later one has.
+func TestStaleTokenIsRefused(t *testing.T) {
+	for name := range lockPaths(0) {
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			s := open(t, name, p)
+			goods, other, flag := p.Goods(t, 5), p.Goods(t, 5), p.Flag()
+			must(t, p.DB.Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ?", bytes.Repeat([]byte{0x7f}, 16), goods).Error)
+			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
+			if !errors.Is(err, stock.ErrStaleToken) {
+				t.Errorf("%+v, %v; want the token refused", op, err)
+			}
+			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, goods) != 5 || p.Level(t, other) != 5 {
+				t.Errorf("recorded %v, %v, levels %d, %d; want nothing changed", recorded, err, p.Level(t, goods), p.Level(t, other))
+			}
+		})
+	}
+}
+
+// TestLostLockEndsTheTransaction deletes the lock's node while the transaction
+// under it waits for a row.
+func TestLostLockEndsTheTransaction(t *testing.T) {
+	for name := range lockPaths(0) {
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			root, goods, flag := serverstest.ZooKeeperRoot(t), p.Goods(t, 5), p.Flag()
+			s := open(t, name, p, func(c *deduct.Config) { c.Root = root })
+			row := p.DB.Begin()
+			must(t, row.Exec("UPDATE stock SET num = num WHERE goods_id = ?", goods).Error)
+			must(t, row.Raw("SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods).Scan(new(int64)).Error)
+			answer := make(chan error, 1)
+			go func() {
+				_, err := s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+				answer <- err
+			}()
+			eventually(t, "the transaction to wait for the row", func() bool { return waitsForRow(p.DB) })
+			conn, path := session(t).Conn(), root+lockPaths(goods)[name]
+			children, _, err := conn.Children(path)
+			must(t, err)
+			for _, child := range children {
+				must(t, conn.Delete(path+"/"+child, -1))
+			}
+			if err := <-answer; !errors.Is(err, stock.ErrUnavailable) {
+				t.Errorf("lock lost: %v; want unavailable", err)
+			}
+			must(t, row.Rollback().Error)
+			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, goods) != 5 {
+				t.Errorf("recorded %v, %v, %d left; want nothing changed", recorded, err, p.Level(t, goods))
+			}
+		})
+	}
+}
+
+func waitsForRow(db *gorm.DB) bool {
+	var n int
+	err := db.Raw(`SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()
+		AND (info LIKE 'UPDATE stock %' OR info LIKE 'SELECT goods_id% FOR UPDATE')`).Scan(&n).Error
+	return err == nil && n > 0
+}
+
+// TestZooKeeperAway: deductions are refused in time, and nothing changes.
+func TestZooKeeperAway(t *testing.T) {
+	for _, name := range []string{"sequential", "grouped", "case-study", "zk-lock"} {
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			s := open(t, name, p, func(c *deduct.Config) {
+				c.ZooKeeper, c.LockTimeout = []string{"127.0.0.1:1"}, 300*time.Millisecond
+			})
+			goods, flag, start := p.Goods(t, 5), p.Flag(), time.Now()
+			_, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+			if took := time.Since(start); !errors.Is(err, stock.ErrUnavailable) || took > 5*time.Second {
+				t.Errorf("%v after %v; want unavailable in time", err, took)
+			}
+			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, goods) != 5 {
+				t.Errorf("recorded %v, %v, %d left; want nothing changed", recorded, err, p.Level(t, goods))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if err := s.Ready(ctx); err == nil {
+				t.Error("ready without ZooKeeper")
+			}
+		})
+	}
+}
+
+// TestRedisAway: slower at first, never wrong, never stuck.
+func TestRedisAway(t *testing.T) {
+	p := stocktest.New(t)
+	p.Flags = opflag.Open("127.0.0.1:1", stocktest.Quiet)
+	s := p.Service(open(t, "grouped", p))
+	goods, start := p.Goods(t, 100), time.Now()
+	workers(10, func(int) {
+		for range 5 {
+			flag := p.Flag()
+			for range 2 {
+				op, err := s.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 1}})
+				if err != nil || op.State != stock.Done {
+					t.Errorf("%+v, %v; want it done", op, err)
+				}
+			}
+		}
+	})
+	if left := p.Level(t, goods); left != 50 {
+		t.Errorf("%d left; want 50", left)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
