@@ -46,9 +46,14 @@ type line struct {
 // removes our node, it queues again. When it returns an error, no node is left, or it is being
 // removed.
 func (s *Session) stand(ctx context.Context, l line, o options) (*claim, error) {
+	return s.insist(ctx, func() (*claim, error) { return s.standOnce(ctx, l, o) })
+}
+
+// insist tries again where the connection or the session was in the way.
+func (s *Session) insist(ctx context.Context, once func() (*claim, error)) (*claim, error) {
 	var pause retryPause
 	for {
-		c, err := s.standOnce(ctx, l, o)
+		c, err := once()
 		if err == nil || ctx.Err() != nil || !passing(err) && !errors.Is(err, errVanished) {
 			return c, err
 		}
@@ -72,15 +77,20 @@ func (s *Session) standOnce(ctx context.Context, l line, o options) (*claim, err
 	if err != nil {
 		return nil, err
 	}
+	return n.stay(ctx, t, func() (*claim, error) { return n.await(ctx, t, l) })
+}
+
+// stay awaits the node's turn for as long as the session lasts, as with it lasts the place in the
+// queue. When it returns an error, the node is being removed.
+func (n *node) stay(ctx context.Context, t *term, await func() (*claim, error)) (*claim, error) {
 	var pause retryPause
 	for {
-		c, err := n.await(ctx, t, l)
+		c, err := await()
 		if err == nil {
 			return c, nil
 		}
-		if passing(err) && pause.wait(ctx, s) == nil {
-			// Where the session survived, so did our place in the queue.
-			if now, rerr := s.ready(ctx); rerr == nil && now == t {
+		if passing(err) && pause.wait(ctx, n.s) == nil {
+			if now, err := n.s.ready(ctx); err == nil && now == t {
 				continue
 			}
 		}
@@ -109,19 +119,9 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 		// deletion. It goes out beside the first look at the queue.
 		own := n.s.watch(n.path)
 		names, err := n.s.children(ctx, l.dir)
-		if werr := own.wait(ctx, n.s); err == nil {
-			err = werr
-		}
-		if errors.Is(err, zk.ErrNoNode) || err == nil && own.stat.EphemeralOwner != t.lease.id {
-			return nil, fmt.Errorf("%s: %w", n.path, errVanished)
-		}
+		queue, at, err := n.look(ctx, t, own, l, names, err)
 		if err != nil {
 			return nil, err
-		}
-		queue := queue(names, l.kinds...)
-		at := place(queue, n.name())
-		if at < 0 {
-			return nil, fmt.Errorf("%s: %w", n.path, errVanished)
 		}
 		ahead := l.rule(queue, at)
 		if ahead == nil {
@@ -134,6 +134,26 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 			return nil, err
 		}
 	}
+}
+
+// look makes a queue of the children read, and finds the node in it. It fails with errVanished where
+// the node is not there, or is not of the term's session: then another takes the lock.
+func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []string, err error) ([]member, int, error) {
+	if werr := own.wait(ctx, n.s); err == nil {
+		err = werr
+	}
+	if errors.Is(err, zk.ErrNoNode) || err == nil && own.stat.EphemeralOwner != t.lease.id {
+		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	queue := queue(names, l.kinds...)
+	at := place(queue, n.name())
+	if at < 0 {
+		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
+	}
+	return queue, at, nil
 }
 
 // awaitEnd waits until the node ahead is gone, or something else is reason to look again.
@@ -169,13 +189,17 @@ func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
 	return c, nil
 }
 
-// guard ends the claim when somebody else deletes its node.
+// guard ends the claim when somebody else deletes its node. When the claim is lost otherwise, it
+// has the node removed: the session may come back with it after all.
 func (c *claim) guard(own *watch) {
 	var pause retryPause
 	for {
 		select {
 		case <-own.fired:
 		case <-c.ctx.Done():
+			if errors.Is(context.Cause(c.ctx), ErrLost) {
+				c.discard()
+			}
 			return
 		}
 		deleted := own.event.Type == zk.EventNodeDeleted

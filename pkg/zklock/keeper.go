@@ -122,25 +122,17 @@ func (co *cohort) bounded(t *tenure) bool {
 
 // look reads who else is in the queue. Where nobody is, it returns a watch on the next arrival.
 func (co *cohort) look(t *tenure) <-chan zk.Event {
-	s := co.s
-	type sight struct {
-		names  []string
-		events <-chan zk.Event
-	}
-	seen, err := call(t.claim.ctx, s, func() (sight, error) {
-		names, _, events, err := s.conn.ChildrenW(co.path)
-		return sight{names, events}, err
-	}, nil)
+	names, events, err := co.s.childrenW(t.claim.ctx, co.path)
 	if err != nil {
 		return nil
 	}
-	queue := queue(seen.names, kindLock)
+	queue := queue(names, kindLock)
 	if len(queue) > 1 || len(queue) == 1 && queue[0].name != t.claim.name() {
 		co.mu.Lock()
 		t.bound(co.opts)
 		co.mu.Unlock()
 	}
-	return seen.events
+	return events
 }
 
 // finish gives the process's place up. It does not wait for that: the next place, where one is
@@ -149,6 +141,5 @@ func (co *cohort) finish(t *tenure) {
 	co.mu.Lock()
 	co.tenure = nil
 	co.mu.Unlock()
-	t.claim.end(ErrReleased)
-	t.claim.discard()
+	t.claim.drop()
 }

@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 )
@@ -17,6 +16,7 @@ type Lock struct {
 	giveUp   func(context.Context) error
 	hooks    Hooks
 	since    instant
+	unhook   func() bool // nil without a hook for the loss
 	released atomic.Bool
 }
 
@@ -27,11 +27,7 @@ func newLock(ctx, life context.Context, path string, token Token, hooks Hooks) *
 	life, l.end = context.WithCancelCause(life)
 	l.ctx = lifeContext{life, ctx}
 	if hooks.Lost != nil {
-		context.AfterFunc(life, func() {
-			if cause := context.Cause(life); errors.Is(cause, ErrLost) {
-				hooks.lost(path, cause)
-			}
-		})
+		l.unhook = context.AfterFunc(life, func() { hooks.lost(path, context.Cause(life)) })
 	}
 	return l
 }
@@ -57,6 +53,9 @@ func (l *Lock) Release(ctx context.Context) error {
 		return fmt.Errorf("release %s: %w", l.path, ErrReleased)
 	}
 	l.hooks.held(l.path, l.since)
+	if l.unhook != nil {
+		l.unhook()
+	}
 	lost := context.Cause(l.ctx)
 	l.end(ErrReleased)
 	err := l.giveUp(ctx)

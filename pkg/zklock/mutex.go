@@ -60,21 +60,21 @@ func mutexLine(path string, try bool) line {
 
 // acquirePlain stands in line by itself, without local hand-off.
 func (s *Session) acquirePlain(ctx context.Context, l line, path string, o options) (*Lock, error) {
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	c, err := s.stand(ctx, l, o)
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		c.end(ErrReleased)
-		c.discard()
-		return nil, context.Cause(ctx)
-	}
-	lock := newLock(ctx, c.ctx, path, Token{Czxid: c.czxid}, o.hooks)
+	return c.lock(ctx, path), nil
+}
+
+// lock makes the handle of a claim that nobody shares.
+func (c *claim) lock(ctx context.Context, path string) *Lock {
+	lock := newLock(ctx, c.ctx, path, Token{Czxid: c.czxid}, c.hooks)
 	lock.giveUp = c.release
-	return lock, nil
+	return lock
 }
 
 // acquireError says what was attempted. Where the context ended, somebody else has the lock, as

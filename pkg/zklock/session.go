@@ -118,7 +118,7 @@ func (s *Session) Close() error {
 
 	within(time.Second, s.requests.Wait) // the library's answers race with its Close
 	if s.events != nil {
-		s.conn.Close()                       // and the server removes the nodes
+		s.conn.Close() // and the server removes the nodes
 		for range s.events {
 		}
 	} else {

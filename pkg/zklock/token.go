@@ -57,6 +57,18 @@ func ParseToken(s string) (Token, error) {
 	return tokenFrom(b)
 }
 
+// MarshalText returns String: so tokens look the same in JSON and in logs.
+func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (t *Token) UnmarshalText(text []byte) error {
+	token, err := ParseToken(string(text))
+	if err == nil {
+		*t = token
+	}
+	return err
+}
+
 func tokenFrom(b []byte) (Token, error) {
 	if len(b) != tokenBytes {
 		return Token{}, fmt.Errorf("parse token: %d bytes, want %d", len(b), tokenBytes)
