@@ -55,6 +55,7 @@ type firing struct {
 
 func fire(ctx context.Context, cfg FireConfig, h *History) error {
 	f := &firing{cfg: cfg, plan: newPlan(cfg.Mix, h.Goods), pacer: Rate(cfg.Rate), start: time.Now()}
+	h.Started = f.start.UTC() // the calls' times count from here
 	workers := make([]*worker, cfg.Concurrency)
 	for i := range workers {
 		main, err := newClient(&f.cfg, h, f.start, i)
