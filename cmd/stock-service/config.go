@@ -35,7 +35,7 @@ type config struct {
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"5s"`
 }
 
-const defaultStrategy = "sequential"
+const defaultStrategy = "grouped"
 
 func readConfig() (config, error) {
 	cfg, err := env.ParseAs[config]()

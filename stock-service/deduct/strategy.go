@@ -60,6 +60,7 @@ var strategies = map[string]func(Config) (Strategy, error){
 	"grouped":            newGrouped,
 	"redis-lock":         newRedisLock,
 	"sequential":         newSequential,
+	"single-node":        newSingleNode,
 	"unsafe":             newUnsafe,
 	"zk-lock":            newZKLock,
 }

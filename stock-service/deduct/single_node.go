@@ -1,0 +1,32 @@
+package deduct
+
+import (
+	"context"
+
+	"orderstock/pkg/zklock/herd"
+	stock "orderstock/stock-service"
+)
+
+// singleNode takes the case study's "low" lock for each goods: one node that
+// everyone tries to create and everyone else watches, so that each release
+// wakes all who wait.
+type singleNode struct {
+	locked
+	*zkSession
+}
+
+func newSingleNode(cfg Config) (Strategy, error) {
+	s := &singleNode{zkSession: openSession(cfg)}
+	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, func(ctx context.Context, goodsID int64) (held, error) {
+		session, err := s.get(ctx)
+		if err != nil {
+			return held{}, err
+		}
+		lock, err := herd.NewSingleNode(session, cfg.Root+"/single-node/"+stock.FormatGoodsID(goodsID)).Acquire(ctx)
+		if err != nil {
+			return held{}, err
+		}
+		return held{token: stock.Token(lock.Token().Bytes()), alive: lock.Context(), release: lock.Release}, nil
+	}}
+	return s, nil
+}
