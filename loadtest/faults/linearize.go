@@ -15,7 +15,7 @@ import (
 )
 
 // linearWithin bounds the search for a linearization of one run.
-const linearWithin = 10 * time.Second
+const linearWithin = 9 * time.Second
 
 // levels watches the stock of a run's goods: a reading of all of them at one
 // moment, in one statement, many times a second.
@@ -125,7 +125,7 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 		t := times[n]
 		deduct := linear.Call{
 			Kind: linear.Deduct, Flag: end.flag, Rejected: end.state == "REJECTED", Undone: end.state == "RESTORED",
-			Begin: start + int64(t.placed), End: settled,
+			Begin: start + int64(t.placed), End: settled, Hint: end.deducted,
 		}
 		for _, it := range h.Items(n) {
 			deduct.Items = append(deduct.Items, linear.Item{GoodsID: it.GoodsID, Num: it.Num})
@@ -135,7 +135,10 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 		}
 		calls = append(calls, deduct)
 		if deduct.Undone {
-			restore := linear.Call{Kind: linear.Restore, Flag: end.flag, Items: deduct.Items, Begin: deduct.Begin, End: settled}
+			restore := linear.Call{Kind: linear.Restore, Flag: end.flag, Items: deduct.Items, Begin: deduct.Begin, End: settled, Hint: end.restored}
+			if t.cancelled > 0 {
+				restore.Begin = start + int64(t.cancelled)
+			}
 			if t.cancelTold > 0 {
 				restore.End = start + int64(t.cancelTold)
 			}
@@ -147,7 +150,7 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 
 // span is what the clients' calls say about the time of one order.
 type span struct {
-	placed, told, cancelTold time.Duration // 0 where never
+	placed, told, cancelled, cancelTold time.Duration // 0 where never
 }
 
 func callTimes(h *loadtest.History) []span {
@@ -159,7 +162,9 @@ func callTimes(h *loadtest.History) []span {
 	}
 	for _, c := range h.Calls {
 		t := &times[c.Op]
-		if c.Kind != loadtest.Cancel {
+		if c.Kind == loadtest.Cancel {
+			earliest(&t.cancelled, c.Sent)
+		} else {
 			earliest(&t.placed, c.Sent)
 		}
 		switch c.Status {
@@ -173,8 +178,12 @@ func callTimes(h *loadtest.History) []span {
 	return times
 }
 
-// outcome is what the stock database holds for an order.
-type outcome struct{ flag, state string }
+// outcome is what the stock database holds for an order, with when it says
+// that its pieces went and came back; 0 where it does not.
+type outcome struct {
+	flag, state        string
+	deducted, restored int64
+}
 
 // outcomes reads how the run's orders ended, by their number. Orders that left
 // no operation are not in it.
@@ -191,8 +200,17 @@ func outcomes(ctx context.Context, l *lab.Lab, h *loadtest.History) (map[int]out
 	for id := range flags {
 		ids = append(ids, id)
 	}
-	marks := strings.Join(slices.Repeat([]string{"?"}, len(ids)), ",")
-	states, err := pairs(ctx, l.StockDB, "SELECT flag, state FROM operations WHERE flag IN ("+marks+")", ids...)
+	in := " WHERE flag IN (" + strings.Join(slices.Repeat([]string{"?"}, len(ids)), ",") + ")"
+	states, err := pairs(ctx, l.StockDB, "SELECT flag, state FROM operations"+in, ids...)
+	if err != nil {
+		return nil, err
+	}
+	const micros = "CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS CHAR)"
+	made, err := pairs(ctx, l.StockDB, "SELECT flag, "+micros+" FROM operations"+in, ids...)
+	if err != nil {
+		return nil, err
+	}
+	restored, err := pairs(ctx, l.StockDB, "SELECT flag, "+micros+" FROM stock_flow"+in+" AND kind = 'restore'", ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +221,19 @@ func outcomes(ctx context.Context, l *lab.Lab, h *loadtest.History) (map[int]out
 			return nil, fmt.Errorf("read key %q: %w", key, err)
 		}
 		if state, ok := states[id]; ok {
-			ends[n] = outcome{flag: id, state: state}
+			ends[n] = outcome{flag: id, state: state, deducted: nanos(made[id]), restored: nanos(restored[id])}
 		}
 	}
 	return ends, nil
+}
+
+// nanos reads a time in microseconds, 0 where there is none: hints only.
+func nanos(micros string) int64 {
+	n, err := strconv.ParseInt(micros, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n * 1000
 }
 
 func pairs(ctx context.Context, db *sql.DB, query string, args ...any) (map[string]string, error) {

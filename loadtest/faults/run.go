@@ -67,10 +67,10 @@ func (r *Run) fail(outcome loadtest.Outcome, format string, args ...any) {
 }
 
 // Once runs one cell in a lab whose services run.
-func Once(ctx context.Context, l *lab.Lab, c Cell, seed uint64) *Run {
+func Once(ctx context.Context, l *lab.Lab, c Cell, load Load, seed uint64) *Run {
 	began := time.Now()
 	r := &Run{Cell: c, Seed: seed, Outcome: loadtest.Pass}
-	if err := r.carryOut(ctx, l); err != nil {
+	if err := r.carryOut(ctx, l, load); err != nil {
 		r.fail(loadtest.Unknown, "%v", err)
 	}
 	r.Took = time.Since(began)
@@ -78,7 +78,7 @@ func Once(ctx context.Context, l *lab.Lab, c Cell, seed uint64) *Run {
 }
 
 // carryOut takes the run from its traffic to its verdict.
-func (r *Run) carryOut(ctx context.Context, l *lab.Lab) error {
+func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
 	fault := faultOf(l, r.Cell, rng)
 	if s, ok := fault.(*strike); ok {
@@ -90,7 +90,7 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab) error {
 	if err != nil {
 		return err
 	}
-	traffic := startTraffic(ctx, l, r.Seed)
+	traffic := startTraffic(ctx, l, load, r.Seed)
 	time.Sleep(strikeAt + time.Duration(rng.IntN(200))*time.Millisecond)
 
 	on, healed, err := r.breakAndHeal(ctx, l, fault)
@@ -107,8 +107,10 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab) error {
 	if err := r.judge(ctx, l); err != nil {
 		return err
 	}
-	if err := r.linearize(ctx, l, levels); err != nil {
-		return err
+	if r.Unsettled == 0 { // else the stock may still move
+		if err := r.linearize(ctx, l, levels); err != nil {
+			return err
+		}
 	}
 	return r.freshOrder(ctx, l)
 }

@@ -132,7 +132,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 		w.since = 0
 	}
 	w.since++
-	r := Once(ctx, w.lab, c, seed)
+	r := Once(ctx, w.lab, c, DefaultLoad, seed)
 	if r.Outcome == loadtest.Pass || ctx.Err() != nil {
 		return r, nil
 	}

@@ -17,17 +17,25 @@ var Env = map[string]string{
 	"PENDING_LIMIT":             "1s",
 	"CANCEL_AFTER":              "4s",
 	"RECONCILE_INTERVAL":        "250ms",
+	"RECONCILE_MAX_PAUSE":       "1s",
 	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
 	"LOCK_TIMEOUT":              "400ms",
 	"SHUTDOWN_TIMEOUT":          "5s",
 }
 
+// Load is the traffic of a run.
+type Load struct {
+	Orders  int
+	PerS    float64
+	Clients int
+}
+
+// DefaultLoad lasts two and a half seconds, which grouped deductions bear.
+var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64}
+
 const (
-	orders        = 300
-	ordersPerS    = 120
-	clients       = 64
 	callTimeout   = 4 * time.Second
-	strikeAt      = 900 * time.Millisecond // of about 2.5 s of traffic
+	strikeAt      = 900 * time.Millisecond // after the traffic began
 	strikeWithin  = 6 * time.Second        // after it was armed
 	settleWithin  = 20 * time.Second       // after the last fault healed
 	recoverWithin = 10 * time.Second       // for the fresh order

@@ -15,15 +15,15 @@ type traffic struct {
 	done   chan struct{}
 }
 
-// startTraffic fires a few hundred orders over few goods, with less stock than
+// startTraffic fires the orders of a load over few goods, with less stock than
 // is asked for, repeats and cancellations.
-func startTraffic(ctx context.Context, l *lab.Lab, seed uint64) *traffic {
+func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traffic {
 	t := &traffic{done: make(chan struct{})}
 	cfg := loadtest.FireConfig{
 		OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
-		Orders: orders, Rate: ordersPerS, Concurrency: clients, Timeout: callTimeout,
+		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout,
 		HistoryPath: filepath.Join(l.ServicesDir(), "history.jsonl"), // of the last run, beside the services' logs
-		Mix:         loadtest.Mix{Goods: 4, Stock: 200, ItemsMax: 3, NumMax: 3, Repeat: 0.15, Cancel: 0.15, Seed: seed + 1},
+		Mix:         loadtest.Mix{Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3, Repeat: 0.15, Cancel: 0.15, Seed: seed + 1},
 	}
 	go func() {
 		defer close(t.done)

@@ -110,6 +110,26 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// A hint may speed the search up, and may mislead it, but never changes what it comes to.
+func TestHintsDecideNothing(t *testing.T) {
+	hinted := func(c linear.Call, at int64) linear.Call { c.Hint = at; return c }
+	stock := restock(0, 1, items(1, 5))
+	for name, c := range map[string]struct {
+		calls []linear.Call
+		want  linear.Result
+	}{
+		"hints in the order of the effects": {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 3), hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
+		"hints against it":                  {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 8e8), hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
+		"hints outside the calls":           {[]linear.Call{stock, hinted(done("a", 20, 30, items(1, 4)), 1), hinted(rejected("b", 20, 30, items(1, 2)), 1e9)}, linear.Linearizable},
+		"hints that would explain a lie":    {[]linear.Call{stock, hinted(rejected("b", 2, 3, items(1, 2)), 9), hinted(done("a", 4, 5, items(1, 4)), 1)}, linear.Violation},
+	} {
+		got, err := linear.Check(c.calls, 10*time.Second)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %s %v, want %s", name, got, err, c.want)
+		}
+	}
+}
+
 func TestNoHistory(t *testing.T) {
 	for name, calls := range map[string][]linear.Call{
 		"ends before it begins":         {done("a", 3, 2, items(1, 1))},
