@@ -138,7 +138,7 @@ func pageQuery(c *gin.Context) (status order.Status, after int64, limit int, err
 		case name == "after" && value == "":
 		case name == "after":
 			if after, err = order.ParseID(value); err != nil {
-				err = fmt.Errorf("%w: after: %w", errInvalidPage, err)
+				err = fmt.Errorf("%w: after is an order id", errInvalidPage)
 			}
 		case name == "limit" && value == "":
 		case name == "limit":

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+
+	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/stockapi"
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stockdb"
+	"orderstock/stock-service/stockhttp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+const token = "test-token"
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// migrated makes a database with that schema and returns a DSN for it.
+func migrated(t *testing.T, schema string) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(serverstest.Database(t))
+	must(t, err)
+	cfg.ParseTime = true
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(db)) }()
+	pool, err := db.DB()
+	must(t, err)
+	must(t, migrations.Up(t.Context(), pool, schema))
+	return cfg.FormatDSN()
+}
+
+// stockService runs the real stock service; around wraps its handler.
+func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	db, err := mysqldb.Open(migrated(t, migrations.Stock), mysqldb.Options{})
+	must(t, err)
+	ledger := stockdb.New(db)
+	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
+	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
+	must(t, err)
+	server := httptest.NewServer(around(stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)))
+	t.Cleanup(func() {
+		server.Close()
+		must(t, strategy.Close())
+		ledger.Close()
+		must(t, flags.Close())
+		must(t, mysqldb.Close(db))
+	})
+	return server
+}
+
+func testConfig(t *testing.T, stockURL string) config {
+	t.Helper()
+	for name, value := range map[string]string{
+		"LISTEN_ADDR": "127.0.0.1:0", "LOG_LEVEL": "ERROR", "SERVICE_TOKEN": token, "STOCK_URLS": stockURL,
+		"MYSQL_DSN": migrated(t, migrations.Order), "REDIS_ADDR": serverstest.Redis(t).Addr(),
+		"ZOOKEEPER_ADDRS": serverstest.ZooKeeper(t).Addr(), "ZOOKEEPER_ROOT": serverstest.ZooKeeperRoot(t),
+	} {
+		t.Setenv(name, value)
+	}
+	cfg, err := readConfig()
+	must(t, err)
+	return cfg
+}
+
+// start runs the service. Stop ends it, and its end is told on ended.
+func start(t *testing.T, cfg config) (url string, stop context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	listening, end := make(chan string, 1), make(chan error, 1)
+	go func() { end <- run(ctx, cfg, func(addr string) { listening <- addr }) }()
+	select {
+	case addr := <-listening:
+		url = "http://" + addr
+	case err := <-end:
+		t.Fatal(err)
+	}
+	eventually(t, "the service is ready", func() bool { status, _ := send(t, "GET", url+"/readyz", ""); return status == http.StatusOK })
+	return url, stop, end
+}
+
+func send(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(raw)
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func restock(t *testing.T, stockURL string, num int64) {
+	t.Helper()
+	client, err := stockapi.NewClient([]string{stockURL}, token)
+	must(t, err)
+	defer client.Close()
+	_, err = client.Restock(t.Context(), "1", stockapi.RestockRequest{Flag: "first", Num: num})
+	must(t, err)
+}
+
+func TestStoppingCutsNoOrder(t *testing.T) {
+	const orders = 20
+	reached, leave := make(chan struct{}, orders), make(chan struct{})
+	stockServer := stockService(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut {
+				reached <- struct{}{}
+				<-leave
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	restock(t, stockServer.URL, orders)
+	cfg := testConfig(t, stockServer.URL)
+	url, stop, ended := start(t, cfg)
+
+	var clients sync.WaitGroup
+	for range orders {
+		clients.Go(func() {
+			if status, body := send(t, "POST", url+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`); status != http.StatusCreated {
+				t.Errorf("an order in flight got %d %s", status, body)
+			}
+		})
+	}
+	for range orders {
+		<-reached
+	}
+	stop()
+	eventually(t, "new requests are refused", func() bool { status, _ := send(t, "GET", url+"/healthz", ""); return status == 0 })
+	close(leave)
+	clients.Wait()
+	must(t, <-ended)
+
+	// What it left is whole, and a new process goes on with it.
+	url, stop, ended = start(t, cfg)
+	if status, body := send(t, "GET", url+"/v1/orders?status=CONFIRMED&limit=100", ""); status != http.StatusOK || strings.Count(body, `"CONFIRMED"`) != orders {
+		t.Errorf("after a restart: %d %s", status, body)
+	}
+	stop()
+	must(t, <-ended)
+}
+
+func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
+	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
+	restock(t, stockServer.URL, 5)
+	cfg := testConfig(t, stockServer.URL)
+	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { _ = zookeeper.Kill() })
+	must(t, zookeeper.Pause())
+	cfg.ZooKeeperAddrs, cfg.ZooKeeperRoot = []string{zookeeper.Addr()}, "/orderstock"
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	listening, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- run(ctx, cfg, func(addr string) { listening <- addr }) }()
+	url := "http://" + <-listening
+	const body = `{"items":[{"goods_id":"1","num":1}]}`
+	if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusServiceUnavailable {
+		t.Errorf("an order without ids: %d %s", status, answer)
+	}
+	if status, answer := send(t, "GET", url+"/v1/orders", ""); status != http.StatusOK {
+		t.Errorf("what needs no ids: %d %s", status, answer)
+	}
+	must(t, zookeeper.Resume())
+	eventually(t, "orders go through", func() bool {
+		status, _ := send(t, "POST", url+"/v1/orders", body)
+		return status == http.StatusCreated
+	})
+	stop()
+	must(t, <-ended)
+}
+
+func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
+	cfg := config{
+		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
+	}
+	var (
+		mu    sync.Mutex
+		leads = map[int]bool{}
+		turns []int
+	)
+	stops := map[int]func(){}
+	for i := range 3 {
+		c := startCoordination(t.Context(), cfg, quiet)
+		t.Cleanup(func() { must(t, c.close(5*time.Second)) })
+		stops[i] = c.lead("work", func(ctx context.Context) {
+			mu.Lock()
+			leads[i] = true
+			turns = append(turns, i)
+			if len(leads) != 1 {
+				t.Errorf("several lead at once: %v", leads)
+			}
+			mu.Unlock()
+			<-ctx.Done()
+			mu.Lock()
+			delete(leads, i)
+			mu.Unlock()
+		})
+	}
+	for want := 1; want <= 3; want++ {
+		var leader int
+		eventually(t, fmt.Sprintf("leader %d", want), func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(turns) == want {
+				leader = turns[want-1]
+			}
+			return len(turns) == want
+		})
+		stops[leader]()
+		delete(stops, leader)
+	}
+}
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	cfg := config{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
+	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%s", cfg.Token)} {
+		if strings.Contains(text, "hunter2") {
+			t.Errorf("printed: %s", text)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := map[string]string{
+		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x", "STOCK_URLS": "http://x", "SERVICE_TOKEN": "x",
+	}
+	for name, bad := range map[string]string{
+		"MYSQL_DSN": "", "SERVICE_TOKEN": "", "STOCK_URLS": "", "CONFIRM_BUDGET": "-1s", "PENDING_LIMIT": "1s",
+		"CANCEL_AFTER": "1s", "MAX_IN_FLIGHT": "0", "ZOOKEEPER_ROOT": "orderstock", "STOCK_TIMEOUT": "soon",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for name, value := range good {
+				t.Setenv(name, value)
+			}
+			if _, err := readConfig(); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(name, bad)
+			if _, err := readConfig(); err == nil {
+				t.Errorf("%s=%q is taken", name, bad)
+			}
+		})
+	}
+}

@@ -1,0 +1,223 @@
+package ordertest_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/stockapi"
+)
+
+func wireItems(items []order.Item) []stockapi.Item {
+	wire := make([]stockapi.Item, len(items))
+	for i, item := range items {
+		wire[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
+	}
+	return wire
+}
+
+func (r *replica) cancel(id string) answer {
+	r.w.t.Helper()
+	return r.call("POST", "/v1/orders/"+id+"/cancel", "")
+}
+
+func TestACancelledOrderGivesItsStockBackOnce(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	a := r.place("", 1, 4)
+	w.wantLevel(1, 6)
+	for range 3 {
+		if c := r.cancel(a.order.ID); c.status != http.StatusOK || c.order.Status != order.Cancelled {
+			t.Errorf("got %d %s", c.status, c.body)
+		}
+		w.wantLevel(1, 10)
+	}
+	r.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
+}
+
+func TestARejectedOrderCannotBeCancelled(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 1)
+	a := r.place("", 1, 4)
+	if c := r.cancel(a.order.ID); c.status != http.StatusConflict || c.order.Code != "order_rejected" {
+		t.Errorf("got %d %s", c.status, c.body)
+	}
+	r.wantOrder(a.id(t), order.Rejected, order.Rejected)
+	if c := r.cancel("123"); c.status != http.StatusNotFound || c.order.Code != "order_not_found" {
+		t.Errorf("an order that is not there: %d %s", c.status, c.body)
+	}
+}
+
+func TestAPendingOrderCanBeCancelled(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: 300 * time.Millisecond})
+	w.restock(1, 10)
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	a := r.place("key", 1, 4)
+	if a.status != http.StatusAccepted {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	if c := r.cancel(a.order.ID); c.status != http.StatusOK || c.order.Status != order.Cancelled {
+		t.Fatalf("got %d %s", c.status, c.body)
+	}
+	w.wire.heal() // the deduction arrives, and finds the tombstone
+	eventually(t, "the deduction has arrived", func() bool { return w.wire.holding() == 0 })
+	o := r.wantOrder(a.id(t), order.Cancelled, order.Cancelled)
+	if state := w.state(o); state != stockapi.Cancelled {
+		t.Errorf("operation is %s", state)
+	}
+	w.wantLevel(1, 10)
+	if again := r.place("key", 1, 4); again.status != http.StatusConflict || again.order.Status != order.Cancelled || !again.replayed {
+		t.Errorf("the repeat is told %d %s", again.status, again.body)
+	}
+}
+
+func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: 300 * time.Millisecond, PendingLimit: 400 * time.Millisecond})
+	w.restock(1, 10)
+	a := r.place("", 1, 4)
+	w.wire.breakAll(func(*http.Request) fault { return drop })
+	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.order.Status != order.Cancelling {
+		t.Fatalf("got %d %s", c.status, c.body)
+	}
+	w.wire.heal()
+	reconcile(t, r, 400*time.Millisecond)
+	r.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
+	w.wantLevel(1, 10)
+}
+
+// Cancellations raced against the deduction, the confirmation, the reconciler,
+// repeats and each other, with replies lost on the way: each order ends once,
+// the stock of a cancelled one comes back once, and nobody is told two ends.
+func TestCancellationsRacedAgainstEverything(t *testing.T) {
+	const limit = 50 * time.Millisecond
+	w := newWorld(t)
+	replicas := []*replica{
+		w.replica(order.Config{ConfirmBudget: 2 * time.Second, PendingLimit: limit}),
+		w.replica(order.Config{ConfirmBudget: 2 * time.Second, PendingLimit: limit}),
+	}
+	const orders, stock = 60, 100
+	w.restock(1, stock)
+	w.wire.breakAll(func(*http.Request) fault {
+		switch rand.IntN(12) {
+		case 0:
+			return drop
+		case 1:
+			return dropReply
+		}
+		return pass
+	})
+	done := make(chan struct{})
+	var reconciling, clients sync.WaitGroup
+	for _, r := range replicas { // two at once: they must not harm each other either
+		reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+		reconciling.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					_, _ = reconciler.Round(t.Context()) // a lost reply is an error that the next round mends
+				}
+			}
+		})
+	}
+	told := make([]map[order.Status]bool, orders)
+	for i := range orders {
+		told[i] = map[order.Status]bool{}
+		var mu sync.Mutex
+		tell := func(a answer) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch a.status {
+			case http.StatusCreated, http.StatusConflict:
+				told[i][a.order.Status] = true
+			}
+		}
+		key := "race-" + strconv.Itoa(i)
+		num := int64(1 + i%4)
+		placed := make(chan string, 1)
+		clients.Go(func() {
+			a := replicas[i%2].place(key, 1, num)
+			tell(a)
+			placed <- a.order.ID
+			tell(replicas[(i+1)%2].place(key, 1, num))
+		})
+		clients.Go(func() {
+			if i%3 == 0 { // while it is placed: as soon as it is written
+				var id int64
+				eventually(t, "the order is written", func() bool {
+					o, err := replicas[0].store.FindByKey(t.Context(), key)
+					id = o.ID
+					return err == nil
+				})
+				replicas[1].cancel(strconv.FormatInt(id, 10))
+				return
+			}
+			if id := <-placed; id != "" && i%3 == 1 {
+				var both sync.WaitGroup
+				for _, r := range replicas {
+					both.Go(func() { r.cancel(id) })
+				}
+				both.Wait()
+			}
+		})
+	}
+	clients.Wait()
+	close(done)
+	reconciling.Wait()
+	w.wire.heal()
+	eventually(t, "all orders end", func() bool {
+		for _, r := range replicas {
+			_, _ = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
+		}
+		var left int64
+		must(t, w.orderDB.Table("orders").Where("status IN ?", []string{"PENDING", "CANCELLING"}).Count(&left).Error)
+		return left == 0
+	})
+
+	left := int64(stock)
+	all, err := replicas[0].store.Page(t.Context(), "", 0, 1000)
+	must(t, err)
+	ends := map[order.Status]int{}
+	for _, o := range all {
+		ends[o.Status]++
+		switch state := w.state(o); {
+		case o.Status == order.Confirmed && state == stockapi.Done:
+			left -= o.Items[0].Num
+		case o.Status == order.Rejected && state == stockapi.Rejected:
+		case o.Status == order.Cancelled && (state == stockapi.Cancelled || state == stockapi.Restored):
+		default:
+			t.Errorf("order %d is %s, its operation %q", o.ID, o.Status, state)
+		}
+		var number int
+		must(t, scanSuffix(o.Key, &number))
+		for end := range told[number] {
+			if end != o.Outcome {
+				t.Errorf("order %d: a client was told %s, its outcome is %s", o.ID, end, o.Outcome)
+			}
+		}
+	}
+	w.wantLevel(1, left)
+	if ends[order.Cancelled] == 0 || ends[order.Confirmed] == 0 {
+		t.Errorf("nothing was raced: %v", ends)
+	}
+	t.Log(ends)
+}
+
+func scanSuffix(key string, number *int) (err error) {
+	*number, err = strconv.Atoi(key[len("race-"):])
+	return err
+}

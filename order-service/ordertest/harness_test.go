@@ -1,0 +1,302 @@
+// Package ordertest_test tests the order service against the real stock
+// service, with both on real MySQL, Redis and ZooKeeper servers in one process.
+// It is the one place of the order service that imports the stock service.
+package ordertest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"orderstock/migrations"
+	order "orderstock/order-service"
+	"orderstock/order-service/orderdb"
+	"orderstock/order-service/orderhttp"
+	"orderstock/order-service/stockcall"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/snowid"
+	"orderstock/pkg/stockapi"
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stockdb"
+	"orderstock/stock-service/stockhttp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+const token = "test-token"
+
+var (
+	quiet = slog.New(slog.DiscardHandler)
+	flags atomic.Int64
+)
+
+// world is one stock service and the databases of both services.
+type world struct {
+	t         *testing.T
+	orderDB   *gorm.DB
+	stockDB   *gorm.DB
+	stockURL  string
+	client    *stockapi.Client // past the wire
+	wire      *wire
+	redisAddr string
+	redisDB   int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, orderDB: database(t, migrations.Order), stockDB: database(t, migrations.Stock),
+		redisAddr: serverstest.Redis(t).Addr(), redisDB: serverstest.RedisDB(t),
+	}
+	ledger := stockdb.New(w.stockDB)
+	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
+	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
+	must(t, err)
+	handler := stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet)
+	direct := httptest.NewServer(handler)
+	w.wire = newWire(handler)
+	broken := httptest.NewServer(w.wire)
+	w.stockURL = broken.URL
+	w.client, err = stockapi.NewClient([]string{direct.URL}, token)
+	must(t, err)
+	t.Cleanup(func() {
+		w.wire.heal()
+		broken.Close()
+		direct.Close()
+		w.client.Close()
+		must(t, strategy.Close())
+		ledger.Close()
+		must(t, hints.Close())
+	})
+	return w
+}
+
+// database makes a migrated database and opens it as a service does.
+func database(t *testing.T, schema string) *gorm.DB {
+	t.Helper()
+	dsn := serverstest.Database(t)
+	cfg, err := mysql.ParseDSN(dsn)
+	must(t, err)
+	cfg.ParseTime = true
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, mysqldb.Close(db)) })
+	pool, err := db.DB()
+	must(t, err)
+	must(t, migrations.Up(t.Context(), pool, schema))
+	return db
+}
+
+// replica is one order service over the world's databases.
+type replica struct {
+	*order.Service
+	w     *world
+	store *orderdb.DB
+	stock *stockcall.Caller
+	http  *httptest.Server
+}
+
+// replica starts an order service. Its limits are the real ones unless cfg says otherwise.
+func (w *world) replica(cfg order.Config) *replica {
+	w.t.Helper()
+	r := &replica{w: w, store: orderdb.New(w.orderDB)}
+	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
+	client, err := stockapi.NewClient([]string{w.stockURL}, token)
+	must(w.t, err)
+	r.stock = stockcall.New(client, stockcall.Config{}, quiet)
+	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
+	r.http = httptest.NewServer(orderhttp.New(r.Service, nil, quiet))
+	w.t.Cleanup(func() {
+		w.wire.heal()
+		r.http.Close()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 20*time.Second)
+		defer cancel()
+		must(w.t, r.Close(ctx))
+		r.stock.Close()
+		client.Close()
+		r.store.Close()
+		must(w.t, hints.Close())
+	})
+	return r
+}
+
+// ids are rising and unique within the process; those of the service itself are pkg/snowid's.
+var ids idSource
+
+type idSource struct{ last atomic.Int64 }
+
+func (s *idSource) Next() (int64, error) { return s.at(time.Now()), nil }
+
+// at returns an id as it would have been given at that time.
+func (s *idSource) at(t time.Time) int64 { return snowid.FirstAt(t) + s.last.Add(1)%(1<<22) }
+
+// restock adds pieces of a goods at a price of 250.
+func (w *world) restock(goodsID, num int64) {
+	w.t.Helper()
+	price := int64(250)
+	_, err := w.client.Restock(w.t.Context(), strconv.FormatInt(goodsID, 10), stockapi.RestockRequest{
+		Flag: "restock-" + strconv.FormatInt(flags.Add(1), 10), Num: num, Price: &price,
+	})
+	must(w.t, err)
+}
+
+func (w *world) level(goodsID int64) int64 {
+	w.t.Helper()
+	goods, err := w.client.Stock(w.t.Context(), strconv.FormatInt(goodsID, 10))
+	must(w.t, err)
+	if len(goods) != 1 {
+		w.t.Fatalf("goods %d: %v", goodsID, goods)
+	}
+	return goods[0].Num
+}
+
+// wantLevel checks the level, and that it is the sum of the goods' flow rows.
+func (w *world) wantLevel(goodsID, want int64) {
+	w.t.Helper()
+	var sum int64
+	must(w.t, w.stockDB.Raw("SELECT COALESCE(SUM(num), 0) FROM stock_flow WHERE goods_id = ?", goodsID).Scan(&sum).Error)
+	if level := w.level(goodsID); level != want || sum != want {
+		w.t.Errorf("goods %d: level %d, flows sum to %d, want %d", goodsID, level, sum, want)
+	}
+}
+
+// wantRows checks how many orders and items there are.
+func (w *world) wantRows(orders, items int64) {
+	w.t.Helper()
+	var o, i int64
+	must(w.t, w.orderDB.Table("orders").Count(&o).Error)
+	must(w.t, w.orderDB.Table("order_items").Count(&i).Error)
+	if o != orders || i != items {
+		w.t.Errorf("%d orders and %d items are written, want %d and %d", o, i, orders, items)
+	}
+}
+
+// state returns the state recorded under the order's flag; "" where nothing is.
+func (w *world) state(o order.Order) stockapi.State {
+	w.t.Helper()
+	flows, err := w.client.Flows(w.t.Context(), o.Flag())
+	must(w.t, err)
+	if len(flows.Operations) == 0 {
+		return ""
+	}
+	return flows.Operations[0].State
+}
+
+// wantOrder checks the stored order.
+func (r *replica) wantOrder(id int64, status, outcome order.Status) order.Order {
+	r.w.t.Helper()
+	o, err := r.store.Get(r.w.t.Context(), id)
+	must(r.w.t, err)
+	if o.Status != status || o.Outcome != outcome {
+		r.w.t.Errorf("order %d is %s with outcome %q (%s), want %s with %q", id, o.Status, o.Outcome, o.Reason, status, outcome)
+	}
+	return o
+}
+
+// answer is what a client got.
+type answer struct {
+	status   int
+	replayed bool
+	retry    string
+	body     string
+	order    struct {
+		ID     string
+		Status order.Status
+		Reason string
+		Total  int64
+		Code   string
+		Items  []struct {
+			GoodsID string `json:"goods_id"`
+			Num     int64
+			Price   int64
+		}
+	}
+}
+
+func (a answer) id(t *testing.T) int64 {
+	t.Helper()
+	id, err := order.ParseID(a.order.ID)
+	if err != nil {
+		t.Fatalf("no order id in %d %s", a.status, a.body)
+	}
+	return id
+}
+
+// call sends a request to the replica. Headers come in pairs.
+func (r *replica) call(method, path, body string, headers ...string) answer {
+	r.w.t.Helper()
+	req, err := http.NewRequestWithContext(r.w.t.Context(), method, r.http.URL+path, strings.NewReader(body))
+	must(r.w.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header[headers[i]] = []string{headers[i+1]}
+	}
+	resp, err := r.http.Client().Do(req)
+	if err != nil {
+		r.w.t.Error(err)
+		return answer{}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.w.t.Error(err)
+	}
+	a := answer{
+		status: resp.StatusCode, body: string(bytes.TrimSpace(raw)),
+		replayed: resp.Header.Get("Idempotency-Replayed") == "true", retry: resp.Header.Get("Retry-After"),
+	}
+	if err := json.Unmarshal(raw, &a.order); err != nil && len(raw) > 0 && raw[0] == '{' {
+		// A problem's status is a number.
+		var p struct{ Code string }
+		if err := json.Unmarshal(raw, &p); err != nil {
+			r.w.t.Errorf("answer %d is not JSON: %s", resp.StatusCode, raw)
+		}
+		a.order.Code = p.Code
+	}
+	return a
+}
+
+func (r *replica) place(key string, goodsID, num int64) answer {
+	r.w.t.Helper()
+	if key == "" {
+		return r.call("POST", "/v1/orders", items(goodsID, num))
+	}
+	return r.call("POST", "/v1/orders", items(goodsID, num), "Idempotency-Key", key)
+}
+
+func items(goodsID, num int64) string {
+	return `{"items":[{"goods_id":"` + strconv.FormatInt(goodsID, 10) + `","num":` + strconv.FormatInt(num, 10) + `}]}`
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits for something that another goroutine brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}

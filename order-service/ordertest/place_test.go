@@ -1,0 +1,314 @@
+package ordertest_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/stockapi"
+)
+
+func TestAnOrderTakesStockAndPrice(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1001, 10)
+	w.restock(1002, 10)
+	a := r.call("POST", "/v1/orders", `{"items":[{"goods_id":"1002","num":3},{"goods_id":"1001","num":2}]}`)
+	if a.status != http.StatusCreated || a.order.Status != order.Confirmed || a.order.Total != 5*250 || a.replayed {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	if len(a.order.Items) != 2 || a.order.Items[0].GoodsID != "1001" || a.order.Items[0].Price != 250 || a.order.Items[1].Num != 3 {
+		t.Errorf("items %+v", a.order.Items)
+	}
+	w.wantLevel(1001, 8)
+	w.wantLevel(1002, 7)
+	o := r.wantOrder(a.id(t), order.Confirmed, order.Confirmed)
+	if state := w.state(o); state != stockapi.Done {
+		t.Errorf("its operation is %q", state)
+	}
+	got := r.call("GET", "/v1/orders/"+a.order.ID, "")
+	if got.status != http.StatusOK || got.order.Status != order.Confirmed || got.order.ID != a.order.ID || len(got.order.Items) != 2 {
+		t.Errorf("GET answers %d %s", got.status, got.body)
+	}
+}
+
+// Fault D: a repeat was answered with nothing, so that nobody could tell done from refused.
+func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
+	w := newWorld(t)
+	one, two := w.replica(order.Config{}), w.replica(order.Config{})
+	w.restock(1, 5)
+
+	confirmed, rejected := one.place("confirmed", 1, 2), one.place("rejected", 1, 4)
+	if confirmed.status != http.StatusCreated || rejected.status != http.StatusConflict || rejected.order.Status != order.Rejected {
+		t.Fatalf("got %d %s and %d %s", confirmed.status, confirmed.body, rejected.status, rejected.body)
+	}
+	if !strings.HasPrefix(rejected.order.Reason, "insufficient_stock") {
+		t.Errorf("reason %q", rejected.order.Reason)
+	}
+	w.restock(1, 100) // a rejected order stays rejected
+	// Also after a cancellation: the first answer is what a repeat is told.
+	if c := one.call("POST", "/v1/orders/"+confirmed.order.ID+"/cancel", ""); c.status != http.StatusOK || c.order.Status != order.Cancelled {
+		t.Fatalf("cancel: %d %s", c.status, c.body)
+	}
+	for _, r := range []*replica{one, two} {
+		for first, again := range map[*answer]answer{&confirmed: r.place("confirmed", 1, 2), &rejected: r.place("rejected", 1, 4)} {
+			if again.status != first.status || again.body != first.body || !again.replayed {
+				t.Errorf("first %d %s, repeat %d %s (replayed %v)", first.status, first.body, again.status, again.body, again.replayed)
+			}
+		}
+	}
+	w.wantRows(2, 2)
+	w.wantLevel(1, 105)
+
+	w.wire.breakAll(func(*http.Request) fault { return drop })
+	if again := two.place("confirmed", 1, 2); again.status != http.StatusCreated || !again.replayed {
+		t.Errorf("with the stock service down: %d %s", again.status, again.body)
+	}
+}
+
+func TestAKeyUsedForOtherItemsIsRefused(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	if a := r.place("key", 1, 2); a.status != http.StatusCreated {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	if a := r.place("key", 1, 3); a.status != http.StatusUnprocessableEntity || a.order.Code != "idempotency_key_reused" {
+		t.Errorf("got %d %s", a.status, a.body)
+	}
+	w.wantRows(1, 1)
+	w.wantLevel(1, 8)
+}
+
+func TestConcurrentRepeatsMakeOneOrder(t *testing.T) {
+	w := newWorld(t)
+	replicas := []*replica{w.replica(order.Config{}), w.replica(order.Config{})}
+	w.restock(1, 1000)
+	const keys, repeats = 10, 8
+	var (
+		mu      sync.Mutex
+		bodies  = map[string]map[string]int{}
+		fresh   int
+		clients sync.WaitGroup
+	)
+	start := make(chan struct{})
+	for key := range keys {
+		for n := range repeats {
+			clients.Go(func() {
+				<-start
+				name := "key-" + strconv.Itoa(key)
+				a := replicas[n%2].place(name, 1, int64(key+1))
+				mu.Lock()
+				defer mu.Unlock()
+				if a.status != http.StatusCreated {
+					t.Errorf("%s: %d %s", name, a.status, a.body)
+				}
+				if bodies[name] == nil {
+					bodies[name] = map[string]int{}
+				}
+				bodies[name][a.body]++
+				if !a.replayed {
+					fresh++
+				}
+			})
+		}
+	}
+	close(start)
+	clients.Wait()
+	for key, answers := range bodies {
+		if len(answers) != 1 {
+			t.Errorf("%s got different answers: %v", key, answers)
+		}
+	}
+	if fresh != keys {
+		t.Errorf("%d answers were not replays, want one for each of %d keys", fresh, keys)
+	}
+	w.wantRows(keys, keys)
+	w.wantLevel(1, 1000-keys*(keys+1)/2)
+}
+
+// Fault E: after 18 s the order side answered "false", while the deduction landed later.
+func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: 300 * time.Millisecond, PendingLimit: 400 * time.Millisecond})
+	w.restock(1, 10)
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	first := r.place("late", 1, 4)
+	if first.status != http.StatusAccepted || first.order.Status != order.Pending {
+		t.Fatalf("the deduction is on its way, and the client is told %d %s", first.status, first.body)
+	}
+	w.wantLevel(1, 10)
+	w.wire.heal() // and now it lands
+	eventually(t, "the deduction lands", func() bool { return w.level(1) == 6 })
+	reconcile(t, r, 400*time.Millisecond)
+	r.wantOrder(first.id(t), order.Confirmed, order.Confirmed)
+	again := r.place("late", 1, 4)
+	if again.status != http.StatusCreated || again.order.ID != first.order.ID || !again.replayed {
+		t.Errorf("the repeat is told %d %s", again.status, again.body)
+	}
+	w.wantLevel(1, 6)
+}
+
+func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	for name, how := range map[string]fault{"reply lost": dropReply, "request lost": drop, "refused": refuse} {
+		t.Run(name, func(t *testing.T) {
+			before := w.level(1)
+			broken := false
+			w.wire.breakAll(func(r *http.Request) fault {
+				if r.Method != http.MethodPut || broken {
+					return pass
+				}
+				broken = true
+				return how
+			})
+			defer w.wire.heal()
+			a := r.place("key-"+strings.ReplaceAll(name, " ", "-"), 1, 2)
+			if a.status != http.StatusCreated {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+			w.wantLevel(1, before-2)
+		})
+	}
+}
+
+// Fault P: the request thread slept through the confirmation, so that a few
+// hundred slow orders used up the server.
+func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
+	w := newWorld(t)
+	const orders, budget = 300, 500 * time.Millisecond
+	r := w.replica(order.Config{ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders})
+	w.restock(1, 1000)
+	placed := r.place("", 1, 1)
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	var slow sync.WaitGroup
+	for range orders {
+		slow.Go(func() {
+			start := time.Now()
+			a := r.call("POST", "/v1/orders", items(1, 1))
+			if a.status != http.StatusAccepted {
+				t.Errorf("got %d %s", a.status, a.body)
+			}
+			if took := time.Since(start); took > budget+4*time.Second { // the race detector is slow, too
+				t.Errorf("a client was kept for %s", took)
+			}
+		})
+	}
+	eventually(t, "the server is full", func() bool { return r.Stats().InFlight.Load() == orders })
+	// What needs no stock is served meanwhile; what would be too much is told so at once.
+	if a := r.call("GET", "/v1/orders/"+placed.order.ID, ""); a.status != http.StatusOK {
+		t.Errorf("GET while orders are slow: %d %s", a.status, a.body)
+	}
+	if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusServiceUnavailable || a.order.Code != "overloaded" || a.retry == "" {
+		t.Errorf("one order too many: %d %s, Retry-After %q", a.status, a.body, a.retry)
+	}
+	slow.Wait()
+	w.wire.heal()
+	eventually(t, "places fall free", func() bool { return r.Stats().InFlight.Load() == 0 })
+}
+
+func TestWithoutTheStockServiceNothingIsWritten(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	w.wire.breakAll(func(*http.Request) fault { return drop })
+	a := r.call("POST", "/v1/orders", items(1, 1))
+	if a.status != http.StatusServiceUnavailable || a.order.Code != "stock_unavailable" || a.retry == "" {
+		t.Errorf("got %d %s, Retry-After %q", a.status, a.body, a.retry)
+	}
+	w.wantRows(0, 0)
+}
+
+func TestABrokenStockServiceIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: 500 * time.Millisecond, PriceTTL: time.Minute})
+	w.restock(1, 100)
+	if a := r.place("", 1, 1); a.status != http.StatusCreated {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	w.wire.breakAll(func(*http.Request) fault { return refuse })
+	var refused answer
+	for range 30 {
+		if refused = r.call("POST", "/v1/orders", items(1, 1)); refused.status == http.StatusServiceUnavailable {
+			break
+		}
+	}
+	if refused.order.Code != "stock_unavailable" {
+		t.Fatalf("the breaker never opened: %d %s", refused.status, refused.body)
+	}
+	var before, after int64
+	must(t, w.orderDB.Table("orders").Count(&before).Error)
+	sent := w.wire.count(http.MethodPut)
+	if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusServiceUnavailable {
+		t.Errorf("with the breaker open: %d %s", a.status, a.body)
+	}
+	must(t, w.orderDB.Table("orders").Count(&after).Error)
+	if after != before || w.wire.count(http.MethodPut) != sent {
+		t.Error("with the breaker open, an order was written or sent")
+	}
+	w.wire.heal()
+	eventually(t, "orders go through again", func() bool {
+		return r.call("POST", "/v1/orders", items(1, 1)).status == http.StatusCreated
+	})
+}
+
+func TestWithoutRedisOrdersGoThrough(t *testing.T) {
+	w := newWorld(t)
+	w.redisAddr = "127.0.0.1:1" // nobody listens there
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	for range 5 {
+		if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusCreated {
+			t.Errorf("got %d %s", a.status, a.body)
+		}
+	}
+	w.wantLevel(1, 5)
+	if missed := r.Stats().FlagsMissed.Load(); missed != 5 {
+		t.Errorf("%d flags were missed, want 5", missed)
+	}
+}
+
+func TestPages(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 4)
+	want := map[order.Status][]string{}
+	for i := range 6 {
+		a := r.place("", 1, 1)
+		if i < 4 != (a.status == http.StatusCreated) {
+			t.Fatalf("order %d: %d %s", i, a.status, a.body)
+		}
+		want[a.order.Status] = append(want[a.order.Status], a.order.ID)
+		want[""] = append(want[""], a.order.ID)
+	}
+	for status, all := range want {
+		var got []string
+		for after := ""; ; {
+			page := r.call("GET", "/v1/orders?status="+string(status)+"&after="+after+"&limit=2", "")
+			ids, next := pageOf(t, page.body)
+			got = append(got, ids...)
+			if after = next; after == "" {
+				break
+			}
+		}
+		if strings.Join(got, " ") != strings.Join(all, " ") {
+			t.Errorf("pages of %q: %v, want %v", status, got, all)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package ordertest_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	order "orderstock/order-service"
+	"orderstock/pkg/stockapi"
+)
+
+// reconcile runs rounds until none of the replica's orders is older than limit and unsettled.
+func reconcile(t *testing.T, r *replica, limit time.Duration) {
+	t.Helper()
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	eventually(t, "nothing is left to reconcile", func() bool {
+		if _, err := reconciler.Round(t.Context()); err != nil {
+			t.Log(err)
+			return false
+		}
+		var left int64
+		must(t, r.w.orderDB.Table("orders").Where("status IN ?", []string{"PENDING", "CANCELLING"}).Count(&left).Error)
+		if left > 0 {
+			time.Sleep(limit / 10)
+		}
+		return left == 0
+	})
+}
+
+// stuck is an order as a process that died left it.
+type stuck struct {
+	name string
+	// age of the order.
+	age time.Duration
+	// prepare brings the stock side and the order to where the process died.
+	prepare func(w *world, r *replica, o order.Order)
+	goods   int64
+
+	status, outcome order.Status
+	reason          string
+	state           stockapi.State
+	level           int64 // of goods that began with 10, for an order of 4
+}
+
+func deducted(w *world, _ *replica, o order.Order) {
+	_, err := w.client.Deduct(w.t.Context(), o.Flag(), wireItems(o.Items))
+	must(w.t, err)
+}
+
+func moved(from, to order.Status) func(w *world, r *replica, o order.Order) {
+	return func(w *world, r *replica, o order.Order) {
+		ok, err := r.store.Move(w.t.Context(), order.Move{ID: o.ID, From: from, To: to, Reason: order.ReasonClient})
+		must(w.t, err)
+		if !ok {
+			w.t.Fatalf("order is not at %s", from)
+		}
+		// As long ago as the order, so that the reconciler takes it.
+		must(w.t, w.orderDB.Exec("UPDATE orders SET updated_at = created_at WHERE id = ?", o.ID).Error)
+	}
+}
+
+func then(steps ...func(*world, *replica, order.Order)) func(*world, *replica, order.Order) {
+	return func(w *world, r *replica, o order.Order) {
+		for _, step := range steps {
+			step(w, r, o)
+		}
+	}
+}
+
+func flagCancelled(w *world, _ *replica, o order.Order) {
+	_, err := w.client.Cancel(w.t.Context(), o.Flag())
+	must(w.t, err)
+}
+
+func soldOut(w *world, _ *replica, o order.Order) {
+	_, err := w.client.Deduct(w.t.Context(), "another-"+o.Flag(), []stockapi.Item{{GoodsID: wireItems(o.Items)[0].GoodsID, Num: 8}})
+	must(w.t, err)
+}
+
+func flagTaken(w *world, _ *replica, o order.Order) {
+	_, err := w.client.Deduct(w.t.Context(), o.Flag(), []stockapi.Item{{GoodsID: wireItems(o.Items)[0].GoodsID, Num: 1}})
+	must(w.t, err)
+}
+
+// Fault F: the order row had no state, and nothing settled it after a crash.
+func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
+	const young, old = 10 * time.Second, 2 * time.Minute
+	for _, s := range []stuck{
+		{name: "died after the insert", age: young,
+			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6},
+		{name: "died after the insert, sold out since", age: young, prepare: soldOut,
+			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2},
+		{name: "died after the deduction", age: young, prepare: deducted,
+			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6},
+		{name: "died after the deduction, long ago", age: old, prepare: deducted,
+			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6},
+		{name: "died after the rejection", age: young, prepare: then(soldOut, deducted),
+			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2},
+		{name: "never deducted, long ago", age: old,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired, state: stockapi.Cancelled, level: 10},
+		{name: "wish to cancel, nothing deducted", age: young, prepare: moved(order.Pending, order.Cancelling),
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Cancelled, level: 10},
+		{name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling), deducted),
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Restored, level: 10},
+		{name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut, moved(order.Pending, order.Cancelling), deducted),
+			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2},
+		{name: "wish to cancel a confirmed order", age: young,
+			prepare: then(deducted, moved(order.Pending, order.Confirmed), moved(order.Confirmed, order.Cancelling)),
+			status:  order.Cancelled, outcome: order.Confirmed, reason: order.ReasonClient, state: stockapi.Restored, level: 10},
+		{name: "flag cancelled, order not", age: young, prepare: flagCancelled,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign, state: stockapi.Cancelled, level: 10},
+		{name: "goods that the stock service does not know", age: young, goods: 404,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown, state: stockapi.Cancelled, level: 10},
+		{name: "flag in use for something else", age: young, prepare: flagTaken,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonConflict, state: stockapi.Done, level: 9},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.replica(order.Config{})
+			w.restock(1, 10)
+			o := w.insert(r, s.age, max(1, s.goods), 4)
+			if s.prepare != nil {
+				s.prepare(w, r, o)
+			}
+			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+			more, err := reconciler.Round(t.Context())
+			if more || err != nil {
+				t.Fatalf("one round: more %v, %v", more, err)
+			}
+			end := r.wantOrder(o.ID, s.status, s.outcome)
+			if s.reason != "" && end.Reason != s.reason {
+				t.Errorf("reason %q, want %q", end.Reason, s.reason)
+			}
+			if state := w.state(o); state != s.state {
+				t.Errorf("operation is %q, want %q", state, s.state)
+			}
+			w.wantLevel(1, s.level)
+
+			// Once more changes nothing, and a deduction that was on its way comes too late.
+			_, err = reconciler.Round(t.Context())
+			must(t, err)
+			if op, err := w.client.Deduct(t.Context(), o.Flag(), wireItems(o.Items)); err == nil && op.State != s.state {
+				t.Errorf("a late deduction is told %s, want %s", op.State, s.state)
+			}
+			r.wantOrder(o.ID, s.status, s.outcome)
+			w.wantLevel(1, s.level)
+		})
+	}
+}
+
+func TestYoungOrdersAreLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	o := w.insert(r, time.Second, 1, 4)
+	_, err := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
+	must(t, err)
+	r.wantOrder(o.ID, order.Pending, "")
+}
+
+func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 1000)
+	for range 25 {
+		w.insert(r, time.Minute/2, 1, 1)
+	}
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Batch: 10}, quiet)
+	for i, want := range []int64{15, 5, 0} {
+		more, err := reconciler.Round(t.Context())
+		must(t, err)
+		var left int64
+		must(t, w.orderDB.Table("orders").Where("status = 'PENDING'").Count(&left).Error)
+		if left != want || more != (want > 0) {
+			t.Errorf("after round %d: %d left, more %v; want %d", i+1, left, more, want)
+		}
+	}
+	w.wantLevel(1, 975)
+	if _, err := reconciler.Round(t.Context()); err != nil || r.Stats().Backlog.Load() != 0 {
+		t.Errorf("backlog %d, %v", r.Stats().Backlog.Load(), err)
+	}
+}
+
+func TestAnOrderThatCannotBeSettledDoesNotHideTheOthers(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	var all []order.Order
+	for range 4 {
+		all = append(all, w.insert(r, time.Minute/2, 1, 1))
+	}
+	// The ledger of the oldest is damaged: done, without its flow rows.
+	deducted(w, r, all[0])
+	must(t, w.stockDB.Exec("DELETE FROM stock_flow WHERE flag = ?", all[0].Flag()).Error)
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Batch: 1}, quiet)
+	for range len(all) + 1 {
+		_, err := reconciler.Round(t.Context())
+		must(t, err)
+	}
+	r.wantOrder(all[0].ID, order.Pending, "") // nothing is decided by a damaged ledger
+	for _, o := range all[1:] {
+		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
+	}
+}
+
+func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	w.insert(r, 40*time.Second, 1, 1)
+	w.insert(r, 20*time.Second, 1, 1)
+	w.wire.breakAll(func(*http.Request) fault { return refuse })
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	if _, err := reconciler.Round(t.Context()); !errors.Is(err, order.ErrStockUnavailable) {
+		t.Errorf("a round without the stock service: %v", err)
+	}
+	stats := r.Stats()
+	if oldest := time.Duration(stats.OldestMillis.Load()) * time.Millisecond; stats.Backlog.Load() != 2 || oldest < 40*time.Second || oldest > 60*time.Second {
+		t.Errorf("backlog %d, oldest %s", stats.Backlog.Load(), oldest)
+	}
+	w.wire.heal()
+	reconcile(t, r, 0)
+	w.wantLevel(1, 8)
+}
+
+// insert writes a pending order of that age, as a process would that died right after.
+func (w *world) insert(r *replica, age time.Duration, goodsID, num int64) order.Order {
+	w.t.Helper()
+	at := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
+	o := order.Order{
+		ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
+		Items: []order.Item{{GoodsID: goodsID, Num: num, Price: 250}}, Total: num * 250,
+	}
+	stored, inserted, err := r.store.Insert(w.t.Context(), o)
+	must(w.t, err)
+	if !inserted {
+		w.t.Fatal("not inserted")
+	}
+	return stored
+}
