@@ -166,6 +166,7 @@ func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) error {
 	}
 	select {
 	case <-ahead.fired:
+		n.hooks.woken(n.dir)
 		return nil
 	case <-own.fired:
 		return nil
@@ -193,31 +194,27 @@ func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
 // has the node removed: the session may come back with it after all.
 func (c *claim) guard(own *watch) {
 	var pause retryPause
-	for {
-		select {
-		case <-own.fired:
-		case <-c.ctx.Done():
-			if errors.Is(context.Cause(c.ctx), ErrLost) {
-				c.discard()
-			}
-			return
-		}
-		deleted := own.event.Type == zk.EventNodeDeleted
-		for !deleted {
-			own = c.s.watch(c.path)
-			err := own.wait(c.ctx, c.s)
-			deleted = errors.Is(err, zk.ErrNoNode)
-			if err == nil {
-				break
-			}
-			if !deleted && pause.wait(c.ctx, c.s) != nil {
-				return
-			}
-		}
-		if deleted {
+	for c.ctx.Err() == nil {
+		switch err := own.wait(c.ctx, c.s); {
+		case errors.Is(err, zk.ErrNoNode):
 			c.end(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
-			return
+		case err != nil:
+			_ = pause.wait(c.ctx, c.s) // the loop's condition tells its end
+		default:
+			select {
+			case <-own.fired:
+				if own.event.Type == zk.EventNodeDeleted {
+					c.end(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
+				}
+			case <-c.ctx.Done():
+			}
 		}
+		if c.ctx.Err() == nil {
+			own = c.s.watch(c.path) // it told of something else, such as a change of the data
+		}
+	}
+	if errors.Is(context.Cause(c.ctx), ErrLost) {
+		c.discard()
 	}
 }
 

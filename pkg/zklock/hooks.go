@@ -8,6 +8,9 @@ type Hooks struct {
 	// Waited is called at the end of each acquisition with how long it took, and with the error
 	// that it returned.
 	Waited func(path string, d time.Duration, err error)
+	// Woken is called each time a waiter in ZooKeeper's queue is woken by the end of the one ahead
+	// of it, for once in each release of the path.
+	Woken func(path string)
 	// Held is called at the first Release of each handle with how long it was held.
 	Held func(path string, d time.Duration)
 	// Lost is called once for each handle that was lost while held.
@@ -23,6 +26,12 @@ type Hooks struct {
 func (h Hooks) waited(path string, since instant, err error) {
 	if h.Waited != nil {
 		h.Waited(path, time.Duration(now()-since), err)
+	}
+}
+
+func (h Hooks) woken(path string) {
+	if h.Woken != nil {
+		h.Woken(path)
 	}
 }
 

@@ -91,7 +91,7 @@ func (co *cohort) serve(t *tenure) {
 		look = false
 		select {
 		case <-arrivals:
-			look = true
+			arrivals, look = nil, true // it is closed now
 		case <-idle.C:
 			look = arrivals == nil // the last one failed
 		case <-co.wake:
