@@ -80,6 +80,10 @@ ladder: install ## Throughput of every strategy; writes out/ladder.json and a pi
 install: bin/stack ## Install the servers and compilers that are missing (root on Debian; elsewhere says which)
 	@bin/stack install
 
+.PHONY: readme
+readme: ## Fill the tables of README.md from the code and from out/
+	$(GO) run ./cmd/readme
+
 .PHONY: clean
 clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first
 	@[ ! -x bin/stack ] || bin/stack down

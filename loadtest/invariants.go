@@ -109,3 +109,13 @@ func (f *findings) list() []Invariant {
 	}
 	return all
 }
+
+// Says returns an invariant in words, or "" where there is none of that name.
+func Says(name string) string {
+	for _, c := range catalogue {
+		if c.name == name {
+			return c.says
+		}
+	}
+	return ""
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What the README says of the code is what the code says. "make readme" mends it.
+func TestReadmeIsUpToDate(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	file, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sections {
+		text, err := s.text(root, t.TempDir()) // results of runs are not looked at
+		if err != nil {
+			t.Errorf("table %s: %v", s.name, err)
+		}
+		begin := "<!-- " + s.name + ":begin -->\n"
+		if !strings.Contains(string(file), begin+strings.TrimRight(text, "\n")) {
+			t.Errorf("table %s is out of date: make readme", s.name)
+		}
+	}
+}
+
+func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("faults.json", `{"seeds":1,"cells":[
+		{"step":"commit","when":"before","fault":"kill","runs":1,"fired":2,"orders":30,"violations":0,"settle_p99_ms":1500},
+		{"step":"commit","when":"after","fault":"kill","runs":1,"fired":1,"orders":10,"violations":3,"settle_p99_ms":500}],
+		"total":{"runs":2,"orders":40,"fired":3,"violations":3}}`)
+	write("mutants.json", `{"rows":[
+		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
+		{"kind":"mutant","mutant":"no key","expected":"one-order-per-key","caught_by":"nothing","ok":false}]}`)
+	for _, c := range []struct {
+		make func(root, out string) (string, error)
+		want []string
+	}{
+		{faultMatrix, []string{"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |"}},
+		{mutantTable, []string{"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |", "| mutant | no key |  | nothing | **no** |"}},
+	} {
+		text, err := c.make("", out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+	}
+	write("faults.json", "{")
+	if _, err := faultMatrix("", out); err == nil {
+		t.Error("a cut file is taken")
+	}
+}

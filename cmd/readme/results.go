@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/mutants"
+)
+
+func readFile(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return string(data), err
+}
+
+// result reads what a run left in out, if there was one.
+func result[T any](out, name string) (r *T, err error) {
+	data, err := os.ReadFile(filepath.Join(out, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r = new(T)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// faultMatrix sums the cells of out/faults.json up by fault.
+func faultMatrix(_, out string) (string, error) {
+	report, err := result[faults.Report](out, "faults.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	type sum struct {
+		cells, runs, fired, orders, violations, unsettled, unknown int
+		settle                                                     float64
+	}
+	var names []string
+	sums := map[string]*sum{}
+	for _, c := range report.Cells {
+		name := c.Fault
+		s := sums[name]
+		if s == nil {
+			s = &sum{}
+			sums[name] = s
+			names = append(names, name)
+		}
+		s.cells++
+		s.runs += c.Runs
+		s.fired += c.Fired
+		s.orders += c.Orders
+		s.violations += c.Violations
+		s.unsettled += c.Unsettled
+		s.unknown += c.Unknown
+		s.settle = max(s.settle, c.SettleP99MS)
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("`make faults`: %d runs of %d cells, %d orders, faults fired %d times, %d violations, %d orders left unsettled, %d runs that proved nothing.\n\n",
+		report.Total.Runs, len(report.Cells), report.Total.Orders, report.Total.Fired, report.Total.Violations, report.Total.Unsettled, report.Total.Unknown)
+	text += "| fault | cells | runs | fired | orders | violations | unsettled | slowest p99 to settle |\n| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	for _, name := range names {
+		s := sums[name]
+		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %.1f s |\n", name, s.cells, s.runs, s.fired, s.orders, s.violations, s.unsettled, s.settle/1000)
+	}
+	return text, nil
+}
+
+// mutantTable is out/mutants.json.
+func mutantTable(_, out string) (string, error) {
+	report, err := result[mutants.Report](out, "mutants.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	ok := 0
+	text := "| | what is broken | under | caught by, or absorbed by | as expected |\n| --- | --- | --- | --- | --- |\n"
+	for _, row := range report.Rows {
+		mark := "**no**"
+		if row.OK {
+			ok++
+			mark = "yes"
+		}
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", row.Kind, row.Mutant, row.Cell, row.CaughtBy, mark)
+	}
+	return fmt.Sprintf("`make mutants`: %d of %d as expected.\n\n%s", ok, len(report.Rows), text), nil
+}
