@@ -9,7 +9,7 @@ type Hooks struct {
 	// that it returned.
 	Waited func(path string, d time.Duration, err error)
 	// Woken is called each time a waiter in ZooKeeper's queue is woken by the end of the one ahead
-	// of it, for once in each release of the path.
+	// of it: once for each release.
 	Woken func(path string)
 	// Held is called at the first Release of each handle with how long it was held.
 	Held func(path string, d time.Duration)
