@@ -55,6 +55,10 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 			return nil, fmt.Errorf("make data folder: %w", err)
 		}
 	}
+	tmp := filepath.Join(dir, "tmp") // its own: a starting server deletes the others' temporary tables
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return nil, err
+	}
 	setup := filepath.Join(dir, "init.sql")
 	if err := os.WriteFile(setup, []byte(rootAccount), 0o600); err != nil {
 		return nil, err
@@ -62,7 +66,7 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 
 	m := AttachMySQLServer(o.addr, "root", rootPassword)
 	args := append(programs.serverArgs(),
-		"--datadir="+data, "--init-file="+setup, "--pid-file="+filepath.Join(dir, "mysql.pid"),
+		"--datadir="+data, "--tmpdir="+tmp, "--init-file="+setup, "--pid-file="+filepath.Join(dir, "mysql.pid"),
 		"--socket=mysql.sock", // relative to datadir: the path of a socket may have 107 bytes at most
 		"--bind-address="+host, "--port="+port, "--skip-name-resolve",
 		"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--sync-binlog=1",

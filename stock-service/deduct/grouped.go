@@ -90,7 +90,10 @@ func (g *grouped) serve(ctx context.Context, calls []*groupCall, token stock.Tok
 	for i, call := range calls {
 		requests[i] = call.In
 	}
+	began := time.Now()
 	outcomes, err := g.ledger.DeductGroup(ctx, requests, token)
+	groupSize.Observe(float64(len(calls)))
+	groupSeconds.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:
 		for i, call := range calls {
@@ -99,6 +102,7 @@ func (g *grouped) serve(ctx context.Context, calls []*groupCall, token stock.Tok
 	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable):
 		answerAll(calls, err)
 	default:
+		groupsBroken.Inc()
 		g.serveEach(ctx, calls, token, err)
 	}
 }

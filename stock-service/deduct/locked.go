@@ -110,10 +110,13 @@ func (k keeper) take(ctx context.Context, acquire func(context.Context) (held, e
 	if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.Before); err != nil {
 		return held{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
 	}
+	asked := time.Now()
 	lock, err := acquire(ctx)
 	if err != nil {
+		lockFailures.Inc()
 		return held{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
 	}
+	lockSeconds.Observe(time.Since(asked).Seconds())
 	if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.After); err != nil {
 		k.giveBack(ctx, []held{lock})
 		return held{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
