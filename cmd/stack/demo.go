@@ -33,8 +33,11 @@ func demoCommand() *cobra.Command {
 
 func demo(ctx context.Context, size *size, out string, fire []string) (err error) {
 	say := progress()
-	root, err := prepare(ctx, say)
+	root, err := stack.ModuleRoot()
 	if err != nil {
+		return err
+	}
+	if err := prepare(ctx, root, say); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "orderstock-demo-")

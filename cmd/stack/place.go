@@ -13,17 +13,14 @@ import (
 func binDir(root string) string { return filepath.Join(root, "bin") }
 func runDir(root string) string { return filepath.Join(root, ".run") }
 
-// prepare installs what is missing, compiles the binaries and returns the module's folder.
-func prepare(ctx context.Context, say func(string)) (root string, err error) {
-	if root, err = stack.ModuleRoot(); err != nil {
-		return "", err
-	}
+// prepare installs what is missing and compiles the binaries of the module in the folder root.
+func prepare(ctx context.Context, root string, say func(string)) error {
 	if err := install(ctx, say, forServers()); err != nil {
-		return "", err
+		return err
 	}
 	say("compiling the services into " + binDir(root))
 	if err := stack.Build(ctx, root, binDir(root), nil, "order-service", "stock-service", "loadtest"); err != nil {
-		return "", fmt.Errorf("prepare: %w", err)
+		return fmt.Errorf("prepare: %w", err)
 	}
-	return root, nil
+	return nil
 }

@@ -32,7 +32,7 @@ func upCommand() *cobra.Command {
 
 // up starts the process that holds the stack, and waits until it is ready.
 func up(ctx context.Context, size *size, w io.Writer) error {
-	root, err := prepare(ctx, progress())
+	root, err := stack.ModuleRoot()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,10 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if held, err := lockHeld(dir); err != nil {
 		return err
 	} else if held {
-		return errors.New("a stack is up already; see it with: bin/stack status; stop it with: make down")
+		return errors.New("a stack is up already; see it with: make status; stop it with: make down")
+	}
+	if err := prepare(ctx, root, progress()); err != nil {
+		return err
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("up: %w", err)
