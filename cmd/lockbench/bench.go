@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// bench measures all locks in all shapes.
+type bench struct {
+	plan
+	servers string
+	dir     string
+	classes string // compiled Java, once it was needed
+}
+
+// row is one line of the table and of the file.
+type row struct {
+	Lock              string  `json:"lock"`
+	Processes         int     `json:"processes"`
+	Contenders        int     `json:"contenders"`
+	Paths             int     `json:"paths"`
+	PerSecond         float64 `json:"per_s"`
+	P50               float64 `json:"p50_ms"`
+	P99               float64 `json:"p99_ms"`
+	WakeupsPerRelease float64 `json:"wakeups_per_release"`
+
+	leastShare float64       // of a process, as a part of an even share
+	measured   time.Duration // all windows together
+}
+
+// cell sums one lock's windows in one shape.
+type cell struct {
+	fleet    *fleet
+	waits    *hdrhistogram.Histogram
+	ops      []int64 // by process
+	acquired int64
+	wakeups  int64
+}
+
+func (b *bench) run(ctx context.Context, shapes []shape, out io.Writer) ([]row, error) {
+	if err := checkLocks(b.locks); err != nil {
+		return nil, err
+	}
+	var rows []row
+	printHeader(out)
+	for _, s := range shapes {
+		more, err := b.runShape(ctx, s, out)
+		if err != nil {
+			return nil, fmt.Errorf("shape %s: %w", s, err)
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// runShape keeps the workers of all locks alive over the rounds, so that Java's compiler has
+// warmed up and connections stand; at any time only one lock's workers work.
+func (b *bench) runShape(ctx context.Context, s shape, out io.Writer) (rows []row, err error) {
+	cells := make([]*cell, len(b.locks))
+	defer func() {
+		for _, c := range cells {
+			if c != nil {
+				err = errors.Join(err, c.fleet.close())
+			}
+		}
+	}()
+	for i, lock := range b.locks {
+		fleet, err := b.startFleet(ctx, lock, s, path.Join("/lockbench", s.String(), strings.ReplaceAll(lock, ".", "-")))
+		if err != nil {
+			return nil, fmt.Errorf("start workers of %s: %w", lock, err)
+		}
+		cells[i] = &cell{fleet: fleet, waits: newHistogram(), ops: make([]int64, s.processes)}
+	}
+	for round := range b.rounds {
+		for i, lock := range b.locks {
+			w := window{warmup: b.warmup, length: b.window}
+			if round == 0 {
+				w.warmup *= 2
+			}
+			if err := cells[i].measure(ctx, w); err != nil {
+				return nil, fmt.Errorf("measure %s: %w", lock, err)
+			}
+			if round == b.rounds-1 {
+				r := cells[i].row(lock, s, time.Duration(b.rounds)*b.window)
+				printRow(out, r)
+				rows = append(rows, r)
+			}
+		}
+	}
+	return rows, nil
+}
+
+func (c *cell) measure(ctx context.Context, w window) error {
+	results, err := c.fleet.run(ctx, w)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		c.ops[i] += r.Ops
+		c.acquired += r.Acquired
+		c.wakeups += r.Wakeups
+		waits, err := r.histogram()
+		if err != nil {
+			return fmt.Errorf("read a worker's histogram: %w", err)
+		}
+		c.waits.Merge(waits)
+	}
+	return nil
+}
+
+func (c *cell) row(lock string, s shape, measured time.Duration) row {
+	var total int64
+	least := c.ops[0]
+	for _, n := range c.ops {
+		total += n
+		least = min(least, n)
+	}
+	r := row{
+		Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
+		PerSecond: float64(total) / measured.Seconds(),
+		P50:       float64(c.waits.ValueAtQuantile(50)) / 1e6,
+		P99:       float64(c.waits.ValueAtQuantile(99)) / 1e6,
+		measured:  measured,
+	}
+	if c.acquired > 0 {
+		r.WakeupsPerRelease = float64(c.wakeups) / float64(c.acquired)
+	}
+	if total > 0 {
+		r.leastShare = float64(least) * float64(s.processes) / float64(total)
+	}
+	return r
+}

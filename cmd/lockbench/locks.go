@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	zklockLock    = "zklock"
+	noHandoffLock = "zklock-no-handoff"
+	clientLock    = "zk.Lock"
+	curatorLock   = "curator"
+	singleLock    = "single-node"
+	watchAllLock  = "watch-all"
+	rawLock       = "raw"
+)
+
+// lockNames are in the order of measurement.
+var lockNames = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, rawLock}
+
+const sessionTimeout = 30 * time.Second
+
+type (
+	releaseFunc func(context.Context) error
+	acquireFunc func(context.Context) (releaseFunc, error)
+)
+
+// subject is one kind of lock on one connection, shared by all contenders of the process.
+type subject struct {
+	contender func(path string) (acquireFunc, error)
+	wakeups   func() int64
+	close     func() error
+}
+
+func (j job) connect(ctx context.Context) (*subject, error) {
+	switch j.lock {
+	case clientLock, rawLock:
+		return connectClient(j)
+	case zklockLock, noHandoffLock, singleLock, watchAllLock:
+		return connectSession(ctx, j)
+	default:
+		return nil, fmt.Errorf("no lock %q for a worker", j.lock)
+	}
+}
+
+// connectClient measures the client library by itself.
+func connectClient(j job) (*subject, error) {
+	// Nobody watches but waiters, one for each node: each deletion told is one wake-up.
+	var deletions atomic.Int64
+	count := func(ev zk.Event) {
+		if ev.Type == zk.EventNodeDeleted {
+			deletions.Add(1)
+		}
+	}
+	conn, events, err := zk.Connect(strings.Split(j.servers, ","), sessionTimeout,
+		zk.WithLogInfo(false), zk.WithEventCallback(count))
+	if err != nil {
+		return nil, err
+	}
+	acl := zk.WorldACL(zk.PermAll)
+	s := &subject{
+		wakeups: deletions.Load,
+		close: func() error {
+			conn.Close()
+			for range events { // closed when the connection has ended
+			}
+			return nil
+		},
+	}
+	s.contender = func(p string) (acquireFunc, error) {
+		lock := zk.NewLock(conn, p, acl)
+		return func(context.Context) (releaseFunc, error) {
+			return func(context.Context) error { return lock.Unlock() }, lock.Lock()
+		}, nil
+	}
+	if j.lock == rawLock {
+		s.contender = func(p string) (acquireFunc, error) {
+			if err := makeParents(conn, p, acl); err != nil {
+				return nil, err
+			}
+			return func(context.Context) (releaseFunc, error) {
+				node, err := conn.Create(p+"/raw-", nil, zk.FlagEphemeralSequential, acl)
+				if err == nil {
+					err = conn.Delete(node, -1)
+				}
+				return func(context.Context) error { return nil }, err
+			}, nil
+		}
+	}
+	return s, nil
+}
+
+func makeParents(conn *zk.Conn, p string, acl []zk.ACL) error {
+	if p == "/" {
+		return nil
+	}
+	if err := makeParents(conn, path.Dir(p), acl); err != nil {
+		return err
+	}
+	_, err := conn.Create(p, nil, zk.FlagPersistent, acl)
+	if err == zk.ErrNodeExists {
+		return nil
+	}
+	return err
+}

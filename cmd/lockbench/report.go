@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+func printHeader(out io.Writer) {
+	fmt.Fprintf(out, "%-18s %9s %10s %5s  %10s %10s %10s %14s %11s\n",
+		"lock", "processes", "contenders", "paths", "per s", "p50 ms", "p99 ms", "wakeups/release", "least share")
+}
+
+func printRow(out io.Writer, r row) {
+	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.3f %10.3f %14.2f %10.0f%%\n",
+		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.WakeupsPerRelease, 100*r.leastShare)
+}
+
+func writeJSON(file string, rows []row) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(map[string][]row{"rows": rows}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// table finds rows by lock and shape.
+type table []row
+
+func (t table) find(lock string, s shape) (row, bool) {
+	for _, r := range t {
+		if r.Lock == lock && (shape{r.Processes, r.Contenders, r.Paths}) == s {
+			return r, true
+		}
+	}
+	return row{}, false
+}
+
+// target is something that zklock has to reach; value and goal are in the same unit.
+type target struct {
+	text  string
+	value float64
+	goal  float64
+	most  bool // the value may be goal at most, rather than at least
+}
+
+func (t target) reached() bool {
+	if t.most {
+		return t.value <= t.goal
+	}
+	return t.value >= t.goal
+}
+
+// fairnessWindow is the time that a judgement on fairness takes.
+const fairnessWindow = 10 * time.Second
+
+// targets lists what these rows allow to judge.
+func (t table) targets() []target {
+	var all []target
+	ratio := func(text, lock, other string, s shape, of func(row) float64, goal float64, most bool) {
+		a, ok := t.find(lock, s)
+		b, also := t.find(other, s)
+		if ok && also && of(b) > 0 {
+			all = append(all, target{text, of(a) / of(b), goal, most})
+		}
+	}
+	perSecond := func(r row) float64 { return r.PerSecond }
+	p99 := func(r row) float64 { return r.P99 }
+	ratio("64 on one path: throughput, times zk.Lock", zklockLock, clientLock, crowd, perSecond, 30, false)
+	ratio("64 on one path: throughput, times Curator", zklockLock, curatorLock, crowd, perSecond, 30, false)
+	ratio("64 on one path: p99, part of zk.Lock's", zklockLock, clientLock, crowd, p99, 0.2, true)
+	ratio("64 on one path: p99, part of Curator's", zklockLock, curatorLock, crowd, p99, 0.2, true)
+	ratio("64 on one path, no hand-off: throughput, times zk.Lock", noHandoffLock, clientLock, crowd, perSecond, 0.9, false)
+	ratio("alone, no hand-off: throughput, times raw", noHandoffLock, rawLock, alone, perSecond, 0.9, false)
+	ratio("alone: throughput, times raw", zklockLock, rawLock, alone, perSecond, 10, false)
+	for _, lock := range []string{zklockLock, noHandoffLock} {
+		if r, ok := t.find(lock, crowd); ok && r.measured >= fairnessWindow {
+			all = append(all, target{
+				fmt.Sprintf("64 on one path, %s: least process's share over %s", lock, r.measured),
+				r.leastShare, 0.5, false,
+			})
+		}
+	}
+	return all
+}
+
+// printTargets says of each target whether it is reached, and returns whether one was missed.
+func printTargets(out io.Writer, rows []row) (missed bool) {
+	fmt.Fprintln(out, "\ntargets")
+	for _, t := range table(rows).targets() {
+		word, bound := "reached", "at least"
+		if !t.reached() {
+			word, missed = "MISSED", true
+		}
+		if t.most {
+			bound = "at most"
+		}
+		fmt.Fprintf(out, "  %-8s %-60s %8.2f (%s %g)\n", word, t.text, t.value, bound, t.goal)
+	}
+	return missed
+}
