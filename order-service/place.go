@@ -235,8 +235,8 @@ func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	stored, err := s.store.Status(ctx, o.ID)
-	if err != nil {
-		return Placement{}, fmt.Errorf("%w: order %d: %w", ErrUnanswered, o.ID, err)
+	if err != nil { // not found is no answer either: the insert may be on its way
+		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err) //nolint:errorlint // for the reason given
 	}
 	stored.Items = o.Items
 	return Placement{Order: stored.AtFirstEnd()}, nil

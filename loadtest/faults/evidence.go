@@ -15,8 +15,8 @@ import (
 )
 
 // keepEvidence writes what a failing run left behind to a folder of out: the
-// run with its seed and verdict, the clients' history, the services' logs and
-// the contents of both databases.
+// run with its seed and verdict, the clients' history, the services' logs,
+// ZooKeeper's sessions with their nodes, and the contents of both databases.
 func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Cell.Name(), "/", "-"), r.Seed))
 	if err := os.RemoveAll(dir); err != nil {
@@ -31,6 +31,8 @@ func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	}
 	errs := []error{os.WriteFile(filepath.Join(dir, "run.json"), data, 0o644)}
 	errs = append(errs, os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(l.ServicesDir())))
+	sessions, err := l.ZooKeeper.Command(ctx, "dump")
+	errs = append(errs, err, os.WriteFile(filepath.Join(dir, "zookeeper.txt"), []byte(sessions), 0o644))
 	errs = append(errs,
 		dump(ctx, l.OrderDB, filepath.Join(dir, "order_db.tsv"), "orders", "order_items"),
 		dump(ctx, l.StockDB, filepath.Join(dir, "stock_db.tsv"), "stock", "operations", "stock_flow"))
