@@ -69,18 +69,19 @@ func (m *Monitor) tell() {
 	m.changed = make(chan struct{})
 }
 
-// established notes that the server serves the session id on w: the one before, or a new one.
-func (m *Monitor) established(w *wire, id int64, timeout time.Duration, sent instant) *lease {
+// established notes that the server serves the session id on w: the one before, which is resumed,
+// or a new one.
+func (m *Monitor) established(w *wire, id int64, timeout time.Duration, sent instant) (l *lease, resumed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.lease == nil || m.lease.id != id {
+	if resumed = m.lease != nil && m.lease.id == id; !resumed {
 		m.lease = &lease{id: id}
 	}
 	m.lease.timeout.Store(int64(timeout))
 	m.lease.hear(sent)
 	m.up = m.wire == w
 	m.tell()
-	return m.lease
+	return m.lease, resumed
 }
 
 func (m *Monitor) expired(w *wire) {

@@ -11,20 +11,6 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
-	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil && !errors.Is(err, zklock.ErrSessionClosed) {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 func TestMutexExcludes(t *testing.T) {
 	for name, opts := range map[string][]zklock.Option{
 		"handoff":    nil,

@@ -48,7 +48,8 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 	o := sessionOptionsOf(opts)
 	monitor := NewMonitor(o.dial)
 	conn, events, err := zk.Connect(servers, o.timeout,
-		zk.WithDialer(monitor.Dial), zk.WithLogger(clientLog{o.log}), zk.WithLogInfo(false))
+		zk.WithDialer(monitor.Dial), zk.WithHostProvider(newEagerHosts()),
+		zk.WithLogger(clientLog{o.log}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
 	}

@@ -2,9 +2,12 @@ package zklock
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 const (
@@ -16,6 +19,11 @@ const (
 	// helloXid stands for the connect request, which has no xid. Those of the protocol are above -3.
 	helloXid = -1 << 31
 	pingXid  = -2
+
+	opSetWatches = 101
+	// rewatchPatience is how long answers are held back for the library to renew its watches. It
+	// sends nothing where it has none.
+	rewatchPatience = 10 * time.Millisecond
 )
 
 // wire is one TCP connection of the client library, and reads along on it. It relies on the
@@ -37,6 +45,10 @@ type wire struct {
 	probeSent instant
 	pings     int // sent and not answered; they all have the same xid
 
+	// rewatched is closed when the library has renewed its watches; nil where it has not to, as
+	// the session is new, and once it has.
+	rewatched chan struct{}
+
 	header [helloHeader]byte // of the packet being read
 	filled int
 	body   int // what is still to come of it
@@ -50,15 +62,24 @@ func (w *wire) Write(packet []byte) (int, error) {
 	}
 	if xid == pingXid {
 		w.pings++
+	} else if w.rewatched != nil && len(packet) >= 12 && binary.BigEndian.Uint32(packet[8:]) == opSetWatches {
+		close(w.rewatched)
+		w.rewatched = nil
 	}
 	if !w.probing && (xid != pingXid || w.pings == 1) {
 		w.probing, w.probeXid, w.probeSent = true, xid, now()
 	}
 	w.mu.Unlock()
-	return w.Conn.Write(packet)
+	n, err := w.Conn.Write(packet)
+	if err != nil {
+		// The library hands this to the request's caller as it is, and it is no answer either.
+		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
+	}
+	return n, err
 }
 
 func (w *wire) Read(p []byte) (int, error) {
+	w.holdBack()
 	n, err := w.Conn.Read(p)
 	if n > 0 {
 		w.mu.Lock()
@@ -69,6 +90,25 @@ func (w *wire) Read(p []byte) (int, error) {
 		w.monitor.down(w)
 	}
 	return n, err
+}
+
+// holdBack lets the library renew its watches on a session that goes on before it sees an answer.
+// It asks for all changes since the last answer's transaction, and reads that number unguarded
+// while answers may change it: then a change of the children in between would never be told.
+func (w *wire) holdBack() {
+	w.mu.Lock()
+	rewatched, greeted := w.rewatched, w.lease != nil && w.body == 0
+	w.mu.Unlock()
+	if rewatched == nil || !greeted {
+		return
+	}
+	select {
+	case <-rewatched:
+	case <-time.After(rewatchPatience):
+		w.mu.Lock()
+		w.rewatched = nil
+		w.mu.Unlock()
+	}
 }
 
 // follow takes the next bytes that came in.
@@ -110,7 +150,10 @@ func (w *wire) hello() {
 		w.monitor.expired(w)
 		return
 	}
-	w.lease = w.monitor.established(w, id, timeout, w.probeSent)
+	var resumed bool
+	if w.lease, resumed = w.monitor.established(w, id, timeout, w.probeSent); resumed {
+		w.rewatched = make(chan struct{})
+	}
 }
 
 func (w *wire) answer(xid int32) {

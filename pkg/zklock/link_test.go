@@ -1,0 +1,204 @@
+package zklock_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// ZooKeeper's numbers of operations.
+const (
+	opCreate   = 1
+	opDelete   = 2
+	opExists   = 3
+	opGetData  = 4
+	opChildren = 12
+	opClose    = -11
+)
+
+var errCut = errors.New("connection cut by the test")
+
+// link is a session's way to the server, which a test can cut and block, and which learns what is
+// needed to end the session from outside.
+type link struct {
+	dialing sync.Mutex
+	mu      sync.Mutex
+	conn    *linkConn
+	blocked bool
+	id      uint64
+	secret  [16]byte
+	// onRequest is asked for each request before it is sent: cut says to send it and to lose the
+	// connection before the answer comes.
+	onRequest func(op int32) (cut bool)
+	sent      map[int32]int
+}
+
+// dialLink returns a session and the link that it goes over.
+func dialLink(t testing.TB, opts ...zklock.SessionOption) (*zklock.Session, *link) {
+	t.Helper()
+	l := &link{sent: map[int32]int{}}
+	s := connect(t, append(opts, zklock.WithDialer(l.dial))...)
+	return s, l
+}
+
+func (l *link) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	l.dialing.Lock()
+	defer l.dialing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.blocked {
+		return nil, errCut
+	}
+	conn, err := net.DialTimeout(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	l.conn = &linkConn{Conn: conn, link: l}
+	return l.conn, nil
+}
+
+// requests returns how many requests of the operation were sent.
+func (l *link) requests(op int32) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent[op]
+}
+
+// cutAfter cuts the connection after the next request of the operation was sent.
+func (l *link) cutAfter(op int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onRequest = func(o int32) bool {
+		if o != op {
+			return false
+		}
+		l.onRequest = nil
+		return true
+	}
+}
+
+// silence lets nothing through any more in either direction, without an error to see.
+func (l *link) silence() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.blocked = true
+}
+
+// restore ends the silence: with a new connection.
+func (l *link) restore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.blocked = false
+	_ = l.conn.Close()
+}
+
+// expire makes the server end the session, as it does when it has heard nothing for its timeout:
+// by going on with it over another connection and closing it there.
+func (l *link) expire(t testing.TB) {
+	t.Helper()
+	l.dialing.Lock() // or the session's owner goes on with it before it is closed
+	defer l.dialing.Unlock()
+	l.mu.Lock()
+	id, secret := l.id, l.secret
+	l.mu.Unlock()
+	conn, err := net.DialTimeout("tcp", serverstest.ZooKeeper(t).Addr(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+
+	closeOp := int32(opClose)
+	hello := binary.BigEndian.AppendUint32(nil, 44)
+	hello = append(hello, make([]byte, 4+8)...) // protocol version, last zxid seen
+	hello = binary.BigEndian.AppendUint32(hello, 10_000)
+	hello = binary.BigEndian.AppendUint64(hello, id)
+	hello = binary.BigEndian.AppendUint32(hello, uint32(len(secret)))
+	hello = append(hello, secret[:]...)
+	bye := binary.BigEndian.AppendUint32(nil, 8)
+	bye = binary.BigEndian.AppendUint32(bye, 1)
+	bye = binary.BigEndian.AppendUint32(bye, uint32(closeOp))
+	for _, packet := range [][]byte{hello, bye} {
+		if _, err := conn.Write(packet); err != nil {
+			t.Error(err)
+		}
+		var size [4]byte
+		if _, err := io.ReadFull(conn, size[:]); err != nil {
+			t.Error(err)
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// linkConn is one connection of a link.
+type linkConn struct {
+	net.Conn
+	link  *link
+	hello []byte // what came in first
+	dead  bool   // no answer comes through any more
+}
+
+func (c *linkConn) Write(p []byte) (int, error) {
+	l := c.link
+	l.mu.Lock()
+	cut, silent := false, l.blocked
+	if c.hello != nil && len(p) >= 12 {
+		op := int32(binary.BigEndian.Uint32(p[8:]))
+		l.sent[op]++
+		if l.onRequest != nil {
+			cut = l.onRequest(op)
+			c.dead = cut
+		}
+	}
+	l.mu.Unlock()
+	if silent {
+		return len(p), nil
+	}
+	n, err := c.Conn.Write(p)
+	if cut {
+		// The server reads all that came before the end of the stream, and answers to nobody.
+		if tcp, ok := c.Conn.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+		}
+		_, _ = io.Copy(io.Discard, c.Conn)
+		_ = c.Conn.Close()
+		return n, errCut
+	}
+	return n, err
+}
+
+func (c *linkConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	l := c.link
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if (l.blocked || c.dead) && err == nil {
+		return c.hold()
+	}
+	if len(c.hello) < 40 {
+		if c.hello = append(c.hello, p[:n]...); len(c.hello) >= 40 {
+			l.id = binary.BigEndian.Uint64(c.hello[12:])
+			copy(l.secret[:], c.hello[24:])
+		}
+	}
+	return n, err
+}
+
+// hold drops what comes in until the connection ends. It is called and returns with the mutex.
+func (c *linkConn) hold() (int, error) {
+	c.link.mu.Unlock()
+	defer c.link.mu.Lock()
+	if _, err := io.Copy(io.Discard, c.Conn); err != nil {
+		return 0, err
+	}
+	return 0, io.EOF
+}

@@ -1,0 +1,122 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"go.uber.org/goleak"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// connect returns a session of its own to the shared server.
+func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
+	t.Helper()
+	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeSession(t, s) })
+	return s
+}
+
+func closeSession(t testing.TB, s *zklock.Session) {
+	t.Helper()
+	if err := s.Close(); err != nil && !errors.Is(err, zklock.ErrSessionClosed) {
+		t.Error(err)
+	}
+}
+
+// acquirer is any of the locks.
+type acquirer interface {
+	Acquire(ctx context.Context) (*zklock.Lock, error)
+}
+
+func acquire(t testing.TB, m acquirer) *zklock.Lock {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	lock, err := m.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
+
+func release(t testing.TB, lock *zklock.Lock) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := lock.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// acquisition is one that goes on in the background.
+type acquisition struct {
+	lock *zklock.Lock
+	err  error
+	done chan struct{}
+}
+
+func begin(ctx context.Context, m acquirer) *acquisition {
+	a := &acquisition{done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.lock, a.err = m.Acquire(ctx)
+	}()
+	return a
+}
+
+func (a *acquisition) wait(t testing.TB) *zklock.Lock {
+	t.Helper()
+	await(t, a.done, "an acquisition")
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	return a.lock
+}
+
+func await(t testing.TB, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("%s did not come", what)
+	}
+}
+
+// awaitChildren waits until the node has as many children, by watching it.
+func awaitChildren(t testing.TB, conn *zk.Conn, path string, want int) []string {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		names, _, events, err := conn.ChildrenW(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			var exists bool
+			if exists, _, events, err = conn.ExistsW(path); exists && err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) == want {
+			return names
+		}
+		select {
+		case <-events:
+		case <-deadline:
+			t.Fatalf("%s has the children %q, want %d", path, names, want)
+		}
+	}
+}

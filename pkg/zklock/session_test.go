@@ -1,0 +1,258 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
+	s := connect(t, zklock.WithSessionTimeout(time.Hour)) // the server has a limit
+	if d := s.Timeout(); d < time.Second || d >= time.Hour {
+		t.Errorf("timeout %v", d)
+	}
+	if s.ID() == 0 || s.ID() != s.Conn().SessionID() {
+		t.Errorf("session %#x, want %#x", s.ID(), s.Conn().SessionID())
+	}
+}
+
+func TestConnectGivesUpWithItsContext(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithSessionTimeout(time.Second))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestReconnectKeepsLocks(t *testing.T) {
+	s, l := dialLink(t)
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	for name, m := range kindsOfMutex(s, path) {
+		lock := acquire(t, m)
+		id := s.ID()
+		l.cutAfter(opExists)
+		if _, _, err := s.Conn().Exists("/"); err == nil {
+			t.Fatal("the connection was not cut")
+		}
+		// An answer on the new connection: the session went on.
+		if _, _, err := s.Conn().Exists("/"); err != nil {
+			t.Fatal(err)
+		}
+		if s.ID() != id || lock.Context().Err() != nil {
+			t.Errorf("%s: lost by a reconnect: %v", name, context.Cause(lock.Context()))
+		}
+		release(t, lock)
+	}
+}
+
+func kindsOfMutex(s *zklock.Session, path string) map[string]*zklock.Mutex {
+	return map[string]*zklock.Mutex{
+		"hand-off":    zklock.NewMutex(s, path+"-cohort"),
+		"no hand-off": zklock.NewMutex(s, path+"-plain", zklock.WithHandoff(1, 0)),
+	}
+}
+
+func TestExpiryWhileHolding(t *testing.T) {
+	s, l := dialLink(t)
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	for name, m := range kindsOfMutex(s, path) {
+		t.Run(name, func(t *testing.T) {
+			old := acquire(t, m)
+			lost, id := s.Lost(), s.ID()
+			l.expire(t)
+			await(t, old.Context().Done(), "the loss of the lock")
+			await(t, lost, "the loss of the session")
+			if cause := context.Cause(old.Context()); !errors.Is(cause, zklock.ErrLost) {
+				t.Errorf("cause %v", cause)
+			}
+
+			// The Session goes on with the next, and the old handle cannot touch the new one.
+			next := acquire(t, m)
+			if !old.Token().Less(next.Token()) {
+				t.Errorf("token %v after %v", next.Token(), old.Token())
+			}
+			if s.ID() == id {
+				t.Errorf("still session %#x", id)
+			}
+			if err := old.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+				t.Errorf("release of a lost lock: %v", err)
+			}
+			if err := next.Context().Err(); err != nil {
+				t.Errorf("a stale release ended the new lock: %v", err)
+			}
+			release(t, next)
+		})
+	}
+}
+
+func TestExpiryWhileWaiting(t *testing.T) {
+	s, l := dialLink(t)
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	for name, m := range kindsOfMutex(s, path) {
+		t.Run(name, func(t *testing.T) {
+			other := connect(t)
+			held := acquire(t, zklock.NewMutex(other, m.Path()))
+			a := begin(t.Context(), m)
+			awaitChildren(t, other.Conn(), m.Path(), 2)
+			l.expire(t)
+			awaitChildren(t, other.Conn(), m.Path(), 1)
+			awaitChildren(t, other.Conn(), m.Path(), 2) // it queued again
+			release(t, held)
+			release(t, a.wait(t))
+		})
+	}
+}
+
+func TestExpiryWhileReleasing(t *testing.T) {
+	s, l := dialLink(t)
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	m := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))
+	lock := acquire(t, m)
+	l.mu.Lock()
+	l.onRequest = func(op int32) bool {
+		if op != opDelete {
+			return false
+		}
+		l.onRequest = nil
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		l.expire(t) // before the delete is sent
+		return false
+	}
+	l.mu.Unlock()
+	// The node is gone with the session, so the release has nothing left to do.
+	if err := lock.Release(t.Context()); err != nil && !errors.Is(err, zklock.ErrLost) {
+		t.Error(err)
+	}
+	release(t, acquire(t, m))
+}
+
+// The server says nothing and nothing reaches it: the holder must be told before the server may
+// give the lock to another, which is by the local clock.
+func TestSilenceEndsLocksInTime(t *testing.T) {
+	const timeout = 2 * time.Second
+	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	var locks []*zklock.Lock
+	for _, m := range kindsOfMutex(s, path) {
+		locks = append(locks, acquire(t, m))
+	}
+	other := acquirer(zklock.NewMutex(connect(t), path+"-plain"))
+	l.silence()
+	began := time.Now()
+	a := begin(t.Context(), other)
+	for _, lock := range locks {
+		await(t, lock.Context().Done(), "the loss of the lock")
+	}
+	if d := time.Since(began); d > timeout+200*time.Millisecond {
+		t.Errorf("told after %v, the session timeout is %v", d, timeout)
+	}
+	select {
+	case <-a.done:
+		t.Error("another got the lock before its holder was told")
+	default:
+	}
+	lock := a.wait(t)
+	l.restore()
+	for _, m := range kindsOfMutex(s, path+"-after") {
+		release(t, acquire(t, m))
+	}
+	release(t, lock)
+	for _, lock := range locks {
+		if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+			t.Errorf("release of a lost lock: %v", err)
+		}
+	}
+}
+
+func TestCloseEndsLocksAndWaits(t *testing.T) {
+	for _, wrapped := range []bool{false, true} {
+		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		s := connect(t)
+		if wrapped {
+			s, _ = wrap(t)
+		}
+		other := connect(t)
+		held := acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)))
+		waiting := []*acquisition{
+			begin(t.Context(), zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))),
+			begin(t.Context(), zklock.NewMutex(s, path)),
+		}
+		awaitChildren(t, other.Conn(), path, 3)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		awaitChildren(t, other.Conn(), path, 0)
+		if cause := context.Cause(held.Context()); !errors.Is(cause, zklock.ErrSessionClosed) {
+			t.Errorf("the holder's context: %v", cause)
+		}
+		for _, a := range waiting {
+			await(t, a.done, "the end of a waiting acquisition")
+			if !errors.Is(a.err, zklock.ErrSessionClosed) {
+				t.Errorf("a waiting acquisition: %v", a.err)
+			}
+		}
+		if _, err := zklock.NewMutex(s, path).Acquire(t.Context()); !errors.Is(err, zklock.ErrSessionClosed) {
+			t.Errorf("acquire on a closed session: %v", err)
+		}
+		if err := s.Close(); !errors.Is(err, zklock.ErrSessionClosed) {
+			t.Errorf("second close: %v", err)
+		}
+	}
+}
+
+// wrap returns a session around a connection of the caller's.
+func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
+	t.Helper()
+	monitor := zklock.NewMonitor(nil)
+	conn, events, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second,
+		zk.WithDialer(monitor.Dial), zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		for range events {
+		}
+	})
+	s, err := zklock.Wrap(t.Context(), conn, monitor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeSession(t, s) })
+	return s, conn
+}
+
+func TestWrapUsesTheCallersConnection(t *testing.T) {
+	s, conn := wrap(t)
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	lock := acquire(t, zklock.NewMutex(s, path))
+	names := awaitChildren(t, conn, path, 1)
+	_, stat, err := conn.Get(path + "/" + names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat.EphemeralOwner != conn.SessionID() {
+		t.Errorf("the node is of session %#x, want %#x", stat.EphemeralOwner, conn.SessionID())
+	}
+	release(t, lock)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := conn.Get("/"); err != nil {
+		t.Errorf("the caller's connection after Close: %v", err)
+	}
+}
