@@ -44,7 +44,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
 	background := context.WithoutCancel(ctx)
 	zookeeper := startCoordination(background, cfg, log)
-	defer func() { err = errors.Join(err, zookeeper.close(cfg.ShutdownTimeout)) }()
+	defer func() { err = errors.Join(err, zookeeper.close(background)) }()
 
 	service := order.NewService(store, stock, flags, zookeeper, order.Config{
 		ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
@@ -61,7 +61,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	}
 	defer unregister()
 	reconciler := order.NewReconciler(service, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
-	stopReconciler := zookeeper.lead("reconciler", reconciler.Run)
+	stopReconciler := zookeeper.lead(background, "reconciler", reconciler.Run)
 	defer stopReconciler()
 
 	handler := orderhttp.New(service, map[string]httpapi.Check{

@@ -227,8 +227,8 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	stops := map[int]func(){}
 	for i := range 3 {
 		c := startCoordination(t.Context(), cfg, quiet)
-		t.Cleanup(func() { must(t, c.close(5*time.Second)) })
-		stops[i] = c.lead("work", func(ctx context.Context) {
+		t.Cleanup(func() { must(t, c.close(context.WithoutCancel(t.Context()))) })
+		stops[i] = c.lead(t.Context(), "work", func(ctx context.Context) {
 			mu.Lock()
 			leads[i] = true
 			turns = append(turns, i)
@@ -259,7 +259,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 
 func TestSecretsAreNotPrinted(t *testing.T) {
 	cfg := config{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
-	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%s", cfg.Token)} {
+	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN)} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)
 		}

@@ -76,10 +76,10 @@ func (c *coordination) ready(context.Context) error {
 }
 
 // lead runs work under a context that lasts while this process is the one of
-// all replicas to do it, again and again. The function that it returns ends
-// that and waits for it.
-func (c *coordination) lead(name string, work func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background()) // a process's, not a call's: it ends with stop
+// all replicas to do it, again and again. It ends with ctx or by the function
+// that it returns, which also waits for that.
+func (c *coordination) lead(ctx context.Context, name string, work func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
 		select {
@@ -124,12 +124,12 @@ func (c *coordination) leadOnce(ctx context.Context, mutex *zklock.Mutex, work f
 }
 
 // close gives the node number back and ends the session.
-func (c *coordination) close(limit time.Duration) error {
+func (c *coordination) close(ctx context.Context) error {
 	c.stop()
 	c.begun.Wait()
 	var err error
 	if ids := c.ids.Load(); ids != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), min(limit, 5*time.Second)) // the process ends; no caller is left to say how long
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		err = ids.Close(ctx)
 	}

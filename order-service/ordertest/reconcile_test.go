@@ -87,33 +87,59 @@ func flagTaken(w *world, _ *replica, o order.Order) {
 func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 	const young, old = 10 * time.Second, 2 * time.Minute
 	for _, s := range []stuck{
-		{name: "died after the insert", age: young,
-			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6},
-		{name: "died after the insert, sold out since", age: young, prepare: soldOut,
-			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2},
-		{name: "died after the deduction", age: young, prepare: deducted,
-			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6},
-		{name: "died after the deduction, long ago", age: old, prepare: deducted,
-			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6},
-		{name: "died after the rejection", age: young, prepare: then(soldOut, deducted),
-			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2},
-		{name: "never deducted, long ago", age: old,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired, state: stockapi.Cancelled, level: 10},
-		{name: "wish to cancel, nothing deducted", age: young, prepare: moved(order.Pending, order.Cancelling),
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Cancelled, level: 10},
-		{name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling), deducted),
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Restored, level: 10},
-		{name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut, moved(order.Pending, order.Cancelling), deducted),
-			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2},
-		{name: "wish to cancel a confirmed order", age: young,
+		{
+			name: "died after the insert", age: young,
+			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
+		},
+		{
+			name: "died after the insert, sold out since", age: young, prepare: soldOut,
+			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2,
+		},
+		{
+			name: "died after the deduction", age: young, prepare: deducted,
+			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
+		},
+		{
+			name: "died after the deduction, long ago", age: old, prepare: deducted,
+			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
+		},
+		{
+			name: "died after the rejection", age: young, prepare: then(soldOut, deducted),
+			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2,
+		},
+		{
+			name: "never deducted, long ago", age: old,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired, state: stockapi.Cancelled, level: 10,
+		},
+		{
+			name: "wish to cancel, nothing deducted", age: young, prepare: moved(order.Pending, order.Cancelling),
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Cancelled, level: 10,
+		},
+		{
+			name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling), deducted),
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Restored, level: 10,
+		},
+		{
+			name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut, moved(order.Pending, order.Cancelling), deducted),
+			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2,
+		},
+		{
+			name: "wish to cancel a confirmed order", age: young,
 			prepare: then(deducted, moved(order.Pending, order.Confirmed), moved(order.Confirmed, order.Cancelling)),
-			status:  order.Cancelled, outcome: order.Confirmed, reason: order.ReasonClient, state: stockapi.Restored, level: 10},
-		{name: "flag cancelled, order not", age: young, prepare: flagCancelled,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign, state: stockapi.Cancelled, level: 10},
-		{name: "goods that the stock service does not know", age: young, goods: 404,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown, state: stockapi.Cancelled, level: 10},
-		{name: "flag in use for something else", age: young, prepare: flagTaken,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonConflict, state: stockapi.Done, level: 9},
+			status:  order.Cancelled, outcome: order.Confirmed, reason: order.ReasonClient, state: stockapi.Restored, level: 10,
+		},
+		{
+			name: "flag cancelled, order not", age: young, prepare: flagCancelled,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign, state: stockapi.Cancelled, level: 10,
+		},
+		{
+			name: "goods that the stock service does not know", age: young, goods: 404,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown, state: stockapi.Cancelled, level: 10,
+		},
+		{
+			name: "flag in use for something else", age: young, prepare: flagTaken,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonConflict, state: stockapi.Done, level: 9,
+		},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -76,15 +76,28 @@ func (c *Caller) Close() { c.ledger.Close() }
 // Stats returns the live counters.
 func (c *Caller) Stats() *Stats { return &c.stats }
 
-// Down implements order.Stock: the breaker for writes is open.
-func (c *Caller) Down() bool { return c.writes.State() == gobreaker.StateOpen }
+// Down implements order.Stock: the breaker for writes is open, or has all the
+// calls on the way by which it tries whether the service is back.
+func (c *Caller) Down() bool {
+	switch c.writes.State() {
+	case gobreaker.StateOpen:
+		return true
+	case gobreaker.StateHalfOpen:
+		return c.writes.Counts().Requests >= probes
+	default:
+		return false
+	}
+}
+
+// probes is how many calls a breaker that was open lets through to try.
+const probes = 5
 
 // breakerSettings opens a breaker when, within a second or two, at least ten
 // calls and six of ten failed. Refusals that a healthy service gives do not count.
 func breakerSettings(name string, rest time.Duration, log *slog.Logger) gobreaker.Settings {
 	return gobreaker.Settings{
 		Name:        name,
-		MaxRequests: 5,
+		MaxRequests: probes,
 		Interval:    2 * time.Second,
 		Timeout:     rest,
 		ReadyToTrip: func(n gobreaker.Counts) bool {

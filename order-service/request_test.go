@@ -1,0 +1,104 @@
+package order_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	order "orderstock/order-service"
+)
+
+func TestRequests(t *testing.T) {
+	one := []order.Item{{GoodsID: 1, Num: 1}}
+	many := make([]order.Item, 101)
+	for i := range many {
+		many[i] = order.Item{GoodsID: int64(i + 1), Num: 1}
+	}
+	for name, c := range map[string]struct {
+		key   string
+		items []order.Item
+		want  error
+	}{
+		"one item":             {"", one, nil},
+		"a hundred items":      {"", many[:100], nil},
+		"the highest quantity": {"", []order.Item{{GoodsID: math.MaxInt64, Num: math.MaxInt32}}, nil},
+		"the longest key":      {strings.Repeat("~", 255), one, nil},
+		"no items":             {"", nil, order.ErrInvalidItems},
+		"101 items":            {"", many, order.ErrInvalidItems},
+		"no quantity":          {"", []order.Item{{GoodsID: 1}}, order.ErrInvalidNum},
+		"a negative quantity":  {"", []order.Item{{GoodsID: 1, Num: -1}}, order.ErrInvalidNum},
+		"too high a quantity":  {"", []order.Item{{GoodsID: 1, Num: 1 << 31}}, order.ErrInvalidNum},
+		"no goods":             {"", []order.Item{{Num: 1}}, order.ErrInvalidGoodsID},
+		"goods twice":          {"", append(one, one...), order.ErrDuplicateGoods},
+		"too long a key":       {strings.Repeat("~", 256), one, order.ErrInvalidKey},
+		"a key with a newline": {"a\nb", one, order.ErrInvalidKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := order.NewRequest(c.key, c.items); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// Requests are compared by what they order, not by how they are written; any
+// other difference makes another request.
+func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) order.Item {
+			return order.Item{GoodsID: rapid.Int64Range(1, 200).Draw(t, "goods"), Num: rapid.Int64Range(1, 50).Draw(t, "num")}
+		}), 1, 20, func(i order.Item) int64 { return i.GoodsID }).Draw(t, "items")
+		shuffled := append([]order.Item(nil), items...)
+		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		changed := append([]order.Item(nil), items...)
+		changed[rapid.IntRange(0, len(changed)-1).Draw(t, "which")].Num++
+
+		a, errA := order.NewRequest("k", items)
+		b, errB := order.NewRequest("k", shuffled)
+		c, errC := order.NewRequest("k", changed)
+		if errA != nil || errB != nil || errC != nil {
+			t.Fatal(errA, errB, errC)
+		}
+		if !a.Same(b) {
+			t.Error("another order of the items makes another request")
+		}
+		if a.Same(c) {
+			t.Error("another quantity makes the same request")
+		}
+	})
+}
+
+func TestIDsHaveOneWrittenForm(t *testing.T) {
+	for _, bad := range []string{"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١", "1\x00"} {
+		if id, err := order.ParseID(bad); !errors.Is(err, order.ErrInvalidID) {
+			t.Errorf("%q is read as %d, %v", bad, id, err)
+		}
+	}
+	if id, err := order.ParseID("9223372036854775807"); id != math.MaxInt64 || err != nil {
+		t.Errorf("the highest id: %d, %v", id, err)
+	}
+}
+
+func TestAnOrderRemembersItsFirstEnd(t *testing.T) {
+	for _, c := range []struct {
+		stands, outcome, told order.Status
+		reason                string
+	}{
+		{order.Pending, "", order.Pending, ""},
+		{order.Cancelling, "", order.Pending, ""},
+		{order.Confirmed, order.Confirmed, order.Confirmed, ""},
+		{order.Cancelling, order.Confirmed, order.Confirmed, ""},
+		{order.Cancelled, order.Confirmed, order.Confirmed, ""},
+		{order.Rejected, order.Rejected, order.Rejected, "why"},
+		{order.Cancelled, order.Cancelled, order.Cancelled, "why"},
+	} {
+		told := order.Order{Status: c.stands, Outcome: c.outcome, Reason: "why"}.AtFirstEnd()
+		if told.Status != c.told || told.Reason != c.reason {
+			t.Errorf("%s with outcome %q is told as %s (%q)", c.stands, c.outcome, told.Status, told.Reason)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package stockcall_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	order "orderstock/order-service"
+	"orderstock/order-service/stockcall"
+	"orderstock/pkg/stockapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// server answers each request by the next of the steps; the last one goes on.
+// It stands for a stock service in trouble: what a healthy one does is tested
+// with a real one, in package ordertest.
+type server struct {
+	*httptest.Server
+	requests atomic.Int64
+}
+
+func newServer(t *testing.T, steps ...http.HandlerFunc) *server {
+	t.Helper()
+	s := &server{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := int(s.requests.Add(1))
+		_, _ = io.Copy(io.Discard, r.Body)
+		steps[min(n, len(steps))-1](w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func newCaller(t *testing.T, s *server, cfg stockcall.Config) *stockcall.Caller {
+	t.Helper()
+	client, err := stockapi.NewClient([]string{s.URL}, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := stockcall.New(client, cfg, quiet)
+	t.Cleanup(func() {
+		c.Close()
+		client.Close()
+	})
+	return c
+}
+
+func done(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprint(w, `{"flag":"1","state":"DONE","items":[{"goods_id":"7","num":2}]}`)
+}
+
+func problem(status int, code, retryAfter string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		if retryAfter != "" {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"code":%q}`, code)
+	}
+}
+
+func cut(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+var items = []order.Item{{GoodsID: 7, Num: 2}}
+
+func TestADeductionIsTriedAgainWhereThatMayHelp(t *testing.T) {
+	unavailable := problem(503, "unavailable", "")
+	for name, c := range map[string]struct {
+		steps    []http.HandlerFunc
+		want     error
+		requests int64
+	}{
+		"at once":                         {[]http.HandlerFunc{done}, nil, 1},
+		"after unavailable":               {[]http.HandlerFunc{unavailable, done}, nil, 2},
+		"after a lost reply":              {[]http.HandlerFunc{cut, done}, nil, 2},
+		"after both":                      {[]http.HandlerFunc{cut, unavailable, done}, nil, 3},
+		"three times at most":             {[]http.HandlerFunc{unavailable}, order.ErrStockUnavailable, 3},
+		"unknown where a reply was lost":  {[]http.HandlerFunc{cut, unavailable}, order.ErrOutcomeUnknown, 3},
+		"unknown after a failure":         {[]http.HandlerFunc{problem(500, "internal", "")}, order.ErrOutcomeUnknown, 3},
+		"a conflict is final":             {[]http.HandlerFunc{problem(409, "flag_conflict", "")}, order.ErrFlagConflict, 1},
+		"unknown goods are final":         {[]http.HandlerFunc{problem(422, "unknown_goods", "")}, order.ErrUnknownGoods, 1},
+		"a wrong token is nobody's fault": {[]http.HandlerFunc{problem(401, "unauthorized", "")}, order.ErrStockUnavailable, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, c.steps...)
+			op, err := newCaller(t, s, stockcall.Config{}).Deduct(t.Context(), "1", items)
+			if !errors.Is(err, c.want) || (err == nil) != (op.State == order.OperationDone) {
+				t.Errorf("got %+v, %v; want %v", op, err, c.want)
+			}
+			if n := s.requests.Load(); n != c.requests {
+				t.Errorf("sent %d times, want %d", n, c.requests)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsHonoured(t *testing.T) {
+	s := newServer(t, problem(503, "overloaded", "1"), done)
+	start := time.Now()
+	if _, err := newCaller(t, s, stockcall.Config{}).Deduct(t.Context(), "1", items); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < time.Second {
+		t.Errorf("tried again after %s, the service asked for a second", took)
+	}
+}
+
+func TestATryIsBoundedAndItsOutcomeUnknown(t *testing.T) {
+	leave := make(chan struct{})
+	s := newServer(t, func(http.ResponseWriter, *http.Request) { <-leave })
+	defer close(leave)
+	start := time.Now()
+	_, err := newCaller(t, s, stockcall.Config{Timeout: 100 * time.Millisecond, Tries: 2}).Deduct(t.Context(), "1", items)
+	if !errors.Is(err, order.ErrOutcomeUnknown) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(start); took > 5*time.Second || s.requests.Load() != 2 {
+		t.Errorf("%d tries took %s", s.requests.Load(), took)
+	}
+}
+
+func TestRetriesHaveABudget(t *testing.T) {
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		problem(503, "unavailable", "")(w, r)
+	})
+	// A breaker would end this sooner: each caller has its own, the budget is what is watched.
+	const calls = 60
+	c := newCaller(t, s, stockcall.Config{Rest: time.Nanosecond})
+	var all sync.WaitGroup
+	for range calls {
+		all.Go(func() { _, _ = c.Deduct(t.Context(), "1", items) })
+	}
+	all.Wait()
+	retries := s.requests.Load() - calls
+	if c.Stats().NoBudget.Load() == 0 || retries > calls {
+		t.Errorf("%d calls were tried again %d times; the budget refused %d", calls, retries, c.Stats().NoBudget.Load())
+	}
+}
+
+func TestTheBreakerOpensAndCloses(t *testing.T) {
+	var sick atomic.Bool
+	sick.Store(true)
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if sick.Load() {
+			cut(w, r)
+		}
+		done(w, r)
+	})
+	c := newCaller(t, s, stockcall.Config{Tries: 1, Rest: 50 * time.Millisecond})
+	for range 20 {
+		_, _ = c.Deduct(t.Context(), "1", items)
+	}
+	if !c.Down() || c.Stats().Broken.Load() == 0 {
+		t.Fatal("twenty failures, and the breaker is closed")
+	}
+	sick.Store(false)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := c.Deduct(t.Context(), "1", items); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the breaker stays open")
+		}
+	}
+}
+
+func TestRefusalsOfAHealthyServiceDoNotOpenTheBreaker(t *testing.T) {
+	s := newServer(t, problem(422, "unknown_goods", ""))
+	c := newCaller(t, s, stockcall.Config{})
+	for range 50 {
+		if _, err := c.Deduct(t.Context(), "1", items); !errors.Is(err, order.ErrUnknownGoods) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestConcurrentConfirmationsShareRequests(t *testing.T) {
+	const flags = 50
+	first := make(chan struct{})
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		<-first
+		asked := r.URL.Query()["flag"]
+		operations, flows := make([]string, len(asked)), make([]string, len(asked))
+		for i, flag := range asked {
+			operations[i] = fmt.Sprintf(`{"flag":%q,"state":"DONE","items":[{"goods_id":"7","num":%s}]}`, flag, flag)
+			flows[i] = fmt.Sprintf(`{"flag":%q,"goods_id":"7","kind":"deduct","num":-%s}`, flag, flag)
+			if flag == "13" { // a ledger that makes no sense
+				flows[i] = `{"flag":"13","goods_id":"7","kind":"deduct","num":-14}`
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"operations":[%s],"flows":[%s]}`, strings.Join(operations, ","), strings.Join(flows, ","))
+	})
+	c := newCaller(t, s, stockcall.Config{})
+	var all sync.WaitGroup
+	for i := 1; i <= flags; i++ {
+		all.Go(func() {
+			op, found, err := c.Recorded(t.Context(), strconv.Itoa(i))
+			if i == 13 {
+				if err == nil {
+					t.Error("a damaged ledger is taken for good")
+				}
+				return
+			}
+			if err != nil || !found || op.Items[0].Num != int64(i) {
+				t.Errorf("flag %d: %+v, %v, %v", i, op, found, err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(time.Second); s.requests.Load() < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	}
+	time.Sleep(20 * time.Millisecond) // let the others queue up behind the two that are held
+	close(first)
+	all.Wait()
+	if n := s.requests.Load(); n > 6 {
+		t.Errorf("%d flags took %d requests", flags, n)
+	}
+}
