@@ -1,0 +1,261 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+const (
+	threads    = 8 // contenders on each side
+	javaRounds = 24
+	leases     = 3
+	limit      = 60 * time.Second
+)
+
+// shop is where both sides work under the lock: the Go side of testdata/CuratorContender.java.
+type shop struct {
+	t          *testing.T
+	lock, work string
+	overlapped atomic.Int64
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	root := serverstest.ZooKeeperRoot(t)
+	s := &shop{t: t, lock: root + "/lock", work: root + "/work"}
+	conn := s.connect().Conn()
+	s.create(conn, s.work, "")
+	s.create(conn, s.work+"/readers", "")
+	s.create(conn, s.work+"/holders", "")
+	s.create(conn, s.work+"/counter", "0")
+	return s
+}
+
+func (s *shop) create(conn *zk.Conn, path, data string) {
+	s.t.Helper()
+	if _, err := conn.Create(path, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *shop) connect() *zklock.Session {
+	s.t.Helper()
+	session, err := zklock.Connect(s.t.Context(), []string{serverstest.ZooKeeper(s.t).Addr()}, zklock.WithSessionTimeout(20*time.Second))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// together lets the Java contenders and as many goroutines, over two sessions, work at the same
+// time, and the goroutines go on for as long as the Java process does. It returns how often each
+// side acquired the lock.
+func (s *shop) together(kind string, turn func(ctx context.Context, session *zklock.Session, thread, round int) error) (byJava, byGo int) {
+	s.t.Helper()
+	java := startJava(s.t, serverstest.ZooKeeper(s.t).Addr(), kind, s.lock, s.work,
+		strconv.Itoa(threads), strconv.Itoa(javaRounds), strconv.Itoa(leases))
+	sessions := []*zklock.Session{s.connect(), s.connect()}
+	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
+	defer cancel()
+	var (
+		over  atomic.Bool
+		count atomic.Int64
+		all   sync.WaitGroup
+	)
+	java.start()
+	for thread := range threads {
+		all.Go(func() {
+			for round := 0; !over.Load(); round++ {
+				if err := turn(ctx, sessions[thread%len(sessions)], thread, round); err != nil {
+					s.t.Errorf("the Go side: %v", err)
+					return
+				}
+				count.Add(1)
+			}
+		})
+	}
+	byJava, sawOverlap := java.wait(s.t)
+	over.Store(true)
+	all.Wait()
+	s.overlapped.Add(int64(sawOverlap))
+	s.t.Logf("%d acquisitions by Curator, %d by zklock, %d times seen together", byJava, count.Load(), s.overlapped.Load())
+	if byJava != threads*javaRounds {
+		s.t.Errorf("Curator acquired %d times of %d", byJava, threads*javaRounds)
+	}
+	if count.Load() < threads {
+		s.t.Errorf("zklock acquired %d times: the two sides hardly met", count.Load())
+	}
+	return byJava, int(count.Load())
+}
+
+// increment adds one to the counter without compare-and-set: the lock alone keeps it right.
+func (s *shop) increment(conn *zk.Conn) error {
+	data, _, err := conn.Get(s.work + "/counter")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(string(data))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Set(s.work+"/counter", []byte(strconv.Itoa(n+1)), -1)
+	return err
+}
+
+func (s *shop) checkCounter(want int) {
+	s.t.Helper()
+	data, _, err := s.connect().Conn().Get(s.work + "/counter")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if got := string(data); got != strconv.Itoa(want) {
+		s.t.Errorf("the counter is %s after %d increments", got, want)
+	}
+}
+
+// under runs work under a lock that was just acquired.
+func under(ctx context.Context, lock *zklock.Lock, err error, work func() error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(), lock.Release(ctx))
+}
+
+func TestMutexWithCurator(t *testing.T) {
+	for name, handoff := range map[string]zklock.Option{
+		"hand-off":    zklock.WithHandoff(16, 20*time.Millisecond),
+		"no hand-off": zklock.WithHandoff(1, 0),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			byJava, byGo := s.together("mutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+				lock, err := zklock.NewMutex(session, s.lock, handoff).Acquire(ctx)
+				return under(ctx, lock, err, func() error { return s.increment(session.Conn()) })
+			})
+			s.checkCounter(byJava + byGo)
+		})
+	}
+}
+
+// TestSemaphoreWithCuratorSemaphoreMutex: Curator's non-reentrant mutex is a semaphore of one lease.
+func TestSemaphoreWithCuratorSemaphoreMutex(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	byJava, byGo := s.together("semaphore-mutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+		lock, err := zklock.NewSemaphore(session, s.lock, 1).Acquire(ctx)
+		return under(ctx, lock, err, func() error { return s.increment(session.Conn()) })
+	})
+	s.checkCounter(byJava + byGo)
+}
+
+func TestRWMutexWithCurator(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var written atomic.Int64
+	s.together("rwlock", func(ctx context.Context, session *zklock.Session, thread, round int) error {
+		mutex := zklock.NewRWMutex(session, s.lock)
+		if (thread+round)%4 == 0 {
+			lock, err := mutex.Lock(ctx)
+			return under(ctx, lock, err, func() error { written.Add(1); return s.write(session.Conn()) })
+		}
+		lock, err := mutex.RLock(ctx)
+		return under(ctx, lock, err, func() error { return s.read(session.Conn()) })
+	})
+	s.checkCounter(int(written.Load()) + threads*javaRounds/4)
+	if s.overlapped.Load() == 0 {
+		t.Error("no reader met another: nothing was shared")
+	}
+}
+
+func (s *shop) write(conn *zk.Conn) error {
+	readers, _, err := conn.Children(s.work + "/readers")
+	if err != nil {
+		return err
+	}
+	if len(readers) != 0 {
+		s.t.Errorf("a writer met the readers %q", readers)
+	}
+	// Fails where another writer is.
+	if _, err := conn.Create(s.work+"/writer", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		return err
+	}
+	if err := s.increment(conn); err != nil {
+		return err
+	}
+	return conn.Delete(s.work+"/writer", -1)
+}
+
+func (s *shop) read(conn *zk.Conn) error {
+	me, err := conn.Create(s.work+"/readers/r-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	_, before, err := conn.Get(s.work + "/counter")
+	if err != nil {
+		return err
+	}
+	writing, _, err := conn.Exists(s.work + "/writer")
+	if err != nil {
+		return err
+	}
+	readers, _, err := conn.Children(s.work + "/readers")
+	if err != nil {
+		return err
+	}
+	if len(readers) > 1 {
+		s.overlapped.Add(1)
+	}
+	time.Sleep(time.Millisecond + rand.N(3*time.Millisecond)) // the work
+	_, after, err := conn.Get(s.work + "/counter")
+	if err != nil {
+		return err
+	}
+	if writing || before.Mzxid != after.Mzxid {
+		s.t.Errorf("a reader met a writer: %v, zxid %d then %d", writing, before.Mzxid, after.Mzxid)
+	}
+	return conn.Delete(me, -1)
+}
+
+func TestSemaphoreWithCurator(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.together("semaphore", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+		lock, err := zklock.NewSemaphore(session, s.lock, leases).Acquire(ctx)
+		return under(ctx, lock, err, func() error { return s.lease(session.Conn()) })
+	})
+	if s.overlapped.Load() == 0 {
+		t.Errorf("never were all %d leases out", leases)
+	}
+}
+
+func (s *shop) lease(conn *zk.Conn) error {
+	me, err := conn.Create(s.work+"/holders/h-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return err
+	}
+	holders, _, err := conn.Children(s.work + "/holders")
+	if err != nil {
+		return err
+	}
+	if len(holders) > leases {
+		s.t.Errorf("%d holders of %d leases", len(holders), leases)
+	}
+	if len(holders) == leases {
+		s.overlapped.Add(1)
+	}
+	time.Sleep(15*time.Millisecond + rand.N(10*time.Millisecond)) // longer than the way through the gate
+	return conn.Delete(me, -1)
+}

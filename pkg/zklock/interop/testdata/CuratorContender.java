@@ -1,0 +1,193 @@
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.retry.ExponentialBackoffRetry;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.data.Stat;
+
+/**
+ * The Java side of the wire compatibility test: threads that contend with Apache Curator's recipes
+ * for the lock that Go goroutines contend for, and do under it exactly what the Go side does.
+ *
+ * Arguments: servers, kind (mutex, semaphore-mutex, rwlock, semaphore), lock path, work path,
+ * threads, rounds of each thread, leases. It prints READY, waits for a line, works, and prints
+ * one line "DONE acquired=n overlapped=n", after a line "VIOLATION ..." for each rule seen broken.
+ */
+public final class CuratorContender {
+    private static final byte[] EMPTY = new byte[0];
+
+    private final CuratorFramework client;
+    private final String lockPath;
+    private final String workPath;
+    private final int leases;
+    private final AtomicLong acquired = new AtomicLong();
+    private final AtomicLong overlapped = new AtomicLong();
+
+    private CuratorContender(CuratorFramework client, String lockPath, String workPath, int leases) {
+        this.client = client;
+        this.lockPath = lockPath;
+        this.workPath = workPath;
+        this.leases = leases;
+    }
+
+    private interface Turn {
+        void run(int thread, int round) throws Exception;
+    }
+
+    public static void main(String[] args) throws Exception {
+        CuratorFramework client =
+                CuratorFrameworkFactory.newClient(args[0], 20_000, 10_000, new ExponentialBackoffRetry(100, 3));
+        client.start();
+        if (!client.blockUntilConnected(20, TimeUnit.SECONDS)) {
+            throw new IllegalStateException("no connection to " + args[0]);
+        }
+        CuratorContender contender = new CuratorContender(client, args[2], args[3], Integer.parseInt(args[6]));
+        Turn turn = contender.turn(args[1]);
+        System.out.println("READY");
+        if (System.in.read() < 0) {
+            System.exit(2);
+        }
+        contender.work(turn, Integer.parseInt(args[4]), Integer.parseInt(args[5]));
+        System.out.println("DONE acquired=" + contender.acquired + " overlapped=" + contender.overlapped);
+        client.close();
+        System.exit(0);
+    }
+
+    private Turn turn(String kind) {
+        switch (kind) {
+            case "mutex":
+                return (thread, round) -> exclusively(new InterProcessMutex(client, lockPath));
+            case "semaphore-mutex":
+                return (thread, round) -> exclusively(new InterProcessSemaphoreMutex(client, lockPath));
+            case "rwlock":
+                return (thread, round) -> {
+                    InterProcessReadWriteLock lock = new InterProcessReadWriteLock(client, lockPath);
+                    if ((thread + round) % 4 == 0) {
+                        write(lock.writeLock());
+                    } else {
+                        read(lock.readLock());
+                    }
+                };
+            case "semaphore":
+                return (thread, round) -> lease(new InterProcessSemaphoreV2(client, lockPath, leases));
+            default:
+                throw new IllegalArgumentException("unknown kind " + kind);
+        }
+    }
+
+    private void work(Turn turn, int threads, int rounds) throws Exception {
+        CountDownLatch done = new CountDownLatch(threads);
+        List<Thread> running = new ArrayList<>();
+        for (int i = 0; i < threads; i++) {
+            int thread = i;
+            Thread t = new Thread(() -> {
+                try {
+                    for (int round = 0; round < rounds; round++) {
+                        turn.run(thread, round);
+                        acquired.incrementAndGet();
+                    }
+                } catch (Exception e) {
+                    violation("exception " + e);
+                } finally {
+                    done.countDown();
+                }
+            });
+            t.setDaemon(true);
+            t.start();
+            running.add(t);
+        }
+        done.await();
+    }
+
+    private static void violation(String what) {
+        System.out.println("VIOLATION " + what);
+    }
+
+    /** Increments the shared counter without compare-and-set: only the lock keeps increments apart. */
+    private void exclusively(InterProcessLock lock) throws Exception {
+        lock.acquire();
+        try {
+            increment();
+        } finally {
+            lock.release();
+        }
+    }
+
+    private void increment() throws Exception {
+        String counter = workPath + "/counter";
+        long value = Long.parseLong(new String(client.getData().forPath(counter)));
+        client.setData().forPath(counter, Long.toString(value + 1).getBytes());
+    }
+
+    /** A writer sees no reader, and nobody changes what it wrote until it releases. */
+    private void write(InterProcessLock lock) throws Exception {
+        lock.acquire();
+        try {
+            int readers = client.getChildren().forPath(workPath + "/readers").size();
+            if (readers != 0) {
+                violation("a writer of Curator met " + readers + " readers");
+            }
+            String writer = client.create().withMode(CreateMode.EPHEMERAL).forPath(workPath + "/writer", EMPTY);
+            increment();
+            client.delete().forPath(writer);
+        } finally {
+            lock.release();
+        }
+    }
+
+    /** A reader sees no writer, and the counter does not move while it reads. */
+    private void read(InterProcessLock lock) throws Exception {
+        lock.acquire();
+        try {
+            String me = client.create().withMode(CreateMode.EPHEMERAL_SEQUENTIAL)
+                    .forPath(workPath + "/readers/r-", EMPTY);
+            Stat before = new Stat();
+            client.getData().storingStatIn(before).forPath(workPath + "/counter");
+            if (client.checkExists().forPath(workPath + "/writer") != null) {
+                violation("a reader of Curator met a writer");
+            }
+            if (client.getChildren().forPath(workPath + "/readers").size() > 1) {
+                overlapped.incrementAndGet();
+            }
+            Thread.sleep(ThreadLocalRandom.current().nextInt(1, 4));
+            Stat after = client.checkExists().forPath(workPath + "/counter");
+            if (after.getMzxid() != before.getMzxid()) {
+                violation("the counter moved under a reader of Curator");
+            }
+            client.delete().forPath(me);
+        } finally {
+            lock.release();
+        }
+    }
+
+    /** A lease holder counts itself among the holders: never more than there are leases. */
+    private void lease(InterProcessSemaphoreV2 semaphore) throws Exception {
+        Lease lease = semaphore.acquire();
+        try {
+            String me = client.create().withMode(CreateMode.EPHEMERAL_SEQUENTIAL)
+                    .forPath(workPath + "/holders/h-", EMPTY);
+            int holders = client.getChildren().forPath(workPath + "/holders").size();
+            if (holders > leases) {
+                violation(holders + " holders of " + leases + " leases, seen by Curator");
+            }
+            if (holders == leases) {
+                overlapped.incrementAndGet();
+            }
+            Thread.sleep(ThreadLocalRandom.current().nextInt(15, 25));
+            client.delete().forPath(me);
+        } finally {
+            semaphore.returnLease(lease);
+        }
+    }
+}
