@@ -15,7 +15,7 @@ import (
 )
 
 // linearWithin bounds the search for a linearization of one run.
-const linearWithin = 9 * time.Second
+const linearWithin = 6 * time.Second
 
 // levels watches the stock of a run's goods: a reading of all of them at one
 // moment, in one statement, many times a second.

@@ -24,16 +24,17 @@ const (
 // The calls may come in any order. An error says that the calls are no history
 // at all: an end before its begin, or two deductions under one flag.
 //
-// A linearization within narrower bounds is one within the wider: so the search
-// looks near the hints first, then after them, and only then everywhere.
-// Nothing but the last search can say that there is none.
+// A linearization within narrower bounds is one within the wider, and one in
+// which some calls take effect together is one in which they do so one after the
+// other: so the search first takes calls with the same hint together, and looks
+// near the hints, then after them, and only then everywhere. Nothing but the
+// last search can say that there is none.
 func Check(calls []Call, limit time.Duration) (Result, error) {
+	if err := validate(calls); err != nil {
+		return Unknown, err
+	}
 	result := Unknown
-	for _, bounds := range []func(Call) Call{nearHint, afterHint, anywhere} {
-		operations, err := operationsOf(calls, bounds)
-		if err != nil {
-			return Unknown, err
-		}
+	for _, operations := range [][]porcupine.Operation{together(calls, nearHint), together(calls, afterHint), alone(calls)} {
 		if result = resultOf(porcupine.CheckOperationsTimeout(model(), operations, limit/3)); result == Linearizable {
 			break
 		}
@@ -41,35 +42,66 @@ func Check(calls []Call, limit time.Duration) (Result, error) {
 	return result, nil
 }
 
-// hintSlack is how far from its hint an effect is looked for first.
-const hintSlack = int64(50 * time.Millisecond)
+// hintSlack is how long after its hint an effect is looked for first.
+const hintSlack = int64(300 * time.Millisecond)
 
-func nearHint(c Call) Call {
-	if n := afterHint(c); c.Hint != 0 && c.Hint+hintSlack > n.Begin {
-		n.End = min(n.End, c.Hint+hintSlack)
-		return n
+func nearHint(c *Call) (begin, end int64) {
+	begin, end = afterHint(c)
+	if c.Hint != 0 && c.Hint+hintSlack > begin {
+		end = min(end, c.Hint+hintSlack)
 	}
-	return c
+	return begin, end
 }
 
-func afterHint(c Call) Call {
+func afterHint(c *Call) (begin, end int64) {
 	if c.Hint > c.Begin && c.Hint <= c.End {
-		c.Begin = c.Hint
+		return c.Hint, c.End
 	}
-	return c
+	return c.Begin, c.End
 }
 
-func anywhere(c Call) Call { return c }
+// together makes one operation of all calls with the same hint, where one
+// moment is within the bounds of all of them.
+func together(calls []Call, bounds func(*Call) (begin, end int64)) []porcupine.Operation {
+	var operations []porcupine.Operation
+	byHint := map[int64]int{}
+	for i := range calls {
+		c := &calls[i]
+		begin, end := bounds(c)
+		if at, ok := byHint[c.Hint]; ok && c.Hint != 0 {
+			if op := &operations[at]; max(op.Call, begin) <= min(op.Return, end) {
+				op.Call, op.Return = max(op.Call, begin), min(op.Return, end)
+				op.Input = append(op.Input.(batch), c)
+				continue
+			}
+		}
+		byHint[c.Hint] = len(operations)
+		operations = append(operations, porcupine.Operation{ClientId: i, Input: batch{c}, Call: begin, Return: end})
+	}
+	for _, op := range operations {
+		op.Input.(batch).sort()
+	}
+	return operations
+}
+
+// alone makes an operation of each call, within its own bounds.
+func alone(calls []Call) []porcupine.Operation {
+	operations := make([]porcupine.Operation, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		operations[i] = porcupine.Operation{ClientId: i, Input: batch{c}, Call: c.Begin, Return: c.End}
+	}
+	return operations
+}
 
 // Explain is Check that also writes porcupine's drawing of the history, a page
 // of HTML with the longest linearizations found, to w.
 func Explain(calls []Call, limit time.Duration, w io.Writer) (Result, error) {
-	operations, err := operationsOf(calls, anywhere)
-	if err != nil {
+	if err := validate(calls); err != nil {
 		return Unknown, err
 	}
 	m := model()
-	result, info := porcupine.CheckOperationsVerbose(m, operations, limit)
+	result, info := porcupine.CheckOperationsVerbose(m, alone(calls), limit)
 	if err := porcupine.Visualize(m, info, w); err != nil {
 		return resultOf(result), fmt.Errorf("draw history: %w", err)
 	}
@@ -89,22 +121,19 @@ func resultOf(r porcupine.CheckResult) Result {
 
 var errNoHistory = errors.New("not a history")
 
-func operationsOf(calls []Call, bounds func(Call) Call) ([]porcupine.Operation, error) {
-	operations := make([]porcupine.Operation, 0, len(calls))
+func validate(calls []Call) error {
 	deducted := map[string]bool{}
 	for i := range calls {
 		c := &calls[i]
 		if c.End < c.Begin {
-			return nil, fmt.Errorf("%w: %s ends before it begins", errNoHistory, c)
+			return fmt.Errorf("%w: %s ends before it begins", errNoHistory, c)
 		}
 		if c.Kind == Deduct {
 			if deducted[c.Flag] {
-				return nil, fmt.Errorf("%w: two deductions under flag %s", errNoHistory, c.Flag)
+				return fmt.Errorf("%w: two deductions under flag %s", errNoHistory, c.Flag)
 			}
 			deducted[c.Flag] = true
 		}
-		within := bounds(*c)
-		operations = append(operations, porcupine.Operation{ClientId: i, Input: c, Call: within.Begin, Return: within.End})
 	}
-	return operations, nil
+	return nil
 }

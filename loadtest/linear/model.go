@@ -122,6 +122,33 @@ func step(s state, c *Call) (bool, state) {
 	return false, s
 }
 
+// batch is calls that take effect at one moment.
+type batch []*Call
+
+// sort puts the calls in the order in which they have the best chance: what
+// gives first, then what takes, and refusals last, when least is left.
+func (b batch) sort() {
+	rank := func(c *Call) int {
+		switch {
+		case c.Kind == Restock || c.Kind == Restore:
+			return 0
+		case c.Kind == Deduct && !c.Rejected:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(b, func(x, y *Call) int { return rank(x) - rank(y) })
+}
+
+func (b batch) step(s state) (ok bool, next state) {
+	for _, c := range b {
+		if ok, s = step(s, c); !ok {
+			return false, s
+		}
+	}
+	return true, s
+}
+
 // model hands the specification to porcupine. The state travels with its key,
 // made once, by which porcupine tells states apart.
 func model() porcupine.Model {
@@ -132,14 +159,14 @@ func model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return keyed{} },
 		Step: func(s, input, _ any) (bool, any) {
-			ok, next := step(s.(keyed).state, input.(*Call))
+			ok, next := input.(batch).step(s.(keyed).state)
 			if !ok {
 				return false, s
 			}
 			return true, keyed{next, next.key()}
 		},
 		Equal:             func(a, b any) bool { return a.(keyed).id == b.(keyed).id },
-		DescribeOperation: func(input, _ any) string { return input.(*Call).String() },
+		DescribeOperation: func(input, _ any) string { return fmt.Sprint(input) },
 		DescribeState:     func(s any) string { return s.(keyed).id },
 	}
 }
