@@ -26,7 +26,7 @@ type Placement struct {
 // undone is the reconciler's.
 //
 // A request whose key has an order already gets that order's answer, and no
-// second one is made. Errors, after which no order was made: ErrKeyReused,
+// second one is made: the insert finds that out. Errors, after which no order was made: ErrKeyReused,
 // ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded, ErrStockUnavailable,
 // ErrUnavailable; and ErrUnanswered, after which one may have been.
 func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
@@ -38,19 +38,9 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget)
 	defer cancel()
 
-	// A repeat is answered before anybody else is asked, so that it is while the stock service is down.
-	if r.key != "" {
-		prior, err := s.store.FindByKey(ctx, r.key)
-		if !errors.Is(err, ErrNotFound) {
-			return s.replay(ctx, prior, r, err)
-		}
-	}
-	if s.stock.Down() {
-		return Placement{}, fmt.Errorf("place order: %w", ErrStockUnavailable)
-	}
 	o, err := s.draft(ctx, r)
 	if err != nil {
-		return Placement{}, err
+		return s.replayOr(ctx, r, err)
 	}
 
 	// From here on the order is its own, not the client's: it is carried to an end whoever goes away.
@@ -67,8 +57,8 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	switch {
 	case work.err != nil:
 		return Placement{}, work.err
-	case !work.inserted: // a repeat that raced with this very request
-		return s.replay(ctx, work.order, r, nil)
+	case !work.inserted: // the key has an order, perhaps since a moment ago
+		return s.replay(ctx, work.order, r)
 	case work.order.Status == Cancelling: // somebody is just ending it
 		return Placement{Order: s.awaitOutcome(ctx, work.order).AtFirstEnd()}, nil
 	}
@@ -87,6 +77,9 @@ func (s *Service) admit() (release func(), err error) {
 
 // draft returns the order to be written: with an id, and prices of the stock service's.
 func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
+	if s.stock.Down() {
+		return Order{}, fmt.Errorf("place order: %w", ErrStockUnavailable)
+	}
 	items, err := s.catalogue.price(ctx, r.items)
 	if err != nil {
 		return Order{}, fmt.Errorf("price order: %w", err)
@@ -197,8 +190,8 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	defer cancel()
 	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
 	switch {
-	case errors.Is(err, ErrOutcomeUnknown) && faultpoint.Mutant("timeout-is-failed"):
-		end, err := s.move(ctx, o, Rejected, "timeout", Pending)
+	case err != nil && faultpoint.Mutant("error-is-failed"):
+		end, err := s.move(ctx, o, Rejected, "failed", Pending)
 		return err == nil, end
 	case err == nil, errors.Is(err, ErrOutcomeUnknown):
 		return false, o
@@ -214,12 +207,25 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	return true, o
 }
 
-// replay answers a request whose key has an order already.
-func (s *Service) replay(ctx context.Context, prior Order, r Request, err error) (Placement, error) {
+// replayOr answers a request that could not be drafted: a repeat is told its
+// first answer also while the stock service is down, a new one the error.
+func (s *Service) replayOr(ctx context.Context, r Request, refusal error) (Placement, error) {
+	if r.key == "" {
+		return Placement{}, refusal
+	}
+	prior, err := s.store.FindByKey(ctx, r.key)
 	switch {
+	case errors.Is(err, ErrNotFound):
+		return Placement{}, refusal
 	case err != nil:
 		return Placement{}, fmt.Errorf("look idempotency key up: %w", err)
-	case prior.BodyHash != r.hash:
+	}
+	return s.replay(ctx, prior, r)
+}
+
+// replay answers a request whose key has an order already.
+func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement, error) {
+	if prior.BodyHash != r.hash {
 		return Placement{}, ErrKeyReused
 	}
 	httpapi.AddLogAttrs(ctx, "order_id", prior.ID)

@@ -54,8 +54,8 @@ var mutants = []Mutant{
 	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: loadtest.NoDeductUnlessDone},
 	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: "take-flag/after/kill", Expected: faults.NotGivenUp},
 	{Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: "around/during/redis-flushed", Expected: faults.NotGivenUp},
-	{Name: "commit error = failed", Switches: "unknown-is-failed", Cell: "commit/after/error", Expected: loadtest.OrderMatchesOperation},
-	{Name: "timeout = failed", Switches: "timeout-is-failed", Cell: "commit/after/delay", Expected: loadtest.OrderMatchesOperation},
+	{Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error", Expected: loadtest.OrderMatchesOperation},
+	{Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay", Expected: loadtest.OrderMatchesOperation},
 	{Name: "read before the lock, absolute write", Switches: "read-before-lock", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
@@ -77,6 +77,7 @@ var layers = []Mutant{
 	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
 	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
 	{Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated", Expected: loadtest.OneDeductRow},
+	{Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error", AbsorbedBy: "the confirmation, which believes the ledger alone"},
 	{Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
 	{Name: "absolute write under lock, fenced", Switches: "read-modify-write,loss-untold", Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away"},
 	{Name: "absolute write under lock, without fencing", Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: loadtest.StockEqualsFlows},
