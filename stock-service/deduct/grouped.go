@@ -22,6 +22,7 @@ type grouped struct {
 	*zkSession
 	ledger Ledger
 	path   string
+	last   int // operations of the group before; only run touches it
 	calls  *coalesce.Group[stock.Request, stock.Operation]
 }
 
@@ -31,6 +32,10 @@ const (
 	maxWaiting = 4096
 	// groupLimit bounds the work for one group, lock and all.
 	groupLimit = 5 * time.Second
+	// gatherStep and gatherLimit bound the wait for those whom the group before
+	// has just answered.
+	gatherStep  = 100 * time.Microsecond
+	gatherLimit = time.Millisecond
 )
 
 type groupCall = coalesce.Call[stock.Request, stock.Operation]
@@ -77,7 +82,26 @@ func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	defer g.giveBack(ctx, []held{lock})
 	ctx, cancel = whileAlive(ctx, lock)
 	defer cancel()
-	g.serve(ctx, take(), lock.token)
+	g.gather()
+	calls := take()
+	g.last = len(calls)
+	g.serve(ctx, calls, lock.token)
+}
+
+// gather waits for company while company keeps coming: those whom the group
+// before has answered are back in a moment, and the first of them would
+// otherwise have a transaction alone while the rest wait for it. An operation
+// that follows a lone one does not wait.
+func (g *grouped) gather() {
+	began := time.Now()
+	for waiting := g.calls.Waiting(); waiting < g.last && time.Since(began) < gatherLimit; {
+		time.Sleep(gatherStep)
+		more := g.calls.Waiting()
+		if more == waiting {
+			return
+		}
+		waiting = more
+	}
 }
 
 // serve carries the group out together, and one by one where that fails for a

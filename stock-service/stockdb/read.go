@@ -2,6 +2,7 @@ package stockdb
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,19 +69,38 @@ func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]sto
 	return findOperations(s.db.WithContext(ctx), flags)
 }
 
+// findOperations scans by hand: gorm's Scan writes every statement out for its
+// logger, which for hundreds of flags costs more than the reading.
 func findOperations(db *gorm.DB, flags []string) (map[string]stock.Operation, error) {
-	var rows []operationRow
-	err := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags).Scan(&rows).Error
+	found := make(map[string]stock.Operation)
+	err := eachRow(db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags), func(rows *sql.Rows) error {
+		var row operationRow
+		if err := rows.Scan(&row.Flag, &row.State, &row.Reason, &row.Items, &row.FencingToken); err != nil {
+			return err
+		}
+		op, err := row.domain()
+		found[row.Flag] = op
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find operations: %w", err)
 	}
-	found := make(map[string]stock.Operation, len(rows))
-	for _, row := range rows {
-		if found[row.Flag], err = row.domain(); err != nil {
-			return nil, err
+	return found, nil
+}
+
+// eachRow calls scan for each row of the query.
+func eachRow(query *gorm.DB, scan func(*sql.Rows) error) (err error) {
+	rows, err := query.Rows()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
 		}
 	}
-	return found, nil
+	return rows.Err()
 }
 
 func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]stock.Flow, error) {

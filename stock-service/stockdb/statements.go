@@ -2,6 +2,7 @@ package stockdb
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 
@@ -17,14 +18,16 @@ func token(t stock.Token) []byte { return t[:] }
 // readLevels reads the rows of the goods by rising id, with lock as the end of
 // the statement: "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
-	var rows []levelRow
-	err := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods).Scan(&rows).Error
+	levels := make(map[int64]*stock.Level, len(goods))
+	query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
+	err := eachRow(query, func(rows *sql.Rows) error {
+		var row levelRow
+		err := rows.Scan(&row.GoodsID, &row.Num, &row.FencingToken)
+		levels[row.GoodsID] = row.domain()
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read levels: %w", err)
-	}
-	levels := make(map[int64]*stock.Level, len(rows))
-	for _, row := range rows {
-		levels[row.GoodsID] = row.domain()
 	}
 	return levels, nil
 }
