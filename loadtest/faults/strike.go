@@ -147,6 +147,9 @@ func (s *strike) Hold() time.Duration {
 	}
 }
 
+// lostFor is how long no connection is to be had after a reply was lost.
+const lostFor = 300 * time.Millisecond
+
 // Heal implements fault.
 func (s *strike) Heal(ctx context.Context) error {
 	var errs []error
@@ -155,6 +158,12 @@ func (s *strike) Heal(ctx context.Context) error {
 		s.caller = nil
 	}
 	s.mu.Lock()
+	if s.kind == ReplyLost { // the connection is lost with the reply, and another is not to be had at once
+		for _, w := range s.poisoned {
+			w.Cut()
+		}
+		time.Sleep(lostFor)
+	}
 	for _, w := range s.poisoned {
 		errs = append(errs, w.Mend(ctx))
 	}

@@ -128,6 +128,9 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	if m.Strategy == "" {
 		env["STOCK_STRATEGY"] = "sequential"
 	}
+	if m.Strict {
+		env["CANCEL_AFTER"] = "8s"
+	}
 	maps.Copy(env, m.Env)
 	var args []string
 	if m.Strategy == "unsafe" {
@@ -150,7 +153,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	}
 	run := faults.Once(ctx, l, cell, load, seed)
 	broken := run.Broken
-	if m.Expected == faults.NotGivenUp && run.GivenUp > 0 {
+	if m.Strict && run.GivenUp > 0 {
 		broken = append(broken, faults.NotGivenUp)
 	}
 	if run.Outcome == loadtest.Unknown && len(broken) == 0 {

@@ -27,6 +27,9 @@ func TestTable(t *testing.T) {
 		if m.Expected != "" && !slices.Contains(known, m.Expected) {
 			t.Errorf("%s: no invariant is called %s", m.Name, m.Expected)
 		}
+		if m.Expected == faults.NotGivenUp && !m.Strict {
+			t.Errorf("%s: nobody looks for %s", m.Name, m.Expected)
+		}
 		if (m.Cell == "") == (m.Probe == nil) {
 			t.Errorf("%s: want either a cell or a probe", m.Name)
 		}
