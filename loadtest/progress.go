@@ -70,7 +70,7 @@ func showProgress(ctx context.Context, cfg FireConfig, t *tally, start time.Time
 
 func showBar(ctx context.Context, w io.Writer, done func() (now, total int64), line func() string) {
 	_, total := done()
-	progress := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
+	progress := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithWidth(40))
 	bar := progress.AddBar(total,
 		mpb.PrependDecorators(decor.Percentage(decor.WC{W: 5})),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return line() })),
@@ -83,7 +83,11 @@ func showBar(ctx context.Context, w io.Writer, done func() (now, total int64), l
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			bar.SetTotal(-1, true)
+			if now, _ := done(); now >= total {
+				bar.SetCurrent(total)
+			} else {
+				bar.Abort(false) // stopped before its end: leave the bar as it stands
+			}
 			progress.Wait()
 			return
 		}
