@@ -1,0 +1,146 @@
+package locktest_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/herd"
+)
+
+// observed is a session that counts all watch events its client gets, from whatever watch.
+func observed(t *testing.T) (*zklock.Session, *atomic.Int64) {
+	t.Helper()
+	var events atomic.Int64
+	monitor := zklock.NewMonitor(nil)
+	conn, ended, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 30*time.Second,
+		zk.WithDialer(monitor.Dial), zk.WithLogInfo(false), zk.WithEventCallback(func(ev zk.Event) {
+			if ev.Type != zk.EventSession {
+				events.Add(1)
+			}
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	s, err := zklock.Wrap(ctx, conn, monitor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		conn.Close()
+		for range ended {
+		}
+	})
+	return s, &events
+}
+
+// queueUp starts n waiters and returns when each has its node. Each that is granted the lock sends
+// its handle's release and goes.
+func queueUp[L interface{ Release(context.Context) error }](
+	t *testing.T, ctx context.Context, s *zklock.Session, path string, n int, acquire func(context.Context) (L, error),
+) (granted <-chan L, wait func()) {
+	t.Helper()
+	locks := make(chan L, n)
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			if lock, err := acquire(ctx); err == nil {
+				locks <- lock
+			}
+		})
+	}
+	awaitChildren(t, s, path, n+1, 90*time.Second) // and the holder's
+	return locks, all.Wait
+}
+
+// TestWakeups counts the watch events of each release in a crowd: one, however many wait, and the
+// number of those who wait with the herd lock beside it.
+func TestWakeups(t *testing.T) {
+	t.Parallel()
+	for _, waiters := range []int{10, 100, 1000} {
+		t.Run(fmt.Sprint(waiters), func(t *testing.T) {
+			root := serverstest.ZooKeeperRoot(t)
+			counter := direct(t)
+			releases := min(waiters, 40)
+
+			s, events := observed(t)
+			mutex := plain(s, root+"/lock")
+			holder := acquire(t, mutex, soon)
+			ctx, cancel := context.WithCancel(t.Context())
+			granted, wait := queueUp(t, ctx, counter, root+"/lock", waiters, mutex.Acquire)
+			settle(events.Load)
+			before := events.Load()
+			release(t, holder)
+			for range releases - 1 {
+				release(t, <-granted)
+			}
+			last := <-granted
+			settle(events.Load)
+			if n := events.Load() - before; n != int64(releases) {
+				t.Errorf("%d watch events for %d releases with %d waiters", n, releases, waiters)
+			}
+			cancel()
+			wait()
+			release(t, last)
+			awaitChildren(t, counter, root+"/lock", 0, soon)
+
+			crowd := min(waiters, herdLimit)
+			woken := herdWakeups(t, counter, root+"/herd", crowd)
+			t.Logf("%d waiters: 1 watch event for each release; with the herd lock %d of %d wake", waiters, woken, crowd)
+			if woken < int64(crowd) {
+				t.Errorf("the herd lock woke %d of %d", woken, crowd)
+			}
+		})
+	}
+}
+
+// herdLimit is the crowd that the herd lock is asked to bear: the arrival of n alone costs it n²/2 looks
+// at the queue.
+const herdLimit = 200
+
+// herdWakeups returns how many waiters one release wakes.
+func herdWakeups(t *testing.T, counter *zklock.Session, path string, waiters int) int64 {
+	t.Helper()
+	s := connect(t, 30*time.Second, serverstest.ZooKeeper(t).Addr())
+	lock := herd.NewSequential(s, path)
+	holder, err := lock.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	granted, wait := queueUp(t, ctx, counter, path, waiters, lock.Acquire)
+	settle(lock.Wakeups)
+	before := lock.Wakeups()
+	if err := holder.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	last := <-granted
+	settle(lock.Wakeups)
+	woken := lock.Wakeups() - before
+	cancel()
+	wait()
+	if err := last.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	lock.Wait()
+	return woken
+}
+
+// settle returns when the count has stopped.
+func settle(count func() int64) {
+	for last := int64(-1); last != count(); time.Sleep(500 * time.Millisecond) {
+		last = count()
+	}
+}

@@ -1,0 +1,170 @@
+package locktest_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
+)
+
+// TestEnsemble lets fifty contend on three servers, kills the leader, kills a follower, and takes
+// the quorum away for ten seconds: nobody holds twice, and everybody goes on afterwards.
+func TestEnsemble(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	ensemble, err := servers.StartEnsemble(ctx, t.TempDir(), 3, servers.WithHeapMB(192))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ensemble.Kill() }) // its data goes with the test's folder
+	c := contend(t, ensemble.Addrs(), 50)
+	for _, fault := range []struct {
+		name   string
+		strike func() (heal func() error, err error)
+	}{
+		{"kill the leader", func() (func() error, error) {
+			leader, err := ensemble.Leader(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return func() error { return leader.Restart(ctx) }, leader.Kill()
+		}},
+		{"kill a follower", func() (func() error, error) {
+			follower, err := ensemble.Follower(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return func() error { return follower.Restart(ctx) }, follower.Kill()
+		}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			c.everyone(t)
+			heal, err := fault.strike()
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			c.everyone(t) // while the server is away
+			t.Logf("all fifty have held again %s after the fault", time.Since(begin).Round(time.Millisecond))
+			if err := heal(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	t.Run("lose the quorum for ten seconds", func(t *testing.T) {
+		c.everyone(t)
+		down := ensemble.Servers[:2]
+		for _, s := range down {
+			if err := s.Pause(); err != nil { // connections stay open, and nothing answers
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		for _, s := range down {
+			if err := s.Resume(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.everyone(t)
+	})
+	c.finish(t)
+}
+
+// contention is goroutines that contend over several sessions, and their record.
+type contention struct {
+	rounds []atomic.Int64 // by contender
+	stop   context.CancelFunc
+	all    sync.WaitGroup
+
+	mu      sync.Mutex
+	records []record
+}
+
+func contend(t *testing.T, servers []string, contenders int) *contention {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &contention{rounds: make([]atomic.Int64, contenders), stop: cancel}
+	t.Cleanup(func() { cancel(); c.all.Wait() })
+	sessions := make([]*zklock.Session, 5)
+	for i := range sessions {
+		sessions[i] = connect(t, 6*time.Second, servers...)
+	}
+	for i := range contenders {
+		m := plain(sessions[i%len(sessions)], "/locks/ensemble")
+		if i%2 == 1 { // half of them hand on within their session
+			m = zklock.NewMutex(sessions[i%len(sessions)], "/locks/ensemble", zklock.WithHandoff(8, 50*time.Millisecond))
+		}
+		c.all.Go(func() {
+			for ctx.Err() == nil {
+				if c.once(ctx, m, i) {
+					c.rounds[i].Add(1)
+				}
+			}
+		})
+	}
+	return c
+}
+
+// once acquires and releases, over all faults.
+func (c *contention) once(ctx context.Context, m *zklock.Mutex, contender int) bool {
+	call := now()
+	lock, err := m.Acquire(ctx)
+	if err != nil {
+		return false
+	}
+	token := lock.Token().String()
+	c.add(record{Goroutine: contender, Phase: granted, Token: token, Call: call, Return: now()})
+	if lock.Context().Err() != nil {
+		c.add(record{Goroutine: contender, Phase: lost, Token: token, Call: now()})
+	}
+	r := record{Goroutine: contender, Phase: released, Token: token, Call: now()}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireLimit)
+	defer cancel()
+	if err := lock.Release(limited); err != nil {
+		r.Err = err.Error()
+	}
+	r.Return = now()
+	c.add(r)
+	return true
+}
+
+func (c *contention) add(r record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.records = append(c.records, r)
+}
+
+// everyone waits until each contender has held the lock twice more: the second time it began after now.
+func (c *contention) everyone(t *testing.T) {
+	t.Helper()
+	before := make([]int64, len(c.rounds))
+	for i := range c.rounds {
+		before[i] = c.rounds[i].Load()
+	}
+	timeout := time.After(time.Minute)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for i := range c.rounds {
+		for c.rounds[i].Load() < before[i]+2 {
+			select {
+			case <-tick.C:
+			case <-timeout:
+				t.Fatalf("contender %d is stuck", i)
+			}
+		}
+	}
+}
+
+func (c *contention) finish(t *testing.T) {
+	t.Helper()
+	c.stop()
+	c.all.Wait()
+	checkHistory(t, c.records)
+	if n := overlaps(beliefs(c.records)); n != 0 {
+		t.Errorf("%d pairs thought at once that they held", n)
+	}
+}

@@ -1,0 +1,149 @@
+package locktest_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// operation is what the model of a lock knows: a grant, or the end of a holding.
+type operation struct {
+	ends  bool
+	token string // fencing tokens as text compare as they do as numbers
+}
+
+// lockState is who holds, and the greatest token granted so far.
+type lockState struct{ holder, last string }
+
+// lockModel is a mutex as ZooKeeper sees it: nobody is granted what another holds, and each grant's
+// token is greater than all before it.
+var lockModel = porcupine.Model{
+	Init: func() any { return lockState{} },
+	Step: func(state, input, _ any) (bool, any) {
+		s, op := state.(lockState), input.(operation)
+		if op.ends {
+			return s.holder == op.token, lockState{last: s.last}
+		}
+		return s.holder == "" && op.token > s.last, lockState{op.token, op.token}
+	},
+	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+// longAfter is the return of an operation of which nobody saw the end.
+const longAfter = math.MaxInt64
+
+// operations turns one process's records into a history. A holding ends within its release; where
+// the release failed or never was, and where the lock was lost, at any time after its grant.
+func operations(records []record) []porcupine.Operation {
+	var ops []porcupine.Operation
+	type holding struct{ grant, end int } // indices of ops; end -1 while there is none
+	holdings := map[string]holding{}
+	lostTokens := map[string]bool{}
+	for _, r := range records {
+		switch r.Phase {
+		case granted:
+			ops = append(ops,
+				porcupine.Operation{Input: operation{token: r.Token}, Call: int64(r.Call), Return: int64(r.Return)},
+				// As if it were killed now; a release corrects it.
+				porcupine.Operation{Input: operation{ends: true, token: r.Token}, Call: int64(r.Return), Return: longAfter},
+			)
+			holdings[r.Token] = holding{len(ops) - 2, len(ops) - 1}
+		case lost:
+			lostTokens[r.Token] = true
+		case released:
+			if h, ok := holdings[r.Token]; ok && r.Err == "" && !lostTokens[r.Token] {
+				ops[h.end].Call, ops[h.end].Return = int64(r.Call), int64(r.Return)
+			}
+		}
+	}
+	return ops
+}
+
+// checkHistory fails the test when the processes' histories together are not a mutex's.
+func checkHistory(t *testing.T, histories ...[]record) {
+	t.Helper()
+	var ops []porcupine.Operation
+	for client, records := range histories {
+		for _, op := range operations(records) {
+			op.ClientId = client
+			ops = append(ops, op)
+		}
+	}
+	switch got := porcupine.CheckOperationsTimeout(lockModel, ops, time.Minute); got {
+	case porcupine.Ok:
+		t.Logf("%d operations of %d processes are a mutex's with rising tokens", len(ops), len(histories))
+	case porcupine.Illegal:
+		t.Errorf("the history of %d operations is not a mutex's with rising tokens", len(ops))
+	default:
+		t.Errorf("the check of %d operations: %s", len(ops), got)
+	}
+}
+
+// belief is a time during which a holder thought that it held.
+type belief struct {
+	token    string
+	from, to moment
+}
+
+// beliefs are the times from each grant's return to the call of its release or the sight of its
+// loss. One without an end is left out: its process was killed, and thinks nothing.
+func beliefs(records []record) []belief {
+	var all []belief
+	open := map[string]moment{}
+	for _, r := range records {
+		switch r.Phase {
+		case granted:
+			open[r.Token] = r.Return
+		case lost, released:
+			if from, ok := open[r.Token]; ok {
+				all = append(all, belief{r.Token, from, r.Call})
+				delete(open, r.Token)
+			}
+		}
+	}
+	return all
+}
+
+// overlaps counts the pairs of holders that thought at the same time that they held.
+func overlaps(all []belief) (n int) {
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if a.from < b.to && b.from < a.to {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestModelRejectsBadHistories(t *testing.T) {
+	grant := func(token string, call, ret moment) record {
+		return record{Phase: granted, Token: token, Call: call, Return: ret}
+	}
+	release := func(token string, call, ret moment) record {
+		return record{Phase: released, Token: token, Call: call, Return: ret}
+	}
+	for name, c := range map[string]struct {
+		records []record
+		want    bool
+	}{
+		"one after the other": {[]record{grant("1", 0, 1), release("1", 2, 3), grant("2", 0, 3), release("2", 4, 5)}, true},
+		"two holders":         {[]record{grant("1", 0, 1), grant("2", 0, 3), release("1", 4, 5), release("2", 4, 5)}, false},
+		"a token that falls":  {[]record{grant("2", 0, 1), release("2", 2, 3), grant("1", 4, 5), release("1", 6, 7)}, false},
+		"a token twice":       {[]record{grant("1", 0, 1), release("1", 2, 3), grant("1", 4, 5)}, false},
+		"killed, then next":   {[]record{grant("1", 0, 1), grant("2", 4, 5)}, true},
+		"lost, then next":     {[]record{grant("1", 0, 1), grant("2", 4, 5), {Phase: lost, Token: "1", Call: 6}, release("1", 7, 8)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := porcupine.CheckOperations(lockModel, operations(c.records)); got != c.want {
+				t.Errorf("the model says %v", got)
+			}
+		})
+	}
+	if n := overlaps(beliefs([]record{grant("1", 0, 1), grant("2", 2, 3), release("1", 4, 5), release("2", 6, 7)})); n != 1 {
+		t.Errorf("overlaps of two holders at once: %d", n)
+	}
+}

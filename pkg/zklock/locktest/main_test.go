@@ -1,0 +1,28 @@
+package locktest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// workerEnv holds a worker's orders; a test binary that finds it is a worker and runs no tests.
+const workerEnv = "LOCKTEST_WORKER"
+
+func TestMain(m *testing.M) {
+	orders, isWorker := os.LookupEnv(workerEnv)
+	if !isWorker {
+		os.Exit(m.Run())
+	}
+	var w worker
+	err := json.Unmarshal([]byte(orders), &w)
+	if err == nil {
+		err = w.run(context.Background(), os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+}
