@@ -7,6 +7,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// lookPause is how long after a look at the queue that failed the next one is taken.
+const lookPause = 50 * time.Millisecond
+
 // keep is the cohort's keeper: it takes the process's place in ZooKeeper, serves the tenure, and
 // gives the place up, for as long as somebody here wants the lock.
 func (co *cohort) keep() {
@@ -82,18 +85,25 @@ func (t *tenure) bound(o options) {
 func (co *cohort) serve(t *tenure) {
 	idle := time.NewTicker(max(co.opts.linger, time.Millisecond))
 	defer idle.Stop()
-	var arrivals <-chan zk.Event
-	look := true
+	var (
+		arrivals <-chan zk.Event
+		again    <-chan time.Time
+		look     = true
+	)
 	for !co.over(t) {
 		if look && !co.bounded(t) {
-			arrivals = co.look(t)
+			look, again = false, nil
+			if arrivals = co.look(t); arrivals == nil {
+				again = time.After(lookPause)
+			}
+			continue
 		}
-		look = false
 		select {
 		case <-arrivals:
-			arrivals, look = nil, true // it is closed now
+			arrivals, look = nil, true
+		case <-again:
+			look = true
 		case <-idle.C:
-			look = arrivals == nil // the last one failed
 		case <-co.wake:
 		case <-t.claim.ctx.Done():
 		}

@@ -1,0 +1,297 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// crowd keeps n goroutines acquiring and releasing until stop is called, and counts.
+type crowd struct {
+	all  sync.WaitGroup
+	mu   sync.Mutex
+	n    int
+	stop context.CancelFunc
+}
+
+func newCrowd(t *testing.T, n int, m *zklock.Mutex) *crowd {
+	t.Helper()
+	c := &crowd{}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.stop = func() { cancel(); c.all.Wait() }
+	t.Cleanup(c.stop)
+	for range n {
+		c.all.Go(func() {
+			for ctx.Err() == nil {
+				lock, err := m.Acquire(ctx)
+				if err != nil {
+					if ctx.Err() == nil {
+						t.Error(err)
+					}
+					return
+				}
+				c.mu.Lock()
+				c.n++
+				c.mu.Unlock()
+				if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	return c
+}
+
+func (c *crowd) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+func TestHandoffNeedsNoZooKeeper(t *testing.T) {
+	s, l := dialLink(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithLinger(time.Minute))
+	release(t, acquire(t, m))
+	awaitRequests(t, l, opChildren, 2) // to win, and to look for others
+	creates, deletes := l.requests(opCreate), l.requests(opDelete)
+	last := zklock.Token{}
+	for range 1000 {
+		lock := acquire(t, zklock.NewMutex(s, m.Path())) // another value: the same queue
+		if !last.Less(lock.Token()) {
+			t.Fatalf("token %v after %v", lock.Token(), last)
+		}
+		last = lock.Token()
+		release(t, lock)
+	}
+	if c, d := l.requests(opCreate)-creates, l.requests(opDelete)-deletes; c+d > 0 {
+		t.Errorf("%d creates and %d deletes for 1000 acquisitions", c, d)
+	}
+}
+
+func awaitRequests(t *testing.T, l *link, op int32, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); l.requests(op) < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests of operation %d, want %d", l.requests(op), op, n)
+		}
+	}
+}
+
+func TestHandoffIsFirstComeFirstServed(t *testing.T) {
+	s := connect(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	lock := acquire(t, m)
+	var (
+		mu    sync.Mutex
+		order []int
+		all   sync.WaitGroup
+	)
+	for i := range 20 {
+		queued := make(chan struct{})
+		ctx := signalDone(t.Context(), queued)
+		all.Go(func() {
+			lock, err := m.Acquire(ctx)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			order = append(order, i)
+			mu.Unlock()
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		await(t, queued, "the wait")
+	}
+	release(t, lock)
+	all.Wait()
+	if !slices.IsSorted(order) {
+		t.Errorf("served in the order %v", order)
+	}
+}
+
+// waitSignal is a context that tells when somebody begins to wait for its end: an acquisition does
+// that when it stands in the process's queue.
+type waitSignal struct {
+	context.Context
+	once   *sync.Once
+	queued chan struct{}
+}
+
+func signalDone(ctx context.Context, queued chan struct{}) context.Context {
+	return waitSignal{ctx, new(sync.Once), queued}
+}
+
+func (w waitSignal) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.queued) })
+	return w.Context.Done()
+}
+
+func TestHandoffIsBoundedByCount(t *testing.T) {
+	const bound = 50
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour)))
+	rival := zklock.NewMutex(connect(t), path)
+	for range 5 {
+		a := begin(t.Context(), rival)
+		lock := a.wait(t) // or never, without a bound
+		n := c.count()
+		if lock.Token().Local != 1 {
+			t.Errorf("the rival's token is %+v", lock.Token())
+		}
+		release(t, lock)
+		// The crowd gets its turn, and no more than its turn while the rival waits again.
+		release(t, acquire(t, rival))
+		if d := c.count() - n; d == 0 {
+			t.Error("the crowd got nothing between two turns of its rival")
+		}
+	}
+}
+
+func TestHandoffIsBoundedByTime(t *testing.T) {
+	const bound = 20 * time.Millisecond
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	newCrowd(t, 4, zklock.NewMutex(connect(t), path, zklock.WithHandoff(1<<30, bound)))
+	rival := zklock.NewMutex(connect(t), path)
+	for range 5 {
+		release(t, acquire(t, rival)) // or never, without a bound
+	}
+}
+
+// Between two processes of which one keeps its hand-off to itself, the count is exact: the
+// waiting node is there when the tenure begins.
+func TestTenureCounts(t *testing.T) {
+	const bound = 7
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	other := connect(t)
+	held := acquire(t, zklock.NewMutex(other, path, zklock.WithHandoff(1, 0)))
+	m := zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour))
+	var (
+		mu     sync.Mutex
+		tokens []zklock.Token
+		all    sync.WaitGroup
+	)
+	for range 3 * bound {
+		queued := make(chan struct{})
+		all.Go(func() {
+			lock, err := m.Acquire(signalDone(t.Context(), queued))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			tokens = append(tokens, lock.Token())
+			mu.Unlock()
+			if err := lock.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		await(t, queued, "the wait")
+	}
+	awaitChildren(t, other.Conn(), path, 2)
+	rivals := []*acquisition{ // they wait until the crowd's first tenure is used up
+		begin(t.Context(), zklock.NewMutex(other, path, zklock.WithHandoff(1, 0))),
+	}
+	awaitChildren(t, other.Conn(), path, 3)
+	release(t, held)
+	rival := rivals[0].wait(t)
+	mu.Lock()
+	before := len(tokens)
+	mu.Unlock()
+	if before != bound {
+		t.Errorf("%d hand-overs before the rival's turn, want %d", before, bound)
+	}
+	release(t, rival)
+	all.Wait()
+	if !slices.IsSortedFunc(tokens, zklock.Token.Compare) || len(slices.Compact(tokens)) != 3*bound {
+		t.Errorf("tokens %v", tokens)
+	}
+	if !tokens[bound-1].Less(rival.Token()) || !rival.Token().Less(tokens[bound]) {
+		t.Errorf("the rival's token %v is not between %v and %v", rival.Token(), tokens[bound-1], tokens[bound])
+	}
+}
+
+func TestLingeringPlaceGoesToARival(t *testing.T) {
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	s, other := connect(t), connect(t)
+	m := zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))
+	release(t, acquire(t, m))
+	// The place is kept, so that a try, which leaves no node, sees the lock taken.
+	if _, err := zklock.NewMutex(other, path).TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try while another process lingers: %v", err)
+	}
+	if lock, err := m.TryAcquire(t.Context()); err != nil {
+		t.Errorf("try by the process that lingers: %v", err)
+	} else {
+		release(t, lock)
+	}
+	release(t, acquire(t, zklock.NewMutex(other, path))) // or in an hour
+}
+
+func TestLingerEnds(t *testing.T) {
+	for _, linger := range []time.Duration{0, 20 * time.Millisecond} {
+		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		s := connect(t)
+		release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithLinger(linger))))
+		awaitChildren(t, s.Conn(), path, 0)
+	}
+}
+
+func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	s := connect(t)
+	m := zklock.NewMutex(s, path)
+	lock := acquire(t, m)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	queued := make(chan struct{})
+	gone := begin(signalDone(ctx, queued), m)
+	await(t, queued, "the wait")
+	queued = make(chan struct{})
+	next := begin(signalDone(t.Context(), queued), m)
+	await(t, queued, "the wait")
+	reason := errors.New("changed my mind")
+	cancel(reason)
+	await(t, gone.done, "the end of the wait")
+	for _, want := range []error{zklock.ErrNotAcquired, context.Canceled, reason} {
+		if !errors.Is(gone.err, want) {
+			t.Errorf("error %v is not %v", gone.err, want)
+		}
+	}
+	release(t, lock)
+	release(t, next.wait(t))
+}
+
+func TestContextHasTheValuesOfAcquire(t *testing.T) {
+	type key struct{}
+	for _, m := range kindsOfMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock") {
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+		lock := acquireWith(t, ctx, m)
+		cancel()
+		if lock.Context().Value(key{}) != "value" || lock.Context().Err() != nil {
+			t.Errorf("value %v, error %v", lock.Context().Value(key{}), lock.Context().Err())
+		}
+		child, stop := context.WithCancel(lock.Context())
+		release(t, lock)
+		await(t, child.Done(), "the end of a context below the lock's")
+		if cause := context.Cause(child); !errors.Is(cause, zklock.ErrReleased) {
+			t.Errorf("cause %v", cause)
+		}
+		stop()
+	}
+}
+
+func acquireWith(t *testing.T, ctx context.Context, m acquirer) *zklock.Lock { //nolint:revive // t comes first
+	t.Helper()
+	lock, err := m.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
