@@ -98,6 +98,6 @@ func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.Name, addr, status, p.Log)
 	}
 	_ = table.Flush() // what cannot be printed cannot be told of either
-	_, _ = fmt.Fprint(w, "\nTo fire at it:  . .run/env && bin/loadtest fire && bin/loadtest verify\nTo stop it:     make down\n")
+	_, _ = fmt.Fprint(w, "\nTo fire at it:  . .run/env && bin/loadtest fire\nTo stop it:     make down\n")
 	return ready
 }
