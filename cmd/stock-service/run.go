@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
@@ -22,13 +23,17 @@ type options struct {
 	onListen func(addr string)
 }
 
+// rowsHeldAtMost is how long the database lets a process that was paused or cut
+// off in the middle of a transaction keep the rows that it holds.
+const rowsHeldAtMost = 15 * time.Second
+
 // run serves until ctx ends; nil after a stop in which no request was cut.
 func run(ctx context.Context, cfg config, opts options) (err error) {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})).With("service", "stock-service")
 	slog.SetDefault(log)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns})
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, IdleTimeout: rowsHeldAtMost})
 	if err != nil {
 		return err
 	}

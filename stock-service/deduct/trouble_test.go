@@ -266,3 +266,27 @@ func TestRedisAway(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+// TestGroupOfManyGoods takes more goods than one update holds.
+func TestGroupOfManyGoods(t *testing.T) {
+	p := stocktest.New(t)
+	s := open(t, "grouped", p)
+	ids := make([]int64, 300)
+	for i := range ids {
+		ids[i] = p.Goods(t, 3)
+	}
+	workers(6, func(i int) {
+		items := make([]stock.Item, stock.MaxItems)
+		for k := range items {
+			items[k] = stock.Item{GoodsID: ids[(i%3)*stock.MaxItems+k], Num: 1}
+		}
+		if op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: items}); err != nil || op.State != stock.Done {
+			t.Errorf("%s, %v; want it done", op.State, err)
+		}
+	})
+	for _, id := range ids {
+		if left := p.Level(t, id); left != 1 {
+			t.Errorf("goods %d: %d left; want 1", id, left)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // DeductGroup carries many requests out in one transaction of seven
-// statements, however many they are: the rows of all goods are read and held,
+// statements, however many they are, and one more for each further 128 goods: the rows of all goods are read and held,
 // the requests allocated in their order, and what came of them written
 // together. Outcomes answer requests one by one; a refused request costs the
 // others nothing.
@@ -69,8 +69,12 @@ func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation
 	return fresh
 }
 
-// takeTogether lowers the levels of all goods in one statement, under the same
-// conditions as one by one.
+// maxCases bounds the goods of one update: the server goes through the cases
+// of a CASE one by one, for each row.
+const maxCases = 128
+
+// takeTogether lowers the levels of all goods, under the same conditions as
+// one by one.
 func takeTogether(ctx context.Context, tx *gorm.DB, taken map[int64]int64, held stock.Token) error {
 	if len(taken) == 0 {
 		return nil
@@ -78,7 +82,15 @@ func takeTogether(ctx context.Context, tx *gorm.DB, taken map[int64]int64, held 
 	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
 		return err
 	}
-	goods := slices.Sorted(maps.Keys(taken))
+	for goods := range slices.Chunk(slices.Sorted(maps.Keys(taken)), maxCases) {
+		if err := takeCases(tx, goods, taken, held); err != nil {
+			return fmt.Errorf("update stock: %w", err)
+		}
+	}
+	return faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After)
+}
+
+func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Token) error {
 	num := "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END"
 	cases := make([]any, 0, 2*len(goods))
 	for _, id := range goods {
@@ -87,12 +99,12 @@ func takeTogether(ctx context.Context, tx *gorm.DB, taken map[int64]int64, held 
 	args := slices.Concat(cases, []any{token(held), now(), goods}, cases, []any{token(held)})
 	done := tx.Exec("UPDATE stock SET num = num - "+num+", fencing_token = ?, updated_at = ? WHERE goods_id IN ? AND num >= "+num+" AND fencing_token <= ?", args...)
 	if done.Error != nil {
-		return fmt.Errorf("update stock: %w", done.Error)
+		return done.Error
 	}
 	if done.RowsAffected != int64(len(goods)) {
-		return fmt.Errorf("%w: update stock: %d rows of %d, though they were held", stock.ErrStaleToken, done.RowsAffected, len(goods))
+		return fmt.Errorf("%w: %d rows of %d, though they were held", stock.ErrStaleToken, done.RowsAffected, len(goods))
 	}
-	return faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After)
+	return nil
 }
 
 // distinct returns the flags and the goods of the requests, each once, in rising order.
