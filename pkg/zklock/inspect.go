@@ -60,8 +60,8 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	return status, nil
 }
 
-// inspectSemaphore takes all leases for held, and those at the gate for waiting. The first of
-// these may have made its lease's node already.
+// inspectSemaphore takes the leases for held, and those at the gate for waiting. The first of
+// these may have made its lease's node already, which is one too many then.
 func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, error) {
 	status := Status{Path: path}
 	for dir, part := range map[string]struct {
@@ -77,6 +77,11 @@ func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, err
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return status, fmt.Errorf("inspect %s: %w", path, err)
+		}
+	}
+	if len(status.Holders) > 0 {
+		if leases := status.Holders[0].Owner.Leases; leases > 0 && len(status.Holders) > leases {
+			status.Holders = status.Holders[:leases]
 		}
 	}
 	return status, nil

@@ -15,12 +15,13 @@ import (
 
 // ZooKeeper's numbers of operations.
 const (
-	opCreate   = 1
-	opDelete   = 2
-	opExists   = 3
-	opGetData  = 4
-	opChildren = 12
-	opClose    = -11
+	opCreate          = 1
+	opCreateContainer = 19
+	opDelete          = 2
+	opExists          = 3
+	opGetData         = 4
+	opChildren        = 12
+	opClose           = -11
 )
 
 var errCut = errors.New("connection cut by the test")

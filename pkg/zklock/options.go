@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"os"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -14,7 +15,8 @@ type options struct {
 	handoff  time.Duration
 	linger   time.Duration
 	acl      []zk.ACL
-	data     []byte
+	owner    Owner
+	data     []byte // owner, as it is stored
 	hooks    Hooks
 }
 
@@ -24,11 +26,12 @@ func optionsOf(opts []Option) options {
 		handoff:  25 * time.Millisecond,
 		linger:   100 * time.Millisecond,
 		acl:      zk.WorldACL(zk.PermAll),
-		data:     ownerData(""),
+		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
 	for _, set := range opts {
 		set(&o)
 	}
+	o.data = o.owner.encode()
 	return o
 }
 
@@ -65,7 +68,7 @@ func WithACL(acl []zk.ACL) Option {
 // WithLabel sets what Inspect shows of the holder or waiter besides its host and process, for
 // example the service's name. Default: none.
 func WithLabel(label string) Option {
-	return func(o *options) { o.data = ownerData(label) }
+	return func(o *options) { o.owner.Label = label }
 }
 
 // WithHooks sets functions to be called for metrics. Default: none.

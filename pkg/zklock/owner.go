@@ -11,6 +11,8 @@ type Owner struct {
 	Host  string `json:"host,omitempty"`
 	PID   int    `json:"pid,omitempty"`
 	Label string `json:"label,omitempty"`
+	// Leases is how many leases there are, for a semaphore.
+	Leases int `json:"leases,omitempty"`
 }
 
 var hostname = sync.OnceValue(func() string {
@@ -21,10 +23,10 @@ var hostname = sync.OnceValue(func() string {
 	return name
 })
 
-func ownerData(label string) []byte {
-	data, err := json.Marshal(Owner{Host: hostname(), PID: os.Getpid(), Label: label})
+func (o Owner) encode() []byte {
+	data, err := json.Marshal(o)
 	if err != nil {
-		return nil // cannot be: strings and a number
+		return nil // cannot be: strings and numbers
 	}
 	return data
 }

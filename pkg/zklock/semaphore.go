@@ -24,7 +24,10 @@ type Semaphore struct {
 // NewSemaphore returns the semaphore on path, of as many leases. The nodes of the path need not
 // exist.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
-	return &Semaphore{s: s, path: path, leases: leases, opts: optionsOf(opts)}
+	o := optionsOf(opts)
+	o.owner.Leases = leases
+	o.data = o.owner.encode()
+	return &Semaphore{s: s, path: path, leases: leases, opts: o}
 }
 
 // Path returns the semaphore's path in ZooKeeper.

@@ -1,0 +1,97 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// Contexts that end at random moments of an acquisition, ten thousand of them: no node, no watch
+// and no goroutine may be left. The goroutines are TestMain's to find.
+func TestCancelledAtRandomMoments(t *testing.T) {
+	const (
+		workers = 100
+		each    = 50
+	)
+	dir := serverstest.ZooKeeperRoot(t)
+	s := connect(t)
+	other := connect(t)
+	locks := map[string]acquirer{
+		"/cohort": zklock.NewMutex(s, dir+"/cohort"),
+		"/plain":  zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
+	}
+	for name, m := range locks {
+		var (
+			all      sync.WaitGroup
+			mu       sync.Mutex
+			acquired int
+		)
+		for range workers {
+			all.Go(func() {
+				for range each {
+					ctx, cancel := context.WithTimeout(t.Context(), rand.N(time.Millisecond<<rand.N(9)))
+					lock, err := m.Acquire(ctx)
+					switch {
+					case err == nil:
+						mu.Lock()
+						acquired++
+						mu.Unlock()
+						if err := lock.Release(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+							t.Error(err)
+						}
+					case !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, zklock.ErrNotAcquired):
+						t.Error(err)
+					}
+					cancel()
+				}
+			})
+		}
+		all.Wait()
+		awaitChildren(t, other.Conn(), dir+name, 0)
+		t.Logf("%s: %d of %d acquired", name, acquired, workers*each)
+		if acquired == 0 || acquired == workers*each {
+			t.Errorf("%s: %d of %d acquired: the moments were not random", name, acquired, workers*each)
+		}
+	}
+	awaitNoWatches(t, s, dir)
+}
+
+// awaitNoWatches waits until the server has no watch for the session below the path.
+func awaitNoWatches(t *testing.T, s *zklock.Session, dir string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		watches, err := serverstest.ZooKeeper(t).Command(t.Context(), "wchp") // watches by path
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !watchedBelow(watches, dir, s.ID()) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("session %#x has left watches:\n%s", s.ID(), watches)
+		}
+		time.Sleep(10 * time.Millisecond) // the server has no event for this
+	}
+}
+
+// watchedBelow reads the server's list: a line for each path, with an indented one for each session.
+func watchedBelow(watches, dir string, session int64) bool {
+	below := false
+	for line := range strings.Lines(watches) {
+		if strings.HasPrefix(line, "/") {
+			below = strings.HasPrefix(line, dir)
+		} else if below && strings.TrimSpace(line) == fmt.Sprintf("0x%x", session) {
+			return true
+		}
+	}
+	return false
+}

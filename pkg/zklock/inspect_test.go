@@ -1,0 +1,151 @@
+package zklock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	s, other := connect(t), connect(t)
+	if status, err := zklock.Inspect(t.Context(), s, dir); err != nil || len(status.Holders)+len(status.Waiters) > 0 {
+		t.Errorf("of a lock that nobody wants: %+v, %v", status, err)
+	}
+	began := time.Now()
+	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0), zklock.WithLabel("billing")))
+	first := begin(t.Context(), zklock.NewMutex(other, dir, zklock.WithLabel("stock")))
+	awaitChildren(t, s.Conn(), dir, 2)
+	foreign, err := other.Conn().CreateProtectedEphemeralSequential(dir+"/lock-", []byte("10.0.0.7"), zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	status, err := zklock.Inspect(t.Context(), other, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(status.Holders) != 1 || len(status.Waiters) != 2 {
+		t.Fatalf("status %+v", status)
+	}
+	holder := status.Holders[0]
+	host, _ := os.Hostname()
+	if want := (zklock.Owner{Host: host, PID: os.Getpid(), Label: "billing"}); holder.Owner != want {
+		t.Errorf("owner %+v, want %+v", holder.Owner, want)
+	}
+	if holder.Token != lock.Token() || holder.Session != s.ID() || holder.Mode != "lock" {
+		t.Errorf("holder %+v, want token %v and session %#x", holder, lock.Token(), s.ID())
+	}
+	if d := holder.Since.Sub(began); d.Abs() > time.Minute {
+		t.Errorf("since %v", holder.Since)
+	}
+	if a, b := status.Waiters[0].Owner.Label, status.Waiters[1].Owner.Label; a != "stock" || b != "10.0.0.7" {
+		t.Errorf("waiters %q and %q", a, b)
+	}
+	if text, err := json.Marshal(status); err != nil || !strings.Contains(string(text), lock.Token().String()) {
+		t.Errorf("JSON %s, %v", text, err)
+	}
+	if err := other.Conn().Delete(foreign, -1); err != nil {
+		t.Fatal(err)
+	}
+	release(t, lock)
+	release(t, first.wait(t))
+}
+
+// told counts the calls of all hooks.
+type told struct {
+	mu sync.Mutex
+	n  map[string]int
+	ch chan string
+}
+
+func (c *told) add(what string) {
+	c.mu.Lock()
+	c.n[what]++
+	c.mu.Unlock()
+	c.ch <- what
+}
+
+func (c *told) hooks() zklock.Option {
+	return zklock.WithHooks(zklock.Hooks{
+		Waited: func(_ string, _ time.Duration, err error) {
+			if err != nil {
+				c.add("not acquired")
+			} else {
+				c.add("acquired")
+			}
+		},
+		Held: func(_ string, d time.Duration) {
+			if d > 0 {
+				c.add("held")
+			}
+		},
+		Lost: func(_ string, cause error) {
+			if errors.Is(cause, zklock.ErrLost) {
+				c.add("lost")
+			}
+		},
+		Orphaned: func(string) { c.add("orphaned") },
+		HandedOver: func(_ string, local bool) {
+			if local {
+				c.add("local")
+			} else {
+				c.add("remote")
+			}
+		},
+	})
+}
+
+func TestHooksAreCalled(t *testing.T) {
+	s, l := dialLink(t)
+	c := &told{n: map[string]int{}, ch: make(chan string, 1000)}
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", c.hooks(), zklock.WithLinger(time.Minute))
+	release(t, acquire(t, m))
+	lock := acquire(t, m)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := m.Acquire(ctx); err == nil {
+		t.Error("acquired twice")
+	}
+	l.expire(t)
+	await(t, lock.Context().Done(), "the loss of the lock")
+	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+		t.Error(err)
+	}
+	plain := zklock.NewMutex(s, m.Path()+"-plain", c.hooks(), zklock.WithHandoff(1, 0))
+	release(t, acquire(t, plain))
+	lock = acquire(t, plain)
+	l.cutAfter(opDelete)
+	release(t, lock)
+	for deadline := time.After(patience); ; {
+		c.mu.Lock()
+		done := c.n["orphaned"] > 0 && c.n["lost"] > 0
+		c.mu.Unlock()
+		if done {
+			break
+		}
+		select {
+		case <-c.ch:
+		case <-deadline:
+			t.Fatalf("told %v", c.n)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	want := map[string]int{"acquired": 4, "not acquired": 1, "held": 4, "lost": 1, "orphaned": 1, "local": 1, "remote": 1}
+	for what, n := range want {
+		if c.n[what] != n {
+			t.Errorf("told %q %d times, want %d", what, c.n[what], n)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+func TestReadersShareAndWritersExclude(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/rw"
+	a, b := zklock.NewRWMutex(connect(t), dir), zklock.NewRWMutex(connect(t), dir)
+	other := connect(t)
+
+	first, second := acquire(t, reader{a}), acquire(t, reader{b}) // together
+	if _, err := a.TryLock(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try to write while others read: %v", err)
+	}
+	writer := begin(t.Context(), writerOf{a})
+	awaitChildren(t, other.Conn(), dir, 3)
+	if _, err := b.TryRLock(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try to read behind a writer: %v", err)
+	}
+	third := begin(t.Context(), reader{b}) // behind the writer, as it came later
+	awaitChildren(t, other.Conn(), dir, 4)
+
+	status, err := zklock.Inspect(t.Context(), other, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if modes := modesOf(status.Holders); modes != "read read" {
+		t.Errorf("holders %s", modes)
+	}
+	if modes := modesOf(status.Waiters); modes != "write read" {
+		t.Errorf("waiters %s", modes)
+	}
+
+	release(t, first)
+	select {
+	case <-writer.done:
+		t.Fatal("a writer beside a reader")
+	default:
+	}
+	release(t, second)
+	w := writer.wait(t)
+	select {
+	case <-third.done:
+		t.Fatal("a reader beside a writer")
+	default:
+	}
+	if !first.Token().Less(w.Token()) || !second.Token().Less(w.Token()) {
+		t.Errorf("the writer's token %v, the readers' %v and %v", w.Token(), first.Token(), second.Token())
+	}
+	release(t, w)
+	release(t, third.wait(t))
+	lock, err := a.TryLock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, lock)
+}
+
+func modesOf(contenders []zklock.Contender) string {
+	var modes []string
+	for _, c := range contenders {
+		modes = append(modes, c.Mode)
+	}
+	return strings.Join(modes, " ")
+}
+
+type reader struct{ m *zklock.RWMutex }
+
+func (r reader) Acquire(ctx context.Context) (*zklock.Lock, error) { return r.m.RLock(ctx) }
+
+type writerOf struct{ m *zklock.RWMutex }
+
+func (w writerOf) Acquire(ctx context.Context) (*zklock.Lock, error) { return w.m.Lock(ctx) }
+
+func TestSemaphoreLimits(t *testing.T) {
+	const leases = 3
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	sessions := []*zklock.Session{connect(t), connect(t)}
+	var (
+		all     sync.WaitGroup
+		mu      sync.Mutex
+		holders int
+		most    int
+	)
+	for i := range 12 {
+		all.Go(func() {
+			m := zklock.NewSemaphore(sessions[i%2], dir, leases)
+			for range 3 {
+				lock, err := m.Acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				holders++
+				most = max(most, holders)
+				mu.Unlock()
+				time.Sleep(30 * time.Millisecond) // longer than it takes to get one
+				mu.Lock()
+				holders--
+				mu.Unlock()
+				if err := lock.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if most != leases {
+		t.Errorf("%d held at once, want %d", most, leases)
+	}
+	awaitChildren(t, sessions[0].Conn(), dir+"/leases", 0)
+	awaitChildren(t, sessions[0].Conn(), dir+"/locks", 0)
+}
+
+func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	s, l := dialLink(t)
+	other := connect(t)
+	m, theirs := zklock.NewSemaphore(s, dir, 2), zklock.NewSemaphore(other, dir, 2)
+	first, second := acquire(t, m), acquire(t, theirs)
+	if _, err := theirs.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try without a lease left: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := begin(ctx, theirs)
+	awaitChildren(t, other.Conn(), dir+"/leases", 3)
+	next := begin(t.Context(), theirs)
+	awaitChildren(t, other.Conn(), dir+"/locks", 2)
+	status, err := zklock.Inspect(t.Context(), s, dir)
+	if err != nil || len(status.Holders) != 2 || len(status.Waiters) != 2 {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	cancel()
+	await(t, gone.done, "the end of the waiter")
+	if !errors.Is(gone.err, zklock.ErrNotAcquired) {
+		t.Errorf("error %v", gone.err)
+	}
+	l.expire(t) // the first lease comes back with its session
+	lock := next.wait(t)
+	await(t, first.Context().Done(), "the loss of the lease")
+	release(t, second)
+	release(t, lock)
+	lock, err = m.TryAcquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, lock)
+	awaitNoWatches(t, s, dir)
+}
+
+func TestReentrantMutex(t *testing.T) {
+	s, l := dialLink(t)
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	m := zklock.NewReentrantMutex(s, dir, zklock.WithHandoff(1, 0))
+	if _, err := m.Acquire(t.Context()); !errors.Is(err, zklock.ErrNoOwner) {
+		t.Errorf("acquire without an owner: %v", err)
+	}
+	mine, theirs := zklock.WithOwner(t.Context()), zklock.WithOwner(t.Context())
+	if zklock.WithOwner(mine) != mine {
+		t.Error("an owner was replaced")
+	}
+	outer := acquireWith(t, mine, m)
+	creates := l.requests(opCreate)
+	inner := acquireWith(t, mine, zklock.NewReentrantMutex(s, dir, zklock.WithHandoff(1, 0)))
+	if tried, err := m.TryAcquire(mine); err != nil {
+		t.Error(err)
+	} else {
+		release(t, tried)
+	}
+	if inner.Token() != outer.Token() || l.requests(opCreate) != creates {
+		t.Errorf("re-entry with token %v and %d creates, want %v and none", inner.Token(), l.requests(opCreate)-creates, outer.Token())
+	}
+	if _, err := m.TryAcquire(theirs); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try by another owner: %v", err)
+	}
+	release(t, outer) // in any order
+	if inner.Context().Err() != nil || outer.Context().Err() == nil {
+		t.Error("the release of one entry ended the other, or not itself")
+	}
+	if _, err := m.TryAcquire(theirs); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try by another owner while one entry is left: %v", err)
+	}
+	if err := outer.Release(t.Context()); !errors.Is(err, zklock.ErrReleased) {
+		t.Errorf("second release: %v", err)
+	}
+	release(t, inner)
+
+	lock := acquireWith(t, theirs, m)
+	l.expire(t)
+	await(t, lock.Context().Done(), "the loss of the lock")
+	if _, err := m.Acquire(theirs); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("re-entry of a lost lock: %v", err)
+	}
+	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("release of a lost lock: %v", err)
+	}
+	release(t, acquireWith(t, theirs, m))
+}
+
+func TestReentrantMutexExcludesOwners(t *testing.T) {
+	m := zklock.NewReentrantMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	var (
+		all   sync.WaitGroup
+		inUse sync.Mutex
+	)
+	for range 20 {
+		all.Go(func() {
+			ctx := zklock.WithOwner(t.Context())
+			for range 20 {
+				outer, err := m.Acquire(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if !inUse.TryLock() {
+					t.Error("two owners hold the lock")
+					return
+				}
+				inner, err := m.Acquire(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				inUse.Unlock()
+				if err := errors.Join(inner.Release(ctx), outer.Release(ctx)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestMultiIsAllOrNothing(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t)
+	s, other := connect(t), connect(t)
+	mutex := func(name string) *zklock.Mutex { return zklock.NewMutex(s, dir+name, zklock.WithHandoff(1, 0)) }
+	multi := zklock.NewMulti(mutex("/c"), mutex("/a"), mutex("/b"), mutex("/a"))
+	lock, err := multi.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, l := range lock.Locks() {
+		paths = append(paths, strings.TrimPrefix(l.Path(), dir))
+	}
+	if !slices.Equal(paths, []string{"/a", "/b", "/c"}) || len(lock.Tokens()) != 3 {
+		t.Errorf("locks %q, tokens %v", paths, lock.Tokens())
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if cause := context.Cause(lock.Context()); !errors.Is(cause, zklock.ErrReleased) {
+		t.Errorf("cause %v", cause)
+	}
+
+	// One is taken: none is kept, within one deadline for all.
+	held := acquire(t, zklock.NewMutex(other, dir+"/c"))
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := multi.Acquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("acquire with one taken: %v", err)
+	}
+	if d := time.Since(began); d > 2*time.Second {
+		t.Errorf("it took %v", d)
+	}
+	if _, err := multi.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try with one taken: %v", err)
+	}
+	awaitChildren(t, other.Conn(), dir+"/a", 0)
+	awaitChildren(t, other.Conn(), dir+"/b", 0)
+	release(t, held)
+
+	// One is lost: the whole is.
+	if lock, err = multi.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	node := awaitChildren(t, other.Conn(), dir+"/b", 1)[0]
+	if err := other.Conn().Delete(path.Join(dir+"/b", node), -1); err != nil {
+		t.Fatal(err)
+	}
+	await(t, lock.Context().Done(), "the loss of one lock")
+	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("release with one lost: %v", err)
+	}
+	awaitChildren(t, other.Conn(), dir+"/a", 0)
+}
+
+// Two with locks in common, named in opposite orders: no deadlock.
+func TestMultiCannotDeadlock(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t)
+	var all sync.WaitGroup
+	for i, names := range [][]string{{"/a", "/b"}, {"/b", "/a"}} {
+		s := connect(t)
+		all.Go(func() {
+			for range 20 {
+				lock, err := zklock.NewMulti(zklock.NewMutex(s, dir+names[0]), zklock.NewMutex(s, dir+names[1])).Acquire(t.Context())
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(i, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,234 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// The reply of a create is lost, so that the node may be there or not. It is, and must be found
+// again: a second one would wait behind the first, which nobody serves, for ever.
+func TestLostReplyOfCreateLeavesNoGhost(t *testing.T) {
+	s, l := dialLink(t)
+	dir := serverstest.ZooKeeperRoot(t)
+	for name, m := range kindsOfMutex(s, dir+"/lock") {
+		t.Run(name, func(t *testing.T) {
+			release(t, acquire(t, m)) // its parent is there now
+			awaitChildren(t, s.Conn(), m.Path(), 0)
+			creates := l.requests(opCreate)
+			l.cutAfter(opCreate)
+			lock := acquire(t, m)
+			awaitChildren(t, s.Conn(), m.Path(), 1)
+			if n := l.requests(opCreate) - creates; n != 1 {
+				t.Errorf("%d creates, want 1: the node was there", n)
+			}
+			release(t, lock)
+			awaitChildren(t, s.Conn(), m.Path(), 0)
+		})
+	}
+}
+
+// The same with a context that ends while the connection is away.
+func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
+	s, l := dialLink(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	release(t, acquire(t, m))
+	ctx, cancel := context.WithCancel(t.Context())
+	l.mu.Lock()
+	l.onRequest = func(op int32) bool {
+		if op != opCreate {
+			return false
+		}
+		l.onRequest = nil
+		cancel()
+		return true
+	}
+	l.mu.Unlock()
+	if _, err := m.Acquire(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	awaitChildren(t, connect(t).Conn(), m.Path(), 0)
+	release(t, acquire(t, m))
+}
+
+// Whatever the request of an acquisition and its release behind which the connection breaks, the
+// lock comes, goes and leaves nothing.
+func TestCutAtEveryRequest(t *testing.T) {
+	s, l := dialLink(t)
+	other := connect(t)
+	dir := serverstest.ZooKeeperRoot(t)
+	for name, m := range kindsOfMutex(s, dir+"/lock") {
+		for k := 1; ; k++ {
+			lost := cutAtRequest(t, l, m, k)
+			awaitChildren(t, other.Conn(), m.Path(), 0)
+			if !lost {
+				t.Logf("%s: %d requests", name, k-1)
+				if k < 4 {
+					t.Errorf("%s: only %d requests were cut", name, k-1)
+				}
+				break
+			}
+		}
+	}
+}
+
+// cutAtRequest acquires and releases with the connection cut behind request k, and says whether
+// there were as many.
+func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, k int) bool {
+	t.Helper()
+	l.mu.Lock()
+	n := 0
+	l.onRequest = func(int32) bool {
+		n++
+		return n == k
+	}
+	l.mu.Unlock()
+	lock := acquire(t, m)
+	if err := lock.Context().Err(); err != nil {
+		t.Errorf("cut at request %d: lost at once: %v", k, context.Cause(lock.Context()))
+	}
+	release(t, lock)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onRequest = nil
+	return n >= k
+}
+
+// The reply of a delete is lost: Release waits for the reconnect, and the node is gone.
+func TestLostReplyOfDelete(t *testing.T) {
+	s, l := dialLink(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	lock := acquire(t, m)
+	l.cutAfter(opDelete)
+	release(t, lock)
+	awaitChildren(t, s.Conn(), m.Path(), 0)
+}
+
+// A context that has ended bounds the wait for the release, not the release.
+func TestReleaseWithAnEndedContext(t *testing.T) {
+	s := connect(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	lock := acquire(t, m)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := lock.Release(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	awaitChildren(t, s.Conn(), m.Path(), 0)
+}
+
+// An administrator, or a faulty client, deletes the holder's node: the holder is told.
+func TestDeletedNodeIsALoss(t *testing.T) {
+	s, other := connect(t), connect(t)
+	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+		t.Run(name, func(t *testing.T) {
+			lock := acquire(t, m)
+			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
+			if _, err := other.Conn().Set(node, []byte("changed"), -1); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Conn().Exists(node); err != nil { // the news of the change is before this
+				t.Fatal(err)
+			}
+			if err := lock.Context().Err(); err != nil {
+				t.Fatalf("a change of the data: %v", context.Cause(lock.Context()))
+			}
+			if err := other.Conn().Delete(node, -1); err != nil {
+				t.Fatal(err)
+			}
+			await(t, lock.Context().Done(), "the loss of the lock")
+			if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+				t.Errorf("release of a lost lock: %v", err)
+			}
+			release(t, acquire(t, m))
+		})
+	}
+}
+
+// An administrator deletes a waiter's node: it queues again.
+func TestDeletedWaiterQueuesAgain(t *testing.T) {
+	s, other := connect(t), connect(t)
+	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+		t.Run(name, func(t *testing.T) {
+			held := acquire(t, zklock.NewMutex(other, m.Path()))
+			holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
+			a := begin(t.Context(), m)
+			for _, name := range awaitChildren(t, other.Conn(), m.Path(), 2) {
+				if name != holder {
+					if err := other.Conn().Delete(path.Join(m.Path(), name), -1); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			awaitChildren(t, other.Conn(), m.Path(), 2)
+			release(t, held)
+			release(t, a.wait(t))
+		})
+	}
+}
+
+// Other things under the lock's path are none of its business.
+func TestForeignChildrenAreIgnored(t *testing.T) {
+	s := connect(t)
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	for _, p := range []string{dir, dir + "/_c_", dir + "/_c_lock-", dir + "/lock-", dir + "/config", dir + "/0000000000"} {
+		if _, err := s.Conn().Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
+		m := zklock.NewMutex(s, dir, opts...)
+		lock := acquire(t, m)
+		if status, err := zklock.Inspect(t.Context(), s, dir); err != nil || len(status.Holders) != 1 || len(status.Waiters) != 0 {
+			t.Errorf("status %+v, %v", status, err)
+		}
+		release(t, lock)
+		awaitChildren(t, s.Conn(), dir, 5)
+	}
+}
+
+// The client library's own Lock excludes this one and is excluded.
+func TestExcludesTheClientLibrarysLock(t *testing.T) {
+	s, other := connect(t), connect(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	foreign := zk.NewLock(other.Conn(), m.Path(), zk.WorldACL(zk.PermAll))
+	if err := foreign.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try while the library's lock is held: %v", err)
+	}
+	a := begin(t.Context(), m)
+	awaitChildren(t, other.Conn(), m.Path(), 2)
+	if err := foreign.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	lock := a.wait(t)
+	locked := make(chan error, 1)
+	go func() { locked <- foreign.Lock() }()
+	awaitChildren(t, other.Conn(), m.Path(), 2)
+	select {
+	case err := <-locked:
+		t.Fatalf("the library's lock was acquired: %v", err)
+	default:
+	}
+	release(t, lock)
+	select {
+	case err := <-locked:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the library's lock was not acquired")
+	}
+	if err := foreign.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
