@@ -17,6 +17,7 @@ type bench struct {
 	plan
 	servers string
 	dir     string
+	root    string // of all paths, so that two runs on one server do not meet
 	classes string // compiled Java, once it was needed
 }
 
@@ -31,6 +32,7 @@ type row struct {
 	P99               float64 `json:"p99_ms"`
 	WakeupsPerRelease float64 `json:"wakeups_per_release"`
 
+	longest    float64       // ms
 	leastShare float64       // of a process, as a part of an even share
 	measured   time.Duration // all windows together
 }
@@ -72,7 +74,7 @@ func (b *bench) runShape(ctx context.Context, s shape, out io.Writer) (rows []ro
 		}
 	}()
 	for i, lock := range b.locks {
-		fleet, err := b.startFleet(ctx, lock, s, path.Join("/lockbench", s.String(), strings.ReplaceAll(lock, ".", "-")))
+		fleet, err := b.startFleet(ctx, lock, s, path.Join(b.root, s.String(), strings.ReplaceAll(lock, ".", "-")))
 		if err != nil {
 			return nil, fmt.Errorf("start workers of %s: %w", lock, err)
 		}
@@ -127,6 +129,7 @@ func (c *cell) row(lock string, s shape, measured time.Duration) row {
 		PerSecond: float64(total) / measured.Seconds(),
 		P50:       float64(c.waits.ValueAtQuantile(50)) / 1e6,
 		P99:       float64(c.waits.ValueAtQuantile(99)) / 1e6,
+		longest:   float64(c.waits.Max()) / 1e6,
 		measured:  measured,
 	}
 	if c.acquired > 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -104,7 +105,7 @@ func makeParents(conn *zk.Conn, p string, acl []zk.ACL) error {
 		return err
 	}
 	_, err := conn.Create(p, nil, zk.FlagPersistent, acl)
-	if err == zk.ErrNodeExists {
+	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
 	return err

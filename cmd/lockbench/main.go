@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -99,7 +101,7 @@ func (c *config) run(ctx context.Context) error {
 	}
 	fmt.Printf("ZooKeeper at %s; %d rounds of %s after %s\n\n", c.zookeeper, c.rounds, c.window, c.warmup)
 
-	b := &bench{plan: c.plan, servers: c.zookeeper, dir: dir}
+	b := &bench{plan: c.plan, servers: c.zookeeper, dir: dir, root: "/lockbench-" + strings.ToLower(rand.Text()[:8])}
 	rows, err := b.run(ctx, shapes, os.Stdout)
 	if err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 )
 
 func printHeader(out io.Writer) {
-	fmt.Fprintf(out, "%-18s %9s %10s %5s  %10s %10s %10s %14s %11s\n",
-		"lock", "processes", "contenders", "paths", "per s", "p50 ms", "p99 ms", "wakeups/release", "least share")
+	fmt.Fprintf(out, "%-18s %9s %10s %5s  %10s %10s %10s %10s %15s %11s\n",
+		"lock", "processes", "contenders", "paths", "per s", "p50 ms", "p99 ms", "max ms", "wakeups/release", "least share")
 }
 
 func printRow(out io.Writer, r row) {
-	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.3f %10.3f %14.2f %10.0f%%\n",
-		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.WakeupsPerRelease, 100*r.leastShare)
+	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.4f %10.3f %10.1f %15.2f %10.0f%%\n",
+		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.longest, r.WakeupsPerRelease, 100*r.leastShare)
 }
 
 func writeJSON(file string, rows []row) error {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+)
+
+// TestMain lets the test binary be the worker that lockbench starts.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "worker" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestRun measures every lock, Curator's too, for a moment, and reads the file.
+func TestRun(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out", "lock-bench.json")
+	cmd := newCommand()
+	cmd.SetArgs([]string{
+		"--zookeeper", serverstest.ZooKeeper(t).Addr(), "--out", out,
+		"--shapes", "2x4x1", "--rounds", "2", "--window", "300ms", "--warmup", "100ms",
+	})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Rows []row }
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range file.Rows {
+		names = append(names, r.Lock)
+		if r.Processes != 2 || r.Contenders != 4 || r.Paths != 1 || r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 {
+			t.Errorf("row %+v", r)
+		}
+		queued := r.Lock == noHandoffLock || r.Lock == clientLock || r.Lock == curatorLock
+		if queued && (r.WakeupsPerRelease < 0.5 || r.WakeupsPerRelease > 1.1) {
+			t.Errorf("%s: %.2f wake-ups for each release", r.Lock, r.WakeupsPerRelease)
+		}
+	}
+	if !slices.Equal(names, lockNames) {
+		t.Errorf("rows of %q", names)
+	}
+}
+
+func TestTargets(t *testing.T) {
+	make := func(factor float64) []row {
+		at := func(lock string, s shape, perSecond, p99 float64) row {
+			return row{Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
+				PerSecond: perSecond, P99: p99, leastShare: factor, measured: fairnessWindow}
+		}
+		return []row{
+			at(zklockLock, crowd, 30_000*factor, 10/factor), at(clientLock, crowd, 1000, 50), at(curatorLock, crowd, 1000, 50),
+			at(noHandoffLock, crowd, 900*factor, 1), at(noHandoffLock, alone, 900*factor, 1),
+			at(rawLock, alone, 1000, 1), at(zklockLock, alone, 10_000*factor, 1),
+		}
+	}
+	if printTargets(io.Discard, make(1)) {
+		t.Error("a target is missed by rows that just reach them")
+	}
+	if n := len(table(make(1)).targets()); n != 9 {
+		t.Errorf("%d targets judged", n)
+	}
+	for _, target := range table(make(0.49)).targets() {
+		if target.reached() {
+			t.Errorf("reached by rows that miss it: %s", target.text)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	for _, bad := range []string{"", "1", "1x1", "0x1x1", "2x3x1", "4x2x1", "1x1x0", "axbxc"} {
+		if s, err := parseShapes([]string{bad}); err == nil {
+			t.Errorf("shape %q is %v", bad, s)
+		}
+	}
+	if s, err := parseShapes([]string{"4x64x1"}); err != nil || s[0] != crowd {
+		t.Errorf("%v, %v", s, err)
+	}
+	if err := checkLocks([]string{"zk.lock"}); err == nil || !strings.Contains(err.Error(), clientLock) {
+		t.Errorf("an unknown lock: %v", err)
+	}
+	p := plan{rounds: 3, window: time.Minute}
+	p.shorten(func(flag string) bool { return flag == "window" })
+	if p.rounds != 1 || p.window != time.Minute {
+		t.Errorf("the quick plan is %+v", p)
+	}
+}
