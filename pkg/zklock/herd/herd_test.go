@@ -254,7 +254,7 @@ func TestReadersShare(t *testing.T) {
 	m := herd.NewShared(s, serverstest.ZooKeeperRoot(t)+"/lock", "a-R-b")
 	one, two := acquire(t, within(t), m.AcquireRead), acquire(t, within(t), m.AcquireRead)
 	writing := make(chan *herd.Lock)
-	go func() { writing <- acquireOrNil(m.AcquireWrite, within(t)) }()
+	go func() { writing <- acquireOrNil(within(t), m.AcquireWrite) }()
 	release(t, one)
 	select {
 	case <-writing:
@@ -264,7 +264,7 @@ func TestReadersShare(t *testing.T) {
 	release(t, two)
 	writer := <-writing
 	reading := make(chan *herd.Lock)
-	go func() { reading <- acquireOrNil(m.AcquireRead, within(t)) }()
+	go func() { reading <- acquireOrNil(within(t), m.AcquireRead) }()
 	select {
 	case <-reading:
 		t.Fatal("a reader beside a writer")
@@ -274,7 +274,7 @@ func TestReadersShare(t *testing.T) {
 	release(t, <-reading)
 }
 
-func acquireOrNil(f acquireFunc, ctx context.Context) *herd.Lock {
+func acquireOrNil(ctx context.Context, f acquireFunc) *herd.Lock {
 	lock, _ := f(ctx) // a nil lock fails the test at its release
 	return lock
 }

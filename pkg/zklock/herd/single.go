@@ -77,7 +77,7 @@ func (m *SingleNode) create(ctx context.Context, proof string) (bool, error) {
 		case err = <-answers:
 		case <-ctx.Done():
 			m.abandon(ctx, func(ctx context.Context) error {
-				<-answers // closing the connection answers too
+				_ = <-answers // the proof tells; closing the connection answers too
 				return m.delete(ctx, proof)
 			})
 			return false, context.Cause(ctx)

@@ -2,7 +2,6 @@ package locktest_test
 
 import (
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,5 +16,3 @@ func now() moment {
 	}
 	return moment(ts.Nano())
 }
-
-func (m moment) since() time.Duration { return time.Duration(now() - m) }
