@@ -138,7 +138,9 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 		s.stats.Unsettled.Add(1)
 		return o, true, nil
 	}
-	end, err := s.settle(ctx, o, op)
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
+	end, err := backoff.Retry(ctx, func() (Order, error) { return s.settle(ctx, o, op) }, backoff.WithBackOff(pause))
 	if err != nil {
 		httpapi.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
 		s.stats.Unsettled.Add(1)

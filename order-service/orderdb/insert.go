@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -33,6 +35,28 @@ func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, ins
 }
 
 func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, error) {
+	// Replicas that insert the same keys at the same time lock them in one order.
+	places := make([]int, len(orders))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(orders[a].Key, orders[b].Key) })
+	sorted := make([]order.Order, len(orders))
+	for i, place := range places {
+		sorted[i] = orders[place]
+	}
+	done, err := d.insertSorted(ctx, sorted)
+	if err != nil {
+		return nil, err
+	}
+	outs := make([]insertion, len(orders))
+	for i, place := range places {
+		outs[place] = done[i]
+	}
+	return outs, nil
+}
+
+func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
 	var taken map[int]bool // by place in orders: the key is in use
 	err := mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
 		wrote, err := exec(ctx, tx, insertOrders(orders))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"gorm.io/gorm"
 
@@ -18,6 +19,17 @@ import (
 type step struct {
 	from, to order.Status
 	reason   string
+}
+
+// maxReason is how many characters the column holds.
+const maxReason = 200
+
+func stepOf(m order.Move) step {
+	reason := m.Reason
+	if utf8.RuneCountInString(reason) > maxReason {
+		reason = string([]rune(reason)[:maxReason])
+	}
+	return step{m.From, m.To, reason}
 }
 
 // Move implements order.Store. A move that was not answered may be made again:
@@ -36,7 +48,7 @@ func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
 	steps := map[step][]int64{}
 	for _, m := range moves {
-		s := step{m.From, m.To, m.Reason}
+		s := stepOf(m)
 		steps[s] = append(steps[s], m.ID)
 	}
 	complete := map[step]bool{}
@@ -70,7 +82,7 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
 func (d *DB) standing(ctx context.Context, moves []order.Move, complete map[step]bool) ([]bool, error) {
 	var doubtful []int64
 	for _, m := range moves {
-		if !complete[step{m.From, m.To, m.Reason}] {
+		if !complete[stepOf(m)] {
 			doubtful = append(doubtful, m.ID)
 		}
 	}
@@ -89,7 +101,7 @@ func (d *DB) standing(ctx context.Context, moves []order.Move, complete map[step
 	}
 	stands := make([]bool, len(moves))
 	for i, m := range moves {
-		stands[i] = complete[step{m.From, m.To, m.Reason}] || statuses[m.ID] == string(m.To)
+		stands[i] = complete[stepOf(m)] || statuses[m.ID] == string(m.To)
 	}
 	return stands, nil
 }

@@ -56,7 +56,7 @@ func TestARejectedOrderCannotBeCancelled(t *testing.T) {
 
 func TestAPendingOrderCanBeCancelled(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: 300 * time.Millisecond})
+	r := w.replica(order.Config{ConfirmBudget: time.Second})
 	w.restock(1, 10)
 	w.wire.breakAll(func(r *http.Request) fault {
 		if r.Method == http.MethodPut {
@@ -85,7 +85,7 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 
 func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: 300 * time.Millisecond, PendingLimit: 400 * time.Millisecond})
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
 	w.restock(1, 10)
 	a := r.place("", 1, 4)
 	w.wire.breakAll(func(*http.Request) fault { return drop })
@@ -93,7 +93,7 @@ func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 		t.Fatalf("got %d %s", c.status, c.body)
 	}
 	w.wire.heal()
-	reconcile(t, r, 400*time.Millisecond)
+	reconcile(t, r, time.Second)
 	r.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
 	w.wantLevel(1, 10)
 }
@@ -105,8 +105,8 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	const limit = 50 * time.Millisecond
 	w := newWorld(t)
 	replicas := []*replica{
-		w.replica(order.Config{ConfirmBudget: 2 * time.Second, PendingLimit: limit}),
-		w.replica(order.Config{ConfirmBudget: 2 * time.Second, PendingLimit: limit}),
+		w.replica(order.Config{PendingLimit: limit, PriceTTL: time.Minute}),
+		w.replica(order.Config{PendingLimit: limit, PriceTTL: time.Minute}),
 	}
 	const orders, stock = 60, 100
 	w.restock(1, stock)
@@ -156,15 +156,16 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 			tell(replicas[(i+1)%2].place(key, 1, num))
 		})
 		clients.Go(func() {
-			if i%3 == 0 { // while it is placed: as soon as it is written
-				var id int64
-				eventually(t, "the order is written", func() bool {
-					o, err := replicas[0].store.FindByKey(t.Context(), key)
-					id = o.ID
-					return err == nil
-				})
-				replicas[1].cancel(strconv.FormatInt(id, 10))
-				return
+			for i%3 == 0 { // while it is placed: as soon as it is written
+				if o, err := replicas[0].store.FindByKey(t.Context(), key); err == nil {
+					replicas[1].cancel(strconv.FormatInt(o.ID, 10))
+					return
+				}
+				select {
+				case <-placed: // refused, so that it never will be; or it ended meanwhile
+					return
+				default:
+				}
 			}
 			if id := <-placed; id != "" && i%3 == 1 {
 				var both sync.WaitGroup

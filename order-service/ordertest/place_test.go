@@ -134,7 +134,7 @@ func TestConcurrentRepeatsMakeOneOrder(t *testing.T) {
 // Fault E: after 18 s the order side answered "false", while the deduction landed later.
 func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: 300 * time.Millisecond, PendingLimit: 400 * time.Millisecond})
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
 	w.restock(1, 10)
 	w.wire.breakAll(func(r *http.Request) fault {
 		if r.Method == http.MethodPut {
@@ -149,7 +149,7 @@ func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
 	w.wantLevel(1, 10)
 	w.wire.heal() // and now it lands
 	eventually(t, "the deduction lands", func() bool { return w.level(1) == 6 })
-	reconcile(t, r, 400*time.Millisecond)
+	reconcile(t, r, time.Second)
 	r.wantOrder(first.id(t), order.Confirmed, order.Confirmed)
 	again := r.place("late", 1, 4)
 	if again.status != http.StatusCreated || again.order.ID != first.order.ID || !again.replayed {
@@ -187,8 +187,8 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 // hundred slow orders used up the server.
 func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	w := newWorld(t)
-	const orders, budget = 300, 500 * time.Millisecond
-	r := w.replica(order.Config{ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders})
+	const orders, budget = 200, 3 * time.Second
+	r := w.replica(order.Config{ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders, PriceTTL: time.Minute})
 	w.restock(1, 1000)
 	placed := r.place("", 1, 1)
 	w.wire.breakAll(func(r *http.Request) fault {
@@ -205,7 +205,7 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 			if a.status != http.StatusAccepted {
 				t.Errorf("got %d %s", a.status, a.body)
 			}
-			if took := time.Since(start); took > budget+4*time.Second { // the race detector is slow, too
+			if took := time.Since(start); took > budget+10*time.Second { // a busy machine is slow, too
 				t.Errorf("a client was kept for %s", took)
 			}
 		})
@@ -237,7 +237,7 @@ func TestWithoutTheStockServiceNothingIsWritten(t *testing.T) {
 
 func TestABrokenStockServiceIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: 500 * time.Millisecond, PriceTTL: time.Minute})
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PriceTTL: time.Minute})
 	w.restock(1, 100)
 	if a := r.place("", 1, 1); a.status != http.StatusCreated {
 		t.Fatalf("got %d %s", a.status, a.body)

@@ -66,7 +66,7 @@ func New(client *stockapi.Client, cfg Config, log *slog.Logger) *Caller {
 		writes: gobreaker.NewCircuitBreaker[stockapi.Operation](breakerSettings("stock writes", cfg.Rest, log)),
 		reads:  gobreaker.NewCircuitBreaker[any](breakerSettings("stock reads", cfg.Rest, log)),
 	}
-	c.ledger = coalesce.Batch(c.readLedger, coalesce.WithMaxBatch(maxFlags), coalesce.WithConcurrency(2), coalesce.WithTimeout(cfg.Timeout))
+	c.ledger = coalesce.Batch(c.readLedger, coalesce.WithMaxBatch(maxFlags), coalesce.WithTimeout(cfg.Timeout))
 	return c
 }
 

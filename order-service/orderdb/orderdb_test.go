@@ -1,0 +1,250 @@
+package orderdb_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+	"gorm.io/gorm"
+
+	"orderstock/migrations"
+	order "orderstock/order-service"
+	"orderstock/order-service/orderdb"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/servers/serverstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open returns a migrated database and n stores on it, as n replicas have.
+func open(t *testing.T, n int) (*gorm.DB, []*orderdb.DB) {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(serverstest.Database(t))
+	must(t, err)
+	cfg.ParseTime = true
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	must(t, err)
+	pool, err := db.DB()
+	must(t, err)
+	must(t, migrations.Up(t.Context(), pool, migrations.Order))
+	stores := make([]*orderdb.DB, n)
+	for i := range stores {
+		stores[i] = orderdb.New(db)
+	}
+	t.Cleanup(func() {
+		for _, store := range stores {
+			store.Close()
+		}
+		must(t, mysqldb.Close(db))
+	})
+	return db, stores
+}
+
+func pending(id int64, key string) order.Order {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC)
+	return order.Order{
+		ID: id, Status: order.Pending, Key: key, BodyHash: [32]byte{byte(id), '\'', '\\', 0xff}, Total: 3 * id,
+		Items:     []order.Item{{GoodsID: 7, Num: 1, Price: id}, {GoodsID: 9, Num: 2, Price: id}},
+		CreatedAt: at, UpdatedAt: at,
+	}
+}
+
+func TestAnOrderIsReadAsItWasWritten(t *testing.T) {
+	_, stores := open(t, 1)
+	for id, key := range map[int64]string{1: "", 2: `a key with '"\;-- in it`} {
+		key = strings.ReplaceAll(key, " ", "_")
+		want := pending(id, key)
+		if _, inserted, err := stores[0].Insert(t.Context(), want); err != nil || !inserted {
+			t.Fatal(inserted, err)
+		}
+		got, err := stores[0].Get(t.Context(), id)
+		must(t, err)
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Errorf("wrote %+v\nread  %+v", want, got)
+		}
+		if key == "" {
+			continue
+		}
+		byKey, err := stores[0].FindByKey(t.Context(), key)
+		must(t, err)
+		if fmt.Sprintf("%+v", byKey) != fmt.Sprintf("%+v", want) {
+			t.Errorf("by key: %+v", byKey)
+		}
+	}
+	if _, err := stores[0].Get(t.Context(), 3); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("an order that is not there: %v", err)
+	}
+}
+
+// Many goroutines of two replicas insert orders of which many share a key, in
+// batches that mix them: one of each key wins, and the others are told which.
+func TestConcurrentInsertsOfOneKey(t *testing.T) {
+	db, stores := open(t, 2)
+	const keys, copies = 40, 6
+	var (
+		mu      sync.Mutex
+		winners = map[string][]int64{}
+		told    = map[string]map[int64]bool{}
+		all     sync.WaitGroup
+	)
+	start := make(chan struct{})
+	for n := range keys * copies {
+		key := fmt.Sprintf("key-%d", n%keys)
+		if n%keys == 0 {
+			key = "" // each of these is an order of its own
+		}
+		all.Go(func() {
+			<-start
+			id := int64(n + 1)
+			stored, inserted, err := stores[n%2].Insert(t.Context(), pending(id, key))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if inserted {
+				winners[key] = append(winners[key], id)
+			}
+			if told[key] == nil {
+				told[key] = map[int64]bool{}
+			}
+			told[key][stored.ID] = true
+			if stored.Key != key || len(stored.Items) != 2 || stored.Items[0].Price != stored.ID {
+				t.Errorf("told of %+v", stored)
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	for key, won := range winners {
+		want := 1
+		if key == "" {
+			want = copies
+		}
+		if len(won) != want || len(told[key]) != want {
+			t.Errorf("key %q: %v won, told of %v", key, won, told[key])
+		}
+	}
+	var orders, items int64
+	must(t, db.Table("orders").Count(&orders).Error)
+	must(t, db.Table("order_items").Count(&items).Error)
+	if orders != keys-1+copies || items != 2*orders {
+		t.Errorf("%d orders with %d items", orders, items)
+	}
+}
+
+func TestAMoveIsGuarded(t *testing.T) {
+	_, stores := open(t, 1)
+	store := stores[0]
+	_, _, err := store.Insert(t.Context(), pending(1, ""))
+	must(t, err)
+	for i, step := range []struct {
+		from, to        order.Status
+		reason          string
+		stands          bool
+		status, outcome order.Status
+	}{
+		{order.Confirmed, order.Cancelling, "", false, order.Pending, ""},
+		{order.Pending, order.Confirmed, "", true, order.Confirmed, order.Confirmed},
+		{order.Pending, order.Rejected, "late", false, order.Confirmed, order.Confirmed},
+		{order.Pending, order.Confirmed, "", true, order.Confirmed, order.Confirmed}, // a repeat: it stands there
+		{order.Confirmed, order.Cancelling, "it's a wish", true, order.Cancelling, order.Confirmed},
+		{order.Cancelling, order.Cancelled, strings.Repeat("ü", 300), true, order.Cancelled, order.Confirmed},
+		{order.Cancelled, order.Pending, "", true, order.Pending, order.Confirmed}, // no such step in life: the first end is kept even then
+	} {
+		stands, err := store.Move(t.Context(), order.Move{ID: 1, From: step.from, To: step.to, Reason: step.reason})
+		must(t, err)
+		o, err := store.Status(t.Context(), 1)
+		must(t, err)
+		if stands != step.stands || o.Status != step.status || o.Outcome != step.outcome {
+			t.Errorf("step %d: stands %v, %s, outcome %q", i, stands, o.Status, o.Outcome)
+		}
+		if want := []rune(step.reason); step.stands && i != 3 && o.Reason != string(want[:min(200, len(want))]) {
+			t.Errorf("step %d: reason %q", i, o.Reason)
+		}
+	}
+	if stands, err := store.Move(t.Context(), order.Move{ID: 2, From: order.Pending, To: order.Confirmed}); stands || err != nil {
+		t.Errorf("an order that is not there: %v, %v", stands, err)
+	}
+}
+
+// Two replicas move the same orders to different ends at the same time: each
+// order ends once, and both are told the same of it.
+func TestConcurrentMovesOfOneOrder(t *testing.T) {
+	_, stores := open(t, 2)
+	const orders = 60
+	for id := range int64(orders) {
+		_, _, err := stores[0].Insert(t.Context(), pending(id+1, ""))
+		must(t, err)
+	}
+	ends := []order.Status{order.Confirmed, order.Rejected}
+	stands := [2][orders]bool{}
+	var all sync.WaitGroup
+	for id := range orders {
+		for i, store := range stores {
+			all.Go(func() {
+				var err error
+				stands[i][id], err = store.Move(t.Context(), order.Move{ID: int64(id + 1), From: order.Pending, To: ends[i], Reason: fmt.Sprint(id % 3)})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	for id := range orders {
+		o, err := stores[0].Status(t.Context(), int64(id+1))
+		must(t, err)
+		won := slices.Index(ends, o.Status)
+		if won < 0 || !stands[won][id] || stands[1-won][id] || o.Outcome != o.Status {
+			t.Errorf("order %d: %s, outcome %s; the two were told %v and %v", id+1, o.Status, o.Outcome, stands[0][id], stands[1][id])
+		}
+	}
+}
+
+func TestStuckOrdersAndBacklog(t *testing.T) {
+	db, stores := open(t, 1)
+	store := stores[0]
+	for id := range int64(10) {
+		_, _, err := store.Insert(t.Context(), pending(id+1, ""))
+		must(t, err)
+	}
+	now := time.Now()
+	must(t, db.Exec("UPDATE orders SET updated_at = ? WHERE id = 4", now.Add(time.Hour)).Error) // changed just now, as it were
+	found, err := store.Stuck(t.Context(), order.Pending, 2, 9, now, 4)
+	must(t, err)
+	var got []int64
+	for _, o := range found {
+		got = append(got, o.ID)
+		if len(o.Items) != 2 {
+			t.Errorf("order %d comes without its items", o.ID)
+		}
+	}
+	if !slices.Equal(got, []int64{3, 5, 6, 7}) {
+		t.Errorf("stuck: %v", got)
+	}
+	count, oldest, err := store.Backlog(t.Context(), order.Pending, 9)
+	must(t, err)
+	if count != 8 || oldest != 1 {
+		t.Errorf("backlog %d, oldest %d", count, oldest)
+	}
+	count, oldest, err = store.Backlog(t.Context(), order.Cancelling, 9)
+	must(t, err)
+	if count != 0 || oldest != 0 {
+		t.Errorf("backlog of nothing: %d, oldest %d", count, oldest)
+	}
+}
