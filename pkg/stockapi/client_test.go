@@ -1,0 +1,167 @@
+package stockapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/stockapi"
+)
+
+func client(t *testing.T, bases ...string) *stockapi.Client {
+	t.Helper()
+	c, err := stockapi.NewClient(bases, "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func server(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// refusing returns the URL of a port that nobody listens on.
+func refusing(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return "http://" + l.Addr().String()
+}
+
+// TestCodesAreReadBackwards: whatever code the server answers with, the client
+// has the error that stands beside it in the table.
+func TestCodesAreReadBackwards(t *testing.T) {
+	for code, want := range map[stockapi.Code]error{
+		stockapi.CodeUnavailable:    stockapi.ErrUnavailable,
+		stockapi.CodeOverloaded:     stockapi.ErrOverloaded,
+		stockapi.CodeUnknownOutcome: stockapi.ErrUnknownOutcome,
+		stockapi.CodeFlagConflict:   stockapi.ErrFlagConflict,
+		stockapi.CodeUnknownGoods:   stockapi.ErrUnknownGoods,
+		stockapi.CodeInvalidNum:     stockapi.ErrInvalid,
+		stockapi.CodeDuplicateGoods: stockapi.ErrInvalid,
+		stockapi.CodeUnauthorized:   stockapi.ErrUnauthorized,
+		stockapi.CodeInternal:       stockapi.ErrInternal,
+	} {
+		problem := stockapi.Problem(code, "because")
+		c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
+			if problem.RetryAfter > 0 {
+				w.Header().Set("Retry-After", "1")
+			}
+			w.WriteHeader(problem.Status)
+			_ = json.NewEncoder(w).Encode(problem)
+		}))
+		_, err := c.Deduct(t.Context(), "f", nil)
+		var full *stockapi.Error
+		if !errors.Is(err, want) || !errors.As(err, &full) || full.Code != code || full.Detail != "because" {
+			t.Errorf("%s: %v; want %v", code, err, want)
+		}
+		if wait := stockapi.RetryAfter(err); (problem.Status == 503) != (wait == time.Second) {
+			t.Errorf("%s: retry after %v", code, wait)
+		}
+	}
+}
+
+func TestForeignAnswersAreJudgedByStatus(t *testing.T) {
+	for status, want := range map[int]error{
+		400: stockapi.ErrInvalid, 401: stockapi.ErrUnauthorized, 429: stockapi.ErrUnavailable,
+		500: stockapi.ErrInternal, 502: stockapi.ErrInternal, 503: stockapi.ErrUnavailable,
+	} {
+		c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte("<html>proxy says no</html>"))
+		}))
+		if _, err := c.Cancel(t.Context(), "f"); !errors.Is(err, want) {
+			t.Errorf("%d: %v; want %v", status, err, want)
+		}
+	}
+}
+
+func TestPassesOnTokenRequestIDAndTime(t *testing.T) {
+	var got http.Header
+	c := client(t, server(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header.Clone()
+		_, _ = w.Write([]byte(`{"flag":"f","state":"DONE"}`))
+	}))
+	ctx, cancel := context.WithTimeout(httpapi.WithRequest(t.Context(), slog.New(slog.DiscardHandler)), 5*time.Second)
+	defer cancel()
+	op, err := c.Deduct(ctx, "f", []stockapi.Item{{GoodsID: "1", Num: 1}})
+	if err != nil || op.State != stockapi.Done {
+		t.Fatal(op, err)
+	}
+	if got.Get("Authorization") != "Bearer secret" || got.Get(httpapi.HeaderRequestID) != httpapi.RequestID(ctx) {
+		t.Errorf("headers %v", got)
+	}
+	if ms, err := strconv.Atoi(got.Get(httpapi.HeaderTimeout)); err != nil || ms < 3000 || ms > 5000 {
+		t.Errorf("time left %q; want nearly 5000 ms", got.Get(httpapi.HeaderTimeout))
+	}
+}
+
+func TestSpreadsAndFailsOver(t *testing.T) {
+	var a, b atomic.Int64
+	count := func(n *atomic.Int64) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			n.Add(1)
+			_, _ = w.Write([]byte(`{}`))
+		}
+	}
+	c := client(t, server(t, count(&a)), refusing(t), server(t, count(&b)))
+	for range 30 {
+		if _, err := c.Cancel(t.Context(), "f"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.Load()+b.Load() != 30 || a.Load() < 10 || b.Load() < 10 {
+		t.Errorf("%d and %d calls; want 30, at least 10 each", a.Load(), b.Load())
+	}
+	if _, err := client(t, refusing(t), refusing(t)).Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
+		t.Errorf("all refuse: %v; want unavailable: nothing was done", err)
+	}
+}
+
+// A connection that is cut after the request was sent says nothing of what was
+// done: the call goes to no other server, and the outcome is unknown.
+func TestCutConnectionIsUnknown(t *testing.T) {
+	var calls atomic.Int64
+	cut := server(t, func(http.ResponseWriter, *http.Request) {
+		calls.Add(1)
+		panic(http.ErrAbortHandler)
+	})
+	if _, err := client(t, cut, cut).Deduct(t.Context(), "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) || calls.Load() != 1 {
+		t.Errorf("%v after %d calls; want unknown after 1", err, calls.Load())
+	}
+	slow := server(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has left
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := client(t, slow).Deduct(ctx, "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v; want unknown, for the deadline", err)
+	}
+}
+
+func TestBadBases(t *testing.T) {
+	for _, bad := range [][]string{nil, {""}, {"stock:8081"}, {"ftp://stock"}} {
+		if _, err := stockapi.NewClient(bad, ""); err == nil {
+			t.Errorf("took %q", bad)
+		}
+	}
+}
