@@ -43,6 +43,9 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	return c
 }
 
+// driveLimit bounds the work on one order in one round.
+const driveLimit = 5 * time.Second
+
 // Reconciler drives the orders that nobody settled to an end. Several may work
 // at once without harm, as each of its steps is guarded; let one work at a time
 // to spare the stock service.
@@ -182,7 +185,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 // flag where that is nothing, and, past the limit, cancels the flag and then
 // the order. The error says why there is no end yet.
 func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
-	ctx, stop := context.WithTimeout(ctx, s.cfg.PendingLimit)
+	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()
 	if o.Status == Cancelling {
 		return s.ended(s.cancel(ctx, o, o.Reason))

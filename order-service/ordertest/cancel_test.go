@@ -102,12 +102,13 @@ func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 // repeats and each other, with replies lost on the way: each order ends once,
 // the stock of a cancelled one comes back once, and nobody is told two ends.
 func TestCancellationsRacedAgainstEverything(t *testing.T) {
-	const limit = 50 * time.Millisecond
 	w := newWorld(t)
 	replicas := []*replica{
-		w.replica(order.Config{PendingLimit: limit, PriceTTL: time.Minute}),
-		w.replica(order.Config{PendingLimit: limit, PriceTTL: time.Minute}),
+		w.replica(order.Config{PriceTTL: time.Minute}),
+		w.replica(order.Config{PriceTTL: time.Minute}),
 	}
+	// To these, every order is old enough at once.
+	eager := []*replica{w.replica(order.Config{PendingLimit: time.Nanosecond}), w.replica(order.Config{PendingLimit: time.Nanosecond})}
 	const orders, stock = 60, 100
 	w.restock(1, stock)
 	w.wire.breakAll(func(*http.Request) fault {
@@ -121,7 +122,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	})
 	done := make(chan struct{})
 	var reconciling, clients sync.WaitGroup
-	for _, r := range replicas { // two at once: they must not harm each other either
+	for _, r := range eager { // two at once: they must not harm each other either
 		reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
 		reconciling.Go(func() {
 			for {
@@ -181,7 +182,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	reconciling.Wait()
 	w.wire.heal()
 	eventually(t, "all orders end", func() bool {
-		for _, r := range replicas {
+		for _, r := range eager {
 			_, _ = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
 		}
 		var left int64
