@@ -1,0 +1,83 @@
+// Package zklock provides locks among processes, kept in Apache ZooKeeper.
+//
+//	session, err := zklock.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"})
+//	lock, err := zklock.NewMutex(session, "/locks/stock").Acquire(ctx)
+//	defer lock.Release(ctx)
+//	work(lock.Context(), lock.Token())
+//
+// # What it guarantees, and what it cannot
+//
+// A lock has at most one holder as ZooKeeper sees it. It cannot keep a holder from believing that
+// it still is the one: a process that was paused goes on where it stopped, and what it sent
+// before may arrive after. No lock that expires can. So:
+//
+//   - Each acquisition has a fencing token, and a later one a greater token, over the loss of
+//     sessions and of the lock's parent node. What the lock protects should remember the greatest
+//     token it has seen and refuse smaller ones; Token says how in SQL. This holds without any
+//     assumption about time.
+//   - A handle's context ends when the lock is lost: at once when the server says so, and otherwise
+//     one session timeout after the latest request that was answered was sent, by the local clock,
+//     which is before the server gives the lock to another. That assumes that the two clocks run at
+//     one rate, that the machine's monotonic clock does not stop while it is suspended, and
+//     that the server that answers has not itself been cut off from its ensemble. Work under that
+//     context stops in time where these hold; the token serves where they do not.
+//   - First come, first served, in the order in which ZooKeeper saw them come. With local hand-off,
+//     which is the default of Mutex, that order is among the processes and, in each, among its
+//     goroutines, within bounds: see WithHandoff.
+//   - A release wakes one waiter, however many there are. The holder is told of its own release,
+//     too, as it watches its node.
+//   - An acquisition that fails leaves no node that others would wait for. What cannot be removed
+//     at once, as the connection is away, is removed when it is back.
+//   - Waiting acquisitions survive reconnects, with their place in the queue, and the expiry of the
+//     session, without it.
+//
+// # Speed
+//
+// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a few reads. With
+// local hand-off the process takes its place in ZooKeeper's queue once, and goroutines hand the
+// lock on through memory for as long as no other process waits, and for a bounded number and time
+// if one does (lock cohorting). What it costs others: their wait is longer by one tenure for each
+// process before them; and while the process lingers on a place that nobody uses, by the two
+// requests in which it notices and gives way. If it dies then, they wait for its session to expire,
+// as with any holder. WithHandoff and WithLinger set the bounds; WithHandoff(1, 0) turns it off.
+//
+// # The locks
+//
+// Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once. The nodes in
+// ZooKeeper are those of Apache Curator's recipes, so that programs in other languages can share
+// the locks; a Mutex also excludes the Lock of github.com/go-zookeeper/zk. Kinds do not mix: a
+// Mutex and an RWMutex on one path do not exclude each other.
+//
+// The case study whose locks this package puts right teaches these:
+//
+//	its lock                             here
+//	single node ("low")                  herd.SingleNode
+//	sequential, all watch the parent     herd.Sequential
+//	sequential ("high")                  Mutex with WithHandoff(1, 0)
+//	named locks under one root           herd.Named; or a Mutex for each path, and Multi
+//	protected and reentrant              ReentrantMutex
+//	shared and exclusive, with the herd  herd.Shared
+//	shared and exclusive, without        RWMutex
+//	Curator's reentrant mutex            ReentrantMutex
+//	Curator's non-reentrant mutex        Mutex
+//	Curator's read-write lock            RWMutex
+//	Curator's multi-lock                 Multi
+//
+// Those of package herd are there to be measured and not to be used. Each fault of the published
+// forms has a test that names it:
+//
+//	fault                                             test
+//	I  exists, then create, for the parent            TestFaultIParentMadeByAllAtOnce, TestFaultIParentReaped
+//	J  the latch is made after the look               TestFaultJPredecessorGoneBeforeTheWatch
+//	K  the predecessor was a waiter that gave up      TestFaultKPredecessorWasAWaiter
+//	L  a waiter that timed out leaves its node        TestFaultLTimedOutWaiterLeavesNoNode
+//	M  release deletes the first child                TestFaultMReleaseDeletesItsOwnNode
+//	N  names split at dashes to be sorted             TestFaultNDashesInTheGUID
+//	O  nothing tells the holder of the expiry         TestFaultOHolderIsToldOfExpiry
+//
+// # Limits
+//
+// Curator sorts children as strings, and so misjudges the order when a parent's counter passes
+// 2^31; this package does not, but cannot help a queue that it shares with Curator then. A
+// parent that is a container is removed when idle, and the counter starts again.
+package zklock

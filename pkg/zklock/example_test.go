@@ -1,0 +1,261 @@
+package zklock_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// example stands for the test that the servers are asked for by: an example has none.
+type example struct {
+	testing.TB
+	undo []func()
+}
+
+func (*example) Helper()                   {}
+func (*example) Fatal(args ...any)         { panic(fmt.Sprint(args...)) }
+func (*example) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (*example) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (*example) Error(args ...any)         { panic(fmt.Sprint(args...)) }
+func (*example) Context() context.Context  { return context.Background() } //nolint:forbidigo // an example begins here
+func (e *example) Cleanup(f func())        { e.undo = append(e.undo, f) }
+
+func (e *example) end() {
+	for i := range e.undo {
+		e.undo[len(e.undo)-1-i]()
+	}
+}
+
+// exampleSession returns a session, a path in ZooKeeper to work below, and what ends both.
+func exampleSession() (ctx context.Context, session *zklock.Session, root string, end func()) {
+	e := &example{}
+	root = serverstest.ZooKeeperRoot(e)
+	return e.Context(), connect(e), root, e.end
+}
+
+func Example() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	mutex := zklock.NewMutex(session, root+"/stock", zklock.WithLabel("example"))
+
+	timed, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	lock, err := mutex.Acquire(timed)
+	if errors.Is(err, zklock.ErrNotAcquired) {
+		fmt.Println("somebody else has it")
+		return
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Work under lock.Context(), and give lock.Token() along with what is written.
+	fmt.Println("token:", !lock.Token().IsZero(), "lost:", lock.Context().Err() != nil)
+
+	if err := lock.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(context.Cause(lock.Context()))
+	// Output:
+	// token: true lost: false
+	// zklock: lock released
+}
+
+func ExampleMutex_TryAcquire() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	mutex := zklock.NewMutex(session, root+"/stock")
+	lock, err := mutex.TryAcquire(ctx)
+	fmt.Println(err)
+	_, err = mutex.TryAcquire(ctx)
+	fmt.Println(errors.Is(err, zklock.ErrNotAcquired))
+	fmt.Println(lock.Release(ctx))
+	// Output:
+	// <nil>
+	// true
+	// <nil>
+}
+
+// One statement checks the token, does the work and remembers the token.
+func ExampleToken_Value() {
+	e := &example{}
+	defer e.end()
+	ctx, session, root := e.Context(), connect(e), serverstest.ZooKeeperRoot(e)
+	db, err := sql.Open("mysql", serverstest.Database(e))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	for _, statement := range []string{
+		"CREATE TABLE stock (goods_id BIGINT PRIMARY KEY, num BIGINT NOT NULL, fencing_token BINARY(16) NOT NULL)",
+		"INSERT INTO stock VALUES (1001, 10, REPEAT('\\0', 16))",
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	deduct := func(token zklock.Token) {
+		result, err := db.ExecContext(ctx,
+			"UPDATE stock SET num = num - 1, fencing_token = ? WHERE goods_id = 1001 AND num >= 1 AND fencing_token <= ?",
+			token, token)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		rows, err := result.RowsAffected()
+		fmt.Println(rows, err)
+	}
+
+	mutex := zklock.NewMutex(session, root+"/stock")
+	first, err := mutex.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	deduct(first.Token())
+	_ = first.Release(ctx) // or it is lost while its holder is paused
+	second, err := mutex.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	deduct(second.Token())
+	deduct(first.Token()) // refused
+	_ = second.Release(ctx)
+
+	var num int
+	var token zklock.Token
+	err = db.QueryRowContext(ctx, "SELECT num, fencing_token FROM stock").Scan(&num, &token)
+	fmt.Println(num, token == second.Token(), err)
+	// Output:
+	// 1 <nil>
+	// 1 <nil>
+	// 0 <nil>
+	// 8 true <nil>
+}
+
+func ExampleReentrantMutex() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	mutex := zklock.NewReentrantMutex(session, root+"/stock")
+	ctx = zklock.WithOwner(ctx) // where the operation begins
+	outer, err := mutex.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	inner, err := mutex.Acquire(ctx) // deeper down, with the same context
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(inner.Token() == outer.Token())
+	fmt.Println(inner.Release(ctx), outer.Release(ctx))
+	// Output:
+	// true
+	// <nil> <nil>
+}
+
+func ExampleRWMutex() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	prices := zklock.NewRWMutex(session, root+"/prices")
+	one, err := prices.RLock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	another, err := prices.RLock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = prices.TryLock(ctx)
+	fmt.Println(errors.Is(err, zklock.ErrNotAcquired))
+	fmt.Println(one.Release(ctx), another.Release(ctx))
+	// Output:
+	// true
+	// <nil> <nil>
+}
+
+func ExampleSemaphore() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	exports := zklock.NewSemaphore(session, root+"/exports", 2)
+	first, err := exports.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	second, err := exports.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = exports.TryAcquire(ctx)
+	fmt.Println(errors.Is(err, zklock.ErrNotAcquired))
+	fmt.Println(first.Release(ctx), second.Release(ctx))
+	// Output:
+	// true
+	// <nil> <nil>
+}
+
+func ExampleMulti() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	goods := zklock.NewMulti(
+		zklock.NewMutex(session, root+"/goods/1002"),
+		zklock.NewMutex(session, root+"/goods/1001"),
+		zklock.NewMutex(session, root+"/goods/1002"),
+	)
+	lock, err := goods.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, l := range lock.Locks() {
+		fmt.Println(l.Path()[len(root):])
+	}
+	fmt.Println(lock.Release(ctx))
+	// Output:
+	// /goods/1001
+	// /goods/1002
+	// <nil>
+}
+
+func ExampleInspect() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	lock, err := zklock.NewMutex(session, root+"/stock", zklock.WithLabel("stocktaking")).Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	status, err := zklock.Inspect(ctx, session, root+"/stock")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(status.Holders[0].Owner.Label, len(status.Waiters))
+	fmt.Println(lock.Release(ctx))
+	// Output:
+	// stocktaking 0
+	// <nil>
+}
