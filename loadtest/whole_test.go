@@ -1,0 +1,145 @@
+package loadtest_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/migrations"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/stack"
+)
+
+// wholeStack brings up the real services, on the run's servers, with databases,
+// users and a ZooKeeper root of their own.
+func wholeStack(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
+	t.Helper()
+	suffix := strings.ToLower(rand.Text()[:10])
+	user := func(name string) migrations.User { return migrations.User{Name: name + "_" + suffix} }
+	cfg := stack.Config{
+		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
+		Servers: &stack.Servers{MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
+		Accounts: migrations.Accounts{
+			OrderDB: "order_" + suffix, StockDB: "stock_" + suffix,
+			OrderApp: user("order_app"), StockApp: user("stock_app"), Migrator: user("migrator"), Verifier: user("verifier"),
+		},
+	}
+	change(&cfg)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		a := cfg.Accounts
+		err := cfg.Servers.MySQL.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB)
+		for _, u := range []migrations.User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
+			err = errors.Join(err, cfg.Servers.MySQL.Exec(ctx, "DROP USER IF EXISTS '"+u.Name+"'@'%'"))
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	st, err := stack.Up(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+func fireAt(st *stack.Stack) loadtest.FireConfig {
+	cfg := loadtest.FireConfig{StockToken: st.Token(), Concurrency: 32}
+	for _, s := range st.Order {
+		cfg.OrderURLs = append(cfg.OrderURLs, s.URL())
+	}
+	for _, s := range st.Stock {
+		cfg.StockURLs = append(cfg.StockURLs, s.URL())
+	}
+	return cfg
+}
+
+func judge(t *testing.T, st *stack.Stack, h *loadtest.History) *loadtest.Verdict {
+	t.Helper()
+	env := st.LoadtestEnv()
+	v, err := loadtest.Verify(t.Context(), loadtest.VerifyConfig{
+		OrderDSN: env["VERIFY_ORDER_DSN"], StockDSN: env["VERIFY_STOCK_DSN"], History: h, Settle: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestTheWholeStack(t *testing.T) {
+	t.Parallel()
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := stack.Build(t.Context(), root, bin, nil, "order-service", "stock-service"); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
+	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
+}
+
+// Two of each service, more demand than supply, repeats and cancellations, and
+// one of each service killed in the middle.
+func passesWhenServicesDie(t *testing.T, bin string) {
+	t.Helper()
+	st := wholeStack(t, bin, func(c *stack.Config) {
+		short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
+		c.OrderEnv, c.StockEnv = short, short // the dead ones are gone sooner
+	})
+	cfg := fireAt(st)
+	cfg.Orders, cfg.Rate, cfg.Mix = 400, 200, loadtest.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.2}
+	killed := make(chan error, 1)
+	middle := time.AfterFunc(time.Second, func() { killed <- errors.Join(st.Stock[1].Kill(), st.Order[1].Kill()) })
+	defer middle.Stop()
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-killed; err != nil {
+		t.Fatal(err)
+	}
+	v := judge(t, st, report.History)
+	if v.Outcome != loadtest.Pass || v.Confirmed == 0 || v.Rejected == 0 || v.Cancelled == 0 {
+		var text bytes.Buffer
+		_ = v.Write(&text)
+		t.Errorf("want a pass with orders of each end:\n%s", &text)
+	}
+}
+
+// The verdict is read, not believed: the strategy that oversells is found out.
+func unsafeIsFoundOut(t *testing.T, bin string) {
+	t.Helper()
+	st := wholeStack(t, bin, func(c *stack.Config) {
+		c.OrderServices = -1
+		c.StockEnv, c.StockArgs = map[string]string{"STOCK_STRATEGY": "unsafe"}, []string{"--allow-unsafe"}
+	})
+	cfg := fireAt(st)
+	cfg.Path, cfg.Orders, cfg.Mix = loadtest.PathDeduct, 500, loadtest.Mix{Goods: 1, Stock: 100, ItemsMax: 1}
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge(t, st, report.History)
+	if v.Outcome != loadtest.Violation || v.Oversold == 0 {
+		t.Errorf("%s; want it oversold", v)
+	}
+	for _, name := range []string{loadtest.NotOversold, loadtest.AcknowledgedNotOversold, loadtest.StockEqualsFlows} {
+		if !slices.Contains(v.Violated(), name) {
+			t.Errorf("found %v, and not %s", v.Violated(), name)
+		}
+	}
+}
