@@ -287,7 +287,7 @@ func TestContextHasTheValuesOfAcquire(t *testing.T) {
 	}
 }
 
-func acquireWith(t *testing.T, ctx context.Context, m acquirer) *zklock.Lock { //nolint:revive // t comes first
+func acquireWith(t *testing.T, ctx context.Context, m acquirer) *zklock.Lock {
 	t.Helper()
 	lock, err := m.Acquire(ctx)
 	if err != nil {

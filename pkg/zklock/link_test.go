@@ -113,7 +113,7 @@ func (l *link) expire(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // all is said by then
 	_ = conn.SetDeadline(time.Now().Add(patience))
 
 	closeOp := int32(opClose)

@@ -28,7 +28,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }() // only accepted by the kernel
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithSessionTimeout(time.Second))
