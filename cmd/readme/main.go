@@ -55,6 +55,7 @@ var sections = []section{
 	{"settings", settings},
 	{"faults", faultMatrix},
 	{"mutants", mutantTable},
+	{"lock-bench", lockBench},
 }
 
 // fill fills all tables that it can, and tells which it could not.

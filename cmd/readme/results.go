@@ -92,3 +92,27 @@ func mutantTable(_, out string) (string, error) {
 	}
 	return fmt.Sprintf("`make mutants`: %d of %d as expected.\n\n%s", ok, len(report.Rows), text), nil
 }
+
+// lockBench is out/lock-bench.json.
+func lockBench(_, out string) (string, error) {
+	report, err := result[struct {
+		Rows []struct {
+			Lock       string  `json:"lock"`
+			Processes  int     `json:"processes"`
+			Contenders int     `json:"contenders"`
+			Paths      int     `json:"paths"`
+			PerS       float64 `json:"per_s"`
+			P50        float64 `json:"p50_ms"`
+			P99        float64 `json:"p99_ms"`
+			WakeUps    float64 `json:"wakeups_per_release"`
+		} `json:"rows"`
+	}](out, "lock-bench.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	text := "| lock | processes | contenders | paths | acquisitions/s | p50 ms | p99 ms | wake-ups for each release |\n| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	for _, r := range report.Rows {
+		text += fmt.Sprintf("| %s | %d | %d | %d | %.0f | %.2f | %.2f | %.1f |\n", r.Lock, r.Processes, r.Contenders, r.Paths, r.PerS, r.P50, r.P99, r.WakeUps)
+	}
+	return text, nil
+}
