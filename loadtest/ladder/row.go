@@ -32,7 +32,9 @@ type Row struct {
 	RejectedPerS float64 `json:"rejected_per_s"`
 	P50MS        float64 `json:"p50_ms"`
 	P99MS        float64 `json:"p99_ms"`
-	// WakeupsPerRelease counts the watch events of lock waiters for each release of a ZooKeeper lock; 0 without one.
+	// WakeupsPerRelease is the watch events that ZooKeeper sent for each lock taken
+	// and released, the holder's own watch for the loss of its node among them; 0
+	// without ZooKeeper.
 	WakeupsPerRelease float64 `json:"wakeups_per_release"`
 	// Verdict is the verifier's over the row's goods: pass, violation or unknown.
 	Verdict string `json:"verdict"`

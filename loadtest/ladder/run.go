@@ -1,13 +1,11 @@
 package ladder
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -99,7 +97,7 @@ func measure(ctx context.Context, cfg Config, n int, s shape, p point) (_ Row, e
 	if p.sellOut {
 		fire.Mix.Stock = 500
 	}
-	before, err := wakeups(ctx, st)
+	before, err := countLocks(ctx, cfg, st)
 	if err != nil {
 		return row, err
 	}
@@ -107,7 +105,7 @@ func measure(ctx context.Context, cfg Config, n int, s shape, p point) (_ Row, e
 	if err != nil {
 		return row, err
 	}
-	after, err := wakeups(ctx, st)
+	after, err := countLocks(ctx, cfg, st)
 	if err != nil {
 		return row, err
 	}
@@ -177,65 +175,6 @@ func passwords(a *migrations.Accounts) {
 	for _, u := range []*migrations.User{&a.OrderApp, &a.StockApp, &a.Migrator, &a.Verifier} {
 		u.Password = "ladder-" + u.Name
 	}
-}
-
-// lockCounts are what the stock services count of their ZooKeeper locks.
-type lockCounts struct{ wakeups, releases float64 }
-
-func (c lockCounts) since(before lockCounts) float64 {
-	if c.releases == before.releases {
-		return 0
-	}
-	return (c.wakeups - before.wakeups) / (c.releases - before.releases)
-}
-
-// Names of the stock service's counters.
-const (
-	wakeupsMetric  = "stock_lock_wakeups_total"
-	releasesMetric = "stock_lock_releases_total"
-)
-
-// wakeups adds up the lock counters of all stock services.
-func wakeups(ctx context.Context, st *stack.Stack) (sum lockCounts, err error) {
-	for _, s := range st.Stock {
-		counts, err := scrape(ctx, s.OpsAddr)
-		if err != nil {
-			return sum, fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
-		}
-		sum.wakeups += counts.wakeups
-		sum.releases += counts.releases
-	}
-	return sum, nil
-}
-
-func scrape(ctx context.Context, addr string) (c lockCounts, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
-	if err != nil {
-		return c, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return c, err
-	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), " ")
-		name, _, _ = strings.Cut(name, "{")
-		switch name {
-		case wakeupsMetric, releasesMetric:
-			v, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return c, fmt.Errorf("%s: %w", name, err)
-			}
-			if name == wakeupsMetric {
-				c.wakeups += v
-			} else {
-				c.releases += v
-			}
-		}
-	}
-	return c, lines.Err()
 }
 
 // ReadResult reads a result that Write wrote.

@@ -1,0 +1,102 @@
+package ladder
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/pkg/stack"
+)
+
+// lockCounts are the watch events that ZooKeeper has sent for deleted and for
+// changed lists of nodes, and the locks that the stock services have taken.
+type lockCounts struct{ events, locks float64 }
+
+// since returns the watch events for each lock that was taken since before.
+func (c lockCounts) since(before lockCounts) float64 {
+	if c.locks == before.locks {
+		return 0
+	}
+	return (c.events - before.events) / (c.locks - before.locks)
+}
+
+// Names under which the server and the stock service count.
+const (
+	deletedEvents  = "zk_sum_node_deleted_watch_count"
+	childrenEvents = "zk_sum_node_children_watch_count"
+	locksTaken     = "stock_lock_wait_seconds_count"
+)
+
+// countLocks reads the counters of ZooKeeper and of all stock services.
+func countLocks(ctx context.Context, cfg Config, st *stack.Stack) (c lockCounts, err error) {
+	server, err := monitor(ctx, cfg.Servers.ZooKeeper.Addr())
+	if err != nil {
+		return c, fmt.Errorf("read ZooKeeper's counters: %w", err)
+	}
+	c.events = server[deletedEvents] + server[childrenEvents]
+	for _, s := range st.Stock {
+		counts, err := scrape(ctx, s.OpsAddr)
+		if err != nil {
+			return c, fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
+		}
+		c.locks += counts[locksTaken]
+	}
+	return c, nil
+}
+
+// monitor asks ZooKeeper for its counters with the command mntr.
+func monitor(ctx context.Context, addr string) (_ map[string]float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := io.WriteString(conn, "mntr"); err != nil {
+		return nil, err
+	}
+	return readCounters(conn)
+}
+
+// scrape reads a service's metrics.
+func scrape(ctx context.Context, addr string) (_ map[string]float64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	return readCounters(resp.Body)
+}
+
+// readCounters reads lines of a name and a number; other lines it passes over.
+func readCounters(r io.Reader) (map[string]float64, error) {
+	counters := map[string]float64{}
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 2 {
+			continue
+		}
+		if v, err := strconv.ParseFloat(fields[1], 64); err == nil {
+			counters[fields[0]] = v
+		}
+	}
+	return counters, lines.Err()
+}
