@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 
 	order "orderstock/order-service"
 	"orderstock/order-service/orderdb"
@@ -23,6 +24,9 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})).With("service", "order-service")
 	slog.SetDefault(log)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // little lives beyond its request: collect less often, at the price of some 30 MB
+	}
 
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cenkalti/backoff/v5"
 	"gorm.io/gorm"
 
 	order "orderstock/order-service"
@@ -58,7 +59,7 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
 	var taken map[int]bool // by place in orders: the key is in use
-	err := mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
+	write := func(tx *gorm.DB) error {
 		wrote, err := exec(ctx, tx, insertOrders(orders))
 		if err != nil {
 			return fmt.Errorf("insert orders: %w", err)
@@ -79,7 +80,10 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 			return fmt.Errorf("insert items: %w", err)
 		}
 		return nil
-	})
+	}
+	// A connection that broke before the commit was sent took nothing with it:
+	// the batch goes out again, and its orders do not notice.
+	err := again(ctx, func() error { return final(mysqldb.Transact(ctx, d.db, write)) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +92,14 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 		outs[i] = insertion{o, true}
 	}
 	return outs, d.fillTaken(ctx, orders, taken, outs)
+}
+
+// final makes an unanswered commit an error that is not tried again.
+func final(err error) error {
+	if errors.Is(err, mysqldb.ErrCommitUnknown) {
+		return backoff.Permanent(err)
+	}
+	return err
 }
 
 // taken returns the places of the orders whose key belongs to another order.
