@@ -100,10 +100,12 @@ func insertItems(orders []order.Order, skip map[int]bool) string {
 	return string(s)
 }
 
-// moveOrders is the guarded update of all orders that make the same step.
+// moveOrders is the guarded update of all orders that make the same step. The
+// hint keeps a server whose statistics are old from walking, and locking, the
+// whole index of one status.
 func moveOrders(step step, ids []int64, at time.Time) string {
 	s := make(statement, 0, 256+20*len(ids))
-	s.text("UPDATE orders SET status = '")
+	s.text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
 	s.text(string(step.to))
 	s.text("', reason = ")
 	if step.reason == "" {
