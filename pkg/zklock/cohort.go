@@ -3,6 +3,7 @@ package zklock
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -150,7 +151,7 @@ func (co *cohort) wait(ctx context.Context, w *waiter) (grant, error) {
 	}
 	if !co.leave(w) {
 		if g := <-w.ready; g.err == nil {
-			co.release(g.tenure)
+			_ = co.release(g.tenure) // nobody has held it
 		}
 	}
 	return grant{}, context.Cause(ctx)
@@ -179,15 +180,20 @@ func (co *cohort) serveFirst(g grant) {
 	w.ready <- g
 }
 
-// release takes the lock back from a holder and passes it on.
-func (co *cohort) release(t *tenure) {
+// release takes the lock back from a holder and passes it on. It returns ErrLost where the session
+// may have been over by then, of which a process that was paused hears only in a moment.
+func (co *cohort) release(t *tenure) error {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if co.tenure != t {
-		return // lost while held
+	alive := t.claim.alive()
+	if co.tenure == t {
+		t.held = false
+		co.advance()
 	}
-	t.held = false
-	co.advance()
+	if !alive {
+		return fmt.Errorf("%w: %w", ErrLost, errSilence)
+	}
+	return nil
 }
 
 // advance grants the free lock to the first in the queue, or lets the keeper end the tenure. The
@@ -231,10 +237,7 @@ func (t *tenure) grant() grant {
 // lock makes the handle of a grant.
 func (co *cohort) lock(ctx context.Context, g grant, hooks Hooks) *Lock {
 	lock := newLock(ctx, g.tenure.claim.ctx, co.path, g.token, hooks)
-	lock.giveUp = func(context.Context) error {
-		co.release(g.tenure)
-		return nil
-	}
+	lock.giveUp = func(context.Context) error { return co.release(g.tenure) }
 	hooks.handedOver(co.path, g.token.Local > 1)
 	return lock
 }

@@ -1,0 +1,69 @@
+package zklock
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+)
+
+// A process that was paused past its session comes back in the middle of a release: nothing has
+// told it of the loss yet, and only the local clock shows it. The lock must not be handed on, and
+// the release must not pass for one in time.
+func TestPauseIsSeenByTheClockAlone(t *testing.T) {
+	s, err := Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, WithSessionTimeout(20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	m := NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	paused, err := m.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan *Lock, 1)
+	go func() {
+		lock, err := m.Acquire(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		next <- lock
+	}()
+	co, err := s.cohort(m.path, m.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+		co.mu.Lock()
+		waiting = co.waiting.Len()
+		co.mu.Unlock()
+	}
+
+	lease := s.currentTerm().lease
+	timeout := lease.timeout.Swap(0) // the pause: all timers still wait for what was the timeout
+	if paused.Context().Err() != nil {
+		t.Fatal("told of the loss before the release")
+	}
+	if err := paused.Release(t.Context()); !errors.Is(err, ErrLost) {
+		t.Errorf("release after the pause: %v", err)
+	}
+	select {
+	case lock := <-next:
+		t.Errorf("handed on with token %v after %v", lock.Token(), paused.Token())
+		return
+	case <-time.After(50 * time.Millisecond): // far more than a hand-over takes
+	}
+	lease.timeout.Store(timeout) // the session turns out to be alive
+	lock := <-next
+	if lock.Token().Czxid <= paused.Token().Czxid {
+		t.Errorf("token %v after %v: not of a new place in the queue", lock.Token(), paused.Token())
+	}
+	if err := lock.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
