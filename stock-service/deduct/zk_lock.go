@@ -30,7 +30,7 @@ func newZKLock(cfg Config) (Strategy, error) {
 	s := &zkLock{conn: conn, drained: make(chan struct{}), rootPath: cfg.Root + "/zk-lock/"}
 	go func() { // ends with the connection
 		defer close(s.drained)
-		for range events { //nolint:revive // nobody needs them, but the library drops some when its channel is full
+		for range events { // nobody needs them, but the library would drop some of a full channel
 		}
 	}()
 	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, s.acquireGoods}

@@ -21,7 +21,7 @@ func newReads[V any](look func(ctx context.Context, flags []string) (map[string]
 	return coalesce.Batch(func(ctx context.Context, calls [][]string) ([]map[string]V, error) {
 		found, err := look(ctx, slices.Concat(calls...))
 		return slices.Repeat([]map[string]V{found}, len(calls)), err
-	}, coalesce.WithTimeout(readLimit), coalesce.WithConcurrency(2))
+	}, coalesce.WithTimeout(readLimit))
 }
 
 // shared waits for the caller's part of a shared read. It changes nothing, so

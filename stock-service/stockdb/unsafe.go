@@ -14,9 +14,30 @@ import (
 // them, trusting that nobody else does so at the same time. Nothing checks it
 // but the fence, where there is one.
 func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
+	if err := s.announce(ctx, r.Items, fence); err != nil {
+		return stock.Operation{}, err
+	}
 	return s.overwrite(ctx, r, fence, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
 		return readLevels(tx, goodsOf(r.Items), "")
 	})
+}
+
+// announce writes the holder's token to the goods before their levels are
+// read. An earlier holder that comes back is turned away from then on; were the
+// token written with the level alone, it could still come between this holder's
+// reading and its writing.
+func (s *DB) announce(ctx context.Context, items []stock.Item, fence stock.Fence) error {
+	if fence == nil || faultpoint.Mutant("no-fencing") {
+		return nil
+	}
+	for _, item := range items {
+		own := token(fence(item.GoodsID))
+		err := s.db.WithContext(ctx).Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ? AND fencing_token <= ?", own, item.GoodsID, own).Error
+		if err != nil {
+			return fmt.Errorf("%w: announce token: %w", stock.ErrUnavailable, err)
+		}
+	}
+	return nil
 }
 
 // DeductStale reads the levels, then calls lock for the fence, and then writes
