@@ -93,18 +93,27 @@ func newDatabases(t *testing.T) *world {
 func (w *world) copyOf(t *testing.T) *world {
 	t.Helper()
 	c := newDatabases(t)
+	c.restore(t, w)
+	return c
+}
+
+// restore gives w the content of another world.
+func (w *world) restore(t *testing.T, from *world) {
+	t.Helper()
 	for _, table := range []string{"stock", "operations", "stock_flow"} {
-		exec(t, c.stock, "INSERT INTO "+table+" SELECT * FROM "+w.stockName+"."+table)
+		exec(t, w.stock, "DELETE FROM "+table)
+		exec(t, w.stock, "INSERT INTO "+table+" SELECT * FROM "+from.stockName+"."+table)
 	}
 	for _, table := range []string{"orders", "order_items"} {
-		exec(t, c.order, "INSERT INTO "+table+" SELECT * FROM "+w.orderName+"."+table)
+		exec(t, w.order, "DELETE FROM "+table)
+		exec(t, w.order, "INSERT INTO "+table+" SELECT * FROM "+from.orderName+"."+table)
 	}
-	for _, l := range w.lines {
+	w.lines = nil
+	for _, l := range from.lines {
 		one := *l
-		c.lines = append(c.lines, &one)
+		w.lines = append(w.lines, &one)
 	}
-	c.goods = w.goods
-	return c
+	w.goods, w.clock = from.goods, from.clock
 }
 
 func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
