@@ -227,10 +227,22 @@ func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
 	for _, reason := range v.Reasons {
 		r.fail(loadtest.Unknown, "%s", reason)
 	}
-	const givenUp = "SELECT COUNT(*) FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ? AND reason <> 'cancelled by the client'"
-	if err := l.OrderDB.QueryRowContext(ctx, givenUp, r.history.Run+"-%").Scan(&r.GivenUp); err != nil {
-		return fmt.Errorf("count orders given up: %w", err)
+	return r.countGivenUp(ctx, l)
+}
+
+// countGivenUp counts the orders that ended CANCELLED and that no client cancelled.
+func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
+	prefix := r.history.Run + "-"
+	cancelled, err := pairs(ctx, l.OrderDB, "SELECT idempotency_key, status FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", prefix+"%")
+	if err != nil {
+		return err
 	}
+	for _, c := range r.history.Calls {
+		if c.Kind == loadtest.Cancel {
+			delete(cancelled, r.history.Key(int(c.Op)))
+		}
+	}
+	r.GivenUp = len(cancelled)
 	return nil
 }
 

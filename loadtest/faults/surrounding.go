@@ -119,17 +119,34 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
 }
 
 // Arm implements fault.
-func (s *surrounding) Arm(ctx context.Context) (err error) {
-	if s.count != nil {
-		if s.before, err = s.count(ctx); err != nil {
-			return err
-		}
+func (s *surrounding) Arm(ctx context.Context) error {
+	if err := s.countBefore(ctx); err != nil {
+		return err
 	}
 	if err := s.strike(ctx); err != nil {
 		return err
 	}
 	s.struck = 1
 	return nil
+}
+
+// countBefore takes the count to begin from. The server that counts may just be
+// restarting, by another fault.
+func (s *surrounding) countBefore(ctx context.Context) (err error) {
+	if s.count == nil {
+		return nil
+	}
+	for range 50 {
+		if s.before, err = s.count(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return err
 }
 
 // Fired implements fault.

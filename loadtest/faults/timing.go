@@ -28,10 +28,12 @@ type Load struct {
 	Orders  int
 	PerS    float64
 	Clients int
+	// Cancel is the share of the orders that clients cancel.
+	Cancel float64
 }
 
 // DefaultLoad lasts two and a half seconds, which grouped deductions bear.
-var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64}
+var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}
 
 const (
 	callTimeout   = 4 * time.Second

@@ -26,10 +26,6 @@ type Config struct {
 	Print io.Writer
 }
 
-// load is less than the fault matrix's: most mutants break the strategies that
-// take a lock of ZooKeeper for each deduction.
-var load = faults.Load{Orders: 150, PerS: 50, Clients: 48}
-
 // tries is how many seeds a mutant gets to be caught: some need two orders to
 // meet at the wrong moment.
 const tries = 3
@@ -150,6 +146,10 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	cell, ok := faults.Find(m.Cell)
 	if !ok {
 		return nil, fmt.Errorf("no cell %q", m.Cell)
+	}
+	load := m.Load
+	if load.Orders == 0 {
+		load = usual
 	}
 	run := faults.Once(ctx, l, cell, load, seed)
 	broken := run.Broken

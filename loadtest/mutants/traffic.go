@@ -60,6 +60,11 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 		return fmt.Errorf("run before the changes: no order was confirmed")
 	}
 	order := h.Calls[i]
+	for _, r := range l.Replicas() { // a living reconciler would put some of the changes right
+		if err := r.Kill(); err != nil {
+			return err
+		}
+	}
 	for _, in := range inputs {
 		if !strings.Contains(in.name, only) {
 			continue
