@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -73,7 +75,7 @@ func (s *Session) standOnce(ctx context.Context, l line, o options) (*claim, err
 			return nil, err
 		}
 	}
-	n, err := s.createNode(ctx, l.dir, l.kind, o)
+	n, err := s.createNode(ctx, l.dir, l.kind, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +117,7 @@ func (s *Session) mightGet(ctx context.Context, l line) error {
 // await waits for the node's turn.
 func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 	for {
-		// One request gives the token, whether the node is this session's, and the news of its
-		// deletion. It goes out beside the first look at the queue.
-		own := n.s.watch(n.path)
-		names, err := n.s.children(ctx, l.dir)
+		own, names, err := n.sight(ctx, l)
 		queue, at, err := n.look(ctx, t, own, l, names, err)
 		if err != nil {
 			return nil, err
@@ -130,19 +129,50 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 		if l.try {
 			return nil, ErrNotAcquired
 		}
+		if own == nil {
+			own = n.s.watch(n.path)
+		}
 		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.name)); err != nil {
 			return nil, err
 		}
 	}
 }
 
+// sight returns who stands in the queue, and the watch on the node where the wire told nothing of
+// it: one request gives the token, whether the node is this session's, and the news of its
+// deletion. It goes out beside the look at the queue.
+func (n *node) sight(ctx context.Context, l line) (own *watch, names []string, err error) {
+	if n.lease == nil {
+		own = n.s.watch(n.path)
+	}
+	if early := n.early; early != nil {
+		n.early = nil
+		select {
+		case first := <-early:
+			if first.err == nil && slices.Contains(first.names, n.name()) {
+				return own, first.names, nil
+			}
+		case <-ctx.Done():
+			return own, nil, context.Cause(ctx)
+		case <-n.s.ctx.Done():
+			return own, nil, ErrSessionClosed
+		}
+	}
+	names, err = n.s.children(ctx, l.dir)
+	return own, names, err
+}
+
 // look makes a queue of the children read, and finds the node in it. It fails with errVanished where
 // the node is not there, or is not of the term's session: then another takes the lock.
 func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []string, err error) ([]member, int, error) {
-	if werr := own.wait(ctx, n.s); err == nil {
-		err = werr
+	session := n.lease == t.lease
+	if own != nil {
+		if werr := own.wait(ctx, n.s); err == nil {
+			err = werr
+		}
+		session = err == nil && own.stat.EphemeralOwner == t.lease.id
 	}
-	if errors.Is(err, zk.ErrNoNode) || err == nil && own.stat.EphemeralOwner != t.lease.id {
+	if errors.Is(err, zk.ErrNoNode) || err == nil && !session {
 		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
 	}
 	if err != nil {
@@ -158,11 +188,13 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 
 // awaitEnd waits until the node ahead is gone, or something else is reason to look again.
 func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) error {
-	if err := ahead.wait(ctx, n.s); err != nil {
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil
+	for _, w := range []*watch{ahead, own} {
+		if err := w.wait(ctx, n.s); err != nil {
+			if errors.Is(err, zk.ErrNoNode) {
+				return nil
+			}
+			return err
 		}
-		return err
 	}
 	select {
 	case <-ahead.fired:
@@ -184,17 +216,29 @@ func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
 	if !t.alive() {
 		return nil, fmt.Errorf("%s: %w", n.path, errVanished)
 	}
-	c := &claim{node: n, term: t, czxid: own.stat.Czxid, rivals: rivals}
+	c := &claim{node: n, term: t, czxid: n.czxid, rivals: rivals}
+	if own != nil {
+		c.czxid = own.stat.Czxid
+	}
 	c.ctx, c.end = context.WithCancelCause(t.ctx)
-	n.s.spawn(func() { c.guard(own) })
+	n.s.spawn(c.guard)
 	return c, nil
 }
 
+// guardDelay is how long a claim is held before its node is watched: a lock that is held for
+// a moment is released before a watch could tell of anything.
+const guardDelay = 2 * time.Millisecond
+
 // guard ends the claim when somebody else deletes its node. When the claim is lost otherwise, it
 // has the node removed: the session may come back with it after all.
-func (c *claim) guard(own *watch) {
+func (c *claim) guard() {
 	var pause retryPause
+	select {
+	case <-time.After(guardDelay):
+	case <-c.ctx.Done():
+	}
 	for c.ctx.Err() == nil {
+		own := c.s.watch(c.path)
 		switch err := own.wait(c.ctx, c.s); {
 		case errors.Is(err, zk.ErrNoNode):
 			c.end(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
@@ -209,9 +253,7 @@ func (c *claim) guard(own *watch) {
 			case <-c.ctx.Done():
 			}
 		}
-		if c.ctx.Err() == nil {
-			own = c.s.watch(c.path) // it told of something else, such as a change of the data
-		}
+		// Where it told of something else, such as a change of the data, it is set again.
 	}
 	if errors.Is(context.Cause(c.ctx), ErrLost) {
 		c.discard()

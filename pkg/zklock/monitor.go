@@ -21,6 +21,8 @@ import (
 type Monitor struct {
 	dial zk.Dialer
 
+	births sync.Map // of *birth, by the path asked for
+
 	mu      sync.Mutex
 	wire    *wire  // the newest connection
 	up      bool   // its handshake is done and it is not closed
@@ -48,7 +50,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{Conn: conn, monitor: m}
+	w := &wire{births: map[int32]*birth{}, Conn: conn, monitor: m}
 	m.mu.Lock()
 	m.wire = w
 	m.mu.Unlock()

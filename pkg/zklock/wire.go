@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// frameHeader is the length of a packet and the xid that follows it.
-	frameHeader = 4 + 4
+	// requestHeader is the length of a packet and the xid that follows it.
+	requestHeader = 4 + 4
+	// answerHeader is length, xid, transaction and error code.
+	answerHeader = 4 + 4 + 8 + 4
 	// helloHeader is, of the answer to a connect request: length, protocol version, session timeout
 	// in milliseconds, session id.
 	helloHeader = 4 + 4 + 4 + 8
@@ -45,6 +47,8 @@ type wire struct {
 	probeSent instant
 	pings     int // sent and not answered; they all have the same xid
 
+	births map[int32]*birth // by xid of the create
+
 	// rewatched is closed when the library has renewed its watches; nil where it has not to, as
 	// the session is new, and once it has.
 	rewatched chan struct{}
@@ -57,7 +61,7 @@ type wire struct {
 func (w *wire) Write(packet []byte) (int, error) {
 	w.mu.Lock()
 	xid := int32(helloXid)
-	if w.lease != nil && len(packet) >= frameHeader {
+	if w.lease != nil && len(packet) >= requestHeader {
 		xid = int32(binary.BigEndian.Uint32(packet[4:]))
 	}
 	if xid == pingXid {
@@ -69,8 +73,15 @@ func (w *wire) Write(packet []byte) (int, error) {
 	if !w.probing && (xid != pingXid || w.pings == 1) {
 		w.probing, w.probeXid, w.probeSent = true, xid, now()
 	}
+	b := w.monitor.creating(packet)
+	if b != nil && w.lease != nil {
+		w.births[xid] = b
+	}
 	w.mu.Unlock()
 	n, err := w.Conn.Write(packet)
+	if b != nil {
+		b.send.Do(func() { close(b.sent) })
+	}
 	if err != nil {
 		// The library hands this to the request's caller as it is, and it is no answer either.
 		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
@@ -120,7 +131,7 @@ func (w *wire) follow(p []byte) {
 			p = p[n:]
 			continue
 		}
-		want := frameHeader
+		want := answerHeader
 		if w.lease == nil {
 			want = helloHeader
 		}
@@ -163,6 +174,10 @@ func (w *wire) answer(xid int32) {
 	if w.probing && xid == w.probeXid {
 		w.probing = false
 		w.lease.hear(w.probeSent)
+	}
+	if b := w.births[xid]; b != nil {
+		delete(w.births, xid)
+		b.answered(int64(binary.BigEndian.Uint64(w.header[8:])), int32(binary.BigEndian.Uint32(w.header[16:])), w.lease)
 	}
 }
 
