@@ -60,8 +60,10 @@ func TestRun(t *testing.T) {
 func TestTargets(t *testing.T) {
 	make := func(factor float64) []row {
 		at := func(lock string, s shape, perSecond, p99 float64) row {
-			return row{Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
-				PerSecond: perSecond, P99: p99, leastShare: factor, measured: fairnessWindow}
+			return row{
+				Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
+				PerSecond: perSecond, P99: p99, leastShare: factor, measured: fairnessWindow,
+			}
 		}
 		return []row{
 			at(zklockLock, crowd, 30_000*factor, 10/factor), at(clientLock, crowd, 1000, 50), at(curatorLock, crowd, 1000, 50),

@@ -101,8 +101,12 @@ func (q *queue) enqueue(ctx context.Context, prefix string) (string, error) {
 		case a = <-answers:
 		case <-ctx.Done():
 			q.abandon(ctx, func(ctx context.Context) error {
-				if a := <-answers; a.err == nil { // closing the connection answers too
-					return q.remove(ctx, a.path)
+				select {
+				case a := <-answers:
+					if a.err == nil {
+						return q.remove(ctx, a.path)
+					}
+				case <-ctx.Done():
 				}
 				return q.removeByID(ctx, prefix, id)
 			})

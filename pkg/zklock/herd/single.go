@@ -77,7 +77,10 @@ func (m *SingleNode) create(ctx context.Context, proof string) (bool, error) {
 		case err = <-answers:
 		case <-ctx.Done():
 			m.abandon(ctx, func(ctx context.Context) error {
-				_ = <-answers // the proof tells; closing the connection answers too
+				select {
+				case <-answers: // whatever it says, the proof tells
+				case <-ctx.Done():
+				}
 				return m.delete(ctx, proof)
 			})
 			return false, context.Cause(ctx)
