@@ -256,8 +256,8 @@ func TestMissingProgram(t *testing.T) {
 	if !ok || len(missing.Packages) != 1 || missing.Packages[0] != "redis-server" || !strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("error %v; want a MissingError that says apt-get install redis-server", err)
 	}
-	if _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "apt-get install") {
-		t.Errorf("without Java: %v; want what to install", err)
+	if _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "apt-get install zookeeper default-jre-headless") {
+		t.Errorf("without Java: %v; want all that ZooKeeper needs", err)
 	}
 	if got := servers.Missing(); len(got) < 2 {
 		t.Errorf("Missing() = %v; want Redis and Java among it", got)
