@@ -4,211 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // claim is a node that has the lock: it came first, is known to be of the current session, and is
-// watched.
+// watched once it is held for more than a moment.
 type claim struct {
 	*node
-	term  *term
-	czxid int64
-	ctx   context.Context // ends when the claim is lost or released
-	end   context.CancelCauseFunc
+	term    *term
+	czxid   int64
+	ctx     context.Context //nolint:containedctx // ends when the claim is lost or released
+	cancel  context.CancelCauseFunc
+	unguard func() bool
+	// guardLater begins the watch on the node; nil where there is one already.
+	guardLater *time.Timer
 	// rivals is how many others were in the queue behind it when it came first.
 	rivals int
-}
-
-// rule says for which member the one at the given place has to wait: nil where it holds the lock.
-// A waiter looks at the queue again, by the rule, each time that one is gone: it may have
-// been a waiter that gave up.
-type rule func(queue []member, at int) *member
-
-// inTurn is the rule of a mutex: first come, first served, and each waits for the one before.
-func inTurn(queue []member, at int) *member {
-	if at == 0 {
-		return nil
-	}
-	return &queue[at-1]
-}
-
-// line is a queue in ZooKeeper and how to stand in it.
-type line struct {
-	dir   string
-	kind  kind   // of our own node
-	kinds []kind // of all that stand in it
-	rule  rule
-	try   bool // do not wait
-}
-
-// stand queues in l until it is our turn. Where the session is lost meanwhile, or somebody
-// removes our node, it queues again. When it returns an error, no node is left, or it is being
-// removed.
-func (s *Session) stand(ctx context.Context, l line, o options) (*claim, error) {
-	return s.insist(ctx, func() (*claim, error) { return s.standOnce(ctx, l, o) })
-}
-
-// insist tries again where the connection or the session was in the way.
-func (s *Session) insist(ctx context.Context, once func() (*claim, error)) (*claim, error) {
-	var pause retryPause
-	for {
-		c, err := once()
-		if err == nil || ctx.Err() != nil || !passing(err) && !errors.Is(err, errVanished) {
-			return c, err
-		}
-		if err := pause.wait(ctx, s); err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (s *Session) standOnce(ctx context.Context, l line, o options) (*claim, error) {
-	t, err := s.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if l.try {
-		if err := s.mightGet(ctx, l); err != nil {
-			return nil, err
-		}
-	}
-	n, err := s.createNode(ctx, l.dir, l.kind, o, true)
-	if err != nil {
-		return nil, err
-	}
-	return n.stay(ctx, t, func() (*claim, error) { return n.await(ctx, t, l) })
-}
-
-// stay awaits the node's turn for as long as the session lasts, as with it lasts the place in the
-// queue. When it returns an error, the node is being removed.
-func (n *node) stay(ctx context.Context, t *term, await func() (*claim, error)) (*claim, error) {
-	var pause retryPause
-	for {
-		c, err := await()
-		if err == nil {
-			return c, nil
-		}
-		if passing(err) && pause.wait(ctx, n.s) == nil {
-			if now, err := n.s.ready(ctx); err == nil && now == t {
-				continue
-			}
-		}
-		n.discard()
-		return nil, err
-	}
-}
-
-// mightGet asks, before anything is written, whether one who came now would have to wait.
-func (s *Session) mightGet(ctx context.Context, l line) error {
-	names, err := s.children(ctx, l.dir)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	queue := append(queue(names, l.kinds...), member{kind: l.kind})
-	if l.rule(queue, len(queue)-1) != nil {
-		return ErrNotAcquired
-	}
-	return nil
-}
-
-// await waits for the node's turn.
-func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
-	for {
-		own, names, err := n.sight(ctx, l)
-		queue, at, err := n.look(ctx, t, own, l, names, err)
-		if err != nil {
-			return nil, err
-		}
-		ahead := l.rule(queue, at)
-		if ahead == nil {
-			return n.claim(t, own, len(queue)-1-at)
-		}
-		if l.try {
-			return nil, ErrNotAcquired
-		}
-		if own == nil {
-			own = n.s.watch(n.path)
-		}
-		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.name)); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// sight returns who stands in the queue, and the watch on the node where the wire told nothing of
-// it: one request gives the token, whether the node is this session's, and the news of its
-// deletion. It goes out beside the look at the queue.
-func (n *node) sight(ctx context.Context, l line) (own *watch, names []string, err error) {
-	if n.lease == nil {
-		own = n.s.watch(n.path)
-	}
-	if early := n.early; early != nil {
-		n.early = nil
-		select {
-		case first := <-early:
-			if first.err == nil && slices.Contains(first.names, n.name()) {
-				return own, first.names, nil
-			}
-		case <-ctx.Done():
-			return own, nil, context.Cause(ctx)
-		case <-n.s.ctx.Done():
-			return own, nil, ErrSessionClosed
-		}
-	}
-	names, err = n.s.children(ctx, l.dir)
-	return own, names, err
-}
-
-// look makes a queue of the children read, and finds the node in it. It fails with errVanished where
-// the node is not there, or is not of the term's session: then another takes the lock.
-func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []string, err error) ([]member, int, error) {
-	session := n.lease == t.lease
-	if own != nil {
-		if werr := own.wait(ctx, n.s); err == nil {
-			err = werr
-		}
-		session = err == nil && own.stat.EphemeralOwner == t.lease.id
-	}
-	if errors.Is(err, zk.ErrNoNode) || err == nil && !session {
-		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	queue := queue(names, l.kinds...)
-	at := place(queue, n.name())
-	if at < 0 {
-		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
-	}
-	return queue, at, nil
-}
-
-// awaitEnd waits until the node ahead is gone, or something else is reason to look again.
-func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) error {
-	for _, w := range []*watch{ahead, own} {
-		if err := w.wait(ctx, n.s); err != nil {
-			if errors.Is(err, zk.ErrNoNode) {
-				return nil
-			}
-			return err
-		}
-	}
-	select {
-	case <-ahead.fired:
-		n.hooks.woken(n.dir)
-		return nil
-	case <-own.fired:
-		return nil
-	case <-t.ctx.Done():
-		return fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-n.s.ctx.Done():
-		return ErrSessionClosed
-	}
 }
 
 // claim makes the node one that holds the lock, unless the session may be over by now.
@@ -220,8 +33,14 @@ func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
 	if own != nil {
 		c.czxid = own.stat.Czxid
 	}
-	c.ctx, c.end = context.WithCancelCause(t.ctx)
-	n.s.spawn(c.guard)
+	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
+	// Where the term ends, the session may come back with the node after all.
+	c.unguard = context.AfterFunc(t.ctx, c.discard)
+	if own != nil {
+		n.s.whenFired(own, c.changed)
+	} else {
+		c.guardLater = time.AfterFunc(guardDelay, func() { n.s.spawn(c.guard) })
+	}
 	return c, nil
 }
 
@@ -229,35 +48,46 @@ func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
 // a moment is released before a watch could tell of anything.
 const guardDelay = 2 * time.Millisecond
 
-// guard ends the claim when somebody else deletes its node. When the claim is lost otherwise, it
-// has the node removed: the session may come back with it after all.
+// guard watches the claim's node, to end the claim when somebody else deletes it.
 func (c *claim) guard() {
-	var pause retryPause
-	select {
-	case <-time.After(guardDelay):
-	case <-c.ctx.Done():
-	}
-	for c.ctx.Err() == nil {
+	for pause := (retryPause{}); c.ctx.Err() == nil; {
 		own := c.s.watch(c.path)
-		switch err := own.wait(c.ctx, c.s); {
+		err := own.wait(c.ctx, c.s)
+		switch {
+		case err == nil:
+			c.s.whenFired(own, c.changed)
+			return
 		case errors.Is(err, zk.ErrNoNode):
-			c.end(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
-		case err != nil:
-			_ = pause.wait(c.ctx, c.s) // the loop's condition tells its end
+			c.deleted()
 		default:
-			select {
-			case <-own.fired:
-				if own.event.Type == zk.EventNodeDeleted {
-					c.end(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
-				}
-			case <-c.ctx.Done():
-			}
+			_ = pause.wait(c.ctx, c.s) // the loop's condition tells its end
 		}
-		// Where it told of something else, such as a change of the data, it is set again.
 	}
-	if errors.Is(context.Cause(c.ctx), ErrLost) {
-		c.discard()
+}
+
+// changed takes what the watch on the claim's node has told of. What is not its deletion, such as a
+// change of the data, has used the watch up.
+func (c *claim) changed(own *watch) {
+	if own.event.Type == zk.EventNodeDeleted {
+		c.deleted()
+		return
 	}
+	c.guard()
+}
+
+// deleted ends the claim's context, unless it has ended by our own release.
+func (c *claim) deleted() {
+	c.unguard()
+	c.cancel(fmt.Errorf("%w: %w", ErrLost, errNodeDeleted))
+}
+
+// end ends the claim's context, unless it has ended, and leaves the node to the caller.
+func (c *claim) end() {
+	c.unguard()
+	if c.guardLater != nil {
+		c.guardLater.Stop()
+	}
+	c.cancel(ErrReleased)
 }
 
 // alive says that the claim is good, by all that can be known without asking the server.
@@ -266,7 +96,7 @@ func (c *claim) alive() bool { return c.ctx.Err() == nil && c.term.lease.left() 
 // release gives the lock up. The delete is sent whatever the state of ctx, which bounds only the
 // wait for its answer; and it is sent again for as long as it takes, in the background.
 func (c *claim) release(ctx context.Context) error {
-	c.end(ErrReleased)
+	c.end()
 	err := c.s.deleteNode(ctx, c.path, func(err error) {
 		if passing(err) || c.doubtful {
 			c.s.sweep(c.orphan())
@@ -290,4 +120,10 @@ func (c *claim) release(ctx context.Context) error {
 	case <-c.s.ctx.Done():
 		return ErrSessionClosed
 	}
+}
+
+// drop gives the claim up without waiting for it.
+func (c *claim) drop() {
+	c.end()
+	c.discard()
 }

@@ -66,9 +66,7 @@ func TestCutAtEveryRequest(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
 		for k := 1; ; k++ {
-			lost := cutAtRequest(t, l, m, k)
-			awaitChildren(t, other.Conn(), m.Path(), 0)
-			if !lost {
+			if !cutAtRequest(t, l, m, other, k) {
 				t.Logf("%s: %d requests", name, k-1)
 				if k < 4 {
 					t.Errorf("%s: only %d requests were cut", name, k-1)
@@ -81,7 +79,7 @@ func TestCutAtEveryRequest(t *testing.T) {
 
 // cutAtRequest acquires and releases with the connection cut behind request k, and says whether
 // there were as many.
-func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, k int) bool {
+func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, other *zklock.Session, k int) bool {
 	t.Helper()
 	l.mu.Lock()
 	n := 0
@@ -95,6 +93,7 @@ func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, k int) bool {
 		t.Errorf("cut at request %d: lost at once: %v", k, context.Cause(lock.Context()))
 	}
 	release(t, lock)
+	awaitChildren(t, other.Conn(), m.Path(), 0)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.onRequest = nil
@@ -152,7 +151,7 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 	}
 }
 
-// An administrator deletes a waiter's node: it queues again.
+// An administrator deletes a waiter's node: it queues again when its turn would have come.
 func TestDeletedWaiterQueuesAgain(t *testing.T) {
 	s, other := connect(t), connect(t)
 	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
@@ -167,7 +166,6 @@ func TestDeletedWaiterQueuesAgain(t *testing.T) {
 					}
 				}
 			}
-			awaitChildren(t, other.Conn(), m.Path(), 2)
 			release(t, held)
 			release(t, a.wait(t))
 		})

@@ -133,9 +133,3 @@ func (s *Session) childrenW(ctx context.Context, dir string) ([]string, <-chan z
 	}, nil)
 	return seen.names, seen.events, err
 }
-
-// drop gives the claim up without waiting for it.
-func (c *claim) drop() {
-	c.end(ErrReleased)
-	c.discard()
-}

@@ -18,6 +18,8 @@ type watch struct {
 	err   error // why there is no watch; zk.ErrNoNode where there is no node
 	fired chan struct{}
 	event zk.Event // valid after fired
+	// then is called when it has fired, by the goroutine that kept it. Guarded by Session.mu.
+	then []func(*watch)
 }
 
 // watch returns the watch on the node path, made now or before. It does not wait.
@@ -46,7 +48,9 @@ func (s *Session) keepWatch(path string, w *watch) {
 	_, stat, events, err := s.conn.GetW(path)
 	s.requests.Done()
 	if err != nil {
-		s.forget(path)
+		s.mu.Lock()
+		delete(s.watches, path)
+		s.mu.Unlock()
 		w.err = err
 		close(w.armed)
 		return
@@ -57,14 +61,29 @@ func (s *Session) keepWatch(path string, w *watch) {
 	case w.event = <-events:
 	case <-s.ctx.Done():
 	}
-	s.forget(path)
+	s.mu.Lock()
+	delete(s.watches, path)
 	close(w.fired)
+	then := w.then
+	s.mu.Unlock()
+	for _, f := range then {
+		f(w)
+	}
 }
 
-func (s *Session) forget(path string) {
+// whenFired has f called when the watch has fired: in the background, without a goroutine that
+// waits for it.
+func (s *Session) whenFired(w *watch, f func(*watch)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.watches, path)
+	select {
+	case <-w.fired:
+		if !s.closed {
+			s.background.Go(func() { f(w) })
+		}
+	default:
+		w.then = append(w.then, f)
+	}
 }
 
 // wait waits until the watch is set, or cannot be.
