@@ -133,8 +133,11 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	}
 	w.since++
 	r := Once(ctx, w.lab, c, DefaultLoad, seed)
-	if r.Outcome == loadtest.Pass || ctx.Err() != nil {
+	if r.Outcome == loadtest.Pass {
 		return r, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	// What a broken run left behind must not be found again by the next.
 	err := keepEvidence(ctx, w.lab, r, w.out)

@@ -27,7 +27,7 @@ type Duplicator struct {
 }
 
 func newDuplicator(upstream string) (*Duplicator, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free local port: there is nothing to wait for
 	if err != nil {
 		return nil, fmt.Errorf("listen for duplicator: %w", err)
 	}

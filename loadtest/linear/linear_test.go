@@ -167,7 +167,7 @@ func TestThousandCalls(t *testing.T) {
 
 // One piece too many at the end of a thousand calls is found.
 func TestThousandCallsAndOneLie(t *testing.T) {
-	calls := recordStock(1000, 8, 3, 0)
+	calls := recordStock(1000, 4, 3, 0)
 	calls[len(calls)-1].Items[0].Num++ // of the reading at the end
 	if got, err := linear.Check(calls, 30*time.Second); err != nil || got != linear.Violation {
 		t.Errorf("%s %v, want %s", got, err, linear.Violation)

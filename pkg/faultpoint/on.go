@@ -102,7 +102,7 @@ func At(ctx context.Context, step Step, when When) error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // the signal is on its way
 	case Stop:
-		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		freeze()
 	case Error:
 		return fmt.Errorf("%w at %s/%s", ErrInjected, when, step)
 	case Delay:
