@@ -1,6 +1,7 @@
 package ordertest_test
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"testing"
@@ -86,7 +87,9 @@ func flagTaken(w *world, _ *replica, o order.Order) {
 // Fault F: the order row had no state, and nothing settled it after a crash.
 func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 	const young, old = 10 * time.Second, 2 * time.Minute
-	for _, s := range []stuck{
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	for i, s := range []stuck{
 		{
 			name: "died after the insert", age: young,
 			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
@@ -142,10 +145,9 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 		},
 	} {
 		t.Run(s.name, func(t *testing.T) {
-			w := newWorld(t)
-			r := w.replica(order.Config{})
-			w.restock(1, 10)
-			o := w.insert(r, s.age, max(1, s.goods), 4)
+			goods := int64(1000 + i)
+			w.restock(goods, 10)
+			o := w.insert(r, s.age, cmp.Or(s.goods, goods), 4)
 			if s.prepare != nil {
 				s.prepare(w, r, o)
 			}
@@ -161,7 +163,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 			if state := w.state(o); state != s.state {
 				t.Errorf("operation is %q, want %q", state, s.state)
 			}
-			w.wantLevel(1, s.level)
+			w.wantLevel(goods, s.level)
 
 			// Once more changes nothing, and a deduction that was on its way comes too late.
 			_, err = reconciler.Round(t.Context())
@@ -170,7 +172,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 				t.Errorf("a late deduction is told %s, want %s", op.State, s.state)
 			}
 			r.wantOrder(o.ID, s.status, s.outcome)
-			w.wantLevel(1, s.level)
+			w.wantLevel(goods, s.level)
 		})
 	}
 }

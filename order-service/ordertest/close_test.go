@@ -1,0 +1,57 @@
+package ordertest_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	order "orderstock/order-service"
+)
+
+func holdDeductions(r *http.Request) fault {
+	if r.Method == http.MethodPut {
+		return hold
+	}
+	return pass
+}
+
+func TestClosingFinishesWhatItsClientsNoLongerWaitFor(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute})
+	w.restock(1, 10)
+	w.wire.breakAll(holdDeductions)
+	a := r.place("key", 1, 4)
+	if a.status != http.StatusAccepted {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- r.Close(t.Context()) }()
+	eventually(t, "no further orders are taken", func() bool {
+		return r.call("POST", "/v1/orders", items(1, 1)).order.Code == "unavailable"
+	})
+	select {
+	case err := <-closed:
+		t.Fatalf("closed (%v) while an order is under way", err)
+	default:
+	}
+	w.wire.heal()
+	must(t, <-closed)
+	r.wantOrder(a.id(t), order.Confirmed, order.Confirmed)
+	w.wantLevel(1, 6)
+}
+
+func TestClosingIsBounded(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute})
+	w.restock(1, 10)
+	w.wire.breakAll(holdDeductions)
+	a := r.place("key", 1, 4)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("closing an order that does not end: %v", err)
+	}
+	r.wantOrder(a.id(t), order.Pending, "") // the reconciler's
+}
