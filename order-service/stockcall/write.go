@@ -82,11 +82,11 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation, error) {
 	op, err := c.writes.Execute(func() (stockapi.Operation, error) {
 		c.stats.Tries.Add(1)
-		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > c.cfg.Timeout {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
-			defer cancel()
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= c.cfg.Timeout {
+			return send(ctx)
 		}
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
 		return send(ctx)
 	})
 	switch {

@@ -78,7 +78,7 @@ func (m *SingleNode) create(ctx context.Context, proof string) (bool, error) {
 		case <-ctx.Done():
 			m.abandon(ctx, func(ctx context.Context) error {
 				select {
-				case <-answers: // whatever it says, the proof tells
+				case <-answers: //nolint:errcheck // whatever it says, the proof tells
 				case <-ctx.Done():
 				}
 				return m.delete(ctx, proof)
