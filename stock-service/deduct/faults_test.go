@@ -241,7 +241,11 @@ func forward(t *testing.T, addr string, cut func(sent []byte) bool) *front {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	f := &front{addr: listener.Addr().String()}
-	var running sync.WaitGroup
+	var (
+		running sync.WaitGroup
+		mu      sync.Mutex
+		cuts    []func()
+	)
 	running.Go(func() {
 		for {
 			client, err := listener.Accept()
@@ -274,11 +278,19 @@ func forward(t *testing.T, addr string, cut func(sent []byte) bool) *front {
 					return client.Write(b)
 				}), server)
 			})
-			t.Cleanup(both)
+			mu.Lock()
+			cuts = append(cuts, both)
+			mu.Unlock()
 		}
 	})
-	t.Cleanup(func() {
+	t.Cleanup(func() { // after what was opened behind it has been closed
 		_ = listener.Close()
+		mu.Lock()
+		for _, both := range cuts {
+			both()
+		}
+		mu.Unlock()
+		running.Wait()
 	})
 	return f
 }

@@ -192,7 +192,14 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 				_, err := s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
 				answer <- err
 			}()
-			eventually(t, "the transaction to wait for the row", func() bool { return waitsForRow(p.DB) })
+			eventually(t, "the transaction to wait for the row", func() bool {
+				select {
+				case err := <-answer:
+					t.Fatalf("answered while the row was held: %v", err)
+				default:
+				}
+				return waitsForRow(p.DB)
+			})
 			conn, path := session(t).Conn(), root+lockPaths(goods)[name]
 			children, _, err := conn.Children(path)
 			must(t, err)

@@ -28,6 +28,9 @@ func atMost(n int) gin.HandlerFunc {
 // within ends a request's work after d, whatever its caller allows.
 func within(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		if deadline, ok := c.Request.Context().Deadline(); ok && time.Until(deadline) <= d {
+			return // its caller waits no longer than that
+		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
 		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
