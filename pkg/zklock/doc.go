@@ -24,8 +24,7 @@
 //   - First come, first served, in the order in which ZooKeeper saw them come. With local hand-off,
 //     which is the default of Mutex, that order is among the processes and, in each, among its
 //     goroutines, within bounds: see WithHandoff.
-//   - A release wakes one waiter, however many there are. The holder is told of its own release,
-//     too, as it watches its node.
+//   - A release wakes one waiter, however many there are.
 //   - An acquisition that fails leaves no node that others would wait for. What cannot be removed
 //     at once, as the connection is away, is removed when it is back.
 //   - Waiting acquisitions survive reconnects, with their place in the queue, and the expiry of the

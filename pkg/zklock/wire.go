@@ -188,8 +188,8 @@ func (w *wire) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	shaking := w.lease == nil
 	w.mu.Unlock()
-	if left := time.Until(t); shaking && left > 0 {
-		t = time.Now().Add(left / 20)
+	if shaking && !t.IsZero() {
+		t = time.Now().Add(time.Until(t) / 20)
 	}
 	return w.Conn.SetReadDeadline(t)
 }
