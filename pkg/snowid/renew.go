@@ -56,11 +56,13 @@ func (g *Generator) renew(ctx context.Context) bool {
 func (g *Generator) leaseAgain(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
-	var last error
+	var last error // the last that says more than that time is up
 	l, err := backoff.Retry(ctx, func() (*lease, error) {
-		var l *lease
-		l, last = g.zk.take(ctx, g.opts)
-		return l, last
+		l, err := g.zk.take(ctx, g.opts)
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		return l, err
 	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
 	if err != nil {
 		return last

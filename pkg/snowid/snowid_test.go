@@ -121,7 +121,7 @@ func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 		switch {
 		case err == nil:
 			holders = append(holders, g)
-		case !errors.Is(err, snowid.ErrNoNumber) && !errors.Is(err, snowid.ErrClockBack): // one of the robbed was faster
+		case !errors.Is(err, snowid.ErrNoNumber) && !errors.Is(err, snowid.ErrClockBack) && !errors.Is(err, context.DeadlineExceeded): // one of the robbed was faster
 			t.Fatal(err)
 		}
 		for i, g := range holders {
@@ -179,7 +179,7 @@ func TestAClockThatStepsBackOverARestartIsAnError(t *testing.T) {
 	if err := conn.Delete(root+"/claims/0000", -1); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrClockBack) {
 		t.Fatalf("an hour behind the mark: %v, want ErrClockBack", err)
@@ -198,7 +198,7 @@ func TestANumberIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrNoNumber) {
 		t.Fatalf("all numbers in use: %v, want ErrNoNumber", err)
