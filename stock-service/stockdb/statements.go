@@ -3,17 +3,23 @@ package stockdb
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"orderstock/pkg/faultpoint"
 	stock "orderstock/stock-service"
 )
 
-// token returns a fencing token as its column holds it.
-func token(t stock.Token) []byte { return t[:] }
+// token writes a fencing token into a statement, in hex: MySQL leaves a
+// statement whose text is not UTF-8 out of its lists of transactions and
+// processes, where an operator looks for who holds a row.
+func token(t stock.Token) clause.Expr {
+	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
+}
 
 // readLevels reads the rows of the goods by rising id, with lock as the end of
 // the statement: "FOR UPDATE", or nothing.
