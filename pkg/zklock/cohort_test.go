@@ -12,20 +12,22 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// crowd keeps n goroutines acquiring and releasing until stop is called, and counts.
+// crowd keeps n goroutines acquiring and releasing until the test ends, and counts. Each holds for
+// long enough that the others are waiting when it releases: the lock is never free for want of
+// takers.
 type crowd struct {
-	all  sync.WaitGroup
-	mu   sync.Mutex
-	n    int
-	stop context.CancelFunc
+	all sync.WaitGroup
+	mu  sync.Mutex
+	n   int
 }
+
+const crowdHold = 200 * time.Microsecond
 
 func newCrowd(t *testing.T, n int, m *zklock.Mutex) *crowd {
 	t.Helper()
 	c := &crowd{}
 	ctx, cancel := context.WithCancel(t.Context())
-	c.stop = func() { cancel(); c.all.Wait() }
-	t.Cleanup(c.stop)
+	t.Cleanup(func() { cancel(); c.all.Wait() })
 	for range n {
 		c.all.Go(func() {
 			for ctx.Err() == nil {
@@ -39,6 +41,7 @@ func newCrowd(t *testing.T, n int, m *zklock.Mutex) *crowd {
 				c.mu.Lock()
 				c.n++
 				c.mu.Unlock()
+				time.Sleep(crowdHold)
 				if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
 					t.Error(err)
 				}
