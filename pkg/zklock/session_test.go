@@ -18,6 +18,9 @@ func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
 	if d := s.Timeout(); d < time.Second || d >= time.Hour {
 		t.Errorf("timeout %v", d)
 	}
+	if _, _, err := s.Conn().Exists("/"); err != nil { // the library notes the id before it answers a request, not before
+		t.Fatal(err)
+	}
 	if s.ID() == 0 || s.ID() != s.Conn().SessionID() {
 		t.Errorf("session %#x, want %#x", s.ID(), s.Conn().SessionID())
 	}
