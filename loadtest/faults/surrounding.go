@@ -196,6 +196,21 @@ func (f *flushing) Arm(ctx context.Context) error {
 			}
 		}
 	})
+	return f.awaitFirst(ctx)
+}
+
+// awaitFirst waits a moment for a flush that deletes something.
+func (f *flushing) awaitFirst(ctx context.Context) error {
+	for range 100 {
+		if n, err := f.Fired(ctx); err != nil || n > 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 	return nil
 }
 
