@@ -90,6 +90,7 @@ func (s *Session) lookBehind(dir string, b *birth, over <-chan struct{}) <-chan 
 			names, _, err := s.conn.Children(dir)
 			early <- sight{names, err}
 		case <-over:
+		case <-s.ctx.Done(): // and the create is not sent at all
 		}
 	}()
 	return early

@@ -18,6 +18,8 @@ const (
 	kindLease kind = "lease-"
 )
 
+var allKinds = []kind{kindLock, kindRead, kindWrite, kindLease}
+
 // minSequence is how many characters of sequence the server appends at least (%010d).
 const minSequence = 10
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -99,10 +100,20 @@ func (n *node) findAgain(ctx context.Context, pause *retryPause) error {
 		case err != nil:
 			return err
 		case len(found) > 0:
-			n.adopt(found[0])
+			n.adopt(slices.MinFunc(found, byPlace)) // of two, the later would wait for the earlier
 		}
 		return nil
 	}
+}
+
+// byPlace compares the places in the queue of two nodes with one GUID, and so of one kind.
+func byPlace(a, b string) int {
+	first, _ := parseMember(path.Base(a), allKinds...)
+	second, _ := parseMember(path.Base(b), allKinds...)
+	if first.before(second) {
+		return -1
+	}
+	return 1
 }
 
 // adopt makes created this node's path, and notes it as one to be removed at Close.

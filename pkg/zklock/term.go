@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -72,10 +73,13 @@ func (s *Session) endTerm(cause error) {
 	t := s.term
 	s.term = nil
 	s.mu.Unlock()
-	if t != nil {
-		s.log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", t.lease.id), "cause", cause)
-		t.end(cause)
+	if t == nil {
+		return
 	}
+	if !errors.Is(cause, ErrSessionClosed) {
+		s.log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", t.lease.id), "cause", cause)
+	}
+	t.end(cause)
 }
 
 // ready waits until there is a live session and a connection to use it on.
