@@ -61,7 +61,7 @@ var mutants = []Mutant{
 	{Name: "no lock, read-modify-write", Load: uncancelled, Strategy: "unsafe", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
 	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
-	{Name: "released before the commit, read-modify-write", Load: uncancelled, Switches: "release-early,read-modify-write", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "released before the commit, read-modify-write", Load: uncancelled, Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: loadtest.NoDeductUnlessDone},
 	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true, Expected: faults.NotGivenUp},
@@ -108,6 +108,7 @@ var layers = []Mutant{
 	{Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error", AbsorbedBy: "the confirmation, which believes the ledger alone"},
 	{Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
 	{Name: "absolute write instead of the relative one", Load: uncancelled, Switches: "read-modify-write", Cell: quiet, AbsorbedBy: "the lock"},
+	{Name: "released before the commit, absolute write, fenced", Load: uncancelled, Switches: "release-early,read-modify-write", Cell: quiet, AbsorbedBy: "the fencing token, which turns the earlier holder away"},
 	{Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold", Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away"},
 	{Name: "absolute write under lock, without fencing", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: loadtest.StockEqualsFlows},
 }
