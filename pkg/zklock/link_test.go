@@ -38,6 +38,7 @@ type link struct {
 	// onRequest is asked for each request before it is sent: cut says to send it and to lose the
 	// connection before the answer comes.
 	onRequest func(op int32) (cut bool)
+	twice     bool // what is cut is sent a second time; set before it is
 	sent      map[int32]int
 }
 
@@ -166,6 +167,9 @@ func (c *linkConn) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	if cut {
+		if l.twice {
+			_, _ = c.Conn.Write(p) // nobody waits for its answer
+		}
 		// The server reads all that came before the end of the stream, and answers to nobody.
 		if tcp, ok := c.Conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()
