@@ -27,6 +27,7 @@ func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
 }
 
 func TestConnectGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
 	if err != nil {
 		t.Fatal(err)
@@ -146,6 +147,7 @@ func TestExpiryWhileReleasing(t *testing.T) {
 // The server says nothing and nothing reaches it: the holder must be told before the server may
 // give the lock to another, which is by the local clock.
 func TestSilenceEndsLocksInTime(t *testing.T) {
+	t.Parallel()
 	const timeout = 2 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
