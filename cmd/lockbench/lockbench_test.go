@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	cmd := newCommand()
 	cmd.SetArgs([]string{
 		"--zookeeper", serverstest.ZooKeeper(t).Addr(), "--out", out,
-		"--shapes", "2x4x1", "--rounds", "2", "--window", "300ms", "--warmup", "100ms",
+		"--shapes", "2x4x1", "--rounds", "1", "--window", "1500ms", "--warmup", "300ms",
 	})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
