@@ -17,7 +17,7 @@ import (
 type config struct {
 	Seeds   int    `env:"SEEDS" envDefault:"1"`
 	Cell    string `env:"CELL"`
-	Lanes   int    `env:"LANES" envDefault:"1"`
+	Lanes   int    `env:"LANES" envDefault:"2"`
 	Out     string `env:"OUT" envDefault:"out"`
 	Reduced bool   `env:"REDUCED"`
 	List    bool
