@@ -1,6 +1,45 @@
 package servers
 
-import "syscall"
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
 
 // dieWithParent has the kernel kill the child when this process dies in whatever way.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
+
+// awaitStopped returns once no thread of the process runs any more. SIGSTOP
+// reaches each thread only when that is scheduled next, and until then it goes on.
+func awaitStopped(pid int) error {
+	const limit = 5 * time.Second
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // no event tells of it
+		if allStopped(pid) {
+			return nil
+		}
+		if time.Since(begin) > limit {
+			return fmt.Errorf("process %d still runs %s after SIGSTOP", pid, limit)
+		}
+	}
+}
+
+func allStopped(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return false
+	}
+	for _, file := range threads {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue // the thread has ended
+		}
+		_, state, _ := bytes.Cut(stat, []byte(") ")) // "tid (name) state …"
+		if len(state) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state[0])) {
+			return false
+		}
+	}
+	return true
+}

@@ -119,8 +119,16 @@ func (s *Server) Kill() error {
 }
 
 // Pause stops the process and its children with SIGSTOP: connections stay
-// open, and nothing answers.
-func (s *Server) Pause() error { return s.signal("pause", syscall.SIGSTOP) }
+// open, and once it has returned nothing answers.
+func (s *Server) Pause() error {
+	if err := s.signal("pause", syscall.SIGSTOP); err != nil {
+		return err
+	}
+	if err := awaitStopped(s.Pid()); err != nil {
+		return fmt.Errorf("pause %s: %w", s.spec.Name, err)
+	}
+	return nil
+}
 
 // Resume lets a paused process go on. Resuming a running one does nothing.
 func (s *Server) Resume() error { return s.signal("resume", syscall.SIGCONT) }

@@ -153,7 +153,9 @@ func TestPauseAndResume(t *testing.T) {
 	if err := s.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Ping(t.Context()).Err(); err != nil {
+	patient := redis.NewClient(&redis.Options{Addr: s.Addr(), ReadTimeout: 20 * time.Second})
+	defer func() { _ = patient.Close() }()
+	if err := patient.Ping(t.Context()).Err(); err != nil {
 		t.Errorf("a resumed server does not answer: %v", err)
 	}
 	if err := s.Pause(); err != nil {
@@ -335,4 +337,33 @@ func connect(t *testing.T, addrs string, timeout time.Duration) *zk.Conn {
 	}
 	t.Cleanup(c.Close)
 	return c
+}
+
+// TestPauseReturnsOnceNothingRuns pauses a server of many threads again and
+// again: SIGSTOP alone returns while some of them still run.
+func TestPauseReturnsOnceNothingRuns(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
+		return servers.StartZooKeeper(ctx, dir, servers.WithHeapMB(64))
+	})
+	for range 20 {
+		if err := s.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.Pid()))
+		if err != nil || len(threads) < 10 {
+			t.Fatalf("%d threads, %v; want a server of many", len(threads), err)
+		}
+		for _, file := range threads {
+			if stat, err := os.ReadFile(file); err == nil && !strings.Contains(string(stat), ") T ") {
+				t.Fatalf("a thread of a paused server is not stopped: %.60s", stat)
+			}
+		}
+		if err := s.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Mode(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
