@@ -125,7 +125,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 		env["STOCK_STRATEGY"] = "sequential"
 	}
 	if m.Strict {
-		env["CANCEL_AFTER"] = "8s"
+		env["CANCEL_AFTER"] = "15s"
 	}
 	maps.Copy(env, m.Env)
 	var args []string
