@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,8 @@ func newCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cfg.Only, "only", os.Getenv("ONLY"), "run the rows whose name holds this (ONLY)")
+	seeds, _ := strconv.Atoi(os.Getenv("TRIES")) // what is no number means the default
+	cmd.Flags().IntVar(&cfg.Tries, "tries", seeds, "seeds that an absorbed variant must bear, 3 by default (TRIES)")
 	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
 	return cmd
 }

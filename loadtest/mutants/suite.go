@@ -20,6 +20,8 @@ import (
 type Config struct {
 	// Only, where not empty, is a part of the names of the rows to run.
 	Only string
+	// Tries is how many seeds a variant that is absorbed must bear. Default 3.
+	Tries int
 	// Out is the folder for mutants.json. Default "out".
 	Out string
 	// Print is told each row as it is done. Default: nowhere.
@@ -37,6 +39,9 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	}
 	if cfg.Print == nil {
 		cfg.Print = io.Discard
+	}
+	if cfg.Tries <= 0 {
+		cfg.Tries = tries
 	}
 	dir, err := os.MkdirTemp("", "orderstock-mutants-")
 	if err != nil {
@@ -68,7 +73,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	}{{"mutant", mutants}, {"layer", layers}} {
 		for _, m := range group.mutants {
 			if strings.Contains(m.Name, cfg.Only) {
-				row, err := m.run(ctx, l)
+				row, err := m.run(ctx, l, cfg.Tries)
 				if err := add(group.kind, row, err); err != nil {
 					return report, err
 				}
@@ -85,16 +90,26 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 }
 
 // run runs the mutant under its fault until it is caught, or as often as it may.
-func (m Mutant) run(ctx context.Context, l *lab.Lab) (Row, error) {
+func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
 	row := Row{Mutant: m.Name, Expected: m.Expected, Cell: m.Cell}
 	if m.AbsorbedBy != "" {
 		row.Expected = "absorbed by " + m.AbsorbedBy
+	} else {
+		seeds = tries
 	}
-	for seed := range uint64(tries) {
+	proved := 0
+	for seed := range uint64(seeds + 2) { // two more, for runs that prove nothing
+		if proved == seeds {
+			break
+		}
 		broken, err := m.once(ctx, l, seed+1)
+		if errors.Is(err, errProvesNothing) && ctx.Err() == nil {
+			continue
+		}
 		if err != nil {
 			return row, err
 		}
+		proved++
 		for _, name := range broken {
 			if !slices.Contains(row.Broken, name) {
 				row.Broken = append(row.Broken, name)
@@ -105,6 +120,8 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab) (Row, error) {
 		}
 	}
 	switch {
+	case proved == 0:
+		row.CaughtBy = "nothing: no run proved anything"
 	case m.AbsorbedBy != "" && len(row.Broken) == 0:
 		row.CaughtBy, row.OK = row.Expected, true
 	case m.Expected != "" && slices.Contains(row.Broken, m.Expected):
@@ -116,6 +133,8 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab) (Row, error) {
 	}
 	return row, nil
 }
+
+var errProvesNothing = errors.New("the run proves nothing")
 
 // once runs the mutant under its fault and returns what was found broken.
 func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, error) {
@@ -157,7 +176,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 		broken = append(broken, faults.NotGivenUp)
 	}
 	if run.Outcome == loadtest.Unknown && len(broken) == 0 {
-		return nil, fmt.Errorf("the run proves nothing: %s", strings.Join(run.Why, "; "))
+		return nil, fmt.Errorf("%w: %s", errProvesNothing, strings.Join(run.Why, "; "))
 	}
 	return broken, nil
 }
