@@ -58,17 +58,17 @@ var mutants = []Mutant{
 	{Name: "nothing broken, create reply lost", Cell: createLost, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
 
-	{Name: "no lock, read-modify-write", Load: uncancelled, Strategy: "unsafe", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
 	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
-	{Name: "released before the commit, read-modify-write", Load: uncancelled, Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "released before the commit, read-modify-write", Load: dense, Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: loadtest.NoDeductUnlessDone},
 	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: redisFlushed, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error", Expected: loadtest.OrderMatchesOperation},
 	{Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay", Expected: loadtest.OrderMatchesOperation},
-	{Name: "read before the lock, absolute write", Load: uncancelled, Switches: "read-before-lock", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet, Expected: loadtest.StockEqualsFlows},
 	{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
 		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: loadtest.OrderMatchesOperation,
@@ -86,6 +86,8 @@ var (
 	// uncancelled leaves cancellations out: they give stock back without the lock,
 	// by a relative update, which an absolute write beside them would overwrite.
 	uncancelled = faults.Load{Orders: 150, PerS: 50, Clients: 48}
+	// dense makes orders meet within the few milliseconds of a transaction.
+	dense = faults.Load{Orders: 400, PerS: 200, Clients: 64}
 	// slow leaves nobody waiting so long on a busy machine that his order is given
 	// up, and lets what waited for a paused holder go on before it comes back.
 	slow = faults.Load{Orders: 60, PerS: 30, Clients: 48}
