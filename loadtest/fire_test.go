@@ -308,7 +308,8 @@ func TestRateAndDuration(t *testing.T) {
 	if report.Orders != 200 {
 		t.Errorf("%d orders in a second, want 200", report.Orders)
 	}
-	if report.OrdersPerS < 150 || report.OrdersPerS > 220 {
+	// At most the 200 of the whole second in the 0.8 s that count: those meant for the warm-up may be answered after it.
+	if report.OrdersPerS < 150 || report.OrdersPerS > 250 {
 		t.Errorf("%.0f orders/s, want about 200", report.OrdersPerS)
 	}
 }
