@@ -73,7 +73,7 @@ var mutants = []Mutant{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
 		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: loadtest.OrderMatchesOperation,
 	},
-	{Name: "no reconciler", Switches: "no-reconciler", Cell: "set-status/before/error", Expected: loadtest.OrderSettled},
+	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: loadtest.OrderSettled},
 	{Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity, Expected: loadtest.OrderItemsValid},
 	{Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody, Expected: FlagConflict},
