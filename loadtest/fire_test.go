@@ -308,9 +308,16 @@ func TestRateAndDuration(t *testing.T) {
 	if report.Orders != 200 {
 		t.Errorf("%d orders in a second, want 200", report.Orders)
 	}
-	// At most the 200 of the whole second in the 0.8 s that count: those meant for the warm-up may be answered after it.
-	if report.OrdersPerS < 150 || report.OrdersPerS > 250 {
+	if report.OrdersPerS < 150 {
 		t.Errorf("%.0f orders/s, want about 200", report.OrdersPerS)
+	}
+	// The pace is in the intended times, whatever the machine does: one each 5 ms.
+	var last time.Duration
+	for _, c := range report.History.Calls {
+		last = max(last, c.Intended)
+	}
+	if last < 990*time.Millisecond || last > time.Second {
+		t.Errorf("the last of 200 was meant for %s, want 995ms", last)
 	}
 }
 
