@@ -97,11 +97,14 @@ func (c *claim) alive() bool { return c.ctx.Err() == nil && c.term.lease.left() 
 // wait for its answer; and it is sent again for as long as it takes, in the background.
 func (c *claim) release(ctx context.Context) error {
 	c.end()
-	err := c.s.deleteNode(ctx, c.path, func(err error) {
+	zxid, err := c.s.deleteNode(ctx, c.path, func(err error) {
 		if passing(err) || c.doubtful {
 			c.s.sweep(c.orphan())
 		}
 	})
+	if err == nil && c.exclusive && c.rivals == 0 {
+		c.s.leave(c.node, zxid)
+	}
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrSessionClosed):
 		return err

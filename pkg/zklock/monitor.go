@@ -21,7 +21,7 @@ import (
 type Monitor struct {
 	dial zk.Dialer
 
-	births sync.Map // of *birth, by the path asked for
+	receipts sync.Map // of *receipt, by the path asked for
 
 	mu      sync.Mutex
 	wire    *wire  // the newest connection
@@ -50,7 +50,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{births: map[int32]*birth{}, Conn: conn, monitor: m}
+	w := &wire{receipts: map[int32]*receipt{}, Conn: conn, monitor: m}
 	m.mu.Lock()
 	m.wire = w
 	m.mu.Unlock()

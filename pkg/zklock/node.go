@@ -30,22 +30,24 @@ type node struct {
 	czxid int64
 	lease *lease
 	early <-chan sight
+	// exclusive is the line's. sole says that it is known, without a look, that nobody else was in the queue.
+	exclusive, sole bool
 }
 
 func (n *node) name() string { return path.Base(n.path) }
 
 // createNode makes a node of the kind in dir, and dir where it is missing. Where a create is not
-// answered, it looks for the node by its GUID before it makes another. When it returns an error
-// there is no node, or it is being removed.
+// answered, it looks for the node by its GUID before it makes another. With look, a look at the
+// queue goes out behind the create. When it returns an error there is no node, or it is being removed.
 func (s *Session) createNode(ctx context.Context, dir string, k kind, o options, look bool) (*node, error) {
 	n := &node{s: s, dir: dir, guid: newGUID(), acl: o.acl, data: o.data, hooks: o.hooks}
 	prefix := dir + "/" + protection(n.guid) + string(k)
 	var pause retryPause
 	for {
-		b, over := s.monitor.expect(prefix), make(chan struct{})
+		r, over := s.monitor.expect(prefix), make(chan struct{})
 		var early <-chan sight
 		if look {
-			early = s.lookBehind(dir, b, over)
+			early = s.lookBehind(dir, r, over)
 		}
 		created, err := call(ctx, s, func() (string, error) {
 			defer s.monitor.forget(prefix)
@@ -54,7 +56,7 @@ func (s *Session) createNode(ctx context.Context, dir string, k kind, o options,
 		}, n.createdLate)
 		switch {
 		case err == nil:
-			n.czxid, n.lease = b.outcome()
+			n.czxid, n.lease = r.outcome()
 			n.early = early
 			n.adopt(created)
 			return n, nil

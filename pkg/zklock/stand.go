@@ -28,7 +28,9 @@ type line struct {
 	kind  kind   // of our own node
 	kinds []kind // of all that stand in it
 	rule  rule
-	try   bool // do not wait
+	// exclusive says that the rule lets only the first of all hold the lock.
+	exclusive bool
+	try       bool // do not wait
 }
 
 // stand queues in l until it is our turn. Where the session is lost meanwhile, or somebody
@@ -62,10 +64,12 @@ func (s *Session) standOnce(ctx context.Context, l line, o options) (*claim, err
 			return nil, err
 		}
 	}
-	n, err := s.createNode(ctx, l.dir, l.kind, o, true)
+	last, left := s.lastLeft(l)
+	n, err := s.createNode(ctx, l.dir, l.kind, o, !left)
 	if err != nil {
 		return nil, err
 	}
+	n.exclusive, n.sole = l.exclusive, left && n.follows(last)
 	return n.stay(ctx, t, func() (*claim, error) { return n.await(ctx, t, l) })
 }
 
@@ -104,6 +108,10 @@ func (s *Session) mightGet(ctx context.Context, l line) error {
 // await waits for the node's turn. Where somebody deletes the node meanwhile, it finds out when it
 // looks again, which is when the one ahead is gone.
 func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
+	if n.sole && n.lease == t.lease {
+		n.sole = false // for another time there is a look
+		return n.claim(t, nil, 0)
+	}
 	for {
 		own, names, err := n.sight(ctx, l)
 		queue, at, err := n.look(ctx, t, own, l, names, err)

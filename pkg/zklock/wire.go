@@ -47,7 +47,7 @@ type wire struct {
 	probeSent instant
 	pings     int // sent and not answered; they all have the same xid
 
-	births map[int32]*birth // by xid of the create
+	receipts map[int32]*receipt // by xid of the request
 
 	// rewatched is closed when the library has renewed its watches; nil where it has not to, as
 	// the session is new, and once it has.
@@ -73,14 +73,14 @@ func (w *wire) Write(packet []byte) (int, error) {
 	if !w.probing && (xid != pingXid || w.pings == 1) {
 		w.probing, w.probeXid, w.probeSent = true, xid, now()
 	}
-	b := w.monitor.creating(packet)
-	if b != nil && w.lease != nil {
-		w.births[xid] = b
+	r := w.monitor.receiptOf(packet)
+	if r != nil && w.lease != nil {
+		w.receipts[xid] = r
 	}
 	w.mu.Unlock()
 	n, err := w.Conn.Write(packet)
-	if b != nil {
-		b.send.Do(func() { close(b.sent) })
+	if r != nil {
+		r.send.Do(func() { close(r.sent) })
 	}
 	if err != nil {
 		// The library hands this to the request's caller as it is, and it is no answer either.
@@ -175,9 +175,9 @@ func (w *wire) answer(xid int32) {
 		w.probing = false
 		w.lease.hear(w.probeSent)
 	}
-	if b := w.births[xid]; b != nil {
-		delete(w.births, xid)
-		b.answered(int64(binary.BigEndian.Uint64(w.header[8:])), int32(binary.BigEndian.Uint32(w.header[16:])), w.lease)
+	if r := w.receipts[xid]; r != nil {
+		delete(w.receipts, xid)
+		r.answered(int64(binary.BigEndian.Uint64(w.header[8:])), int32(binary.BigEndian.Uint32(w.header[16:])), w.lease)
 	}
 }
 
