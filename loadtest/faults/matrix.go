@@ -2,6 +2,7 @@ package faults
 
 import (
 	"slices"
+	"time"
 
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/faultpoint"
@@ -17,6 +18,8 @@ type Cell struct {
 	Fault string `json:"fault"`
 	// NA says why the fault does not apply; empty where it does.
 	NA string `json:"na,omitempty"`
+	// Outage is how long no connection is to be had after a reply was lost. Default: 300 ms.
+	Outage time.Duration `json:"-"`
 }
 
 // Around is the step of the cells whose faults strike the system and not a step.
@@ -126,7 +129,7 @@ func Cells() []Cell {
 	for _, p := range points {
 		for _, when := range []faultpoint.When{faultpoint.Before, faultpoint.After} {
 			for _, fault := range Strikes {
-				all = append(all, Cell{string(p.step), string(when), fault, p.notApplicable(when, fault)})
+				all = append(all, Cell{Step: string(p.step), When: string(when), Fault: fault, NA: p.notApplicable(when, fault)})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type strike struct {
 	lab      *lab.Lab
 	point    point
 	kind     string
+	outage   time.Duration
 	rule     lab.Rule
 	replicas []*lab.Replica
 	target   int // which of the replicas is armed; -1 for all
@@ -32,7 +34,7 @@ type strike struct {
 }
 
 func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
-	s := &strike{lab: l, point: p, kind: c.Fault, replicas: l.Orders}
+	s := &strike{lab: l, point: p, kind: c.Fault, outage: cmp.Or(c.Outage, outage), replicas: l.Orders}
 	if p.by == stockService {
 		s.replicas = l.Stocks
 	}
@@ -147,8 +149,8 @@ func (s *strike) Hold() time.Duration {
 	}
 }
 
-// lostFor is how long no connection is to be had after a reply was lost.
-const lostFor = 300 * time.Millisecond
+// outage is how long no connection is to be had after a reply was lost, unless the cell says.
+const outage = 300 * time.Millisecond
 
 // Heal implements fault.
 func (s *strike) Heal(ctx context.Context) error {
@@ -162,7 +164,7 @@ func (s *strike) Heal(ctx context.Context) error {
 		for _, w := range s.poisoned {
 			w.Cut()
 		}
-		time.Sleep(lostFor)
+		time.Sleep(s.outage)
 	}
 	for _, w := range s.poisoned {
 		errs = append(errs, w.Mend(ctx))

@@ -166,6 +166,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	if !ok {
 		return nil, fmt.Errorf("no cell %q", m.Cell)
 	}
+	cell.Outage = m.Outage
 	load := m.Load
 	if load.Orders == 0 {
 		load = usual

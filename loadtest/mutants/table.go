@@ -1,6 +1,8 @@
 package mutants
 
 import (
+	"time"
+
 	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
 )
@@ -19,6 +21,8 @@ type Mutant struct {
 	Schema []string
 	// Cell is the fault that exposes it, as faults.Cell.Name.
 	Cell string
+	// Outage is the cell's, where it is not the usual one.
+	Outage time.Duration
 	// Probe, where not nil, is what the traffic of a cell does not do.
 	Probe probe
 	// Load is the traffic. Default: usual.
@@ -55,7 +59,7 @@ var mutants = []Mutant{
 	{Name: "nothing broken, requests duplicated", Cell: duplicated, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
 	{Name: "nothing broken, killed with the flag in hand", Cell: flagInHand, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
 	{Name: "nothing broken, Redis flushed", Cell: redisFlushed, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
-	{Name: "nothing broken, create reply lost", Cell: createLost, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
+	{Name: "nothing broken, create reply lost", Cell: createLost, Outage: longOutage, Env: longSession, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
 
 	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: loadtest.StockEqualsFlows},
@@ -74,7 +78,7 @@ var mutants = []Mutant{
 		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: loadtest.OrderMatchesOperation,
 	},
 	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: loadtest.OrderSettled},
-	{Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Strict: true, Expected: faults.NotGivenUp},
+	{Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage, Env: longSession, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity, Expected: loadtest.OrderItemsValid},
 	{Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody, Expected: FlagConflict},
 }
@@ -97,6 +101,13 @@ var (
 // holder's write away before any other layer can. The session ends long before
 // the pause does, so that others have the lock meanwhile.
 var patient = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s", "PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s"}
+
+// The client library dials again a second after it lost its connection, and fails what waits for one
+// when that is in vain: so does the search for a node whose create was not answered. The session
+// outlasts this, and with it the node.
+const longOutage = 1500 * time.Millisecond
+
+var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 
 // layers removes each layer of safety alone, and then the pairs that must be caught.
 var layers = []Mutant{
