@@ -31,6 +31,8 @@ type config struct {
 	Token secret `env:"SERVICE_TOKEN,required,notEmpty"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
+	// StockRequests bounds the requests on their way to the stock service that carry deductions; concurrent ones share them. 0: a request for each.
+	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
 
 	// ConfirmBudget is how long a client waits for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
@@ -62,7 +64,7 @@ func (c config) validate() error {
 		"STOCK_TIMEOUT": c.StockTimeout > 0, "CONFIRM_BUDGET": c.ConfirmBudget > 0,
 		"PENDING_LIMIT": c.PendingLimit >= c.ConfirmBudget, "CANCEL_AFTER": c.CancelAfter > c.PendingLimit,
 		"RECONCILE_INTERVAL": c.ReconcileInterval > 0, "RECONCILE_MAX_PAUSE": c.ReconcileMaxPause > 0, "PRICE_TTL": c.PriceTTL > 0,
-		"MAX_IN_FLIGHT": c.MaxInFlight > 0, "MYSQL_MAX_CONNS": c.MySQLMaxConns > 0,
+		"STOCK_REQUESTS": c.StockRequests >= 0, "MAX_IN_FLIGHT": c.MaxInFlight > 0, "MYSQL_MAX_CONNS": c.MySQLMaxConns > 0,
 	} {
 		if !large {
 			errs = append(errs, fmt.Errorf("%s is too small", name))

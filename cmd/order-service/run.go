@@ -37,7 +37,11 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	defer store.Close()
 	flags := opflag.Open(cfg.RedisAddr, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	client, err := stockapi.NewClient(cfg.StockURLs, string(cfg.Token))
+	var calls []stockapi.Option
+	if cfg.StockRequests > 0 {
+		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))
+	}
+	client, err := stockapi.NewClient(cfg.StockURLs, string(cfg.Token), calls...)
 	if err != nil {
 		return err
 	}

@@ -144,18 +144,26 @@ func restock(t *testing.T, stockURL string, num int64) {
 
 func TestStoppingCutsNoOrder(t *testing.T) {
 	const orders = 20
+	t.Run("request for each", func(t *testing.T) { stoppingCutsNoOrder(t, orders, 0, orders) })
+	t.Run("shared requests", func(t *testing.T) { stoppingCutsNoOrder(t, orders, 4, 4) }) // and the rest wait for one
+}
+
+// stoppingCutsNoOrder stops the service while so many requests are held up at the stock service.
+func stoppingCutsNoOrder(t *testing.T, orders, shared, held int) {
+	t.Helper()
 	reached, leave := make(chan struct{}, orders), make(chan struct{})
 	stockServer := stockService(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPut {
+			if r.Method == http.MethodPut || r.URL.Path == "/v1/operations" {
 				reached <- struct{}{}
 				<-leave
 			}
 			next.ServeHTTP(w, r)
 		})
 	})
-	restock(t, stockServer.URL, orders)
+	restock(t, stockServer.URL, int64(orders))
 	cfg := testConfig(t, stockServer.URL)
+	cfg.StockRequests = shared
 	url, stop, ended := start(t, cfg)
 
 	var clients sync.WaitGroup
@@ -166,7 +174,7 @@ func TestStoppingCutsNoOrder(t *testing.T) {
 			}
 		})
 	}
-	for range orders {
+	for range held {
 		<-reached
 	}
 	stop()

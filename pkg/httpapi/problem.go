@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,27 +55,38 @@ func Handle(fn func(c *gin.Context) error) gin.HandlerFunc {
 }
 
 func fail(c *gin.Context, err error) {
+	table, _ := c.Get(tableKey)
+	known, _ := table.(func(error) *Problem)
+	write(c, ProblemOf(c.Request.Context(), err, known))
+}
+
+// ProblemOf returns what answers err: a *Problem as it is, any other error through the table, which
+// may be nil, and what the table does not know as 500 "internal". It logs those of 500 and above.
+func ProblemOf(ctx context.Context, err error, table func(error) *Problem) *Problem {
 	var p *Problem
-	if !errors.As(err, &p) {
-		if table, ok := c.Get(tableKey); ok {
-			p = table.(func(error) *Problem)(err)
-		}
+	if !errors.As(err, &p) && table != nil {
+		p = table(err)
 	}
 	if p == nil {
 		p = Errorf(http.StatusInternalServerError, "internal", "the request failed; the log has the cause under this request id")
 	}
 	if p.Status >= http.StatusInternalServerError {
-		Logger(c.Request.Context()).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())
+		Logger(ctx).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())
 	}
-	write(c, p)
+	q := *p
+	q.RequestID = RequestID(ctx)
+	return &q
 }
+
+// RetrySeconds returns RetryAfter as it goes over the wire: whole seconds, rounded up.
+func (p *Problem) RetrySeconds() int64 { return int64((p.RetryAfter + time.Second - 1) / time.Second) }
 
 // write sends the problem and ends the chain of handlers.
 func write(c *gin.Context, p *Problem) {
 	q := *p
 	q.RequestID = RequestID(c.Request.Context())
 	if q.RetryAfter > 0 {
-		c.Header("Retry-After", strconv.FormatInt(int64((q.RetryAfter+time.Second-1)/time.Second), 10))
+		c.Header("Retry-After", strconv.FormatInt(q.RetrySeconds(), 10))
 	}
 	c.Header("Content-Type", ProblemType)
 	c.AbortWithStatusJSON(q.Status, &q)

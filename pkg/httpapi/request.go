@@ -30,6 +30,16 @@ func WithRequest(ctx context.Context, log *slog.Logger) context.Context {
 	return withRequest(ctx, log, newRequestID())
 }
 
+// WithRequestID returns a context for a part of the request that ctx belongs to which came with an
+// id of its own; a missing or unfit id leaves ctx as it is.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	r, ok := ctx.Value(requestKey{}).(*request)
+	if !ok || !validRequestID(id) {
+		return ctx
+	}
+	return withRequest(ctx, r.log, id)
+}
+
 // RequestID returns the id of the request that ctx belongs to, or "".
 func RequestID(ctx context.Context) string {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"orderstock/pkg/coalesce"
 	"orderstock/pkg/httpapi"
 )
 
@@ -30,6 +31,8 @@ type Client struct {
 	token string
 	http  *http.Client
 	turn  atomic.Uint64
+	// shared gathers deductions that share requests; nil where each has its own.
+	shared *coalesce.Group[Deduction, Operation]
 }
 
 // maxAnswer bounds the body of an answer, in bytes.
@@ -65,8 +68,13 @@ func WithTransport(rt http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = rt }
 }
 
-// Close drops the idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// Close waits for shared requests on their way and drops the idle connections.
+func (c *Client) Close() {
+	if c.shared != nil {
+		c.shared.Close()
+	}
+	c.http.CloseIdleConnections()
+}
 
 // Deduct takes the items from the stock under the flag, all or none, and
 // returns the outcome: Done, Rejected, or, where the flag was cancelled before,
@@ -74,6 +82,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // ErrFlagConflict, ErrUnknownGoods, ErrInvalid, ErrUnavailable, ErrOverloaded,
 // ErrUnknownOutcome, ErrUnauthorized, ErrInternal.
 func (c *Client) Deduct(ctx context.Context, flag string, items []Item) (Operation, error) {
+	if c.shared != nil {
+		return c.deductShared(ctx, flag, items)
+	}
 	var op Operation
 	err := c.call(ctx, http.MethodPut, "/v1/operations/"+url.PathEscape(flag), DeductRequest{Items: items}, &op)
 	return op, err
@@ -125,36 +136,53 @@ func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest
 	return goods, err
 }
 
+// call sends one request and reads its answer.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
-	var payload []byte
-	if body != nil {
-		var err error
-		if payload, err = json.Marshal(body); err != nil {
-			return fmt.Errorf("encode request: %w", err)
-		}
+	resp, err := c.open(ctx, method, path, body)
+	if err != nil {
+		return err
 	}
-	first := c.turn.Add(1)
-	for i := range c.bases {
-		base := c.bases[(first+uint64(i))%uint64(len(c.bases))]
-		err := c.send(ctx, method, base+path, payload, answer)
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return err
-		}
-		if i == len(c.bases)-1 {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
+	}
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return fmt.Errorf("%w: decode answer: %w", ErrUnknownOutcome, err)
 	}
 	return nil
 }
 
-func (c *Client) send(ctx context.Context, method, target string, payload []byte, answer any) error {
+// open sends one request, to the next base URL that takes connections. A refusal is an error; else
+// the caller reads the answer and closes its body.
+func (c *Client) open(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var payload []byte
+	if body != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+	}
+	first := c.turn.Add(1)
+	var err error
+	for i := range c.bases {
+		base := c.bases[(first+uint64(i))%uint64(len(c.bases))]
+		var resp *http.Response
+		if resp, err = c.send(ctx, method, base+path, payload); !errors.Is(err, syscall.ECONNREFUSED) {
+			return resp, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+func (c *Client) send(ctx context.Context, method, target string, payload []byte) (*http.Response, error) {
 	var body io.Reader
 	if payload != nil {
 		body = bytes.NewReader(payload)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, body)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return nil, fmt.Errorf("make request: %w", err)
 	}
 	if payload != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -163,29 +191,32 @@ func (c *Client) send(ctx context.Context, method, target string, payload []byte
 	if id := httpapi.RequestID(ctx); id != "" {
 		req.Header.Set(httpapi.HeaderRequestID, id)
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		left := max(1, time.Until(deadline).Milliseconds())
-		req.Header.Set(httpapi.HeaderTimeout, strconv.FormatInt(left, 10))
+	if ms := timeLeft(ctx); ms > 0 {
+		req.Header.Set(httpapi.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}
 	resp, err := c.http.Do(req)
-	if err != nil {
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			return err
-		}
-		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	case resp.StatusCode < 300:
+		return resp, nil
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
+		return nil, fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
 	}
-	if resp.StatusCode >= 300 {
-		return refusal(resp, raw)
+	return nil, refusal(resp, raw)
+}
+
+// timeLeft returns the milliseconds until ctx ends, at least 1, and 0 where it has no deadline.
+func timeLeft(ctx context.Context) int64 {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(1, time.Until(deadline).Milliseconds())
 	}
-	if err := json.Unmarshal(raw, answer); err != nil {
-		return fmt.Errorf("%w: decode answer: %w", ErrUnknownOutcome, err)
-	}
-	return nil
+	return 0
 }
 
 // refusal reads a problem back into an Error.
@@ -194,9 +225,13 @@ func refusal(resp *http.Response, raw []byte) error {
 	if err := json.Unmarshal(raw, &p); err != nil || p.Code == "" {
 		p.Code, p.Detail = "http_"+strconv.Itoa(resp.StatusCode), http.StatusText(resp.StatusCode)
 	}
-	e := &Error{Code: Code(p.Code), Status: resp.StatusCode, Detail: p.Detail, kind: kindOf(Code(p.Code), resp.StatusCode)}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		e.RetryAfter = time.Duration(seconds) * time.Second
+	seconds, _ := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32) // what is no number says nothing
+	return errorOf(p, resp.StatusCode, seconds)
+}
+
+func errorOf(p httpapi.Problem, status int, retryAfter int64) *Error {
+	return &Error{
+		Code: Code(p.Code), Status: status, Detail: p.Detail,
+		RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: kindOf(Code(p.Code), status),
 	}
-	return e
 }

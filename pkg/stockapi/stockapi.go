@@ -5,7 +5,11 @@
 // number. Quantities are whole pieces; prices are in minor units of the currency.
 package stockapi
 
-import "time"
+import (
+	"time"
+
+	"orderstock/pkg/httpapi"
+)
 
 // State is how an operation ended.
 type State string
@@ -30,6 +34,35 @@ type Item struct {
 // DeductRequest is the body of PUT /v1/operations/{flag}.
 type DeductRequest struct {
 	Items []Item `json:"items"`
+}
+
+// MaxDeductions bounds the deductions that share a request.
+const MaxDeductions = 64
+
+// DeductAllRequest is the body of POST /v1/operations: deductions that share the request and nothing
+// else. Each is carried out, or fails, as by a PUT /v1/operations/{flag} of its own.
+type DeductAllRequest struct {
+	Operations []Deduction `json:"operations"`
+}
+
+// Deduction is one of them. RequestID and TimeoutMS stand for the headers of a request of its own;
+// empty and 0 mean the shared request's.
+type Deduction struct {
+	Flag      string `json:"flag"`
+	Items     []Item `json:"items"`
+	RequestID string `json:"request_id,omitempty"`
+	TimeoutMS int64  `json:"timeout_ms,omitempty"`
+}
+
+// DeductAnswer is a line of the answer, which is one such value for each deduction, in the order in
+// which they end: the Operation, or the Problem with the seconds after which to try again. An
+// answer that ends early leaves the outcome of the deductions without a line unknown.
+type DeductAnswer struct {
+	// Index is the deduction's place in the request.
+	Index      int              `json:"index"`
+	Operation  *Operation       `json:"operation,omitempty"`
+	Problem    *httpapi.Problem `json:"problem,omitempty"`
+	RetryAfter int64            `json:"retry_after,omitempty"`
 }
 
 // Operation is the recorded outcome under a flag: the answer to a deduction,

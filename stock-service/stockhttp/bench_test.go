@@ -15,8 +15,9 @@ import (
 	"orderstock/stock-service/stocktest"
 )
 
-// BenchmarkDeduct measures deductions of one hot goods: through HTTP (http),
-// and by the strategy alone (direct), with that many clients at once.
+// BenchmarkDeduct measures deductions of one hot goods with that many clients at once: by the
+// strategy alone (direct), through HTTP with a request for each (http), and with requests that
+// concurrent deductions share, as the order service sends them (shared).
 func BenchmarkDeduct(b *testing.B) {
 	for _, name := range []string{"case-study", "sequential", "conditional-update", "grouped"} {
 		for _, clients := range []int{1, 64, 256} {
@@ -28,22 +29,24 @@ func BenchmarkDeduct(b *testing.B) {
 					return done(string(op.State), err)
 				})
 			})
-			b.Run(fmt.Sprintf("http/%s/clients=%d", name, clients), func(b *testing.B) {
-				p, d := benchPlace(b, name)
-				items := []stockapi.Item{{GoodsID: stock.FormatGoodsID(p.Goods(b, 1<<30)), Num: 1}}
-				handler := stockhttp.New(p.Service(d), stockhttp.Config{Token: token}, stocktest.Quiet)
-				h := httptest.NewServer(handler)
-				defer h.Close()
-				c, err := stockapi.NewClient([]string{h.URL}, token)
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer c.Close()
-				spread(b, clients, func() error {
-					op, err := c.Deduct(b.Context(), p.Flag(), items)
-					return done(string(op.State), err)
+			for kind, opts := range map[string][]stockapi.Option{"http": nil, "shared": {stockapi.WithSharedRequests(4)}} {
+				b.Run(fmt.Sprintf("%s/%s/clients=%d", kind, name, clients), func(b *testing.B) {
+					p, d := benchPlace(b, name)
+					items := []stockapi.Item{{GoodsID: stock.FormatGoodsID(p.Goods(b, 1<<30)), Num: 1}}
+					handler := stockhttp.New(p.Service(d), stockhttp.Config{Token: token}, stocktest.Quiet)
+					h := httptest.NewServer(handler)
+					defer h.Close()
+					c, err := stockapi.NewClient([]string{h.URL}, token, opts...)
+					if err != nil {
+						b.Fatal(err)
+					}
+					defer c.Close()
+					spread(b, clients, func() error {
+						op, err := c.Deduct(b.Context(), p.Flag(), items)
+						return done(string(op.State), err)
+					})
 				})
-			})
+			}
 		}
 	}
 }

@@ -10,18 +10,30 @@ import (
 	stock "orderstock/stock-service"
 )
 
-// atMost sheds what would be more than n requests at a time.
-func atMost(n int) gin.HandlerFunc {
-	slots := make(chan struct{}, n)
+// slots bound what is in work at a time.
+type slots chan struct{}
+
+// take reports whether a slot was free, which leave gives back.
+func (s slots) take() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s slots) leave() { <-s }
+
+// atMost sheds the requests for which no slot is free.
+func atMost(s slots) gin.HandlerFunc {
 	return httpapi.Handle(func(c *gin.Context) error {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-			c.Next()
-			return nil
-		default:
+		if !s.take() {
 			return stock.ErrOverloaded
 		}
+		defer s.leave()
+		c.Next()
+		return nil
 	})
 }
 

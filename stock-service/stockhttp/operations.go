@@ -1,6 +1,7 @@
 package stockhttp
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -15,25 +16,31 @@ const maxFlags = 500
 
 // deduct is PUT /v1/operations/{flag}.
 func (h *handlers) deduct(c *gin.Context) error {
-	ctx, flag := c.Request.Context(), c.Param("flag")
+	ctx := c.Request.Context()
 	var body stockapi.DeductRequest
 	if err := httpapi.Decode(c, &body); err != nil {
 		return err
 	}
-	httpapi.AddLogAttrs(ctx, "flag", flag)
-	items, err := itemsFromWire(body.Items)
+	op, err := h.carryOut(ctx, c.Param("flag"), body.Items)
 	if err != nil {
 		return err
+	}
+	c.JSON(http.StatusOK, op)
+	return faultpoint.At(ctx, faultpoint.Reply, faultpoint.After)
+}
+
+// carryOut deducts, up to the reply.
+func (h *handlers) carryOut(ctx context.Context, flag string, wire []stockapi.Item) (stockapi.Operation, error) {
+	httpapi.AddLogAttrs(ctx, "flag", flag)
+	items, err := itemsFromWire(wire)
+	if err != nil {
+		return stockapi.Operation{}, err
 	}
 	op, err := h.service.Deduct(ctx, flag, items)
 	if err != nil {
-		return err
+		return stockapi.Operation{}, err
 	}
-	if err := faultpoint.At(ctx, faultpoint.Reply, faultpoint.Before); err != nil {
-		return err
-	}
-	c.JSON(http.StatusOK, operationToWire(op))
-	return faultpoint.At(ctx, faultpoint.Reply, faultpoint.After)
+	return operationToWire(op), faultpoint.At(ctx, faultpoint.Reply, faultpoint.Before)
 }
 
 // cancel is POST /v1/operations/{flag}/cancel.

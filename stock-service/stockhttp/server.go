@@ -31,23 +31,28 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 5 * time.Second
 	}
-	h := &handlers{service: service}
-	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem})
+	h := &handlers{service: service, writes: make(slots, cfg.MaxInFlight)}
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem, MaxBody: maxBody})
 	httpapi.Health(e, cfg.Checks)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
 
-	writes := v1.Group("", atMost(cfg.MaxInFlight))
+	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot
+	writes := v1.Group("", atMost(h.writes))
 	writes.PUT("/operations/:flag", httpapi.Handle(h.deduct))
 	writes.POST("/operations/:flag/cancel", httpapi.Handle(h.cancel))
 	writes.POST("/stock/:goods_id/restock", httpapi.Handle(h.restock))
 
-	reads := v1.Group("", atMost(cfg.MaxInFlight))
+	reads := v1.Group("", atMost(make(slots, cfg.MaxInFlight)))
 	reads.GET("/flows", httpapi.Handle(h.flows))
 	reads.GET("/stock", httpapi.Handle(h.stock))
 	reads.GET("/stock/:goods_id", httpapi.Handle(h.goods))
 	return e
 }
 
+// maxBody holds as many operations as may share a request, each with as many items as it may have.
+const maxBody = 512 << 10
+
 type handlers struct {
 	service *stock.Service
+	writes  slots // operations in work
 }

@@ -1,0 +1,85 @@
+package stockhttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/stockapi"
+	stock "orderstock/stock-service"
+)
+
+// deductAll is POST /v1/operations: many deductions by one request. None waits for another, and
+// each is answered as soon as it ends.
+func (h *handlers) deductAll(c *gin.Context) error {
+	var body stockapi.DeductAllRequest
+	if err := httpapi.Decode(c, &body); err != nil {
+		return err
+	}
+	n := len(body.Operations)
+	if n == 0 || n > stockapi.MaxDeductions {
+		return stockapi.Problem(stockapi.CodeInvalidItems, fmt.Sprintf("name 1 to %d operations", stockapi.MaxDeductions))
+	}
+	ctx := c.Request.Context()
+	answers := make(chan stockapi.DeductAnswer, n)
+	for i, d := range body.Operations {
+		go func() { answers <- h.deductOne(ctx, i, d) }()
+	}
+	c.Header("Content-Type", "application/x-ndjson")
+	c.Status(http.StatusOK)
+	lines := json.NewEncoder(c.Writer)
+	for i := range n {
+		if len(answers) == 0 {
+			runtime.Gosched() // who was answered along with the last comes along with it
+		}
+		if len(answers) == 0 && i > 0 {
+			c.Writer.Flush()
+		}
+		if err := lines.Encode(<-answers); err != nil {
+			return err // the caller has gone, and the operations' context with him
+		}
+	}
+	return nil
+}
+
+// deductOne carries out one of them, as if it had come by itself.
+func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (answer stockapi.DeductAnswer) {
+	ctx = httpapi.WithRequestID(ctx, d.RequestID)
+	refuse := func(err error) {
+		p := httpapi.ProblemOf(ctx, err, problem)
+		answer = stockapi.DeductAnswer{Index: index, Problem: p, RetryAfter: p.RetrySeconds()}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			refuse(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
+	if d.TimeoutMS > 0 && d.TimeoutMS <= math.MaxInt32 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(d.TimeoutMS)*time.Millisecond)
+		defer cancel()
+	}
+	if !h.writes.take() {
+		refuse(stock.ErrOverloaded)
+		return answer
+	}
+	defer h.writes.leave()
+	op, err := h.carryOut(ctx, d.Flag, d.Items)
+	if err == nil {
+		err = faultpoint.At(ctx, faultpoint.Reply, faultpoint.After)
+	}
+	if err != nil {
+		refuse(err)
+		return answer
+	}
+	return stockapi.DeductAnswer{Index: index, Operation: &op}
+}
