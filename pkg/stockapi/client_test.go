@@ -165,3 +165,60 @@ func TestBadBases(t *testing.T) {
 		}
 	}
 }
+
+// Of a shared request that is cut, or answered by something that is no stock service, those keep
+// their answers who have them; what became of the others is unknown.
+func TestSharedRequestCutShort(t *testing.T) {
+	const first = `{"index":0,"operation":{"flag":"a","state":"DONE"}}` + "\n"
+	for name, answer := range map[string]string{
+		"cut": first, "an index of nobody": first + `{"index":7,"operation":{}}`, "an empty answer": first + `{"index":1}`, "no JSON": first + "<html>",
+	} {
+		held := make(chan struct{})
+		url := server(t, func(w http.ResponseWriter, r *http.Request) {
+			var body stockapi.DeductAllRequest
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			if len(body.Operations) == 1 { // the one that lets the others gather
+				<-held
+				_, _ = io.WriteString(w, first)
+				return
+			}
+			_, _ = io.WriteString(w, answer)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		c, err := stockapi.NewClient([]string{url}, "secret", stockapi.WithSharedRequests(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs := make(chan error, 4)
+		deduct := func() {
+			op, err := c.Deduct(t.Context(), "a", nil)
+			if err == nil && op.State != stockapi.Done {
+				err = errors.New("not done")
+			}
+			errs <- err
+		}
+		go deduct()
+		time.Sleep(50 * time.Millisecond)
+		for range 3 {
+			go deduct()
+		}
+		time.Sleep(50 * time.Millisecond)
+		close(held)
+		done, unknown := 0, 0
+		for range 4 {
+			switch err := <-errs; {
+			case err == nil:
+				done++
+			case errors.Is(err, stockapi.ErrUnknownOutcome):
+				unknown++
+			default:
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if done != 2 || unknown != 2 {
+			t.Errorf("%s: %d done and %d unknown; want 2 and 2", name, done, unknown)
+		}
+		c.Close()
+	}
+}
