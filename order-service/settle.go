@@ -63,7 +63,11 @@ func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, err
 		return s.move(ctx, o, Rejected, op.Reason, Pending, Cancelling)
 	case OperationCancelled, OperationRestored:
 		if o.Status == Pending {
-			return s.move(ctx, o, Cancelled, ReasonForeign, Pending, Cancelling)
+			o, err := s.move(ctx, o, Cancelled, ReasonForeign, Pending)
+			if err != nil || o.Status != Cancelling {
+				return o, err
+			}
+			return s.move(ctx, o, Cancelled, o.Reason, Cancelling) // its cancellation was asked for meanwhile, for a reason
 		}
 		return s.move(ctx, o, Cancelled, o.Reason, Cancelling, Pending)
 	}

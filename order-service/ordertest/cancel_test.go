@@ -83,6 +83,37 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 	}
 }
 
+// The client cancels while his order is still being placed, and it is the placing that ends the order.
+func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: 20 * time.Second})
+	w.restock(1, 10)
+	w.wire.breakAll(func(r *http.Request) fault {
+		switch r.Method {
+		case http.MethodPut:
+			return hold
+		case http.MethodPost:
+			return dropReply
+		}
+		return pass
+	})
+	placed := make(chan answer, 1)
+	go func() { placed <- r.place("", 1, 4) }()
+	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	var id string
+	must(t, w.orderDB.Raw("SELECT CAST(id AS CHAR) FROM orders").Scan(&id).Error)
+	if c := r.cancel(id); c.status != http.StatusAccepted || c.order.Status != order.Cancelling {
+		t.Fatalf("got %d %s", c.status, c.body)
+	}
+	w.wire.heal()
+	if a := <-placed; a.order.Status != order.Cancelled {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	if c := r.call("GET", "/v1/orders/"+id, ""); c.order.Reason != order.ReasonClient {
+		t.Errorf("the reason is %q; want %q", c.order.Reason, order.ReasonClient)
+	}
+}
+
 func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
