@@ -5,8 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
+
+const operations = "/v1/operations/"
 
 // client sends the calls of one worker, on connections of its own.
 type client struct {
@@ -49,8 +52,11 @@ func (c *client) place(ctx context.Context, op int, kind Kind, items []Item, int
 	r.body = c.body
 	c.header = c.header[:0]
 	if c.cfg.Path == PathDeduct {
-		c.path = c.history.appendKey(append(c.path[:0], "/v1/operations/"...), op)
+		c.path = c.history.appendKey(append(c.path[:0], operations...), op)
 		r.method, r.path = http.MethodPut, string(c.path)
+		if c.cfg.Announce != nil && kind == Place {
+			c.cfg.Announce(ctx, strings.TrimPrefix(r.path, operations))
+		}
 		c.header = append(c.header, authorization(c.cfg.StockToken)...)
 	} else {
 		r.method, r.path = http.MethodPost, "/v1/orders"
@@ -65,7 +71,7 @@ func (c *client) place(ctx context.Context, op int, kind Kind, items []Item, int
 func (c *client) cancel(ctx context.Context, op int, order int64, intended time.Duration) Call {
 	r := request{method: http.MethodPost}
 	if c.cfg.Path == PathDeduct {
-		r.path = "/v1/operations/" + c.history.Key(op) + "/cancel"
+		r.path = operations + c.history.Key(op) + "/cancel"
 		r.header = authorization(c.cfg.StockToken)
 	} else {
 		r.path = "/v1/orders/" + strconv.FormatInt(order, 10) + "/cancel"

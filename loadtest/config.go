@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,9 @@ type FireConfig struct {
 	StockToken string
 	// Path defaults to PathOrder.
 	Path Path
+	// Announce, where not nil, is called with the flag of each deduction of PathDeduct before it is
+	// first sent: for what the order service does then.
+	Announce func(ctx context.Context, flag string)
 
 	// Orders is how many orders to send, each under its own key. Default 2000,
 	// or no limit where Duration is given.

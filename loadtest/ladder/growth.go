@@ -17,13 +17,16 @@ type Growth struct {
 	// Orders, Flows are the rows that were there before the second measurement.
 	Orders int64 `json:"orders"`
 	Flows  int64 `json:"flows"`
-	// EmptyPerS and GrownPerS are sales a second, each the mean of its rounds.
+	// EmptyPerS and GrownPerS are sales a second.
 	EmptyPerS float64 `json:"empty_per_s"`
 	GrownPerS float64 `json:"grown_per_s"`
 	// Ratio is GrownPerS / EmptyPerS.
 	Ratio   float64 `json:"ratio"`
 	Verdict string  `json:"verdict"`
 }
+
+// growthWindow is the least time for which each of the two is measured.
+const growthWindow = 10 * time.Second
 
 // fillItems is how many goods each filled order has; each makes a flow row.
 const fillItems = 3
@@ -84,7 +87,7 @@ func fireOrders(ctx context.Context, cfg Config, st *stack.Stack) (*loadtest.Rep
 		StockToken:  st.Token(),
 		Concurrency: 256,
 		Warmup:      cfg.Warmup,
-		Duration:    cfg.Warmup + cfg.Measure,
+		Duration:    cfg.Warmup + max(cfg.Measure, growthWindow),
 		Timeout:     30 * time.Second,
 		Mix:         loadtest.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	})

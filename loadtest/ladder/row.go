@@ -12,7 +12,8 @@ import (
 
 // Paths that a row can measure.
 const (
-	// PathDeduct calls the stock service's deduction, and nothing else.
+	// PathDeduct calls the stock service's deduction, and nothing else, after the flag was set in
+	// Redis as the order service does.
 	PathDeduct = "deduct"
 	// PathOrder places whole orders through the order service.
 	PathOrder = "order"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"orderstock/loadtest"
 	"orderstock/migrations"
+	"orderstock/pkg/opflag"
 	"orderstock/pkg/stack"
 )
 
@@ -90,6 +92,11 @@ func measure(ctx context.Context, cfg Config, n int, s shape, p point) (_ Row, e
 		Duration:    cfg.Warmup + cfg.Measure,
 		Timeout:     30 * time.Second,
 		Mix:         loadtest.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
+	}
+	if p.path == PathDeduct {
+		flags := opflag.Open(cfg.Servers.Redis.Addr(), slog.New(slog.DiscardHandler))
+		defer func() { err = errors.Join(err, flags.Close()) }()
+		fire.Announce = func(ctx context.Context, flag string) { flags.Set(ctx, flag) }
 	}
 	if p.goods > 1 {
 		fire.Mix.Zipf = 1

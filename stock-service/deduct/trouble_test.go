@@ -78,6 +78,38 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	}
 }
 
+// A group in which some flags have their outcome already, which neither Redis nor the table told
+// before, is still carried out together.
+func TestGroupWithRepeatsInIt(t *testing.T) {
+	p := stocktest.New(t)
+	goods := p.Goods(t, 100)
+	item := []stock.Item{{GoodsID: goods, Num: 1}}
+	var requests []stock.Request
+	for range 30 {
+		requests = append(requests, stock.Request{Flag: p.Flag(), Items: item})
+	}
+	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], stock.Token{15: 1})
+	must(t, err)
+	_, err = p.Ledger.Cancel(t.Context(), requests[29].Flag)
+	must(t, err)
+	again, err := p.Ledger.DeductGroup(t.Context(), requests, stock.Token{15: 2})
+	must(t, err)
+	for i, o := range again {
+		switch {
+		case i < 10 && (o.Err != nil || !o.Operation.Repeat || o.Operation.Token != first[i].Operation.Token):
+			t.Errorf("repeat %d: %+v", i, o)
+		case i == 29 && (o.Err != nil || o.Operation.State != stock.Cancelled):
+			t.Errorf("the cancelled one: %+v", o)
+		case i >= 10 && i < 29 && (o.Err != nil || o.Operation.Repeat || o.Operation.State != stock.Done):
+			t.Errorf("new one %d: %+v", i, o)
+		}
+	}
+	if left := p.Level(t, goods); left != 100-29 {
+		t.Errorf("%d left; want %d", left, 100-29)
+	}
+	p.CheckLedger(t)
+}
+
 // counted tells the size of each group.
 type counted struct {
 	deduct.Ledger

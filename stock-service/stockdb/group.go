@@ -10,20 +10,33 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/faultpoint"
+	"orderstock/pkg/mysqldb"
 	stock "orderstock/stock-service"
 )
 
-// DeductGroup carries many requests out in one transaction of seven
-// statements, however many they are, and one more for each further 128 goods: the rows of all goods are read and held,
-// the requests allocated in their order, and what came of them written
-// together. Outcomes answer requests one by one; a refused request costs the
-// others nothing.
+// DeductGroup carries many requests out in one transaction of six statements,
+// however many they are, and one more for each further 128 goods: the rows of
+// all goods are read and held, the requests allocated in their order, and what
+// came of them written together. Outcomes answer requests one by one; a refused
+// request costs the others nothing.
+//
+// A flag that has an outcome already is not expected here, as Redis or a look
+// into the table comes first. Where the primary key says that there is one, the
+// group is carried out anew, with a look at all of its flags.
 //
 // The error is of the group as a whole. After ErrUnavailable and ErrStaleToken
 // nothing changed; after ErrUnknownOutcome that is unknown; after any other the
 // database refused a row, nothing changed, and each request by itself may fare
 // better.
 func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error) {
+	outcomes, err := s.deductGroup(ctx, requests, held, false)
+	if mysqldb.IsDuplicate(err) {
+		return s.deductGroup(ctx, requests, held, true)
+	}
+	return outcomes, err
+}
+
+func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held stock.Token, look bool) ([]stock.Outcome, error) {
 	flags, goods := distinct(requests)
 	var outcomes []stock.Outcome
 	err := s.transact(ctx, func(tx *gorm.DB) error {
@@ -31,9 +44,11 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held sto
 		if err != nil {
 			return err
 		}
-		recorded, err := findOperations(tx, flags)
-		if err != nil {
-			return err
+		var recorded map[string]stock.Operation
+		if look {
+			if recorded, err = findOperations(tx, flags); err != nil {
+				return err
+			}
 		}
 		for id, level := range levels {
 			if held.Less(level.Token) {
