@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -122,19 +120,7 @@ func (v *Verdict) WriteJSON(w io.Writer) error {
 }
 
 // Save writes the verdict as JSON to a file.
-func (v *Verdict) Save(path string) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("save verdict: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("save verdict: %w", err)
-	}
-	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("save verdict: %w", err)
-	}
-	return nil
-}
+func (v *Verdict) Save(path string) error { return SaveJSON(path, v) }
 
 // measured takes the figures of the run that the verdict repeats.
 func (v *Verdict) measured(r *Report) {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
-	"orderstock/loadtest/readme"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/stack"
 )
@@ -24,7 +23,7 @@ type flags struct {
 	clients        []int
 	replicas       []int
 	warmup, window time.Duration
-	out, readme    string
+	out            string
 }
 
 func newCommand() *cobra.Command {
@@ -38,10 +37,8 @@ the deduction call alone and on whole orders. Every row gets the verifier's
 verdict. Only ratios between rows of one run mean anything.
 
 Writes out/ladder.json and out/ladder.svg.`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
 	}
 	c.PersistentFlags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
 	c.PersistentFlags().DurationVar(&f.warmup, "warmup", time.Second, "load before each measurement")
@@ -53,7 +50,6 @@ Writes out/ladder.json and out/ladder.svg.`,
 	c.Flags().StringSliceVar(&f.strategies, "strategies", nil, "only these strategies")
 	c.Flags().IntSliceVar(&f.clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&f.replicas, "replicas", nil, "only these numbers of stock services")
-	c.Flags().StringVar(&f.readme, "readme", "", "put the tables and the picture into this Markdown file")
 	return c
 }
 
@@ -174,35 +170,17 @@ func startServers(ctx context.Context, which, dir string) (*stack.Servers, func(
 	return s, stop, nil
 }
 
-// write leaves the results in the folder and, if asked, in the Markdown file.
+// write leaves the results in the folder.
 func write(f flags, result *ladder.Result) error {
 	if err := result.Write(filepath.Join(f.out, "ladder.json")); err != nil {
 		return err
 	}
 	picture := filepath.Join(f.out, "ladder.svg")
-	if err := drawTo(picture, result); err != nil {
+	if err := result.Draw(picture); err != nil {
 		return err
 	}
 	fmt.Println("written:", filepath.Join(f.out, "ladder.json"), picture)
-	if f.readme == "" {
-		return nil
-	}
-	beside := filepath.Join(filepath.Dir(f.readme), ".github", "ladder.svg")
-	if err := drawTo(beside, result); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("Measured on %s, %s, %s.\n\nThe deduction call alone, one hot goods:\n\n%s\nWhole orders, one hot goods:\n\n%s\n![Throughput and latency by clients for each strategy](.github/ladder.svg)\n",
-		result.Server, result.Machine, result.Date, result.Markdown(ladder.PathDeduct), result.Markdown(ladder.PathOrder))
-	return readme.Set(f.readme, "ladder", text)
-}
-
-func drawTo(file string, result *ladder.Result) (err error) {
-	out, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("draw the ladder: %w", err)
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	return result.Picture(out)
+	return nil
 }
 
 // judge prints the ratios and fails on a verdict that is not what it has to be.

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest"
 	"orderstock/loadtest/ladder"
 )
 
@@ -28,7 +27,7 @@ func newGrowthCommand(f *flags) *cobra.Command {
 				}
 				fmt.Printf("%s\nempty %.0f orders/s, with %d orders and %d flow rows %.0f orders/s: ratio %.2f, want 0.9; verdict %s\n",
 					g.Server, g.EmptyPerS, g.Orders, g.Flows, g.GrownPerS, g.Ratio, g.Verdict)
-				err = writeJSON(filepath.Join(f.out, "ladder-growth.json"), g)
+				err = loadtest.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g)
 				if f.check && g.Ratio < 0.9 {
 					err = errors.Join(err, fmt.Errorf("missed: grown tables: %.2f, want 0.9", g.Ratio))
 				}
@@ -62,7 +61,7 @@ func newSoakCommand(f *flags) *cobra.Command {
 						err = errors.Join(err, fmt.Errorf("missed: memory of %s: ratio %.2f", service.Name, service.Ratio))
 					}
 				}
-				return errors.Join(err, writeJSON(filepath.Join(f.out, "ladder-soak.json"), s), passed(s.Verdict))
+				return errors.Join(err, loadtest.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), s), passed(s.Verdict))
 			})
 		},
 	}
@@ -75,20 +74,6 @@ func newSoakCommand(f *flags) *cobra.Command {
 func passed(verdict string) error {
 	if verdict != "pass" {
 		return fmt.Errorf("verdict %s", verdict)
-	}
-	return nil
-}
-
-func writeJSON(file string, v any) error {
-	body, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := os.WriteFile(file, append(body, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return nil
 }

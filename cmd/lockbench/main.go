@@ -8,26 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := newCommand().ExecuteContext(ctx); err != nil {
-		stop()
-		fmt.Fprintln(os.Stderr, "lockbench:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main(newCommand()) }
 
 // errMissed says that a target was missed under --check.
 var errMissed = errors.New("a target was missed")
@@ -57,9 +48,7 @@ event that made a waiter look again.`,
   lockbench --quick               a short look, for a change in hand
   lockbench --check               end with an error where a target is missed
   lockbench --locks zklock,zk.Lock --shapes 4x64x1`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.quick {
 				c.plan.shorten(cmd.Flags().Changed)

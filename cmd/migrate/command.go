@@ -33,10 +33,8 @@ func (c config) migrations() migrations.Config {
 
 func newCommand(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "migrate",
-		Short:         "Make the databases, users and tables of orderstock",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "migrate",
+		Short: "Make the databases, users and tables of orderstock",
 	}
 	root.SetOut(out)
 	root.AddCommand(

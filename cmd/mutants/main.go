@@ -3,39 +3,26 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/mutants"
+	"orderstock/pkg/command"
 )
 
 var errFailed = errors.New("a mutant was not caught as it should be")
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
 	var cfg mutants.Config
 	cmd := &cobra.Command{
-		Use:           "mutants",
-		Short:         "Run broken variants of the services; each must be caught",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "mutants",
+		Short: "Run broken variants of the services; each must be caught",
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Print = cmd.OutOrStdout()
 			report, err := mutants.Execute(cmd.Context(), cfg)

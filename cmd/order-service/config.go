@@ -1,34 +1,23 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"orderstock/pkg/service"
 )
 
 // config is read from the environment.
 type config struct {
-	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8080"`
-	// OpsAddr is where metrics and profiles are served; empty: nowhere.
-	OpsAddr         string        `env:"OPS_ADDR"`
-	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"INFO"`
-	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
+	service.Settings
 
-	MySQLDSN      secret `env:"MYSQL_DSN,required,notEmpty"`
+	ListenAddr    string `env:"LISTEN_ADDR" envDefault:":8080"`
 	MySQLMaxConns int    `env:"MYSQL_MAX_CONNS" envDefault:"32"`
-	RedisAddr     string `env:"REDIS_ADDR,required,notEmpty"`
-
-	ZooKeeperAddrs []string      `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
-	ZooKeeperRoot  string        `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
 	// StockURLs are the stock services; calls are spread over them.
 	StockURLs []string `env:"STOCK_URLS,required,notEmpty"`
-	// Token is what the stock services want to see.
-	Token secret `env:"SERVICE_TOKEN,required,notEmpty"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
 	// StockRequests bounds the requests on their way to the stock service that carry deductions; concurrent ones share them. 0: a request for each.
@@ -58,31 +47,10 @@ func readConfig() (config, error) {
 }
 
 func (c config) validate() error {
-	var errs []error
-	for name, large := range map[string]bool{
-		"SHUTDOWN_TIMEOUT": c.ShutdownTimeout > 0, "ZOOKEEPER_SESSION_TIMEOUT": c.SessionTimeout >= time.Second,
+	return c.Check(map[string]bool{
 		"STOCK_TIMEOUT": c.StockTimeout > 0, "CONFIRM_BUDGET": c.ConfirmBudget > 0,
 		"PENDING_LIMIT": c.PendingLimit >= c.ConfirmBudget, "CANCEL_AFTER": c.CancelAfter > c.PendingLimit,
 		"RECONCILE_INTERVAL": c.ReconcileInterval > 0, "RECONCILE_MAX_PAUSE": c.ReconcileMaxPause > 0, "PRICE_TTL": c.PriceTTL > 0,
 		"STOCK_REQUESTS": c.StockRequests >= 0, "MAX_IN_FLIGHT": c.MaxInFlight > 0, "MYSQL_MAX_CONNS": c.MySQLMaxConns > 0,
-	} {
-		if !large {
-			errs = append(errs, fmt.Errorf("%s is too small", name))
-		}
-	}
-	if c.ZooKeeperRoot == "" || c.ZooKeeperRoot[0] != '/' {
-		errs = append(errs, errors.New("ZOOKEEPER_ROOT has to begin with /"))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	return nil
+	})
 }
-
-// secret is a string that prints as ***.
-type secret string
-
-func (secret) String() string { return "***" }
-
-// LogValue keeps the secret out of structured logs.
-func (secret) LogValue() slog.Value { return slog.StringValue("***") }

@@ -3,18 +3,26 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/pkg/command"
+	"orderstock/pkg/service"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newCommand().ExecuteContext(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "order-service:", err)
-		os.Exit(1)
-	}
+func main() { command.Main(newCommand()) }
+
+func newCommand() *cobra.Command {
+	return service.Command("order-service", "Take orders, and drive each of them to an end, exactly once",
+		func(ctx context.Context) error {
+			cfg, err := readConfig()
+			if err != nil {
+				return err
+			}
+			return run(ctx, cfg, nil)
+		},
+		func() (string, error) {
+			cfg, err := readConfig()
+			return cfg.ListenAddr, err
+		})
 }

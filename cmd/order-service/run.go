@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"runtime/debug"
 
 	order "orderstock/order-service"
 	"orderstock/order-service/orderdb"
@@ -15,18 +12,15 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 )
 
 // run serves until ctx ends; nil after a stop in which no order was cut. It
 // tells onListen, where not nil, the address once the port is bound.
 func run(ctx context.Context, cfg config, onListen func(addr string)) (err error) {
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})).With("service", "order-service")
-	slog.SetDefault(log)
+	log := service.Begin("order-service", cfg.Settings)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // little lives beyond its request: collect less often, at the price of some 30 MB
-	}
 
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns})
 	if err != nil {
@@ -54,25 +48,25 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	zookeeper := startCoordination(background, cfg, log)
 	defer func() { err = errors.Join(err, zookeeper.close(background)) }()
 
-	service := order.NewService(store, stock, flags, zookeeper, order.Config{
+	orders := order.NewService(store, stock, flags, zookeeper, order.Config{
 		ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
 		PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
 	})
 	defer func() {
 		stop, cancel := context.WithTimeout(background, cfg.ShutdownTimeout)
 		defer cancel()
-		err = errors.Join(err, service.Close(stop))
+		err = errors.Join(err, orders.Close(stop))
 	}()
-	unregister, err := registerMetrics(service.Stats(), stock.Stats())
+	unregister, err := registerMetrics(orders.Stats(), stock.Stats())
 	if err != nil {
 		return err
 	}
 	defer unregister()
-	reconciler := order.NewReconciler(service, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
+	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
 	stopReconciler := zookeeper.lead(background, "reconciler", reconciler.Run)
 	defer stopReconciler()
 
-	handler := orderhttp.New(service, map[string]httpapi.Check{
+	handler := orderhttp.New(orders, map[string]httpapi.Check{
 		"mysql":     func(ctx context.Context) error { return mysqldb.Ping(ctx, db) },
 		"zookeeper": zookeeper.ready,
 	}, log)

@@ -20,6 +20,7 @@ import (
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
@@ -224,9 +225,9 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 }
 
 func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
-	cfg := config{
+	cfg := config{Settings: service.Settings{
 		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
-	}
+	}}
 	var (
 		mu    sync.Mutex
 		leads = map[int]bool{}
@@ -266,7 +267,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	cfg := config{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
+	cfg := config{Settings: service.Settings{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN)} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)

@@ -110,6 +110,9 @@ func settings(root, _ string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if strings.HasSuffix(binary, "-service") {
+			files = append([]string{filepath.Join(root, "pkg", "service", "settings.go")}, files...)
+		}
 		for _, file := range files {
 			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 			if err != nil {

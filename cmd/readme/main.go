@@ -3,36 +3,24 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/readme"
+	"orderstock/pkg/command"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := newCommand().ExecuteContext(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "readme:", err)
-		os.Exit(1)
-	}
-}
+func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
 	var root, out string
 	cmd := &cobra.Command{
-		Use:           "readme",
-		Short:         "Fill the tables of README.md",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "readme",
+		Short: "Fill the tables of README.md",
+		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return fill(root, out)
 		},
@@ -56,6 +44,7 @@ var sections = []section{
 	{"faults", faultMatrix},
 	{"mutants", mutantTable},
 	{"lock-bench", lockBench},
+	{"ladder", ladderTables},
 }
 
 // fill fills all tables that it can, and tells which it could not.

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/mutants"
 )
 
@@ -115,4 +116,20 @@ func lockBench(_, out string) (string, error) {
 		text += fmt.Sprintf("| %s | %d | %d | %d | %.0f | %.2f | %.2f | %.1f |\n", r.Lock, r.Processes, r.Contenders, r.Paths, r.PerS, r.P50, r.P99, r.WakeUps)
 	}
 	return text, nil
+}
+
+// ladderTables is out/ladder.json, with its picture beside the README.
+func ladderTables(root, out string) (string, error) {
+	r, err := ladder.ReadResult(filepath.Join(out, "ladder.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err == nil {
+		err = r.Draw(filepath.Join(root, ".github", "ladder.svg"))
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Measured on %s, %s, %s.\n\nThe deduction call alone, one hot goods:\n\n%s\nWhole orders, one hot goods:\n\n%s\n![Throughput and latency by clients for each strategy](.github/ladder.svg)\n",
+		r.Server, r.Machine, r.Date, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder)), nil
 }

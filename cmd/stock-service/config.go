@@ -1,30 +1,20 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"orderstock/pkg/service"
 )
 
 // config is read from the environment.
 type config struct {
-	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
-	// OpsAddr is where metrics and profiles are served; empty: nowhere.
-	OpsAddr         string        `env:"OPS_ADDR"`
-	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"INFO"`
-	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
-	Token           secret        `env:"SERVICE_TOKEN,required,notEmpty"`
+	service.Settings
 
-	MySQLDSN      secret `env:"MYSQL_DSN,required,notEmpty"`
+	ListenAddr    string `env:"LISTEN_ADDR" envDefault:":8081"`
 	MySQLMaxConns int    `env:"MYSQL_MAX_CONNS" envDefault:"64"`
-	RedisAddr     string `env:"REDIS_ADDR,required,notEmpty"`
-
-	ZooKeeperAddrs []string      `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
-	ZooKeeperRoot  string        `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
 	// Strategy is the name of the strategy of deduction; empty: the default.
 	Strategy    string        `env:"STOCK_STRATEGY"`
@@ -49,29 +39,8 @@ func readConfig() (config, error) {
 }
 
 func (c config) validate() error {
-	var errs []error
-	for name, positive := range map[string]bool{
-		"SHUTDOWN_TIMEOUT": c.ShutdownTimeout > 0, "ZOOKEEPER_SESSION_TIMEOUT": c.SessionTimeout >= time.Second,
+	return c.Check(map[string]bool{
 		"LOCK_TIMEOUT": c.LockTimeout > 0, "REQUEST_TIMEOUT": c.RequestTimeout > 0,
 		"MAX_IN_FLIGHT": c.MaxInFlight > 0, "MYSQL_MAX_CONNS": c.MySQLMaxConns > 0,
-	} {
-		if !positive {
-			errs = append(errs, fmt.Errorf("%s is too small", name))
-		}
-	}
-	if c.ZooKeeperRoot == "" || c.ZooKeeperRoot[0] != '/' {
-		errs = append(errs, errors.New("ZOOKEEPER_ROOT has to begin with /"))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	return nil
+	})
 }
-
-// secret is a string that prints as ***.
-type secret string
-
-func (secret) String() string { return "***" }
-
-// LogValue keeps the secret out of structured logs.
-func (secret) LogValue() slog.Value { return slog.StringValue("***") }

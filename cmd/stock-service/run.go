@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"runtime/debug"
 	"time"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/service"
 	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stockdb"
@@ -30,11 +28,7 @@ const rowsHeldAtMost = 15 * time.Second
 
 // run serves until ctx ends; nil after a stop in which no request was cut.
 func run(ctx context.Context, cfg config, opts options) (err error) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // the live heap is a few megabytes: collecting it less often costs little memory
-	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: cfg.LogLevel})).With("service", "stock-service")
-	slog.SetDefault(log)
+	log := service.Begin("stock-service", cfg.Settings)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, IdleTimeout: rowsHeldAtMost})

@@ -12,6 +12,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stocktest"
@@ -116,7 +117,7 @@ func TestUnsafeNeedsLeave(t *testing.T) {
 }
 
 func TestConfigKeepsSecrets(t *testing.T) {
-	cfg := config{Token: "sesame", MySQLDSN: "stock_app:hush@tcp(db)/stock"}
+	cfg := config{Settings: service.Settings{Token: "sesame", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v", &cfg)} {
 		if strings.Contains(text, "sesame") || strings.Contains(text, "hush") {
 			t.Errorf("printed a secret: %s", text)

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"orderstock/loadtest"
 	"orderstock/loadtest/lab"
 )
 
@@ -22,14 +22,7 @@ func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("keep evidence: %w", err)
-	}
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("keep evidence: %w", err)
-	}
-	errs := []error{os.WriteFile(filepath.Join(dir, "run.json"), data, 0o644)}
+	errs := []error{loadtest.SaveJSON(filepath.Join(dir, "run.json"), r)}
 	errs = append(errs, os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(l.ServicesDir())))
 	sessions, err := l.ZooKeeper.Command(ctx, "dump")
 	errs = append(errs, err, os.WriteFile(filepath.Join(dir, "zookeeper.txt"), []byte(sessions), 0o644))

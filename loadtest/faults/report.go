@@ -1,12 +1,9 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"text/tabwriter"
 
@@ -133,19 +130,7 @@ func percentile(values []float64, q float64) float64 {
 }
 
 // Save writes the report as JSON to a file.
-func (r *Report) Save(path string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("save report: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("save report: %w", err)
-	}
-	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("save report: %w", err)
-	}
-	return nil
-}
+func (r *Report) Save(path string) error { return loadtest.SaveJSON(path, r) }
 
 // Write prints the cells that do not apply, those that did not pass, and the totals.
 func (r *Report) Write(w io.Writer) error {

@@ -2,10 +2,12 @@ package ladder
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"html"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +23,16 @@ const (
 
 // colours are Okabe and Ito's palette, which colour-blind readers can tell apart.
 var colours = []string{"#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"}
+
+// Draw writes the picture into the file.
+func (r *Result) Draw(file string) (err error) {
+	out, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("draw the ladder: %w", err)
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	return r.Picture(out)
+}
 
 // Picture writes the run as an SVG: for each path a row of two panels,
 // throughput by clients and p99 latency by clients, both on log scales, with a

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"orderstock/loadtest"
 )
 
 // Paths that a row can measure.
@@ -64,19 +64,7 @@ type Ratio struct {
 }
 
 // Write writes the result as JSON into the file, making its folder.
-func (r *Result) Write(file string) error {
-	body, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode the ladder: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write the ladder: %w", err)
-	}
-	if err := os.WriteFile(file, append(body, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the ladder: %w", err)
-	}
-	return nil
-}
+func (r *Result) Write(file string) error { return loadtest.SaveJSON(file, r) }
 
 func decodeResult(body []byte) (*Result, error) {
 	r := &Result{}

@@ -1,11 +1,10 @@
 package mutants
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+
+	"orderstock/loadtest"
 )
 
 // Row is a mutant and what became of it.
@@ -65,16 +64,4 @@ func (r *Report) Write(w io.Writer) error {
 }
 
 // Save writes the report as JSON to a file.
-func (r *Report) Save(path string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("save report: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("save report: %w", err)
-	}
-	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("save report: %w", err)
-	}
-	return nil
-}
+func (r *Report) Save(path string) error { return loadtest.SaveJSON(path, r) }

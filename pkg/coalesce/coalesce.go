@@ -157,18 +157,26 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 	return nil
 }
 
-// serve runs batches until nobody waits.
+// serve runs batches until nobody waits, and nobody came while the group was told so.
 func (g *Group[In, Out]) serve() {
+	told := g.opts.idle == nil
 	for {
 		g.mu.Lock()
-		if g.waiting == 0 {
+		idle := g.waiting == 0
+		if idle && told {
 			g.queue = nil
 			g.running--
 			g.mu.Unlock()
 			return
 		}
 		g.mu.Unlock()
+		if idle {
+			g.opts.idle()
+			told = true
+			continue
+		}
 		g.serveOne()
+		told = g.opts.idle == nil
 	}
 }
 
@@ -273,6 +281,7 @@ func (c *Call[In, Out]) Resolve(out Out, err error) {
 type options struct {
 	maxBatch, maxQueue, concurrency int
 	timeout                         time.Duration
+	idle                            func()
 }
 
 // Option sets a bound of a group. A bound below 1 is taken as 1.
@@ -290,3 +299,8 @@ func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = m
 
 // WithTimeout ends the context of a batch after d. Default: no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
+
+// WithIdle has f called whenever nobody waits after a batch, before the next one is begun: what the
+// batches kept from one to the next is given up there. With a concurrency of 1, f and the batches
+// never run at the same time. A call that arrives meanwhile waits for f.
+func WithIdle(f func()) Option { return func(o *options) { o.idle = f } }

@@ -359,3 +359,61 @@ func BenchmarkDo(b *testing.B) {
 		})
 	}
 }
+
+// Idle comes after the last batch of each rush and never beside a batch; a call that comes meanwhile
+// is served after it.
+func TestIdle(t *testing.T) {
+	var batches, idles, inside atomic.Int32
+	enter := func() {
+		if inside.Add(1) != 1 {
+			t.Error("a batch and idle at the same time")
+		}
+	}
+	idle, goOn, begin := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+		<-begin
+		enter()
+		defer inside.Add(-1)
+		batches.Add(1)
+		time.Sleep(time.Millisecond)
+		return ins, nil
+	}, coalesce.WithMaxBatch(2), coalesce.WithIdle(func() {
+		enter()
+		defer inside.Add(-1)
+		idles.Add(1)
+		idle <- struct{}{}
+		<-goOn
+	}))
+	var rush sync.WaitGroup
+	for i := range 11 {
+		rush.Go(func() {
+			if _, err := g.Do(t.Context(), i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, func() bool { return g.Waiting() == 10 })
+	close(begin)
+	rush.Wait() // all are served before the first idle
+	<-idle
+	if b, i := batches.Load(), idles.Load(); b < 6 || i != 1 {
+		t.Errorf("%d batches and %d times idle; want 6 or more, and once", b, i)
+	}
+	late := make(chan error, 1)
+	before := batches.Load()
+	go func() { _, err := g.Do(t.Context(), 1); late <- err }()
+	eventually(t, func() bool { return g.Waiting() == 1 })
+	if batches.Load() != before {
+		t.Error("served beside idle")
+	}
+	goOn <- struct{}{}
+	if err := <-late; err != nil {
+		t.Error(err)
+	}
+	<-idle
+	goOn <- struct{}{}
+	g.Close()
+	if idles.Load() != 2 {
+		t.Errorf("%d times idle; want 2", idles.Load())
+	}
+}

@@ -28,7 +28,8 @@
 // Batch is for work that can start at once: a multi-row insert, a Redis
 // pipeline. New hands the function a take that it calls when it is ready: the
 // holder-to-be of a lock acquires it first, then takes everyone who came while
-// it waited.
+// it waited. With WithIdle it may keep the lock from batch to batch while calls wait, and is told
+// when none does.
 //
 // The function of a group may run many times at once if WithConcurrency says
 // so; with the default, one batch at a time, and no locking is needed for what

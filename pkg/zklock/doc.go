@@ -32,7 +32,8 @@
 //
 // # Speed
 //
-// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a few reads. With
+// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue;
+// not even that for the only one who wants a Mutex, once the numbers of its nodes show it. With
 // local hand-off the process takes its place in ZooKeeper's queue once, and goroutines hand the
 // lock on through memory for as long as no other process waits, and for a bounded number and time
 // if one does (lock cohorting). What it costs others: their wait is longer by one tenure for each
@@ -78,5 +79,7 @@
 //
 // Curator sorts children as strings, and so misjudges the order when a parent's counter passes
 // 2^31; this package does not, but cannot help a queue that it shares with Curator then. A
-// parent that is a container is removed when idle, and the counter starts again.
+// parent that is a container is removed when idle, and the counter starts again. Nobody may make
+// lock nodes in bulk, by a multi request: how many transactions went by is then no sign of how many
+// nodes were made, which tells a parent that was made anew.
 package zklock

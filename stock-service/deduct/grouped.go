@@ -15,15 +15,20 @@ import (
 // group before is on its way, the next group gathers. A lone operation waits
 // for nobody.
 //
-// The lock stays with the process between groups while company waits, and goes
-// to the next process within the bounds of the lock's local hand-off.
+// The lock stays with the process from group to group while company waits, for
+// as long as a tenure lasts: to hand it to another process costs as much as
+// half a group. Then the next process that waits has it.
 type grouped struct {
 	keeper
 	*zkSession
 	ledger Ledger
 	path   string
-	last   int // operations of the group before; only run touches it
 	calls  *coalesce.Group[stock.Request, stock.Operation]
+
+	// Only run and idle touch these, one at a time.
+	last  int       // operations of the group before
+	kept  *held     // the lock between groups; nil where it is not held
+	since time.Time // when it was taken
 }
 
 const (
@@ -32,6 +37,8 @@ const (
 	maxWaiting = 4096
 	// groupLimit bounds the work for one group, lock and all.
 	groupLimit = 5 * time.Second
+	// tenure is how long the lock is kept, when company waits, before another process may have it.
+	tenure = 50 * time.Millisecond
 	// gatherStep and gatherLimit bound the wait for those whom the group before
 	// has just answered.
 	gatherStep  = 100 * time.Microsecond
@@ -45,7 +52,8 @@ func newGrouped(cfg Config) (Strategy, error) {
 		keeper: keeper{cfg.LockTimeout, cfg.Log}, zkSession: openSession(cfg),
 		ledger: cfg.Ledger, path: cfg.Root + "/stock/all",
 	}
-	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting), coalesce.WithTimeout(groupLimit))
+	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting),
+		coalesce.WithTimeout(groupLimit), coalesce.WithIdle(g.letGo))
 	return g, nil
 }
 
@@ -72,20 +80,43 @@ func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation,
 
 // run serves one group: the lock first, then all who wait by then.
 func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
-	limited, cancel := context.WithTimeout(ctx, g.timeout)
-	lock, err := g.take(limited, func(ctx context.Context) (held, error) { return g.acquire(ctx, g.path) })
-	cancel()
-	if err != nil {
+	if err := g.hold(ctx); err != nil {
 		answerAll(take(), err)
 		return
 	}
-	defer g.giveBack(ctx, []held{lock})
-	ctx, cancel = whileAlive(ctx, lock)
+	alive, cancel := whileAlive(ctx, *g.kept)
 	defer cancel()
 	g.gather()
 	calls := take()
 	g.last = len(calls)
-	g.serve(ctx, calls, lock.token)
+	g.serve(alive, calls, g.kept.token)
+	if time.Since(g.since) >= tenure || alive.Err() != nil {
+		g.letGo()
+	}
+}
+
+// hold takes the lock, unless it was kept and is not lost.
+func (g *grouped) hold(ctx context.Context) error {
+	if g.kept != nil && g.kept.alive.Err() == nil {
+		return nil
+	}
+	g.letGo()
+	ctx, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	lock, err := g.take(ctx, func(ctx context.Context) (held, error) { return g.acquire(ctx, g.path) })
+	if err != nil {
+		return err
+	}
+	g.kept, g.since = &lock, time.Now()
+	return nil
+}
+
+// letGo gives the lock up.
+func (g *grouped) letGo() {
+	if g.kept != nil {
+		g.giveBack(context.Background(), []held{*g.kept})
+		g.kept = nil
+	}
 }
 
 // gather waits for company while company keeps coming: those whom the group

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,6 +108,42 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 	if left := p.Level(t, goods); left != 100-29 {
 		t.Errorf("%d left; want %d", left, 100-29)
 	}
+	p.CheckLedger(t)
+}
+
+// A process that is never out of work lets others have the lock between its groups.
+func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
+	p := stocktest.New(t)
+	root := serverstest.ZooKeeperRoot(t)
+	sameRoot := func(c *deduct.Config) { c.Root = root }
+	busy, other := open(t, "grouped", p, sameRoot), open(t, "grouped", p, sameRoot)
+	goods := p.Goods(t, 1_000_000)
+	one := func(s deduct.Strategy) error {
+		op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+		if err == nil && op.State != stock.Done {
+			err = fmt.Errorf("state %s", op.State)
+		}
+		return err
+	}
+	var stop atomic.Bool
+	var rush sync.WaitGroup
+	for range 32 {
+		rush.Go(func() {
+			for !stop.Load() {
+				if err := one(busy); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := one(other); err != nil { // within the lock's time limit
+			t.Error(err)
+		}
+	}
+	stop.Store(true)
+	rush.Wait()
 	p.CheckLedger(t)
 }
 
