@@ -171,7 +171,7 @@ func (g *Group[In, Out]) serve() {
 		}
 		g.mu.Unlock()
 		if idle {
-			g.opts.idle()
+			g.opts.idle(g.ctx)
 			told = true
 			continue
 		}
@@ -281,7 +281,7 @@ func (c *Call[In, Out]) Resolve(out Out, err error) {
 type options struct {
 	maxBatch, maxQueue, concurrency int
 	timeout                         time.Duration
-	idle                            func()
+	idle                            func(context.Context)
 }
 
 // Option sets a bound of a group. A bound below 1 is taken as 1.
@@ -302,5 +302,5 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 
 // WithIdle has f called whenever nobody waits after a batch, before the next one is begun: what the
 // batches kept from one to the next is given up there. With a concurrency of 1, f and the batches
-// never run at the same time. A call that arrives meanwhile waits for f.
-func WithIdle(f func()) Option { return func(o *options) { o.idle = f } }
+// never run at the same time. A call that arrives meanwhile waits for f. Ctx is the group's.
+func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }

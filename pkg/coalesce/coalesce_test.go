@@ -377,7 +377,7 @@ func TestIdle(t *testing.T) {
 		batches.Add(1)
 		time.Sleep(time.Millisecond)
 		return ins, nil
-	}, coalesce.WithMaxBatch(2), coalesce.WithIdle(func() {
+	}, coalesce.WithMaxBatch(2), coalesce.WithIdle(func(context.Context) {
 		enter()
 		defer inside.Add(-1)
 		idles.Add(1)
@@ -392,7 +392,7 @@ func TestIdle(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, func() bool { return g.Waiting() == 10 })
+	eventually(t, func() bool { return g.Waiting() >= 9 }) // two may be in the first batch
 	close(begin)
 	rush.Wait() // all are served before the first idle
 	<-idle

@@ -15,7 +15,7 @@ import (
 // An error is printed after the program's name, and the exit code is then 1.
 func Main(cmd *cobra.Command) {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // where all contexts begin
 	err := cmd.ExecuteContext(ctx)
 	stop()
 	if err != nil {

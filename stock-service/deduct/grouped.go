@@ -91,7 +91,7 @@ func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	g.last = len(calls)
 	g.serve(alive, calls, g.kept.token)
 	if time.Since(g.since) >= tenure || alive.Err() != nil {
-		g.letGo()
+		g.letGo(ctx)
 	}
 }
 
@@ -100,7 +100,7 @@ func (g *grouped) hold(ctx context.Context) error {
 	if g.kept != nil && g.kept.alive.Err() == nil {
 		return nil
 	}
-	g.letGo()
+	g.letGo(ctx)
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
 	lock, err := g.take(ctx, func(ctx context.Context) (held, error) { return g.acquire(ctx, g.path) })
@@ -112,9 +112,9 @@ func (g *grouped) hold(ctx context.Context) error {
 }
 
 // letGo gives the lock up.
-func (g *grouped) letGo() {
+func (g *grouped) letGo(ctx context.Context) {
 	if g.kept != nil {
-		g.giveBack(context.Background(), []held{*g.kept})
+		g.giveBack(ctx, []held{*g.kept})
 		g.kept = nil
 	}
 }
