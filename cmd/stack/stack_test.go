@@ -68,7 +68,7 @@ func TestLockTellsOfAHolder(t *testing.T) {
 	if env, err := os.ReadFile(envPath(dir)); err != nil || string(env) != "export A='1'\nexport B='2'\n" {
 		t.Errorf("environment file %q, %v", env, err)
 	}
-	if err := f.Close(); err != nil {
+	if err := unlock(f); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readState(dir); !errors.Is(err, errDown) {

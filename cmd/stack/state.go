@@ -123,5 +123,11 @@ func lockHeld(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return false, f.Close()
+	return false, unlock(f)
+}
+
+// unlock frees the lock even where a process that is just being started has a copy of the file
+// still: until it runs its program, it has copies of all.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }

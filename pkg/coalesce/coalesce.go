@@ -26,6 +26,30 @@ var (
 	ErrPanic = errors.New("coalesce: panic while the batch ran")
 )
 
+// Errors are a caller's own for the ways in which Do fails without an answer of the batch.
+type Errors struct {
+	// Full: the queue was full, and nothing was done. Undone: neither was anything, nor will it be.
+	// Unknown: a batch took the call, and what became of it is unknown.
+	Full, Undone, Unknown error
+}
+
+// Of returns what Do returned for ctx, wrapped in the error that says what it means; what the batch
+// answered stays as it is.
+func (e Errors) Of(ctx context.Context, err error) error {
+	meaning := e.Unknown
+	switch {
+	case errors.Is(err, ErrFull):
+		meaning = e.Full
+	case errors.Is(err, ErrWithdrawn), errors.Is(err, ErrClosed):
+		meaning = e.Undone
+	case errors.Is(err, ErrUnresolved), errors.Is(err, ErrPanic),
+		err != nil && err == ctx.Err(): //nolint:errorlint // the bare error is Do's; a wrapped one is the batch's
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", meaning, err)
+}
+
 // Run serves one batch. It calls take when it is ready to: take closes the
 // batch and returns the calls that wait by then, in the order of their
 // arrival, at most the group's batch bound. What has to be had first, such as
@@ -56,7 +80,7 @@ type Group[In, Out any] struct {
 // as a call waits and fewer than WithConcurrency batches are being served: a
 // lone call waits for nobody.
 func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
-	o := options{maxBatch: 256, maxQueue: 4096, concurrency: 1}
+	o := options{maxBatch: 256, maxQueue: 4096, concurrency: 1, idle: func(context.Context) {}}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -159,8 +183,7 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 
 // serve runs batches until nobody waits, and nobody came while the group was told so.
 func (g *Group[In, Out]) serve() {
-	told := g.opts.idle == nil
-	for {
+	for told := false; ; {
 		g.mu.Lock()
 		idle := g.waiting == 0
 		if idle && told {
@@ -172,11 +195,10 @@ func (g *Group[In, Out]) serve() {
 		g.mu.Unlock()
 		if idle {
 			g.opts.idle(g.ctx)
-			told = true
-			continue
+		} else {
+			g.serveOne()
 		}
-		g.serveOne()
-		told = g.opts.idle == nil
+		told = idle
 	}
 }
 

@@ -417,3 +417,31 @@ func TestIdle(t *testing.T) {
 		t.Errorf("%d times idle; want 2", idles.Load())
 	}
 }
+
+func TestErrorsOf(t *testing.T) {
+	full, undone, unknown := errors.New("full"), errors.New("undone"), errors.New("unknown")
+	e := coalesce.Errors{Full: full, Undone: undone, Unknown: unknown}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	answer := errors.New("the batch's answer")
+	for _, c := range []struct {
+		ctx       context.Context
+		err, want error
+	}{
+		{t.Context(), coalesce.ErrFull, full},
+		{t.Context(), coalesce.ErrClosed, undone},
+		{ended, fmt.Errorf("%w: %w", coalesce.ErrWithdrawn, context.Canceled), undone},
+		{t.Context(), coalesce.ErrUnresolved, unknown},
+		{t.Context(), fmt.Errorf("%w: oops", coalesce.ErrPanic), unknown},
+		{ended, context.Canceled, unknown},
+	} {
+		if got := e.Of(c.ctx, c.err); !errors.Is(got, c.want) || !errors.Is(got, c.err) {
+			t.Errorf("%v: %v; want %v", c.err, got, c.want)
+		}
+	}
+	for _, err := range []error{nil, answer, fmt.Errorf("%w: %w", answer, context.Canceled)} {
+		if got := e.Of(ended, err); got != err { //nolint:errorlint // as it is
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}

@@ -73,6 +73,11 @@ func ProblemOf(ctx context.Context, err error, table func(error) *Problem) *Prob
 	if p.Status >= http.StatusInternalServerError {
 		Logger(ctx).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())
 	}
+	return p
+}
+
+// For returns a copy with the id of the request that ctx belongs to.
+func (p *Problem) For(ctx context.Context) *Problem {
 	q := *p
 	q.RequestID = RequestID(ctx)
 	return &q
@@ -83,11 +88,10 @@ func (p *Problem) RetrySeconds() int64 { return int64((p.RetryAfter + time.Secon
 
 // write sends the problem and ends the chain of handlers.
 func write(c *gin.Context, p *Problem) {
-	q := *p
-	q.RequestID = RequestID(c.Request.Context())
+	q := p.For(c.Request.Context())
 	if q.RetryAfter > 0 {
 		c.Header("Retry-After", strconv.FormatInt(q.RetrySeconds(), 10))
 	}
 	c.Header("Content-Type", ProblemType)
-	c.AbortWithStatusJSON(q.Status, &q)
+	c.AbortWithStatusJSON(q.Status, q)
 }

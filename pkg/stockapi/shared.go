@@ -3,7 +3,6 @@ package stockapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,21 +27,15 @@ type sharedCall = coalesce.Call[Deduction, Operation]
 // deductShared is Deduct by a request that others may share.
 func (c *Client) deductShared(ctx context.Context, flag string, items []Item) (Operation, error) {
 	op, err := c.shared.Do(ctx, Deduction{Flag: flag, Items: items, RequestID: httpapi.RequestID(ctx)})
-	switch {
-	case errors.Is(err, coalesce.ErrFull):
-		return op, fmt.Errorf("%w: %w", ErrOverloaded, err)
-	case errors.Is(err, coalesce.ErrWithdrawn), errors.Is(err, coalesce.ErrClosed):
-		return op, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	case err != nil && err == ctx.Err(), //nolint:errorlint // the bare error says that it was sent
-		errors.Is(err, coalesce.ErrUnresolved), errors.Is(err, coalesce.ErrPanic):
-		return op, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
-	}
-	return op, err
+	return op, coalesce.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
 }
 
 // sendShared sends one request for all who wait, and hands the answers on as they come.
 func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	calls := take()
+	if len(calls) == 0 {
+		return
+	}
 	ctx, cancel := untilLast(ctx, calls)
 	defer cancel()
 	if err := c.exchange(ctx, calls); err != nil {

@@ -59,20 +59,31 @@ func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 }
 
 // Whatever the request of an acquisition and its release behind which the connection breaks, the
-// lock comes, goes and leaves nothing.
+// lock comes, goes and leaves nothing: where another was there before, so that the queue is looked
+// at, and where nobody was.
 func TestCutAtEveryRequest(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
 	dir := serverstest.ZooKeeperRoot(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
-		for k := 1; ; k++ {
-			if !cutAtRequest(t, l, m, other, k) {
-				t.Logf("%s: %d requests", name, k-1)
-				if k < 4 {
-					t.Errorf("%s: only %d requests were cut", name, k-1)
+		for _, before := range []struct {
+			name     string
+			by       *zklock.Session
+			requests int
+		}{{"after another", other, 3}, {"after itself", s, 2}} {
+			t.Run(name+", "+before.name, func(t *testing.T) {
+				for k := 1; ; k++ {
+					for range 5 {
+						release(t, acquire(t, zklock.NewMutex(before.by, m.Path(), zklock.WithHandoff(1, 0))))
+					}
+					if !cutAtRequest(t, l, m, other, k) {
+						if k <= before.requests {
+							t.Errorf("only %d requests were cut, want at least %d", k-1, before.requests)
+						}
+						break
+					}
 				}
-				break
-			}
+			})
 		}
 	}
 }

@@ -3,7 +3,6 @@ package deduct
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"orderstock/pkg/coalesce"
@@ -66,16 +65,7 @@ func (g *grouped) Close() error {
 // Deduct implements stock.Deducter.
 func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	op, err := g.calls.Do(ctx, r)
-	switch {
-	case errors.Is(err, coalesce.ErrFull):
-		return op, fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
-	case errors.Is(err, coalesce.ErrWithdrawn), errors.Is(err, coalesce.ErrClosed):
-		return op, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
-	case errors.Is(err, coalesce.ErrUnresolved), errors.Is(err, coalesce.ErrPanic),
-		err != nil && err == ctx.Err(): //nolint:errorlint // the bare error says that a group has the call; a wrapped one is the database's
-		return op, fmt.Errorf("%w: %w", stock.ErrUnknownOutcome, err)
-	}
-	return op, err
+	return op, coalesce.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}.Of(ctx, err)
 }
 
 // run serves one group: the lock first, then all who wait by then.

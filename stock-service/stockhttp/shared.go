@@ -55,7 +55,7 @@ func (h *handlers) deductAll(c *gin.Context) error {
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (answer stockapi.DeductAnswer) {
 	ctx = httpapi.WithRequestID(ctx, d.RequestID)
 	refuse := func(err error) {
-		p := httpapi.ProblemOf(ctx, err, problem)
+		p := httpapi.ProblemOf(ctx, err, problem).For(ctx)
 		answer = stockapi.DeductAnswer{Index: index, Problem: p, RetryAfter: p.RetrySeconds()}
 	}
 	defer func() {
