@@ -62,8 +62,14 @@ func (b *bench) run(ctx context.Context, shapes []shape, out io.Writer) ([]row, 
 	return rows, nil
 }
 
-// aloneParts is in how many parts a window for one contender is measured.
-const aloneParts = 8
+// turns is in how many turns a window is measured. The speed of the disk and of the machine drifts
+// within seconds, most of all against a lone contender, who waits for the disk alone.
+func (s shape) turns() int {
+	if s.contenders == 1 {
+		return 32
+	}
+	return 4
+}
 
 // runShape keeps the workers of all locks alive over the rounds, so that Java's compiler has
 // warmed up and connections stand; at any time only one lock's workers work.
@@ -83,27 +89,22 @@ func (b *bench) runShape(ctx context.Context, s shape, out io.Writer) (rows []ro
 		}
 		cells[i] = &cell{fleet: fleet, waits: newHistogram(), ops: make([]int64, s.processes)}
 	}
-	// One contender's speed is the disk's, which drifts: the locks take turns more often.
-	parts := 1
-	if s.contenders == 1 {
-		parts = aloneParts
-	}
-	rounds := b.rounds * parts
-	for round := range rounds {
-		for i, lock := range b.locks {
-			w := window{warmup: b.warmup / time.Duration(parts), length: b.window / time.Duration(parts)}
-			if round == 0 {
-				w.warmup *= 2
-			}
+	for turn := range b.rounds * s.turns() {
+		w := window{warmup: b.warmup / time.Duration(s.turns()), length: b.window / time.Duration(s.turns())}
+		if turn == 0 {
+			w.warmup = 2 * b.warmup
+		}
+		for i := range cells {
+			i = (i + turn) % len(cells) // so that none comes always after the same
 			if err := cells[i].measure(ctx, w); err != nil {
-				return nil, fmt.Errorf("measure %s: %w", lock, err)
-			}
-			if round == rounds-1 {
-				r := cells[i].row(lock, s, time.Duration(b.rounds)*b.window)
-				printRow(out, r)
-				rows = append(rows, r)
+				return nil, fmt.Errorf("measure %s: %w", b.locks[i], err)
 			}
 		}
+	}
+	for i, c := range cells {
+		r := c.row(b.locks[i], s, time.Duration(b.rounds)*b.window)
+		printRow(out, r)
+		rows = append(rows, r)
 	}
 	return rows, nil
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	// startGrace is the time between the order for a window and its start, for the order to reach all workers.
-	startGrace = 200 * time.Millisecond
+	startGrace = 50 * time.Millisecond
 	// drainLimit bounds the time that contenders still waiting at a window's end may take.
 	drainLimit = 60 * time.Second
 	closeLimit = 10 * time.Second

@@ -38,8 +38,9 @@ func newCommand() *cobra.Command {
 		Short: "Measure ZooKeeper locks beside each other",
 		Long: `Lockbench starts a ZooKeeper of its own and runs, for each shape of contention
 and each lock, processes of contenders that acquire and release without a
-pause. All locks of a shape take turns over several rounds, so that a change
-in the machine's mood meets them all.
+pause. All locks of a shape take turns over several rounds, each in another
+order, many times in a round, so that a change in the machine's mood meets them
+all.
 
 A latency is the time from the call to the grant; for "raw", which is a create
 and a delete without any lock, it is the time of the pair. A wake-up is a watch
@@ -59,9 +60,9 @@ event that made a waiter look again.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&c.locks, "locks", lockNames, "the locks to measure")
 	f.StringSliceVar(&c.shapes, "shapes", []string{"1x1x1", "4x64x1", "4x64x64"}, "processes x contenders x paths")
-	f.IntVar(&c.rounds, "rounds", 3, "windows for each lock and shape, in turns")
-	f.DurationVar(&c.window, "window", 4*time.Second, "length of one window")
-	f.DurationVar(&c.warmup, "warmup", 1500*time.Millisecond, "run before each window; twice as long before the first")
+	f.IntVar(&c.rounds, "rounds", 3, "windows for each lock and shape")
+	f.DurationVar(&c.window, "window", 4*time.Second, "length of one window, over all its turns")
+	f.DurationVar(&c.warmup, "warmup", 1500*time.Millisecond, "run before each window, over all its turns; twice as long before the first turn")
 	f.StringVar(&c.zookeeper, "zookeeper", "", "measure on this running server (host:port) and start none")
 	f.StringVar(&c.out, "out", filepath.Join("out", "lock-bench.json"), "file for the figures; empty for none")
 	f.BoolVar(&c.quick, "quick", false, "one short window each, without the many paths")
