@@ -20,7 +20,7 @@ type claim struct {
 	unguard func() bool
 	// guardLater begins the watch on the node; nil where there is one already.
 	guardLater *time.Timer
-	// rivals is how many others were in the queue behind it when it came first.
+	// rivals is how many others were in the queue behind it when it came first, as far as is known.
 	rivals int
 }
 

@@ -33,7 +33,8 @@
 // # Speed
 //
 // An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue;
-// not even that for the only one who wants a Mutex, once the numbers of its nodes show it. With
+// the only one who wants a Mutex does without it, once the numbers of its nodes show that. When the
+// holder's node is gone, the next in turn, who has looked before, has the lock by that news. With
 // local hand-off the process takes its place in ZooKeeper's queue once, and goroutines hand the
 // lock on through memory for as long as no other process waits, and for a bounded number and time
 // if one does (lock cohorting). What it costs others: their wait is longer by one tenure for each

@@ -1,6 +1,7 @@
 package zklock_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -32,6 +33,44 @@ func TestAloneNeedsNoLook(t *testing.T) {
 	if c, d := l.requests(opCreate)-creates, l.requests(opDelete)-deletes; c != 100 || d != 100 {
 		t.Errorf("%d creates and %d deletes in 100 acquisitions", c, d)
 	}
+}
+
+// Who is the next in turn takes the lock by the news that the one ahead is gone; who is not looks first.
+func TestTheNextInTurnNeedsNoLook(t *testing.T) {
+	s, l := dialLink(t)
+	other := connect(t)
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	mine := zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0))
+	theirs := zklock.NewMutex(other, dir, zklock.WithHandoff(1, 0))
+
+	held := acquire(t, theirs)
+	next := begin(t.Context(), mine)
+	awaitChildren(t, other.Conn(), dir, 2)
+	time.Sleep(100 * time.Millisecond) // its look is done
+	looks := l.requests(opChildren)
+	release(t, held)
+	lock := next.wait(t)
+	if n := l.requests(opChildren) - looks; n != 0 {
+		t.Errorf("%d looks by the next in turn", n)
+	}
+	release(t, lock)
+
+	held = acquire(t, theirs)
+	leaving, leave := context.WithCancel(t.Context())
+	between := begin(leaving, theirs)
+	awaitChildren(t, other.Conn(), dir, 2)
+	last := begin(t.Context(), mine)
+	awaitChildren(t, other.Conn(), dir, 3)
+	leave()
+	awaitChildren(t, other.Conn(), dir, 2)
+	<-between.done
+	select {
+	case <-last.done:
+		t.Fatalf("two hold the lock: %v", last.err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	release(t, held)
+	release(t, last.wait(t))
 }
 
 // Whoever came in between is seen: it holds the lock, and is waited for.

@@ -106,7 +106,7 @@ func (s *Session) mightGet(ctx context.Context, l line) error {
 }
 
 // await waits for the node's turn. Where somebody deletes the node meanwhile, it finds out when it
-// looks again, which is when the one ahead is gone.
+// looks again, which is when the one ahead is gone, or by the watch that the next in turn has on it.
 func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 	if n.sole && n.lease == t.lease {
 		n.sole = false // for another time there is a look
@@ -125,8 +125,18 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 		if l.try {
 			return nil, ErrNotAcquired
 		}
-		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.name)); err != nil {
+		next := at == 1 && l.exclusive
+		if next && own == nil {
+			own = n.s.watch(n.path)
+		}
+		gone, err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.name))
+		if err != nil {
 			return nil, err
+		}
+		if next && gone && own.stands() {
+			// Nobody was before the one ahead, who comes now comes behind us, and the watch says that our
+			// own node is there: a look would tell only who waits, and somebody mostly does.
+			return n.claim(t, own, max(1, len(queue)-2))
 		}
 	}
 }
@@ -179,29 +189,35 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 	return queue, at, nil
 }
 
-// awaitEnd waits until the node ahead is gone, or something else is reason to look again.
-func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) error {
-	if err := ahead.wait(ctx, n.s); err != nil {
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil
-		}
-		return err
+// awaitEnd waits until the node ahead is gone, or something else is reason to look again. When it
+// says that the node is gone, the watch on our own, where there is one, is set.
+func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) (gone bool, err error) {
+	err = ahead.wait(ctx, n.s)
+	gone = errors.Is(err, zk.ErrNoNode)
+	if err != nil && !gone {
+		return false, err
 	}
 	var changed <-chan struct{}
 	if own != nil {
+		if set := own.wait(ctx, n.s) == nil; !set {
+			return false, nil // the look tells why
+		}
 		changed = own.fired
+	}
+	if gone {
+		return true, nil
 	}
 	select {
 	case <-ahead.fired:
 		n.hooks.woken(n.dir)
-		return nil
+		return ahead.event.Type == zk.EventNodeDeleted, nil
 	case <-changed:
-		return nil
+		return false, nil
 	case <-t.ctx.Done():
-		return fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))
+		return false, fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false, context.Cause(ctx)
 	case <-n.s.ctx.Done():
-		return ErrSessionClosed
+		return false, ErrSessionClosed
 	}
 }

@@ -86,6 +86,16 @@ func (s *Session) whenFired(w *watch, f func(*watch)) {
 	}
 }
 
+// stands says that a watch that was set has not fired.
+func (w *watch) stands() bool {
+	select {
+	case <-w.fired:
+		return false
+	default:
+		return true
+	}
+}
+
 // wait waits until the watch is set, or cannot be.
 func (w *watch) wait(ctx context.Context, s *Session) error {
 	select {
