@@ -74,6 +74,13 @@ type Group[In, Out any] struct {
 	running int              // batches being served
 	closed  bool
 	workers sync.WaitGroup
+
+	// What WithGather goes by. One batch at a time gathers.
+	gathering sync.Mutex
+	last      int           // calls in the batch taken last
+	took      time.Duration // by the batch that ended last, from take to its end
+	wanted    int           // calls that the gathering batch waits for; 0 where none gathers
+	enough    chan struct{} // told when they are there
 }
 
 // New returns a group whose batches are served by run. A batch starts as soon
@@ -84,7 +91,7 @@ func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Group[In, Out]{run: run, opts: o}
+	g := &Group[In, Out]{run: run, opts: o, enough: make(chan struct{}, 1)}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
@@ -174,6 +181,10 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 	}
 	g.queue = append(g.queue, call)
 	g.waiting++
+	if g.waiting == g.wanted {
+		g.enough <- struct{}{} // it has room for one, and nobody wants the same twice
+		g.wanted = 0
+	}
 	if g.running < g.opts.concurrency {
 		g.running++
 		g.workers.Go(g.serve)
@@ -196,6 +207,7 @@ func (g *Group[In, Out]) serve() {
 		if idle {
 			g.opts.idle(g.ctx)
 		} else {
+			g.gather()
 			g.serveOne()
 		}
 		told = idle
@@ -205,11 +217,11 @@ func (g *Group[In, Out]) serve() {
 func (g *Group[In, Out]) serveOne() {
 	var (
 		batch []*Call[In, Out]
-		taken bool
+		began time.Time
 	)
 	take := func() []*Call[In, Out] {
-		if !taken {
-			taken, batch = true, g.take()
+		if began.IsZero() {
+			batch, began = g.take(), time.Now()
 		}
 		return batch
 	}
@@ -227,8 +239,43 @@ func (g *Group[In, Out]) serveOne() {
 		for _, call := range take() {
 			call.Resolve(none, unanswered)
 		}
+		g.mu.Lock()
+		g.took = time.Since(began)
+		g.mu.Unlock()
 	}()
 	g.run(ctx, take)
+}
+
+// longestGather bounds the wait for company after a batch that took very long.
+const longestGather = 5 * time.Millisecond
+
+// gather waits for company, as WithGather says.
+func (g *Group[In, Out]) gather() {
+	if g.opts.gather == 0 {
+		return
+	}
+	g.gathering.Lock()
+	defer g.gathering.Unlock()
+	g.mu.Lock()
+	limit := min(g.took/time.Duration(g.opts.gather), longestGather)
+	if g.waiting >= g.last || limit <= 0 {
+		g.mu.Unlock()
+		return
+	}
+	g.wanted = g.last
+	g.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-g.enough:
+	case <-timer.C:
+		g.mu.Lock()
+		if g.wanted == 0 {
+			<-g.enough // both at once
+		}
+		g.wanted = 0
+		g.mu.Unlock()
+	}
 }
 
 // take removes the oldest calls from the queue, at most a batch of them.
@@ -249,6 +296,7 @@ func (g *Group[In, Out]) take() []*Call[In, Out] {
 	}
 	g.queue = g.queue[passed:]
 	g.waiting -= len(batch)
+	g.last = len(batch)
 	return batch
 }
 
@@ -303,6 +351,7 @@ func (c *Call[In, Out]) Resolve(out Out, err error) {
 type options struct {
 	maxBatch, maxQueue, concurrency int
 	timeout                         time.Duration
+	gather                          int
 	idle                            func(context.Context)
 }
 
@@ -326,3 +375,9 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // batches kept from one to the next is given up there. With a concurrency of 1, f and the batches
 // never run at the same time. A call that arrives meanwhile waits for f. Ctx is the group's.
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
+
+// WithGather lets a batch wait for company before it is begun: while fewer calls wait than the batch
+// before took, and at most for 1/part of the time which that one needed, or 5 ms. Those whom a batch has
+// answered are often back in a moment, and the first of them would otherwise have a batch of its own
+// while the rest wait for its end. A call that follows a lone one does not wait. Default: no batch waits.
+func WithGather(part int) Option { return func(o *options) { o.gather = max(1, part) } }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -444,4 +445,68 @@ func TestErrorsOf(t *testing.T) {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
+}
+
+func TestGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+			sizes = append(sizes, len(ins))
+			time.Sleep(8 * time.Millisecond)
+			return ins, nil
+		}, coalesce.WithGather(4))
+		defer g.Close()
+		began := time.Now()
+		// call calls at a time since the beginning and wants the answer at another.
+		call := func(at, want time.Duration) {
+			time.Sleep(at - time.Since(began))
+			if _, err := g.Do(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+			if end := time.Since(began); end != want {
+				t.Errorf("called at %s, answered at %s, want %s", at, end, want)
+			}
+		}
+		together := func(want time.Duration, at ...time.Duration) {
+			var all sync.WaitGroup
+			for _, at := range at {
+				all.Go(func() { call(at, want) })
+			}
+			all.Wait()
+		}
+		const ms = time.Millisecond
+		var first sync.WaitGroup
+		first.Go(func() { call(0, 8*ms) })
+		together(16*ms, 1*ms, 2*ms, 3*ms) // more than before: no wait
+		first.Wait()
+		together(26*ms, 17*ms, 17500*time.Microsecond, 18*ms) // as many as before: wait for all, no longer
+		call(30*ms, 40*ms)                                    // fewer: wait a quarter of the 8 ms
+		call(50*ms, 58*ms)                                    // after a lone call: no wait
+		if want := []int{1, 3, 3, 1, 1}; !slices.Equal(sizes, want) {
+			t.Errorf("batches of %v, want %v", sizes, want)
+		}
+	})
+}
+
+// After a batch that took long, the wait for company is bounded by itself.
+func TestGatherIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+			time.Sleep(time.Minute)
+			return ins, nil
+		}, coalesce.WithGather(1))
+		defer g.Close()
+		do := func() { _, _ = g.Do(t.Context(), 0) }
+		var rush sync.WaitGroup
+		rush.Go(do)
+		time.Sleep(time.Second)
+		rush.Go(do)
+		rush.Go(do)
+		rush.Wait()
+		began := time.Now()
+		do()
+		if took := time.Since(began); took != time.Minute+5*time.Millisecond {
+			t.Errorf("waited %s for company that did not come, want 5ms", took-time.Minute)
+		}
+	})
 }

@@ -1,7 +1,7 @@
 // Package coalesce lets concurrent calls share round trips: what waits while
 // one batch is on its way goes out together as the next.
 //
-// It adds no delay. A call that finds nobody being served starts a batch of
+// By default it adds no delay. A call that finds nobody being served starts a batch of
 // its own at once; under load, the time that one batch takes gathers the
 // next, so the batches grow with the load and the cost of each call falls.
 // This is the group commit of databases (DeWitt et al., "Implementation
@@ -30,6 +30,12 @@
 // holder-to-be of a lock acquires it first, then takes everyone who came while
 // it waited. With WithIdle it may keep the lock from batch to batch while calls wait, and is told
 // when none does.
+//
+// # Closed loops
+//
+// Callers that come back as soon as they are answered fall into cohorts: while the batch of one is
+// on its way, another gathers, and each pays for a batch of half the size. WithGather merges them:
+// a batch waits a moment for those whom the one before has answered.
 //
 // The function of a group may run many times at once if WithConcurrency says
 // so; with the default, one batch at a time, and no locking is needed for what
