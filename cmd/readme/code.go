@@ -153,7 +153,7 @@ var meanings = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "how long ZooKeeper waits for a silent session",
 	"LOCK_TIMEOUT":              "how long a deduction waits for its lock",
 	"MAX_IN_FLIGHT":             "orders or operations in work; more are answered 503 at once",
-	"STOCK_URLS":                "addresses of the stock service, several by comma",
+	"STOCK_URLS":                "addresses of the stock service, several by comma; an order service sends deductions to the first that serves",
 	"ORDER_URLS":                "addresses of the order service, several by comma",
 	"MYSQL_ADMIN_DSN":           "of a user who may make databases and users",
 	"ORDER_DB_PASSWORD":         "of order_app",

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,6 +155,9 @@ func (l *Lab) route(service string, real stack.Addresses) (stack.Addresses, erro
 			l.Duplicators = append(l.Duplicators, d)
 		}
 		told.Stock = append(told.Stock, via(ToStock, l.Duplicators[i].addr))
+	}
+	if strings.HasSuffix(service, "2") { // each order service has another home: both stock services have work
+		slices.Reverse(told.Stock)
 	}
 	return told, failed
 }

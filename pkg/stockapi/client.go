@@ -21,7 +21,8 @@ import (
 
 // Client calls the stock service. It passes the service token, the request id
 // and the remaining time of the context on with each call, and spreads the
-// calls over the base URLs in turn. It sends a call once; only where a
+// calls over the base URLs in turn, but for shared requests: see
+// WithSharedRequests. It sends a call once; only where a
 // connection was refused, so that nothing can have happened, it goes on to the
 // next base URL. Retrying is its caller's decision.
 //
@@ -33,6 +34,7 @@ type Client struct {
 	turn  atomic.Uint64
 	// shared gathers deductions that share requests; nil where each has its own.
 	shared *coalesce.Group[Deduction, Operation]
+	home   atomic.Uint64 // the base URL that shared requests go to first
 }
 
 // maxAnswer bounds the body of an answer, in bytes.
@@ -138,7 +140,7 @@ func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest
 
 // call sends one request and reads its answer.
 func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
-	resp, err := c.open(ctx, method, path, body)
+	resp, err := c.open(ctx, c.turn.Add(1), method, path, body)
 	if err != nil {
 		return err
 	}
@@ -153,9 +155,9 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return nil
 }
 
-// open sends one request, to the next base URL that takes connections. A refusal is an error; else
-// the caller reads the answer and closes its body.
-func (c *Client) open(ctx context.Context, method, path string, body any) (*http.Response, error) {
+// open sends one request, to the first base URL, from the given one on and round, that takes
+// connections. A refusal is an error; else the caller reads the answer and closes its body.
+func (c *Client) open(ctx context.Context, first uint64, method, path string, body any) (*http.Response, error) {
 	var payload []byte
 	if body != nil {
 		var err error
@@ -163,7 +165,6 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (*http
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
 	}
-	first := c.turn.Add(1)
 	var err error
 	for i := range c.bases {
 		base := c.bases[(first+uint64(i))%uint64(len(c.bases))]

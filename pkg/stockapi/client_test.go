@@ -166,6 +166,56 @@ func TestBadBases(t *testing.T) {
 	}
 }
 
+// Shared requests go to the first server for as long as it serves, and then to the next, where they stay.
+func TestSharedRequestsHaveAHome(t *testing.T) {
+	for name, failure := range map[string]http.HandlerFunc{
+		"an operation refused": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"index":0,"problem":{"code":"unavailable","status":503}}`+"\n")
+		},
+		"the request refused": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"cut":                 func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls [2]atomic.Int64
+			var failing atomic.Bool
+			replica := func(i int) string {
+				return server(t, func(w http.ResponseWriter, r *http.Request) {
+					calls[i].Add(1)
+					if i == 0 && failing.Load() {
+						failure(w, r)
+						return
+					}
+					_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
+				})
+			}
+			c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", stockapi.WithSharedRequests(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			deduct := func(n int) (errs int) {
+				for range n {
+					if _, err := c.Deduct(t.Context(), "a", nil); err != nil {
+						errs++
+					}
+				}
+				return errs
+			}
+			if errs := deduct(5); errs != 0 || calls[0].Load() != 5 {
+				t.Errorf("%d errors, %d calls at the first server, want 0 and 5", errs, calls[0].Load())
+			}
+			failing.Store(true)
+			if errs := deduct(5); errs != 1 || calls[1].Load() != 4 {
+				t.Errorf("%d errors, %d calls at the second server, want 1 and 4", errs, calls[1].Load())
+			}
+			failing.Store(false)
+			if errs := deduct(5); errs != 0 || calls[1].Load() != 9 {
+				t.Errorf("%d errors, %d calls at the second server, want 0 and 9", errs, calls[1].Load())
+			}
+		})
+	}
+}
+
 // Of a shared request that is cut, or answered by something that is no stock service, those keep
 // their answers who have them; what became of the others is unknown.
 func TestSharedRequestCutShort(t *testing.T) {

@@ -3,6 +3,7 @@ package stockapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,9 +17,12 @@ import (
 // way at a time: a call goes at once while fewer are, and those that come meanwhile go together as
 // soon as one has ended. Each has an answer of its own as soon as it is there, and keeps its
 // deadline. Default: a request for each.
+//
+// Shared requests all go to one base URL, the first, until it does not serve, and then to the next:
+// deductions that meet in one replica are carried out together, and the lock can stay there.
 func WithSharedRequests(n int) Option {
 	return func(c *Client) {
-		c.shared = coalesce.New(c.sendShared, coalesce.WithMaxBatch(MaxDeductions), coalesce.WithConcurrency(n))
+		c.shared = coalesce.New(c.sendShared, coalesce.WithMaxBatch(MaxDeductions), coalesce.WithConcurrency(n), coalesce.WithGather(8))
 	}
 }
 
@@ -38,20 +42,32 @@ func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	}
 	ctx, cancel := untilLast(ctx, calls)
 	defer cancel()
-	if err := c.exchange(ctx, calls); err != nil {
+	home := c.home.Load()
+	if err := c.exchange(ctx, home, calls); err != nil {
+		c.leave(home, err)
 		for _, call := range calls { // those who have their answer keep it
 			call.Resolve(Operation{}, err)
 		}
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, calls []*sharedCall) error {
+// leave lets the next shared requests go to another base URL where home did not serve.
+func (c *Client) leave(home uint64, err error) {
+	for _, failure := range []error{ErrUnavailable, ErrOverloaded, ErrUnknownOutcome, ErrInternal} {
+		if errors.Is(err, failure) {
+			c.home.CompareAndSwap(home, home+1)
+			return
+		}
+	}
+}
+
+func (c *Client) exchange(ctx context.Context, home uint64, calls []*sharedCall) error {
 	body := DeductAllRequest{Operations: make([]Deduction, len(calls))}
 	for i, call := range calls {
 		body.Operations[i] = call.In
 		body.Operations[i].TimeoutMS = timeLeft(call.Context())
 	}
-	resp, err := c.open(ctx, http.MethodPost, "/v1/operations", body)
+	resp, err := c.open(ctx, home, http.MethodPost, "/v1/operations", body)
 	if err != nil {
 		return err
 	}
@@ -68,7 +84,9 @@ func (c *Client) exchange(ctx context.Context, calls []*sharedCall) error {
 		case answer.Operation != nil:
 			calls[answer.Index].Resolve(*answer.Operation, nil)
 		case answer.Problem != nil:
-			calls[answer.Index].Resolve(Operation{}, errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter))
+			refused := errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter)
+			c.leave(home, refused)
+			calls[answer.Index].Resolve(Operation{}, refused)
 		default:
 			return fmt.Errorf("%w: empty answer", ErrUnknownOutcome)
 		}
