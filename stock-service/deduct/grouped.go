@@ -3,6 +3,7 @@ package deduct
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"orderstock/pkg/coalesce"
@@ -25,7 +26,6 @@ type grouped struct {
 	calls  *coalesce.Group[stock.Request, stock.Operation]
 
 	// Only run and idle touch these, one at a time.
-	last  int       // operations of the group before
 	kept  *held     // the lock between groups; nil where it is not held
 	since time.Time // when it was taken
 }
@@ -38,10 +38,8 @@ const (
 	groupLimit = 5 * time.Second
 	// tenure is how long the lock is kept, when company waits, before another process may have it.
 	tenure = 50 * time.Millisecond
-	// gatherStep and gatherLimit bound the wait for those whom the group before
-	// has just answered.
-	gatherStep  = 100 * time.Microsecond
-	gatherLimit = time.Millisecond
+	// gatherPart is the part of a transaction's time that the next waits for those whom it answered.
+	gatherPart = 4
 )
 
 type groupCall = coalesce.Call[stock.Request, stock.Operation]
@@ -52,7 +50,7 @@ func newGrouped(cfg Config) (Strategy, error) {
 		ledger: cfg.Ledger, path: cfg.Root + "/stock/all",
 	}
 	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting),
-		coalesce.WithTimeout(groupLimit), coalesce.WithIdle(g.letGo))
+		coalesce.WithTimeout(groupLimit), coalesce.WithGather(gatherPart), coalesce.WithIdle(g.letGo))
 	return g, nil
 }
 
@@ -76,12 +74,14 @@ func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	}
 	alive, cancel := whileAlive(ctx, *g.kept)
 	defer cancel()
-	g.gather()
 	calls := take()
-	g.last = len(calls)
-	g.serve(alive, calls, g.kept.token)
-	if time.Since(g.since) >= tenure || alive.Err() != nil {
+	outcomes := g.carryOut(alive, calls, g.kept.token)
+	// Another process is on its way to the lock while the callers here are answered.
+	if g.calls.Waiting() == 0 || time.Since(g.since) >= tenure || alive.Err() != nil {
 		g.letGo(ctx)
+	}
+	for i, call := range calls {
+		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
 	}
 }
 
@@ -109,27 +109,12 @@ func (g *grouped) letGo(ctx context.Context) {
 	}
 }
 
-// gather waits for company while company keeps coming: those whom the group
-// before has answered are back in a moment, and the first of them would
-// otherwise have a transaction alone while the rest wait for it. An operation
-// that follows a lone one does not wait.
-func (g *grouped) gather() {
-	began := time.Now()
-	for waiting := g.calls.Waiting(); waiting < g.last && time.Since(began) < gatherLimit; {
-		time.Sleep(gatherStep)
-		more := g.calls.Waiting()
-		if more == waiting {
-			return
-		}
-		waiting = more
-	}
-}
-
-// serve carries the group out together, and one by one where that fails for a
-// reason that may be one operation's alone.
-func (g *grouped) serve(ctx context.Context, calls []*groupCall, token stock.Token) {
-	if len(calls) == 0 {
-		return
+// carryOut carries the group out together, and one by one where that fails for
+// a reason that may be one operation's alone.
+func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
+	groupSize.Observe(float64(len(calls)))
+	if len(calls) <= 1 { // fewer statements than a group
+		return g.oneByOne(ctx, calls, token)
 	}
 	requests := make([]stock.Request, len(calls))
 	for i, call := range calls {
@@ -137,34 +122,37 @@ func (g *grouped) serve(ctx context.Context, calls []*groupCall, token stock.Tok
 	}
 	began := time.Now()
 	outcomes, err := g.ledger.DeductGroup(ctx, requests, token)
-	groupSize.Observe(float64(len(calls)))
 	groupSeconds.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:
-		for i, call := range calls {
-			call.Resolve(outcomes[i].Operation, outcomes[i].Err)
-		}
+		return outcomes
 	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable):
-		answerAll(calls, err)
-	default:
-		groupsBroken.Inc()
-		g.serveEach(ctx, calls, token, err)
+		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
+	groupsBroken.Inc()
+	return g.oneByOne(ctx, calls, token)
 }
 
-// serveEach carries each operation out by itself, in order. Where the group's
-// commit was not answered, that is safe, too: an operation that landed is
-// found under its flag. Once the database is out of reach the rest are
-// answered with what the group failed with.
-func (g *grouped) serveEach(ctx context.Context, calls []*groupCall, token stock.Token, cause error) {
+// oneByOne carries each operation out by itself, in order, and answers it at
+// once. Where the commit of a group was not answered, that is safe, too: an
+// operation that landed is found under its flag. Once the database is out of
+// reach the rest are not tried.
+func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
+	outcomes := make([]stock.Outcome, len(calls))
+	var gone error
 	for i, call := range calls {
+		if gone != nil {
+			outcomes[i].Err = gone
+			continue
+		}
 		op, err := g.ledger.Deduct(ctx, call.In, stock.FenceAll(token))
 		if errors.Is(err, stock.ErrUnavailable) {
-			answerAll(calls[i:], errors.Join(cause, err))
-			return
+			gone = err
 		}
+		outcomes[i] = stock.Outcome{Operation: op, Err: err}
 		call.Resolve(op, err)
 	}
+	return outcomes
 }
 
 func answerAll(calls []*groupCall, err error) {

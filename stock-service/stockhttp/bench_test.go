@@ -1,8 +1,10 @@
 package stockhttp_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,15 +19,16 @@ import (
 
 // BenchmarkDeduct measures deductions of one hot goods with that many clients at once: by the
 // strategy alone (direct), through HTTP with a request for each (http), and with requests that
-// concurrent deductions share, as the order service sends them (shared).
+// concurrent deductions share, as the order service sends them (shared). The flags are in Redis
+// before, as the order service puts them there.
 func BenchmarkDeduct(b *testing.B) {
 	for _, name := range []string{"case-study", "sequential", "conditional-update", "grouped"} {
 		for _, clients := range []int{1, 64, 256} {
 			b.Run(fmt.Sprintf("direct/%s/clients=%d", name, clients), func(b *testing.B) {
 				p, d := benchPlace(b, name)
 				goods := p.Goods(b, 1<<30)
-				spread(b, clients, func() error {
-					op, err := d.Deduct(b.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+				spread(b, p, clients, func(flag string) error {
+					op, err := d.Deduct(b.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
 					return done(string(op.State), err)
 				})
 			})
@@ -41,8 +44,8 @@ func BenchmarkDeduct(b *testing.B) {
 						b.Fatal(err)
 					}
 					defer c.Close()
-					spread(b, clients, func() error {
-						op, err := c.Deduct(b.Context(), p.Flag(), items)
+					spread(b, p, clients, func(flag string) error {
+						op, err := c.Deduct(b.Context(), flag, items)
 						return done(string(op.State), err)
 					})
 				})
@@ -72,28 +75,39 @@ func done(state string, err error) error {
 	return err
 }
 
-// spread shares b.N calls among the clients.
-func spread(b *testing.B, clients int, call func() error) {
+// spread shares b.N calls, each with a flag of its own, among the clients.
+func spread(b *testing.B, p *stocktest.Place, clients int, call func(flag string) error) {
+	b.Helper()
+	flags := make([]string, b.N)
+	for i := range flags {
+		flags[i] = p.Flag()
+	}
+	each(b, flags, 256, func(flag string) error {
+		if !p.Flags.Set(b.Context(), flag) {
+			return errors.New("flag not set")
+		}
+		return nil
+	})
+	b.ResetTimer()
+	each(b, flags, clients, call)
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deductions/s")
+}
+
+// each calls do for every flag, by as many goroutines.
+func each(b *testing.B, flags []string, goroutines int, do func(flag string) error) {
 	b.Helper()
 	var next atomic.Int64
-	stop := make(chan error, clients)
-	b.ResetTimer()
-	for range clients {
-		go func() {
-			for next.Add(1) <= int64(b.N) {
-				if err := call(); err != nil {
-					stop <- err
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(len(flags)); i = next.Add(1) {
+				if err := do(flags[i-1]); err != nil {
+					b.Error(err)
 					return
 				}
 			}
-			stop <- nil
-		}()
+		})
 	}
-	for range clients {
-		if err := <-stop; err != nil {
-			b.Error(err)
-		}
-	}
-	b.StopTimer()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deductions/s")
+	all.Wait()
 }
