@@ -5,8 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"orderstock/pkg/stockapi"
 )
 
 const operations = "/v1/operations/"
@@ -47,6 +48,10 @@ func (c *client) close() {
 
 // place sends order op and returns what came of it.
 func (c *client) place(ctx context.Context, op int, kind Kind, items []Item, intended time.Duration) Call {
+	call := Call{Op: int32(op), Kind: kind, Intended: intended}
+	if c.cfg.Path == PathDeduct && c.cfg.Deduct != nil && kind == Place {
+		return c.deduct(ctx, call, items)
+	}
 	r := request{}
 	c.body = appendBody(c.body[:0], items)
 	r.body = c.body
@@ -54,9 +59,6 @@ func (c *client) place(ctx context.Context, op int, kind Kind, items []Item, int
 	if c.cfg.Path == PathDeduct {
 		c.path = c.history.appendKey(append(c.path[:0], operations...), op)
 		r.method, r.path = http.MethodPut, string(c.path)
-		if c.cfg.Announce != nil && kind == Place {
-			c.cfg.Announce(ctx, strings.TrimPrefix(r.path, operations))
-		}
 		c.header = append(c.header, authorization(c.cfg.StockToken)...)
 	} else {
 		r.method, r.path = http.MethodPost, "/v1/orders"
@@ -64,7 +66,32 @@ func (c *client) place(ctx context.Context, op int, kind Kind, items []Item, int
 		c.header = append(c.history.appendKey(c.header, op), "\r\n"...)
 	}
 	r.header = c.header
-	return c.send(ctx, Call{Op: int32(op), Kind: kind, Intended: intended}, r)
+	return c.send(ctx, call, r)
+}
+
+// deduct has the call made by the configuration's function.
+func (c *client) deduct(ctx context.Context, call Call, items []Item) Call {
+	named := make([]stockapi.Item, len(items))
+	for i, item := range items {
+		named[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Timeout)
+	defer cancel()
+	call.Sent = time.Since(c.start)
+	op, err := c.cfg.Deduct(ctx, c.history.Key(int(call.Op)), named)
+	call.Done = time.Since(c.start)
+	var refused *stockapi.Error
+	switch {
+	case err == nil:
+		call.Code, call.Status, call.Replayed = http.StatusOK, parseStatus(string(op.State)), op.Repeat
+	case errors.As(err, &refused):
+		call.Code = uint16(refused.Status)
+	case errors.Is(err, stockapi.ErrUnavailable):
+		call.Failure = Refused
+	default:
+		call.Failure = failureOf(err)
+	}
+	return call
 }
 
 // cancel cancels order op, whose id is order on PathOrder.

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"time"
+
+	"orderstock/pkg/stockapi"
 )
 
 // Path says which way an order takes.
@@ -35,9 +37,9 @@ type FireConfig struct {
 	StockToken string
 	// Path defaults to PathOrder.
 	Path Path
-	// Announce, where not nil, is called with the flag of each deduction of PathDeduct before it is
-	// first sent: for what the order service does then.
-	Announce func(ctx context.Context, flag string)
+	// Deduct, where not nil, makes the first call of each deduction of PathDeduct, in place of a
+	// request by itself: as the order service does, say.
+	Deduct func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error)
 
 	// Orders is how many orders to send, each under its own key. Default 2000,
 	// or no limit where Duration is given.

@@ -26,13 +26,16 @@ type Report struct {
 	OrdersPerS, DonePerS, RejectedPerS float64
 	// Latency of the first calls that were answered, from the intended send time.
 	P50, P90, P99, Max time.Duration
+
+	// measured is the time that the rates are over, latencies in µs.
+	measured  time.Duration
+	latencies *hdrhistogram.Histogram
 }
 
 // newReport measures a history.
 func newReport(h *History) *Report {
 	r := &Report{History: h, Calls: len(h.Calls), Elapsed: h.Elapsed}
-	// 1 µs to 10 min, to three digits.
-	histogram := hdrhistogram.New(1, 10*60*1e6, 3)
+	r.latencies = newLatencies()
 	var done, rejected int
 	for _, c := range h.Calls {
 		if c.Kind != Place {
@@ -57,18 +60,49 @@ func newReport(h *History) *Report {
 			r.Unknown++
 		}
 		if c.Code != 0 && c.Intended >= h.Warmup {
-			_ = histogram.RecordValue(min(c.Latency().Microseconds(), 10*60*1e6)) // within bounds
+			_ = r.latencies.RecordValue(min(c.Latency().Microseconds(), 10*60*1e6)) // within bounds
 		}
 	}
-	if seconds := (h.Window - h.Warmup).Seconds(); seconds > 0 {
-		r.DonePerS, r.RejectedPerS = float64(done)/seconds, float64(rejected)/seconds
+	r.measured = max(h.Window-h.Warmup, 0)
+	r.rate(float64(done), float64(rejected))
+	return r
+}
+
+// newLatencies holds 1 µs to 10 min, to three digits.
+func newLatencies() *hdrhistogram.Histogram { return hdrhistogram.New(1, 10*60*1e6, 3) }
+
+// rate fills in what follows from the time measured, the latencies and the ends within them.
+func (r *Report) rate(done, rejected float64) {
+	if seconds := r.measured.Seconds(); seconds > 0 {
+		r.DonePerS, r.RejectedPerS = done/seconds, rejected/seconds
 		r.OrdersPerS = r.DonePerS + r.RejectedPerS
 	}
 	at := func(q float64) time.Duration {
-		return time.Duration(histogram.ValueAtQuantile(q)) * time.Microsecond
+		return time.Duration(r.latencies.ValueAtQuantile(q)) * time.Microsecond
 	}
-	r.P50, r.P90, r.P99, r.Max = at(50), at(90), at(99), time.Duration(histogram.Max())*time.Microsecond
-	return r
+	r.P50, r.P90, r.P99, r.Max = at(50), at(90), at(99), time.Duration(r.latencies.Max())*time.Microsecond
+}
+
+// Sum returns what the runs come to together: their counts added up, rates over the time of all,
+// latencies of all. It has no History.
+func Sum(reports ...*Report) *Report {
+	sum := &Report{latencies: newLatencies()}
+	var done, rejected float64
+	for _, r := range reports {
+		sum.Orders += r.Orders
+		sum.Calls += r.Calls
+		sum.Confirmed += r.Confirmed
+		sum.Rejected += r.Rejected
+		sum.Pending += r.Pending
+		sum.Unknown += r.Unknown
+		sum.Elapsed += r.Elapsed
+		sum.measured += r.measured
+		done += r.DonePerS * r.measured.Seconds()
+		rejected += r.RejectedPerS * r.measured.Seconds()
+		sum.latencies.Merge(r.latencies)
+	}
+	sum.rate(done, rejected)
+	return sum
 }
 
 // Write prints the report for people.

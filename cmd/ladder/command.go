@@ -33,16 +33,17 @@ func newCommand() *cobra.Command {
 		Short: "Measure the deduction strategies beside one another",
 		Long: `Starts MySQL, Redis and ZooKeeper, then measures every strategy with the same
 load: sales a second and latency by clients, on one hot goods and on many, on
-the deduction call alone and on whole orders. Every row gets the verifier's
-verdict. Only ratios between rows of one run mean anything.
+the deduction call alone and on whole orders. All strategies take turns at each
+load. Every row gets the verifier's verdict. Only ratios between rows of one run
+mean anything.
 
 Writes out/ladder.json and out/ladder.svg.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
 	}
 	c.PersistentFlags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
-	c.PersistentFlags().DurationVar(&f.warmup, "warmup", time.Second, "load before each measurement")
-	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement")
+	c.PersistentFlags().DurationVar(&f.warmup, "warmup", time.Second, "load before each of the two turns of a row")
+	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over both turns")
 	c.PersistentFlags().StringVar(&f.out, "out", "out", "folder of the results")
 	c.PersistentFlags().BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(newGrowthCommand(&f), newSoakCommand(&f))
@@ -133,6 +134,10 @@ func withServers(ctx context.Context, f flags, measure func(ladder.Config) error
 			fmt.Fprintln(os.Stderr, "the logs are in", dir)
 		}
 	}()
+	say("warming ZooKeeper up")
+	if err := ladder.WarmUp(ctx, up.ZooKeeper.Addr()); err != nil {
+		return err
+	}
 	return measure(ladder.Config{Servers: up, Bin: bin, Dir: dir, Warmup: f.warmup, Measure: f.window, Table: os.Stdout, Progress: say})
 }
 
@@ -149,7 +154,7 @@ func startServers(ctx context.Context, which, dir string) (*stack.Servers, func(
 		return nil, nil, fmt.Errorf("--mysql %q: want docker, local or auto", which)
 	}
 	if which == "local" {
-		s, err := stack.StartServers(ctx, dir, servers.WithBufferPoolMB(1024))
+		s, err := stack.StartServers(ctx, dir, servers.WithBufferPoolMB(1024), servers.WithMaxConnections(ladder.MaxConnections))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql" // registers the driver
+	"golang.org/x/sync/errgroup"
 
 	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
 )
 
 // Image is the database image of the compose file, which the ladder measures
@@ -22,6 +24,10 @@ import (
 const Image = "mysql:9.7"
 
 const containerPassword = "ladder"
+
+// MaxConnections is how many clients the database must admit: the services of
+// all rows of a point stand beside one another, with what connections they ever needed.
+const MaxConnections = 5000
 
 // HaveImage reports whether a Docker engine answers and has the image.
 func HaveImage(ctx context.Context) bool {
@@ -40,7 +46,7 @@ func StartContainer(ctx context.Context) (*servers.MySQL, func(context.Context) 
 	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--rm", "--name", name, "--network", "host",
 		"--env", "MYSQL_ROOT_PASSWORD="+containerPassword, Image,
 		"--port="+strconv.Itoa(port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
-		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", "--max-connections=1000").CombinedOutput()
+		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", fmt.Sprintf("--max-connections=%d", MaxConnections)).CombinedOutput()
 	if err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w: %s", Image, err, out)
 	}
@@ -102,4 +108,34 @@ func machine() string {
 		}
 	}
 	return text
+}
+
+// warmFor is how long ZooKeeper is kept busy before anything is measured.
+const warmFor = 8 * time.Second
+
+// WarmUp keeps ZooKeeper busy with what a lock asks of it, until Java's compilers have seen to it:
+// they would take their time from what is measured first.
+func WarmUp(ctx context.Context, zookeeper string) error {
+	session, err := zklock.Connect(ctx, []string{zookeeper})
+	if err != nil {
+		return fmt.Errorf("warm ZooKeeper up: %w", err)
+	}
+	end := time.Now().Add(warmFor)
+	var busy errgroup.Group
+	for i := range 32 {
+		lock := zklock.NewMutex(session, fmt.Sprintf("/ladder-warm-up-%d", i%8), zklock.WithHandoff(1, 0))
+		busy.Go(func() error {
+			for time.Now().Before(end) {
+				held, err := lock.Acquire(ctx)
+				if err == nil {
+					err = held.Release(ctx)
+				}
+				if err != nil {
+					return fmt.Errorf("warm ZooKeeper up: %w", err)
+				}
+			}
+			return nil
+		})
+	}
+	return errors.Join(busy.Wait(), session.Close())
 }

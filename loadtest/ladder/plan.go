@@ -1,6 +1,9 @@
 package ladder
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Strategies are all that the stock service knows, slowest first as the case study tells the story.
 var Strategies = []string{"unsafe", "single-node", "case-study", "zk-lock", "sequential", "redis-lock", "conditional-update", "grouped"}
@@ -14,12 +17,20 @@ type shape struct {
 	replicas int
 }
 
-// point is one row to measure.
+// point is a load that every shape is measured with.
 type point struct {
 	path    string
 	goods   int
 	clients int
 	sellOut bool
+}
+
+func (p point) String() string {
+	text := fmt.Sprintf("path %s, %d goods, %d clients", p.path, p.goods, p.clients)
+	if p.sellOut {
+		text += ", sold out halfway"
+	}
+	return text
 }
 
 // Plan says which rows a run measures.
@@ -44,7 +55,18 @@ func Quick() Plan {
 	return Plan{Strategies: []string{"case-study", "conditional-update", "grouped"}, Replicas: []int{1}, Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}}
 }
 
-// points lists the rows of one shape.
+// shapes lists what is measured at each point.
+func (p Plan) shapes() []shape {
+	var all []shape
+	for _, strategy := range p.Strategies {
+		for _, replicas := range p.Replicas {
+			all = append(all, shape{strategy, replicas})
+		}
+	}
+	return all
+}
+
+// points lists the loads.
 func (p Plan) points() []point {
 	var all []point
 	for _, path := range p.Paths {
@@ -61,4 +83,4 @@ func (p Plan) points() []point {
 }
 
 // Size returns how many rows the plan has.
-func (p Plan) Size() int { return len(p.Strategies) * len(p.Replicas) * len(p.points()) }
+func (p Plan) Size() int { return len(p.shapes()) * len(p.points()) }

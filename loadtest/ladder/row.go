@@ -12,8 +12,8 @@ import (
 
 // Paths that a row can measure.
 const (
-	// PathDeduct calls the stock service's deduction, and nothing else, after the flag was set in
-	// Redis as the order service does.
+	// PathDeduct makes the deduction alone, as the order service does: the flag is set in Redis, and
+	// the call goes out by the stock service's client, which lets concurrent ones share requests.
 	PathDeduct = "deduct"
 	// PathOrder places whole orders through the order service.
 	PathOrder = "order"

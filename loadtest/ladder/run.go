@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"orderstock/migrations"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/stack"
+	"orderstock/pkg/stockapi"
 )
 
 // Config says how to measure. Every field but Progress is required.
@@ -26,7 +28,8 @@ type Config struct {
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
-	// Warmup is sent and judged, but not measured; Measure is the time that counts.
+	// Warmup is sent and judged before each turn of a row, but not measured; Measure
+	// is the time that counts, over all turns.
 	Warmup, Measure time.Duration
 	// Table is where the rows go as they are measured, and Progress, where not
 	// nil, what is being done.
@@ -34,10 +37,11 @@ type Config struct {
 	Progress func(doing string)
 }
 
-// Run measures the plan's rows one after the other. Each row has databases,
-// Redis keys and services of its own, so that no row pays for the rows of
-// another. A row that could not be measured ends the run with an error; the
-// rows before it are in the result.
+// Run measures the plan's rows. Each row has databases, Redis keys and services
+// of its own, so that no row pays for the rows of another. The rows of one point
+// take turns, so that a change in the speed of the disk or of the machine meets
+// them all. A row that could not be measured ends the run with an error; the
+// points before it are in the result.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
@@ -50,20 +54,16 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if _, err := fmt.Fprintf(cfg.Table, "%s · %s\n%s\n", result.Server, result.Machine, header); err != nil {
 		return result, fmt.Errorf("print the table: %w", err)
 	}
-	n := 0
-	for _, replicas := range cfg.Plan.Replicas {
-		for _, p := range cfg.Plan.points() {
-			for _, strategy := range cfg.Plan.Strategies {
-				n++
-				cfg.Progress(fmt.Sprintf("row %d of %d", n, cfg.Plan.Size()))
-				row, err := measure(ctx, cfg, n, shape{strategy, replicas}, p)
-				if err != nil {
-					return result, fmt.Errorf("measure %s with %d clients on path %s: %w", strategy, p.clients, p.path, err)
-				}
-				result.Rows = append(result.Rows, row)
-				if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
-					return result, fmt.Errorf("print the table: %w", err)
-				}
+	for _, p := range cfg.Plan.points() {
+		cfg.Progress(fmt.Sprintf("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(cfg.Plan.shapes()), cfg.Plan.Size()))
+		rows, err := measurePoint(ctx, cfg, len(result.Rows), p)
+		if err != nil {
+			return result, fmt.Errorf("measure %s: %w", p, err)
+		}
+		result.Rows = append(result.Rows, rows...)
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
+				return result, fmt.Errorf("print the table: %w", err)
 			}
 		}
 	}
@@ -71,32 +71,83 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return result, nil
 }
 
+// turns is how often each row of a point is measured, in an order that is
+// turned round each time: a steady drift then meets all rows alike.
+const turns = 2
+
+// measurePoint measures the point with every shape of the plan; before is how many rows there are.
+func measurePoint(ctx context.Context, cfg Config, before int, p point) (rows []Row, err error) {
+	var all []*contestant
+	defer func() {
+		for _, c := range all {
+			err = errors.Join(err, down(ctx, cfg, c.stack))
+		}
+	}()
+	for i, s := range cfg.Plan.shapes() {
+		st, err := up(ctx, cfg, before+i+1, s, p.path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.strategy, err)
+		}
+		all = append(all, &contestant{shape: s, stack: st})
+	}
+	order := slices.Clone(all)
+	for range turns {
+		for _, c := range order {
+			if err := c.fire(ctx, cfg, p); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
+			}
+		}
+		slices.Reverse(order)
+	}
+	for _, c := range all {
+		row, err := c.row(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// contestant is one row while it is measured.
+type contestant struct {
+	shape   shape
+	stack   *stack.Stack
+	reports []*loadtest.Report
+	locks   lockCounts
+}
+
 // plenty is more stock than any row can sell.
 const plenty = 1_000_000_000
 
-func measure(ctx context.Context, cfg Config, n int, s shape, p point) (_ Row, err error) {
-	row := Row{Strategy: s.strategy, Path: p.path, Replicas: s.replicas, Goods: p.goods, Clients: p.clients, SellOut: p.sellOut}
-	st, err := up(ctx, cfg, n, s, p.path)
-	if err != nil {
-		return row, err
-	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+// sharedRequests is as many as the order service has by default.
+const sharedRequests = 4
 
+// fire measures one turn.
+func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) {
 	fire := loadtest.FireConfig{
-		OrderURLs:   split(st.LoadtestEnv()["ORDER_URLS"]),
-		StockURLs:   split(st.LoadtestEnv()["STOCK_URLS"]),
-		StockToken:  st.Token(),
+		OrderURLs:   split(c.stack.LoadtestEnv()["ORDER_URLS"]),
+		StockURLs:   split(c.stack.LoadtestEnv()["STOCK_URLS"]),
+		StockToken:  c.stack.Token(),
 		Path:        loadtest.Path(p.path),
 		Concurrency: p.clients,
 		Warmup:      cfg.Warmup,
-		Duration:    cfg.Warmup + cfg.Measure,
+		Duration:    cfg.Warmup + cfg.Measure/turns,
 		Timeout:     30 * time.Second,
 		Mix:         loadtest.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	}
 	if p.path == PathDeduct {
 		flags := opflag.Open(cfg.Servers.Redis.Addr(), slog.New(slog.DiscardHandler))
 		defer func() { err = errors.Join(err, flags.Close()) }()
-		fire.Announce = func(ctx context.Context, flag string) { flags.Set(ctx, flag) }
+		client, err := stockapi.NewClient(fire.StockURLs, fire.StockToken, stockapi.WithSharedRequests(sharedRequests))
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		fire.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+			flags.Set(ctx, flag)
+			return client.Deduct(ctx, flag, items)
+		}
 	}
 	if p.goods > 1 {
 		fire.Mix.Zipf = 1
@@ -104,29 +155,44 @@ func measure(ctx context.Context, cfg Config, n int, s shape, p point) (_ Row, e
 	if p.sellOut {
 		fire.Mix.Stock = 500
 	}
-	before, err := countLocks(ctx, cfg, st)
+	before, err := countLocks(ctx, cfg, c.stack)
 	if err != nil {
-		return row, err
+		return err
 	}
 	report, err := loadtest.Fire(ctx, fire)
 	if err != nil {
-		return row, err
+		return err
 	}
-	after, err := countLocks(ctx, cfg, st)
+	after, err := countLocks(ctx, cfg, c.stack)
 	if err != nil {
-		return row, err
+		return err
 	}
-	verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
-		OrderDSN: st.LoadtestEnv()["VERIFY_ORDER_DSN"], StockDSN: st.LoadtestEnv()["VERIFY_STOCK_DSN"],
-		History: report.History, Settle: time.Minute,
-	})
-	if err != nil {
-		return row, err
+	c.locks = c.locks.plus(after.minus(before))
+	c.reports = append(c.reports, report)
+	return nil
+}
+
+// row judges all turns and sums them up. Its verdict is the worst.
+func (c *contestant) row(ctx context.Context, p point) (Row, error) {
+	row := Row{
+		Strategy: c.shape.strategy, Path: p.path, Replicas: c.shape.replicas, Goods: p.goods, Clients: p.clients, SellOut: p.sellOut,
+		WakeupsPerRelease: c.locks.wakeups(), Verdict: string(loadtest.Pass),
 	}
-	row.DonePerS, row.RejectedPerS = report.DonePerS, report.RejectedPerS
-	row.P50MS, row.P99MS = ms(report.P50), ms(report.P99)
-	row.WakeupsPerRelease = after.since(before)
-	row.Verdict = string(verdict.Outcome)
+	for _, report := range c.reports {
+		verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
+			OrderDSN: c.stack.LoadtestEnv()["VERIFY_ORDER_DSN"], StockDSN: c.stack.LoadtestEnv()["VERIFY_STOCK_DSN"],
+			History: report.History, Settle: time.Minute,
+		})
+		if err != nil {
+			return row, err
+		}
+		if verdict.Outcome != loadtest.Pass && row.Verdict != string(loadtest.Violation) {
+			row.Verdict = string(verdict.Outcome)
+		}
+	}
+	total := loadtest.Sum(c.reports...)
+	row.DonePerS, row.RejectedPerS = total.DonePerS, total.RejectedPerS
+	row.P50MS, row.P99MS = ms(total.P50), ms(total.P99)
 	return row, nil
 }
 

@@ -19,12 +19,20 @@ import (
 // changed lists of nodes, and the locks that the stock services have taken.
 type lockCounts struct{ events, locks float64 }
 
-// since returns the watch events for each lock that was taken since before.
-func (c lockCounts) since(before lockCounts) float64 {
-	if c.locks == before.locks {
+func (c lockCounts) minus(d lockCounts) lockCounts {
+	return lockCounts{c.events - d.events, c.locks - d.locks}
+}
+
+func (c lockCounts) plus(d lockCounts) lockCounts {
+	return lockCounts{c.events + d.events, c.locks + d.locks}
+}
+
+// wakeups returns the watch events for each lock that was taken.
+func (c lockCounts) wakeups() float64 {
+	if c.locks == 0 {
 		return 0
 	}
-	return (c.events - before.events) / (c.locks - before.locks)
+	return c.events / c.locks
 }
 
 // Names under which the server and the stock service count.
