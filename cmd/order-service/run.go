@@ -35,6 +35,9 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	if cfg.StockRequests > 0 {
 		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))
 	}
+	if cfg.StockSpread {
+		calls = append(calls, stockapi.WithSpread())
+	}
 	client, err := stockapi.NewClient(cfg.StockURLs, string(cfg.Token), calls...)
 	if err != nil {
 		return err

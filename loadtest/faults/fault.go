@@ -38,16 +38,32 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) fault {
 // together is several faults at the same time.
 type together []fault
 
-// Arm arms all at the same time, as some take as long as a server's restart;
-// but flushes go ahead: what they delete is set by orders that the others hold up.
+// Arm arms all at the same time, as some take as long as a server's restart.
+// But flushes go ahead: what they delete is set by orders that the others hold
+// up. And so do faults of wires, one by one: a toxic that is added to a
+// connection while another fault closes it can block for ever.
 func (t together) Arm(ctx context.Context) error {
-	if first, ok := t[0].(*flushing); ok {
-		if err := first.Arm(ctx); err != nil {
+	var rest together
+	for _, f := range t {
+		if !ahead(f) {
+			rest = append(rest, f)
+			continue
+		}
+		if err := f.Arm(ctx); err != nil {
 			return err
 		}
-		t = t[1:]
 	}
-	return t.each(func(f fault) error { return f.Arm(ctx) })
+	return rest.each(func(f fault) error { return f.Arm(ctx) })
+}
+
+func ahead(f fault) bool {
+	switch f := f.(type) {
+	case *flushing:
+		return true
+	case *surrounding:
+		return f.wires
+	}
+	return false
 }
 
 // Fired is the smallest of their counts: 0 as long as one of them has not struck.

@@ -15,6 +15,7 @@ import (
 // breaks, what mends, and what counts that it struck. A nil count means that it
 // struck when strike returned.
 type surrounding struct {
+	wires  bool // it adds toxics to wires
 	strike func(ctx context.Context) error
 	mend   func(ctx context.Context) error
 	count  func(ctx context.Context) (int, error)
@@ -80,7 +81,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
 			strike: func(ctx context.Context) error {
 				return betweenServices(ctx, func(_ int, w *lab.Wire) error { return w.Slow(stockTimeout * 2 / 5) })
 			},
-			mend: mendServices, hold: 1500 * time.Millisecond,
+			mend: mendServices, hold: 1500 * time.Millisecond, wires: true,
 		}
 	case CutOneWay:
 		// One order service is not heard, the other hears nothing.
@@ -93,7 +94,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
 					return w.LoseReplies()
 				})
 			},
-			mend: mendServices, hold: 1500 * time.Millisecond,
+			mend: mendServices, hold: 1500 * time.Millisecond, wires: true,
 		}
 	case Duplicated:
 		turn := func(on bool) func(context.Context) error {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -105,6 +103,7 @@ func (l *Lab) StartServices(ctx context.Context, env map[string]string, stockArg
 		env = map[string]string{}
 	}
 	env["FAULTPOINT_LOG"] = l.firedLog()
+	env["STOCK_SPREAD"] = "true" // each stock service has work, and meets the faults
 	l.wires = map[string]map[string][]*Wire{}
 	var err error
 	l.stack, err = stack.Up(ctx, stack.Config{
@@ -155,9 +154,6 @@ func (l *Lab) route(service string, real stack.Addresses) (stack.Addresses, erro
 			l.Duplicators = append(l.Duplicators, d)
 		}
 		told.Stock = append(told.Stock, via(ToStock, l.Duplicators[i].addr))
-	}
-	if strings.HasSuffix(service, "2") { // each order service has another home: both stock services have work
-		slices.Reverse(told.Stock)
 	}
 	return told, failed
 }

@@ -35,6 +35,7 @@ type Client struct {
 	// shared gathers deductions that share requests; nil where each has its own.
 	shared *coalesce.Group[Deduction, Operation]
 	home   atomic.Uint64 // the base URL that shared requests go to first
+	spread bool          // they go to all in turn
 }
 
 // maxAnswer bounds the body of an answer, in bytes.

@@ -216,6 +216,29 @@ func TestSharedRequestsHaveAHome(t *testing.T) {
 	}
 }
 
+func TestSharedRequestsSpread(t *testing.T) {
+	var calls [2]atomic.Int64
+	replica := func(i int) string {
+		return server(t, func(w http.ResponseWriter, _ *http.Request) {
+			calls[i].Add(1)
+			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
+		})
+	}
+	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", stockapi.WithSharedRequests(2), stockapi.WithSpread())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 10 {
+		if _, err := c.Deduct(t.Context(), "a", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := calls[0].Load(), calls[1].Load(); a != 5 || b != 5 {
+		t.Errorf("%d and %d calls, want 5 each", a, b)
+	}
+}
+
 // Of a shared request that is cut, or answered by something that is no stock service, those keep
 // their answers who have them; what became of the others is unknown.
 func TestSharedRequestCutShort(t *testing.T) {

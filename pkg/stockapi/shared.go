@@ -19,12 +19,16 @@ import (
 // deadline. Default: a request for each.
 //
 // Shared requests all go to one base URL, the first, until it does not serve, and then to the next:
-// deductions that meet in one replica are carried out together, and the lock can stay there.
+// deductions that meet in one replica are carried out together, and the lock can stay there. With
+// WithSpread they go to all in turn.
 func WithSharedRequests(n int) Option {
 	return func(c *Client) {
 		c.shared = coalesce.New(c.sendShared, coalesce.WithMaxBatch(MaxDeductions), coalesce.WithConcurrency(n), coalesce.WithGather(8))
 	}
 }
+
+// WithSpread lets shared requests go to the base URLs in turn.
+func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
 type sharedCall = coalesce.Call[Deduction, Operation]
 
@@ -43,6 +47,9 @@ func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	ctx, cancel := untilLast(ctx, calls)
 	defer cancel()
 	home := c.home.Load()
+	if c.spread {
+		home = c.turn.Add(1)
+	}
 	if err := c.exchange(ctx, home, calls); err != nil {
 		c.leave(home, err)
 		for _, call := range calls { // those who have their answer keep it
