@@ -53,10 +53,11 @@ func (l *Lock) Release(ctx context.Context) error {
 		return fmt.Errorf("release %s: %w", l.path, ErrReleased)
 	}
 	l.hooks.held(l.path, l.since)
-	if l.unhook != nil {
-		l.unhook()
-	}
+	untold := l.unhook != nil && l.unhook()
 	lost := context.Cause(l.ctx)
+	if untold && lost != nil { // the release was before the news
+		l.hooks.lost(l.path, lost)
+	}
 	l.end(ErrReleased)
 	err := l.giveUp(ctx)
 	if lost != nil {

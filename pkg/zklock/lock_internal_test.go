@@ -1,0 +1,30 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A holder may see that its lock is lost, and release it, before the hook was called: it is called all the same, once.
+func TestLossIsToldOnce(t *testing.T) {
+	for range 5000 {
+		var told atomic.Int64
+		life, lose := context.WithCancelCause(t.Context())
+		l := newLock(t.Context(), life, "/lock", Token{}, Hooks{Lost: func(string, error) { told.Add(1) }})
+		l.giveUp = func(context.Context) error { return nil }
+		go lose(ErrLost)
+		<-l.Context().Done()
+		if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Second); told.Load() == 0 && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Microsecond)
+		}
+		if n := told.Load(); n != 1 {
+			t.Fatalf("told of the loss %d times", n)
+		}
+	}
+}
