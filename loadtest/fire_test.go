@@ -18,6 +18,7 @@ import (
 
 	"orderstock/loadtest"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/stockapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
@@ -267,6 +268,51 @@ func TestDeductPathAndZipf(t *testing.T) {
 	sold := func(i int) int64 { return 1000 - s.stock[fmt.Sprint(report.History.Goods[i].ID)] }
 	if sold(0) < 60 || sold(0) < 4*sold(9) {
 		t.Errorf("sold %d of the first goods and %d of the last, want far more of the first", sold(0), sold(9))
+	}
+}
+
+// What makes the deductions in the load tester's place is believed as an answer is.
+func TestDeductionsMadeByAFunction(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Path, cfg.Orders, cfg.Concurrency, cfg.Timeout = loadtest.PathDeduct, 6, 1, 50*time.Millisecond
+	var made []string
+	cfg.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+		made = append(made, flag)
+		if len(items) == 0 || items[0].Num < 1 {
+			t.Errorf("items %v", items)
+		}
+		switch len(made) {
+		case 1:
+			return stockapi.Operation{State: stockapi.Done}, nil
+		case 2:
+			return stockapi.Operation{State: stockapi.Rejected, Repeat: true}, nil
+		case 3:
+			return stockapi.Operation{}, &stockapi.Error{Code: stockapi.CodeFlagConflict, Status: http.StatusConflict}
+		case 4:
+			return stockapi.Operation{}, fmt.Errorf("%w: no connection", stockapi.ErrUnavailable)
+		case 5:
+			<-ctx.Done()
+			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, ctx.Err())
+		}
+		return stockapi.Operation{}, stockapi.ErrUnknownOutcome
+	}
+	report, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []loadtest.Call{
+		{Status: loadtest.Done, Code: 200}, {Status: loadtest.Rejected, Code: 200, Replayed: true}, {Code: 409},
+		{Failure: loadtest.Refused}, {Failure: loadtest.TimedOut}, {Failure: loadtest.Broken},
+	} {
+		got := report.History.Calls[i]
+		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed || got.Failure != want.Failure {
+			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
+		}
+		if made[i] != report.History.Key(int(got.Op)) {
+			t.Errorf("call %d was made under %s, want %s", i+1, made[i], report.History.Key(int(got.Op)))
+		}
 	}
 }
 

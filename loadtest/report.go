@@ -27,16 +27,16 @@ type Report struct {
 	// Latency of the first calls that were answered, from the intended send time.
 	P50, P90, P99, Max time.Duration
 
-	// measured is the time that the rates are over, latencies in µs.
-	measured  time.Duration
-	latencies *hdrhistogram.Histogram
+	// What the rates and latencies follow from: the ends within the time measured, and the latencies in µs.
+	done, rejected int
+	measured       time.Duration
+	latencies      *hdrhistogram.Histogram
 }
 
 // newReport measures a history.
 func newReport(h *History) *Report {
 	r := &Report{History: h, Calls: len(h.Calls), Elapsed: h.Elapsed}
 	r.latencies = newLatencies()
-	var done, rejected int
 	for _, c := range h.Calls {
 		if c.Kind != Place {
 			continue
@@ -47,12 +47,12 @@ func newReport(h *History) *Report {
 		case Confirmed, Done:
 			r.Confirmed++
 			if measured {
-				done++
+				r.done++
 			}
 		case Rejected:
 			r.Rejected++
 			if measured {
-				rejected++
+				r.rejected++
 			}
 		case Pending:
 			r.Pending++
@@ -64,17 +64,17 @@ func newReport(h *History) *Report {
 		}
 	}
 	r.measured = max(h.Window-h.Warmup, 0)
-	r.rate(float64(done), float64(rejected))
+	r.derive()
 	return r
 }
 
 // newLatencies holds 1 µs to 10 min, to three digits.
 func newLatencies() *hdrhistogram.Histogram { return hdrhistogram.New(1, 10*60*1e6, 3) }
 
-// rate fills in what follows from the time measured, the latencies and the ends within them.
-func (r *Report) rate(done, rejected float64) {
+// derive fills the rates and the latencies in.
+func (r *Report) derive() {
 	if seconds := r.measured.Seconds(); seconds > 0 {
-		r.DonePerS, r.RejectedPerS = done/seconds, rejected/seconds
+		r.DonePerS, r.RejectedPerS = float64(r.done)/seconds, float64(r.rejected)/seconds
 		r.OrdersPerS = r.DonePerS + r.RejectedPerS
 	}
 	at := func(q float64) time.Duration {
@@ -87,7 +87,6 @@ func (r *Report) rate(done, rejected float64) {
 // latencies of all. It has no History.
 func Sum(reports ...*Report) *Report {
 	sum := &Report{latencies: newLatencies()}
-	var done, rejected float64
 	for _, r := range reports {
 		sum.Orders += r.Orders
 		sum.Calls += r.Calls
@@ -97,11 +96,11 @@ func Sum(reports ...*Report) *Report {
 		sum.Unknown += r.Unknown
 		sum.Elapsed += r.Elapsed
 		sum.measured += r.measured
-		done += r.DonePerS * r.measured.Seconds()
-		rejected += r.RejectedPerS * r.measured.Seconds()
+		sum.done += r.done
+		sum.rejected += r.rejected
 		sum.latencies.Merge(r.latencies)
 	}
-	sum.rate(done, rejected)
+	sum.derive()
 	return sum
 }
 

@@ -114,7 +114,7 @@ func (g *grouped) letGo(ctx context.Context) {
 func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
 	groupSize.Observe(float64(len(calls)))
 	if len(calls) <= 1 { // fewer statements than a group
-		return g.oneByOne(ctx, calls, token)
+		return g.oneByOne(ctx, calls, token, nil)
 	}
 	requests := make([]stock.Request, len(calls))
 	for i, call := range calls {
@@ -130,24 +130,22 @@ func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
 	groupsBroken.Inc()
-	return g.oneByOne(ctx, calls, token)
+	return g.oneByOne(ctx, calls, token, err)
 }
 
 // oneByOne carries each operation out by itself, in order, and answers it at
 // once. Where the commit of a group was not answered, that is safe, too: an
 // operation that landed is found under its flag. Once the database is out of
-// reach the rest are not tried.
-func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
+// reach the rest are not tried, and answered with what their group failed with
+// as well: cause, which may say that they landed.
+func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token, cause error) []stock.Outcome {
 	outcomes := make([]stock.Outcome, len(calls))
-	var gone error
 	for i, call := range calls {
-		if gone != nil {
-			outcomes[i].Err = gone
-			continue
-		}
 		op, err := g.ledger.Deduct(ctx, call.In, stock.FenceAll(token))
 		if errors.Is(err, stock.ErrUnavailable) {
-			gone = err
+			gone := stock.Outcome{Err: errors.Join(cause, err)}
+			copy(outcomes[i:], slices.Repeat([]stock.Outcome{gone}, len(calls)-i))
+			break
 		}
 		outcomes[i] = stock.Outcome{Operation: op, Err: err}
 		call.Resolve(op, err)

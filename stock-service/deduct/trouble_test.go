@@ -210,6 +210,60 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 	}
 }
 
+// vanishing is a ledger whose first group is carried out and not answered, and that is out of reach
+// from then on. Until then a lone deduction is held up.
+type vanishing struct {
+	deduct.Ledger
+	gone          *atomic.Bool
+	entered, hold chan struct{}
+}
+
+func (v vanishing) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
+	if v.gone.Load() {
+		return stock.Operation{}, stock.ErrUnavailable
+	}
+	close(v.entered)
+	<-v.hold
+	return v.Ledger.Deduct(ctx, r, fence)
+}
+
+func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+	v.gone.Store(true)
+	if _, err := v.Ledger.DeductGroup(ctx, requests, token); err != nil {
+		return nil, err
+	}
+	return nil, stock.ErrUnknownOutcome
+}
+
+// TestUnknownOutcomeOfAGroupIsSaid: that the database cannot be asked again does not mean that
+// nothing was done.
+func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
+	p := stocktest.New(t)
+	goods := p.Goods(t, 100)
+	v := vanishing{p.Ledger, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
+	s := open(t, "grouped", p, func(c *deduct.Config) { c.Ledger = v })
+	request := func() stock.Request {
+		return stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 2}}}
+	}
+	var alone sync.WaitGroup
+	alone.Go(func() {
+		if _, err := s.Deduct(t.Context(), request()); err != nil {
+			t.Error(err)
+		}
+	})
+	<-v.entered
+	time.AfterFunc(300*time.Millisecond, func() { close(v.hold) }) // the others wait by then
+	workers(5, func(int) {
+		if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, stock.ErrUnknownOutcome) {
+			t.Errorf("%+v, %v; want it unknown: it was done", op, err)
+		}
+	})
+	alone.Wait()
+	if left := p.Level(t, goods); left != 88 {
+		t.Errorf("%d left, want 88: all were done", left)
+	}
+}
+
 // ledgerThrough returns another ledger on the place's database, behind a proxy.
 func ledgerThrough(t *testing.T, p *stocktest.Place, cut func(sent []byte) bool) *stockdb.DB {
 	t.Helper()
