@@ -77,8 +77,8 @@ type Group[In, Out any] struct {
 
 	// What WithGather goes by. One batch at a time gathers.
 	gathering sync.Mutex
-	last      int           // calls in the batch taken last
 	took      time.Duration // by the batch that ended last, from take to its end
+	company   int           // calls that it answered, and those that waited when it ended
 	wanted    int           // calls that the gathering batch waits for; 0 where none gathers
 	enough    chan struct{} // told when they are there
 }
@@ -240,7 +240,7 @@ func (g *Group[In, Out]) serveOne() {
 			call.Resolve(none, unanswered)
 		}
 		g.mu.Lock()
-		g.took = time.Since(began)
+		g.took, g.company = time.Since(began), len(batch)+g.waiting
 		g.mu.Unlock()
 	}()
 	g.run(ctx, take)
@@ -258,11 +258,12 @@ func (g *Group[In, Out]) gather() {
 	defer g.gathering.Unlock()
 	g.mu.Lock()
 	limit := min(g.took/time.Duration(g.opts.gather), longestGather)
-	if g.waiting >= g.last || limit <= 0 {
+	wanted := min(g.company, g.opts.maxBatch)
+	if g.waiting >= wanted || limit <= 0 {
 		g.mu.Unlock()
 		return
 	}
-	g.wanted = g.last
+	g.wanted = wanted
 	g.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -296,7 +297,6 @@ func (g *Group[In, Out]) take() []*Call[In, Out] {
 	}
 	g.queue = g.queue[passed:]
 	g.waiting -= len(batch)
-	g.last = len(batch)
 	return batch
 }
 
@@ -376,8 +376,8 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 // never run at the same time. A call that arrives meanwhile waits for f. Ctx is the group's.
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
 
-// WithGather lets a batch wait for company before it is begun: while fewer calls wait than the batch
-// before took, and at most for 1/part of the time which that one needed, or 5 ms. Those whom a batch has
-// answered are often back in a moment, and the first of them would otherwise have a batch of its own
-// while the rest wait for its end. A call that follows a lone one does not wait. Default: no batch waits.
+// WithGather lets a batch wait for company before it is begun: until as many wait as the batch before
+// answered and left waiting, and at most for 1/part of the time which that one needed, or 5 ms. Those whom
+// a batch has answered are often back in a moment; without them the callers fall into cohorts that take
+// turns, each with batches of its own. A call that follows a lone one does not wait. Default: no batch waits.
 func WithGather(part int) Option { return func(o *options) { o.gather = max(1, part) } }

@@ -477,12 +477,12 @@ func TestGather(t *testing.T) {
 		const ms = time.Millisecond
 		var first sync.WaitGroup
 		first.Go(func() { call(0, 8*ms) })
-		together(16*ms, 1*ms, 2*ms, 3*ms) // more than before: no wait
+		together(17*ms, 1*ms, 2*ms, 3*ms, 9*ms) // three came, the first comes back: wait for all four, no longer
 		first.Wait()
-		together(26*ms, 17*ms, 17500*time.Microsecond, 18*ms) // as many as before: wait for all, no longer
-		call(30*ms, 40*ms)                                    // fewer: wait a quarter of the 8 ms
-		call(50*ms, 58*ms)                                    // after a lone call: no wait
-		if want := []int{1, 3, 3, 1, 1}; !slices.Equal(sizes, want) {
+		together(27*ms, 18*ms, 18*ms, 18500*time.Microsecond, 19*ms) // as many again
+		call(30*ms, 40*ms)                                           // fewer: wait a quarter of the 8 ms
+		call(50*ms, 58*ms)                                           // after a lone call: no wait
+		if want := []int{1, 4, 4, 1, 1}; !slices.Equal(sizes, want) {
 			t.Errorf("batches of %v, want %v", sizes, want)
 		}
 	})
