@@ -42,7 +42,7 @@ Writes out/ladder.json and out/ladder.svg.`,
 		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
 	}
 	c.PersistentFlags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
-	c.PersistentFlags().DurationVar(&f.warmup, "warmup", 500*time.Millisecond, "load before the first of the turns in which a row is measured; half before each later one")
+	c.PersistentFlags().DurationVar(&f.warmup, "warmup", 500*time.Millisecond, "load before each of the turns in which a row is measured")
 	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over all turns")
 	c.PersistentFlags().StringVar(&f.out, "out", "out", "folder of the results")
 	c.PersistentFlags().BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")

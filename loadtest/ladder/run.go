@@ -28,8 +28,8 @@ type Config struct {
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
-	// Warmup is sent and judged before the first turn of a row, and half of it before each later
-	// one, but not measured; Measure is the time that counts, over all turns.
+	// Warmup is sent and judged before each turn of a row, but not measured; Measure
+	// is the time that counts, over all turns.
 	Warmup, Measure time.Duration
 	// Table is where the rows go as they are measured, and Progress, where not
 	// nil, what is being done.
@@ -87,13 +87,9 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point) (rows []
 		all = append(all, &contestant{shape: s, stack: st})
 	}
 	order := slices.Clone(all)
-	for turn := range p.turns() {
-		warmup := cfg.Warmup
-		if turn > 0 {
-			warmup /= 2
-		}
+	for range p.turns() {
 		for _, c := range order {
-			if err := c.fire(ctx, cfg, p, warmup); err != nil {
+			if err := c.fire(ctx, cfg, p); err != nil {
 				return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
 			}
 		}
@@ -124,15 +120,15 @@ const plenty = 1_000_000_000
 const sharedRequests = 4
 
 // fire measures one turn.
-func (c *contestant) fire(ctx context.Context, cfg Config, p point, warmup time.Duration) (err error) {
+func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) {
 	fire := loadtest.FireConfig{
 		OrderURLs:   split(c.stack.LoadtestEnv()["ORDER_URLS"]),
 		StockURLs:   split(c.stack.LoadtestEnv()["STOCK_URLS"]),
 		StockToken:  c.stack.Token(),
 		Path:        loadtest.Path(p.path),
 		Concurrency: p.clients,
-		Warmup:      warmup,
-		Duration:    warmup + cfg.Measure/time.Duration(p.turns()),
+		Warmup:      cfg.Warmup,
+		Duration:    cfg.Warmup + cfg.Measure/time.Duration(p.turns()),
 		Timeout:     30 * time.Second,
 		Mix:         loadtest.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	}
