@@ -29,7 +29,9 @@ type Row struct {
 	Goods   int `json:"goods"`
 	Clients int `json:"clients"`
 	// DonePerS counts sales, RejectedPerS refusals for want of stock.
-	DonePerS     float64 `json:"done_per_s"`
+	DonePerS float64 `json:"done_per_s"`
+	// DoneError is the standard error of DonePerS.
+	DoneError    float64 `json:"done_error"`
 	RejectedPerS float64 `json:"rejected_per_s"`
 	P50MS        float64 `json:"p50_ms"`
 	P99MS        float64 `json:"p99_ms"`
@@ -58,6 +60,8 @@ type Result struct {
 type Ratio struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
+	// Error is the standard error of Value; 0 where that is not known.
+	Error float64 `json:"error,omitempty"`
 	// Want is the least that Value should be.
 	Want float64 `json:"want"`
 	OK   bool    `json:"ok"`

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,8 +189,47 @@ func (c *contestant) row(ctx context.Context, p point) (Row, error) {
 	}
 	total := loadtest.Sum(c.reports...)
 	row.DonePerS, row.RejectedPerS = total.DonePerS, total.RejectedPerS
+	row.DoneError = doneError(c.reports)
 	row.P50MS, row.P99MS = ms(total.P50), ms(total.P99)
 	return row, nil
+}
+
+// slice is the time over which sales are counted to see how much they differ.
+const slice = 250 * time.Millisecond
+
+// doneError returns the standard error of the sales a second, by the slices of all turns.
+func doneError(turns []*loadtest.Report) float64 {
+	var rates []float64
+	for _, turn := range turns {
+		h := turn.History
+		counts := make([]float64, max(1, (h.Window-h.Warmup)/slice))
+		width := (h.Window - h.Warmup) / time.Duration(len(counts))
+		for _, c := range h.Calls {
+			if c.Kind == loadtest.Place && (c.Status == loadtest.Done || c.Status == loadtest.Confirmed) && c.Done >= h.Warmup && c.Done < h.Warmup+width*time.Duration(len(counts)) {
+				counts[(c.Done-h.Warmup)/width]++
+			}
+		}
+		for _, n := range counts {
+			rates = append(rates, n/width.Seconds())
+		}
+	}
+	return standardError(rates)
+}
+
+// standardError returns that of the mean of independent values; 0 of fewer than two.
+func standardError(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return 0
+	}
+	var sum, squares float64
+	for _, v := range values {
+		sum += v
+	}
+	for _, v := range values {
+		squares += (v - sum/n) * (v - sum/n)
+	}
+	return math.Sqrt(squares / (n - 1) / n)
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,36 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// addProfiles adds /debug/pprof. The profiles of waiting, block and mutex, cost every wait something
+// while they are recorded; they are while somebody asks, for ?seconds=N.
+func addProfiles(mux *http.ServeMux) {
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/block", whileAsked("block", runtime.SetBlockProfileRate, int(10*time.Microsecond)))
+	mux.HandleFunc("/debug/pprof/mutex", whileAsked("mutex", func(rate int) { runtime.SetMutexProfileFraction(rate) }, 10))
+}
+
+// whileAsked serves the profile, recorded at the rate for as long as it is asked for.
+func whileAsked(profile string, setRate func(int), rate int) http.HandlerFunc {
+	var one sync.Mutex // recording at a time
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("seconds") == "" {
+			http.Error(w, "say for how long to record: ?seconds=10", http.StatusBadRequest)
+			return
+		}
+		one.Lock()
+		defer one.Unlock()
+		setRate(rate)
+		defer setRate(0)
+		pprof.Handler(profile).ServeHTTP(w, r)
+	}
+}
