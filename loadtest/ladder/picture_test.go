@@ -70,3 +70,11 @@ func TestTheMarkdownTableLeavesOtherShapesOut(t *testing.T) {
 		t.Errorf("wrong cells:\n%s", table)
 	}
 }
+
+func TestTheTableOfRatiosTellsWhatWasMissed(t *testing.T) {
+	r := &ladder.Result{Ratios: []ladder.Ratio{{Name: "a", Value: 13, Error: 0.5, Want: 12, OK: true}, {Name: "b", Value: 0.8, Want: 0.9}}}
+	want := "| compared | ratio | to reach |\n| --- | --- | --- |\n| a | 13.00 ± 0.50 | 12 |\n| b | 0.80 | 0.9, **missed** |\n"
+	if got := r.MarkdownRatios(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -3,6 +3,7 @@ package ladder
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Best of 64 and 256 clients is what a strategy is judged by under load.
@@ -90,6 +91,24 @@ func (r Ratio) Line() string {
 		plusMinus = fmt.Sprintf("±%.2f", r.Error)
 	}
 	return fmt.Sprintf("%-66s %8.2f %-6s  want %5.1f  %s", r.Name, r.Value, plusMinus, r.Want, word)
+}
+
+// MarkdownRatios returns the ratios as a table for the README.
+func (r *Result) MarkdownRatios() string {
+	var b strings.Builder
+	b.WriteString("| compared | ratio | to reach |\n| --- | --- | --- |\n")
+	for _, ratio := range r.Ratios {
+		fmt.Fprintf(&b, "| %s | %.2f", ratio.Name, ratio.Value)
+		if ratio.Error > 0 {
+			fmt.Fprintf(&b, " ± %.2f", ratio.Error)
+		}
+		fmt.Fprintf(&b, " | %g", ratio.Want)
+		if !ratio.OK {
+			b.WriteString(", **missed**")
+		}
+		b.WriteString(" |\n")
+	}
+	return b.String()
 }
 
 // Wrong returns the rows whose verdict is not what it has to be: violation for

@@ -13,7 +13,7 @@ import (
 
 // Settings are read from the environment, by a service's own settings that embed them.
 type Settings struct {
-	// OpsAddr is where metrics and profiles are served; empty: nowhere.
+	// OpsAddr is where /metrics and /debug/pprof are served (block and mutex with ?seconds=10); empty: nowhere.
 	OpsAddr         string        `env:"OPS_ADDR"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"INFO"`
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`

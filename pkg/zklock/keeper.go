@@ -83,13 +83,17 @@ func (t *tenure) bound(o options) {
 // lost. The arrival of other processes is told by a watch on the parent's children, which is
 // one event for the first of them, and none in the tenures in which somebody waits from the start.
 func (co *cohort) serve(t *tenure) {
-	idle := time.NewTicker(max(co.opts.linger, time.Millisecond))
-	defer idle.Stop()
 	var (
+		idle     <-chan time.Time // without a linger, the release ends the tenure itself
 		arrivals <-chan zk.Event
 		again    <-chan time.Time
 		look     = true
 	)
+	if co.opts.linger > 0 {
+		ticks := time.NewTicker(co.opts.linger)
+		defer ticks.Stop()
+		idle = ticks.C
+	}
 	for !co.over(t) {
 		if look && !co.bounded(t) {
 			look, again = false, nil
@@ -103,7 +107,7 @@ func (co *cohort) serve(t *tenure) {
 			arrivals, look = nil, true
 		case <-again:
 			look = true
-		case <-idle.C:
+		case <-idle:
 		case <-co.wake:
 		case <-t.claim.ctx.Done():
 		}

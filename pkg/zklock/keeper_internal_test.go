@@ -1,0 +1,37 @@
+package zklock
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asked counts how often it is asked whether it has ended.
+type asked struct {
+	context.Context
+	times atomic.Int64
+}
+
+func (a *asked) Err() error {
+	a.times.Add(1)
+	return a.Context.Err()
+}
+
+// A lock that is held for long, such as that of a worker's number, costs its process nothing.
+func TestTheKeeperOfAHeldLockSleeps(t *testing.T) {
+	for linger, most := range map[time.Duration]int64{0: 1, 100 * time.Millisecond: 101} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, lose := context.WithCancel(t.Context())
+			held := &asked{Context: ctx}
+			co := &cohort{opts: options{linger: linger}, wake: make(chan struct{}, 1)}
+			go co.serve(&tenure{claim: &claim{ctx: held}, held: true, rival: true})
+			time.Sleep(10*time.Second + time.Millisecond)
+			if n := held.times.Load(); n > most {
+				t.Errorf("linger %s: looked %d times in 10 s, want %d", linger, n, most)
+			}
+			lose() // or the keeper would never end
+		})
+	}
+}
