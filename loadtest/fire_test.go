@@ -303,8 +303,12 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []loadtest.Call{
-		{Status: loadtest.Done, Code: 200}, {Status: loadtest.Rejected, Code: 200, Replayed: true}, {Code: 409},
-		{Failure: loadtest.Refused}, {Failure: loadtest.TimedOut}, {Failure: loadtest.Broken},
+		{Status: loadtest.Done, Code: 200},
+		{Status: loadtest.Rejected, Code: 200, Replayed: true},
+		{Code: 409},
+		{Failure: loadtest.Refused},
+		{Failure: loadtest.TimedOut},
+		{Failure: loadtest.Broken},
 	} {
 		got := report.History.Calls[i]
 		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed || got.Failure != want.Failure {
