@@ -194,11 +194,15 @@ func judge(f flags, result *ladder.Result) error {
 	for _, r := range result.Ratios {
 		fmt.Println(r.Line())
 		if f.check && !r.OK {
-			err = errors.Join(err, fmt.Errorf("missed: %s: %.2f, want %.1f", r.Name, r.Value, r.Want))
+			err = errors.Join(err, missed(r))
 		}
 	}
 	for _, row := range result.Wrong() {
 		err = errors.Join(err, fmt.Errorf("verdict %s on %s, path %s, %d clients", row.Verdict, row.Strategy, row.Path, row.Clients))
 	}
 	return err
+}
+
+func missed(r ladder.Ratio) error {
+	return fmt.Errorf("missed: %s: %.2f, want %.1f", r.Name, r.Value, r.Want)
 }

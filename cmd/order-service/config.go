@@ -22,7 +22,7 @@ type config struct {
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
 	// StockRequests bounds the requests on their way to the stock service that carry deductions; concurrent ones share them. 0: a request for each.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
-	// StockSpread lets shared requests go to all stock services in turn. Else they go to the first that serves, where the lock of the stock can stay.
+	// StockSpread lets the calls go to all stock services in turn. Else they go to the first that serves, where the lock of the stock can stay; with STOCK_REQUESTS=0 they are spread in any case.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
 	// ConfirmBudget is how long a client waits for its order's outcome.

@@ -7,26 +7,25 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/stack"
 )
 
 // Growth compares orders a second over empty and over grown tables.
 type Growth struct {
 	Server string `json:"server"`
-	// Orders, Flows are the rows that were there before the second measurement.
+	// Orders, Flows are the rows that the grown tables hold beforehand.
 	Orders int64 `json:"orders"`
 	Flows  int64 `json:"flows"`
-	// EmptyPerS and GrownPerS are sales a second.
-	EmptyPerS float64 `json:"empty_per_s"`
-	GrownPerS float64 `json:"grown_per_s"`
-	// Ratio is GrownPerS / EmptyPerS.
-	Ratio   float64 `json:"ratio"`
-	Verdict string  `json:"verdict"`
+	// Empty and Grown are the two as rows of the ladder.
+	Empty Row `json:"empty"`
+	Grown Row `json:"grown"`
+	// Ratio is the sales a second over the grown tables by those over the empty ones.
+	Ratio Ratio `json:"ratio"`
 }
 
-// growthWindow is the least time for which each of the two is measured.
-const growthWindow = 10 * time.Second
+// growthWindow is the least time for which each of the two is measured, over all turns.
+const growthWindow = 20 * time.Second
 
 // fillItems is how many goods each filled order has; each makes a flow row.
 const fillItems = 3
@@ -35,62 +34,87 @@ const fillItems = 3
 const fillChunk = 20_000
 
 // MeasureGrowth measures whole orders on one hot goods with the strategy over
-// empty tables, fills in settled orders of three items each until there are
-// that many, and measures again. The rows that it fills in are as the services
-// would have written them, so the verdict at the end covers them too.
+// empty tables and over tables that hold that many settled orders of three items
+// each, in turns on one database server. The rows that it fills in are as the
+// services would have written them, so that the verdict covers them too.
 func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int) (_ Growth, err error) {
-	var g Growth
+	g := Growth{Orders: int64(orders), Flows: int64(orders) * fillItems}
 	if g.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
 		return g, err
 	}
-	st, err := up(ctx, cfg, 1, shape{strategy, 1}, PathOrder)
-	if err != nil {
-		return g, err
+	hot := point{path: PathOrder, goods: 1, clients: 256}
+	cfg.Measure = max(cfg.Measure, growthWindow)
+	var both []*contestant
+	defer func() {
+		for _, c := range both {
+			err = errors.Join(err, down(ctx, cfg, c.stack))
+		}
+	}()
+	for i := range 2 {
+		s := shape{strategy, 1}
+		st, err := up(ctx, cfg, i+1, s, hot.path)
+		if err != nil {
+			return g, err
+		}
+		both = append(both, &contestant{shape: s, stack: st})
 	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
-
-	cfg.Progress("measuring over empty tables")
-	before, err := fireOrders(ctx, cfg, st)
-	if err != nil {
-		return g, err
-	}
+	empty, grown := both[0], both[1]
 	cfg.Progress(fmt.Sprintf("filling in %d orders", orders))
-	if err := fill(ctx, cfg, st, orders); err != nil {
+	if err := fill(ctx, cfg, grown.stack, orders); err != nil {
 		return g, err
 	}
-	cfg.Progress("measuring over grown tables")
-	after, err := fireOrders(ctx, cfg, st)
-	if err != nil {
+	cfg.Progress("waiting until what was filled in is written to the disk")
+	if err := flushed(ctx, cfg.Servers.MySQL); err != nil {
+		return g, err
+	}
+	cfg.Progress(fmt.Sprintf("measuring over empty and over grown tables, %d turns each", hot.turns()))
+	if err := takeTurns(ctx, cfg, hot, both); err != nil {
 		return g, err
 	}
 	cfg.Progress("verifying")
-	verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
-		OrderDSN: st.LoadtestEnv()["VERIFY_ORDER_DSN"], StockDSN: st.LoadtestEnv()["VERIFY_STOCK_DSN"],
-		History: after.History, Settle: time.Minute,
-	})
-	if err != nil {
+	if g.Empty, err = empty.row(ctx, hot); err != nil {
 		return g, err
 	}
-	g.EmptyPerS, g.GrownPerS = before.DonePerS, after.DonePerS
-	g.Orders, g.Flows = int64(orders), int64(orders)*fillItems
-	if g.EmptyPerS > 0 {
-		g.Ratio = g.GrownPerS / g.EmptyPerS
+	if g.Grown, err = grown.row(ctx, hot); err != nil {
+		return g, err
 	}
-	g.Verdict = string(verdict.Outcome)
+	if g.Empty.DonePerS <= 0 {
+		return g, errors.New("nothing was sold over empty tables")
+	}
+	g.Ratio = compare(fmt.Sprintf("%s: %d orders and %d flow rows / empty tables", hot, g.Orders, g.Flows), g.Grown, g.Empty, 0.9)
 	return g, nil
 }
 
-func fireOrders(ctx context.Context, cfg Config, st *stack.Stack) (*loadtest.Report, error) {
-	return loadtest.Fire(ctx, loadtest.FireConfig{
-		OrderURLs:   split(st.LoadtestEnv()["ORDER_URLS"]),
-		StockURLs:   split(st.LoadtestEnv()["STOCK_URLS"]),
-		StockToken:  st.Token(),
-		Concurrency: 256,
-		Warmup:      cfg.Warmup,
-		Duration:    cfg.Warmup + max(cfg.Measure, growthWindow),
-		Timeout:     30 * time.Second,
-		Mix:         loadtest.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1},
-	})
+// flushed waits until the database's dirty pages get no fewer, for two minutes at most: a server
+// that has just taken in millions of rows is still writing them, whatever tables are measured.
+func flushed(ctx context.Context, m *servers.MySQL) (err error) {
+	db, err := sql.Open("mysql", m.AdminDSN())
+	if err != nil {
+		return fmt.Errorf("read the dirty pages: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	dirty := func() (pages int64, err error) {
+		var name string
+		return pages, db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'").Scan(&name, &pages)
+	}
+	const pause, patience, few = 3 * time.Second, 2 * time.Minute, 100
+	before, err := dirty()
+	for start := time.Now(); err == nil && before > few && time.Since(start) < patience; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		var now int64
+		if now, err = dirty(); err == nil && now >= before {
+			return nil
+		}
+		before = now
+	}
+	if err != nil {
+		return fmt.Errorf("read the dirty pages: %w", err)
+	}
+	return nil
 }
 
 // fill writes settled orders with ids from 1 up, far below any snowflake, over goods 1 to 3.

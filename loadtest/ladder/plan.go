@@ -29,13 +29,10 @@ type point struct {
 // disk's latency, which changes by the second: it is compared over many turns, and short ones. Of
 // many clients the slow strategies serve the last long after a turn has ended, and all wait for that.
 func (p point) turns() int {
-	switch {
-	case p.clients == 1:
+	if p.clients == 1 {
 		return 8
-	case p.clients <= 64:
-		return 4
 	}
-	return 2
+	return 4
 }
 
 func (p point) String() string {

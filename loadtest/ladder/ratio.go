@@ -17,11 +17,7 @@ func ratios(rows []Row) []Ratio {
 		if a.DonePerS <= 0 || b.DonePerS <= 0 {
 			return &Ratio{}
 		}
-		value := a.DonePerS / b.DonePerS
-		all = append(all, Ratio{
-			Name: name, Value: value, Error: value * math.Hypot(a.DoneError/a.DonePerS, b.DoneError/b.DonePerS),
-			Want: want, OK: value >= want,
-		})
+		all = append(all, compare(name, a, b, want))
 		return &all[len(all)-1]
 	}
 	for _, want := range []struct {
@@ -55,6 +51,15 @@ func ratios(rows []Row) []Ratio {
 		three.OK = three.OK || three.Value+three.Error >= three.Want // the two do the same: they differ by their errors
 	}
 	return all
+}
+
+// compare divides the sales a second of a by those of b, of which there are some.
+func compare(name string, a, b Row, want float64) Ratio {
+	value := a.DonePerS / b.DonePerS
+	return Ratio{
+		Name: name, Value: value, Error: value * math.Hypot(a.DoneError/a.DonePerS, b.DoneError/b.DonePerS),
+		Want: want, OK: value >= want,
+	}
 }
 
 // find returns the row; the zero Row where it was not measured.

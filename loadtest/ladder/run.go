@@ -87,14 +87,8 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point) (rows []
 		}
 		all = append(all, &contestant{shape: s, stack: st})
 	}
-	order := slices.Clone(all)
-	for range p.turns() {
-		for _, c := range order {
-			if err := c.fire(ctx, cfg, p); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
-			}
-		}
-		slices.Reverse(order) // a steady drift meets all rows alike
+	if err := takeTurns(ctx, cfg, p, all); err != nil {
+		return nil, err
 	}
 	for _, c := range all {
 		row, err := c.row(ctx, p)
@@ -104,6 +98,21 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point) (rows []
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// takeTurns fires at all in turn, each time in the reverse order of the time before: a steady drift
+// meets all alike.
+func takeTurns(ctx context.Context, cfg Config, p point, all []*contestant) error {
+	order := slices.Clone(all)
+	for range p.turns() {
+		for _, c := range order {
+			if err := c.fire(ctx, cfg, p); err != nil {
+				return fmt.Errorf("%s: %w", c.shape.strategy, err)
+			}
+		}
+		slices.Reverse(order)
+	}
+	return nil
 }
 
 // contestant is one row while it is measured.

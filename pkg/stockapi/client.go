@@ -21,10 +21,10 @@ import (
 
 // Client calls the stock service. It passes the service token, the request id
 // and the remaining time of the context on with each call, and spreads the
-// calls over the base URLs in turn, but for shared requests: see
-// WithSharedRequests. It sends a call once; only where a
-// connection was refused, so that nothing can have happened, it goes on to the
-// next base URL. Retrying is its caller's decision.
+// calls over the base URLs in turn, unless it has a home: see
+// WithSharedRequests. It sends a call once; only where a connection was refused,
+// so that nothing can have happened, it goes on to the next base URL. Retrying
+// is its caller's decision.
 //
 // Safe for concurrent use; make one with NewClient.
 type Client struct {
@@ -34,8 +34,8 @@ type Client struct {
 	turn  atomic.Uint64
 	// shared gathers deductions that share requests; nil where each has its own.
 	shared *coalesce.Group[Deduction, Operation]
-	home   atomic.Uint64 // the base URL that shared requests go to first
-	spread bool          // they go to all in turn
+	home   atomic.Uint64 // the base URL that serves, where calls have a home
+	spread bool          // they have none
 }
 
 // maxAnswer bounds the body of an answer, in bytes.
@@ -139,9 +139,32 @@ func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest
 	return goods, err
 }
 
+// first returns the number of the base URL to try first.
+func (c *Client) first() uint64 {
+	if c.spread || c.shared == nil {
+		return c.turn.Add(1)
+	}
+	return c.home.Load()
+}
+
+// leave lets the next requests go to another base URL where this one, the home, did not serve.
+func (c *Client) leave(home uint64, err error) {
+	if errors.Is(err, context.Canceled) { // the caller's doing
+		return
+	}
+	for _, failure := range []error{ErrUnavailable, ErrOverloaded, ErrUnknownOutcome, ErrInternal} {
+		if errors.Is(err, failure) {
+			c.home.CompareAndSwap(home, home+1)
+			return
+		}
+	}
+}
+
 // call sends one request and reads its answer.
-func (c *Client) call(ctx context.Context, method, path string, body, answer any) error {
-	resp, err := c.open(ctx, c.turn.Add(1), method, path, body)
+func (c *Client) call(ctx context.Context, method, path string, body, answer any) (err error) {
+	first := c.first()
+	defer func() { c.leave(first, err) }()
+	resp, err := c.open(ctx, first, method, path, body)
 	if err != nil {
 		return err
 	}

@@ -166,6 +166,57 @@ func TestBadBases(t *testing.T) {
 	}
 }
 
+// A call that fails takes the calls after it to the next server, whatever was called; one that its
+// caller gave up does not.
+func TestAllCallsShareTheHome(t *testing.T) {
+	var calls [2]atomic.Int64
+	var failing atomic.Bool
+	replica := func(i int) string {
+		return server(t, func(w http.ResponseWriter, _ *http.Request) {
+			calls[i].Add(1)
+			if i == 0 && failing.Load() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
+		})
+	}
+	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", stockapi.WithSharedRequests(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	all := func() (errs int) {
+		ctx := t.Context()
+		_, flows := c.Flows(ctx, "a")
+		_, stock := c.Stock(ctx, "1")
+		_, cancel := c.Cancel(ctx, "a")
+		_, deduct := c.Deduct(ctx, "a", nil)
+		for _, err := range []error{flows, stock, cancel, deduct} {
+			if err != nil {
+				errs++
+			}
+		}
+		return errs
+	}
+	given, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if _, err := c.Flows(given, "a"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if errs := all(); errs != 0 || calls[0].Load() != 4 {
+		t.Errorf("%d errors, %d calls at the first server, want 0 and 4", errs, calls[0].Load())
+	}
+	failing.Store(true)
+	if errs := all(); errs != 1 || calls[1].Load() != 3 {
+		t.Errorf("%d errors, %d calls at the second server, want 1 and 3", errs, calls[1].Load())
+	}
+	failing.Store(false)
+	if errs := all(); errs != 0 || calls[1].Load() != 7 {
+		t.Errorf("%d errors, %d calls at the second server, want 0 and 7", errs, calls[1].Load())
+	}
+}
+
 // Shared requests go to the first server for as long as it serves, and then to the next, where they stay.
 func TestSharedRequestsHaveAHome(t *testing.T) {
 	for name, failure := range map[string]http.HandlerFunc{

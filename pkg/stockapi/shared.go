@@ -3,7 +3,6 @@ package stockapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,7 +17,7 @@ import (
 // soon as one has ended. Each has an answer of its own as soon as it is there, and keeps its
 // deadline. Default: a request for each.
 //
-// Shared requests all go to one base URL, the first, until it does not serve, and then to the next:
+// All calls then go to one base URL, the first, until it does not serve, and then to the next:
 // deductions that meet in one replica are carried out together, and the lock can stay there. With
 // WithSpread they go to all in turn.
 func WithSharedRequests(n int) Option {
@@ -27,7 +26,7 @@ func WithSharedRequests(n int) Option {
 	}
 }
 
-// WithSpread lets shared requests go to the base URLs in turn.
+// WithSpread lets all calls go to the base URLs in turn.
 func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
 type sharedCall = coalesce.Call[Deduction, Operation]
@@ -46,24 +45,11 @@ func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	}
 	ctx, cancel := untilLast(ctx, calls)
 	defer cancel()
-	home := c.home.Load()
-	if c.spread {
-		home = c.turn.Add(1)
-	}
+	home := c.first()
 	if err := c.exchange(ctx, home, calls); err != nil {
 		c.leave(home, err)
 		for _, call := range calls { // those who have their answer keep it
 			call.Resolve(Operation{}, err)
-		}
-	}
-}
-
-// leave lets the next shared requests go to another base URL where home did not serve.
-func (c *Client) leave(home uint64, err error) {
-	for _, failure := range []error{ErrUnavailable, ErrOverloaded, ErrUnknownOutcome, ErrInternal} {
-		if errors.Is(err, failure) {
-			c.home.CompareAndSwap(home, home+1)
-			return
 		}
 	}
 }

@@ -143,8 +143,9 @@ func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.
 	for i, call := range calls {
 		op, err := g.ledger.Deduct(ctx, call.In, stock.FenceAll(token))
 		if errors.Is(err, stock.ErrUnavailable) {
-			gone := stock.Outcome{Err: errors.Join(cause, err)}
-			copy(outcomes[i:], slices.Repeat([]stock.Outcome{gone}, len(calls)-i))
+			for ; i < len(calls); i++ {
+				outcomes[i] = stock.Outcome{Err: errors.Join(cause, err)}
+			}
 			break
 		}
 		outcomes[i] = stock.Outcome{Operation: op, Err: err}
