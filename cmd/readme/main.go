@@ -45,6 +45,7 @@ var sections = []section{
 	{"mutants", mutantTable},
 	{"lock-bench", lockBench},
 	{"ladder", ladderTables},
+	{"long-runs", longRuns},
 }
 
 // fill fills all tables that it can, and tells which it could not.

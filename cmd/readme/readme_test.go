@@ -43,12 +43,19 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("mutants.json", `{"rows":[
 		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
 		{"kind":"mutant","mutant":"no key","expected":"one-order-per-key","caught_by":"nothing","ok":false}]}`)
+	write("ladder-growth.json", `{"orders":1000,"flows":3000,"empty":{"done_per_s":200},"grown":{"done_per_s":190},"ratio":{"value":0.95,"error":0.03,"want":0.9}}`)
+	write("ladder-soak.json", `{"minutes":10,"done_per_s":500,"verdict":"pass","services":[
+		{"name":"order-1","end_rss":104857600,"ratio":1.02},{"name":"stock-1","end_rss":52428800,"ratio":0.98}]}`)
 	for _, c := range []struct {
 		make func(root, out string) (string, error)
 		want []string
 	}{
 		{faultMatrix, []string{"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |"}},
 		{mutantTable, []string{"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |", "| mutant | no key |  | nothing | **no** |"}},
+		{longRuns, []string{
+			"Over 1000 orders and 3000 flow rows 190 orders a second, over empty tables 200: 0.95 ± 0.03",
+			"After 10 minutes at 500 orders a second, verdict pass", "100 MiB in order-1, 1.02 times that after 2 minutes and 50 MiB in stock-1, 0.98",
+		}},
 	} {
 		text, err := c.make("", out)
 		if err != nil {

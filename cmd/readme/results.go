@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
@@ -133,4 +134,32 @@ func ladderTables(root, out string) (string, error) {
 	return fmt.Sprintf("Measured on %s, %s, %s.\n\nThe deduction call alone, one hot goods:\n\n%s\nWhole orders, one hot goods:\n\n%s\n![Throughput and latency by clients for each strategy](.github/ladder.svg)\n\n"+
 		"What the default strategy is held to, with the standard error of each ratio (\"one hot goods\": the best of 64 and 256 clients):\n\n%s",
 		r.Server, r.Machine, r.Date, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.MarkdownRatios()), nil
+}
+
+// longRuns is out/ladder-growth.json and out/ladder-soak.json.
+func longRuns(_, out string) (string, error) {
+	growth, err := result[ladder.Growth](out, "ladder-growth.json")
+	if err != nil {
+		return "", err
+	}
+	soak, err := result[ladder.Soak](out, "ladder-soak.json")
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	if growth != nil {
+		fmt.Fprintf(&b, "Over %d orders and %d flow rows %.0f orders a second, over empty tables %.0f: %.2f ± %.2f times as many (to reach: %g).\n",
+			growth.Orders, growth.Flows, growth.Grown.DonePerS, growth.Empty.DonePerS, growth.Ratio.Value, growth.Ratio.Error, growth.Ratio.Want)
+	}
+	if soak != nil {
+		fmt.Fprintf(&b, "After %.0f minutes at %.0f orders a second, verdict %s, resident memory was", soak.Minutes, soak.DonePerS, soak.Verdict)
+		for i, s := range soak.Services {
+			if i > 0 {
+				b.WriteString(" and")
+			}
+			fmt.Fprintf(&b, " %d MiB in %s, %.2f times that after %.0f minutes", s.End>>20, s.Name, s.Ratio, soak.Minutes/5)
+		}
+		b.WriteString(" (to reach: 0.9 to 1.1).\n")
+	}
+	return b.String(), nil
 }

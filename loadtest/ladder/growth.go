@@ -24,8 +24,8 @@ type Growth struct {
 	Ratio Ratio `json:"ratio"`
 }
 
-// growthWindow is the least time for which each of the two is measured, over all turns.
-const growthWindow = 20 * time.Second
+// growthWindow is the least time for which each of the two is measured, over all rounds.
+const growthWindow = 10 * time.Second
 
 // fillItems is how many goods each filled order has; each makes a flow row.
 const fillItems = 3
@@ -67,7 +67,7 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 	if err := flushed(ctx, cfg.Servers.MySQL); err != nil {
 		return g, err
 	}
-	cfg.Progress(fmt.Sprintf("measuring over empty and over grown tables, %d turns each", hot.turns()))
+	cfg.Progress(fmt.Sprintf("measuring over empty and over grown tables, in %d rounds", hot.rounds()))
 	if err := takeTurns(ctx, cfg, hot, both); err != nil {
 		return g, err
 	}

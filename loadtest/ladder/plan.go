@@ -25,14 +25,13 @@ type point struct {
 	sellOut bool
 }
 
-// turns is how often each row of the point is measured. What one client gets done is one over the
-// disk's latency, which changes by the second: it is compared over many turns, and short ones. Of
-// many clients the slow strategies serve the last long after a turn has ended, and all wait for that.
-func (p point) turns() int {
+// rounds is how often the rows of the point take turns. What one client gets done is one over the
+// disk's latency, which changes by the second: it is compared over many turns, and short ones.
+func (p point) rounds() int {
 	if p.clients == 1 {
 		return 8
 	}
-	return 4
+	return 2
 }
 
 func (p point) String() string {
