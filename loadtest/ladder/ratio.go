@@ -13,11 +13,12 @@ var underLoad = []int{64, 256}
 // was not measured is left out.
 func ratios(rows []Row) []Ratio {
 	var all []Ratio
-	add := func(name string, a, b Row, want float64) {
+	add := func(name string, a, b Row, want float64) *Ratio {
 		if a.DonePerS <= 0 || b.DonePerS <= 0 {
-			return
+			return &Ratio{}
 		}
 		all = append(all, compare(name, a, b, want))
+		return &all[len(all)-1]
 	}
 	for _, want := range []struct {
 		path, than string
@@ -29,7 +30,7 @@ func ratios(rows []Row) []Ratio {
 		{PathOrder, "conditional-update", 5},
 	} {
 		add(fmt.Sprintf("%s, one hot goods: grouped / %s", want.path, want.than),
-			most(rows, "grouped", want.path), most(rows, want.than, want.path), want.times)
+			most(rows, "grouped", want.path, 1), most(rows, want.than, want.path, 1), want.times)
 	}
 	for _, path := range []string{PathDeduct, PathOrder} {
 		for _, c := range underLoad {
@@ -45,9 +46,9 @@ func ratios(rows []Row) []Ratio {
 		}
 		add(path+", one client: grouped / sequential",
 			find(rows, "grouped", path, 1, 1, 1), find(rows, "sequential", path, 1, 1, 1), 0.9)
-		if three, ok := threeToOne(rows, path); ok {
-			all = append(all, three)
-		}
+		three := add(path+", one hot goods: grouped with three replicas / with one",
+			most(rows, "grouped", path, 3), most(rows, "grouped", path, 1), 1)
+		three.OK = three.OK || three.Value+three.Error >= three.Want // the two do the same: they differ by their errors
 	}
 	return all
 }
@@ -61,37 +62,6 @@ func compare(name string, a, b Row, want float64) Ratio {
 	}
 }
 
-// threeToOne compares three replicas with one: the geometric mean over all loads, its error by how
-// much the loads differ. The two do the same where the clients go to one replica for as long as it
-// serves, so that a single load's ratio is one, and its error: the mean of many tells more. For that
-// reason the error may make up for what is missing.
-func threeToOne(rows []Row, path string) (Ratio, bool) {
-	var logs []float64
-	for _, one := range rows {
-		if one.Strategy != "grouped" || one.Path != path || one.Replicas != 1 || one.SellOut {
-			continue
-		}
-		three := find(rows, "grouped", path, 3, one.Goods, one.Clients)
-		if one.DonePerS > 0 && three.DonePerS > 0 {
-			logs = append(logs, math.Log(three.DonePerS/one.DonePerS))
-		}
-	}
-	if len(logs) == 0 {
-		return Ratio{}, false
-	}
-	var sum float64
-	for _, l := range logs {
-		sum += l
-	}
-	value := math.Exp(sum / float64(len(logs)))
-	r := Ratio{
-		Name:  fmt.Sprintf("%s, mean of %d loads: grouped with three replicas / with one", path, len(logs)),
-		Value: value, Error: value * standardError(logs), Want: 1,
-	}
-	r.OK = r.Value+r.Error >= r.Want
-	return r, true
-}
-
 // find returns the row; the zero Row where it was not measured.
 func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
 	for _, r := range rows {
@@ -102,10 +72,10 @@ func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
 	return Row{}
 }
 
-// most returns the row with the most sales a second of one hot goods under load, with one replica.
-func most(rows []Row, strategy, path string) (best Row) {
+// most returns the row with the most sales a second of one hot goods under load.
+func most(rows []Row, strategy, path string, replicas int) (best Row) {
 	for _, c := range underLoad {
-		if r := find(rows, strategy, path, 1, 1, c); r.DonePerS > best.DonePerS {
+		if r := find(rows, strategy, path, replicas, 1, c); r.DonePerS > best.DonePerS {
 			best = r
 		}
 	}

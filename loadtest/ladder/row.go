@@ -75,7 +75,6 @@ func decodeResult(body []byte) (*Result, error) {
 	if err := json.Unmarshal(body, r); err != nil {
 		return nil, fmt.Errorf("decode the ladder: %w", err)
 	}
-	r.Ratios = ratios(r.Rows)
 	return r, nil
 }
 

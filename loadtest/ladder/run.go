@@ -319,7 +319,7 @@ func passwords(a *migrations.Accounts) {
 	}
 }
 
-// ReadResult reads a result that Write wrote, and compares its rows anew.
+// ReadResult reads a result that Write wrote.
 func ReadResult(file string) (*Result, error) {
 	body, err := os.ReadFile(file)
 	if err != nil {
