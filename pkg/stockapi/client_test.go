@@ -166,26 +166,35 @@ func TestBadBases(t *testing.T) {
 	}
 }
 
-// A call that fails takes the calls after it to the next server, whatever was called; one that its
-// caller gave up does not.
-func TestAllCallsShareTheHome(t *testing.T) {
-	var calls [2]atomic.Int64
-	var failing atomic.Bool
+// replicas returns a client of two servers that answer any call as done, how often each was called,
+// and what makes the first answer by failure instead.
+func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (c *stockapi.Client, calls *[2]atomic.Int64, failing *atomic.Bool) {
+	t.Helper()
+	calls, failing = new([2]atomic.Int64), new(atomic.Bool)
 	replica := func(i int) string {
-		return server(t, func(w http.ResponseWriter, _ *http.Request) {
+		return server(t, func(w http.ResponseWriter, r *http.Request) {
 			calls[i].Add(1)
 			if i == 0 && failing.Load() {
-				w.WriteHeader(http.StatusServiceUnavailable)
+				failure(w, r)
 				return
 			}
 			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
 		})
 	}
-	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", stockapi.WithSharedRequests(2))
+	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
+	return c, calls, failing
+}
+
+func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+
+// A call that fails takes the calls after it to the next server, whatever was called; one that its
+// caller gave up does not.
+func TestAllCallsShareTheHome(t *testing.T) {
+	c, calls, failing := replicas(t, refuse, stockapi.WithSharedRequests(2))
 	all := func() (errs int) {
 		ctx := t.Context()
 		_, flows := c.Flows(ctx, "a")
@@ -223,27 +232,11 @@ func TestSharedRequestsHaveAHome(t *testing.T) {
 		"an operation refused": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"index":0,"problem":{"code":"unavailable","status":503}}`+"\n")
 		},
-		"the request refused": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"the request refused": refuse,
 		"cut":                 func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var calls [2]atomic.Int64
-			var failing atomic.Bool
-			replica := func(i int) string {
-				return server(t, func(w http.ResponseWriter, r *http.Request) {
-					calls[i].Add(1)
-					if i == 0 && failing.Load() {
-						failure(w, r)
-						return
-					}
-					_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
-				})
-			}
-			c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", stockapi.WithSharedRequests(2))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
+			c, calls, failing := replicas(t, failure, stockapi.WithSharedRequests(2))
 			deduct := func(n int) (errs int) {
 				for range n {
 					if _, err := c.Deduct(t.Context(), "a", nil); err != nil {
@@ -268,18 +261,7 @@ func TestSharedRequestsHaveAHome(t *testing.T) {
 }
 
 func TestSharedRequestsSpread(t *testing.T) {
-	var calls [2]atomic.Int64
-	replica := func(i int) string {
-		return server(t, func(w http.ResponseWriter, _ *http.Request) {
-			calls[i].Add(1)
-			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
-		})
-	}
-	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", stockapi.WithSharedRequests(2), stockapi.WithSpread())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c, calls, _ := replicas(t, refuse, stockapi.WithSharedRequests(2), stockapi.WithSpread())
 	for range 10 {
 		if _, err := c.Deduct(t.Context(), "a", nil); err != nil {
 			t.Fatal(err)
