@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"orderstock/pkg/servers"
@@ -44,40 +45,23 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 	}
 	hot := point{path: PathOrder, goods: 1, clients: 256}
 	cfg.Measure = max(cfg.Measure, growthWindow)
-	var both []*contestant
-	defer func() {
-		for _, c := range both {
-			err = errors.Join(err, down(ctx, cfg, c.stack))
+	cfg.Plan = Plan{Strategies: []string{strategy, strategy}, Replicas: []int{1}} // the empty and the grown
+	rows, err := measurePoint(ctx, cfg, 0, hot, func(both []*contestant) error {
+		cfg.Progress(fmt.Sprintf("filling in %d orders", orders))
+		if err := fill(ctx, cfg, both[1].stack, orders); err != nil {
+			return err
 		}
-	}()
-	for i := range 2 {
-		s := shape{strategy, 1}
-		st, err := up(ctx, cfg, i+1, s, hot.path)
-		if err != nil {
-			return g, err
+		cfg.Progress("waiting until what was filled in is written to the disk")
+		if err := flushed(ctx, cfg.Servers.MySQL); err != nil {
+			return err
 		}
-		both = append(both, &contestant{shape: s, stack: st})
-	}
-	empty, grown := both[0], both[1]
-	cfg.Progress(fmt.Sprintf("filling in %d orders", orders))
-	if err := fill(ctx, cfg, grown.stack, orders); err != nil {
+		cfg.Progress(fmt.Sprintf("measuring over empty and over grown tables, in %d rounds, and verifying", hot.rounds()))
+		return nil
+	})
+	if err != nil {
 		return g, err
 	}
-	cfg.Progress("waiting until what was filled in is written to the disk")
-	if err := flushed(ctx, cfg.Servers.MySQL); err != nil {
-		return g, err
-	}
-	cfg.Progress(fmt.Sprintf("measuring over empty and over grown tables, in %d rounds", hot.rounds()))
-	if err := takeTurns(ctx, cfg, hot, both); err != nil {
-		return g, err
-	}
-	cfg.Progress("verifying")
-	if g.Empty, err = empty.row(ctx, hot); err != nil {
-		return g, err
-	}
-	if g.Grown, err = grown.row(ctx, hot); err != nil {
-		return g, err
-	}
+	g.Empty, g.Grown = rows[0], rows[1]
 	if g.Empty.DonePerS <= 0 {
 		return g, errors.New("nothing was sold over empty tables")
 	}
@@ -98,21 +82,21 @@ func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 		return pages, db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'").Scan(&name, &pages)
 	}
 	const pause, patience, few = 3 * time.Second, 2 * time.Minute, 100
-	before, err := dirty()
-	for start := time.Now(); err == nil && before > few && time.Since(start) < patience; {
+	before := int64(math.MaxInt64)
+	for start := time.Now(); time.Since(start) < patience; {
+		now, err := dirty()
+		if err != nil {
+			return fmt.Errorf("read the dirty pages: %w", err)
+		}
+		if now <= few || now >= before {
+			return nil
+		}
+		before = now
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(pause):
 		}
-		var now int64
-		if now, err = dirty(); err == nil && now >= before {
-			return nil
-		}
-		before = now
-	}
-	if err != nil {
-		return fmt.Errorf("read the dirty pages: %w", err)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	for _, p := range cfg.Plan.points() {
 		cfg.Progress(fmt.Sprintf("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(cfg.Plan.shapes()), cfg.Plan.Size()))
-		rows, err := measurePoint(ctx, cfg, len(result.Rows), p)
+		rows, err := measurePoint(ctx, cfg, len(result.Rows), p, nil)
 		if err != nil {
 			return result, fmt.Errorf("measure %s: %w", p, err)
 		}
@@ -73,7 +73,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 }
 
 // measurePoint measures the point with every shape of the plan; before is how many rows there are.
-func measurePoint(ctx context.Context, cfg Config, before int, p point) (rows []Row, err error) {
+// Where prepare is not nil, it is called with all that take part before anything is fired at them.
+func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare func([]*contestant) error) (rows []Row, err error) {
 	var all []*contestant
 	defer func() {
 		for _, c := range all {
@@ -86,6 +87,11 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point) (rows []
 			return nil, fmt.Errorf("%s: %w", s.strategy, err)
 		}
 		all = append(all, &contestant{shape: s, stack: st})
+	}
+	if prepare != nil {
+		if err := prepare(all); err != nil {
+			return nil, err
+		}
 	}
 	if err := takeTurns(ctx, cfg, p, all); err != nil {
 		return nil, err
