@@ -43,7 +43,7 @@ Writes out/ladder.json and out/ladder.svg.`,
 	}
 	c.PersistentFlags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
 	c.PersistentFlags().DurationVar(&f.warmup, "warmup", 500*time.Millisecond, "load before each of the turns in which a row is measured")
-	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over all rounds; quick strategies get twice as much")
+	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over all rounds; quick strategies get twice as much, and more where they are compared most closely")
 	c.PersistentFlags().StringVar(&f.out, "out", "out", "folder of the results")
 	c.PersistentFlags().BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(newGrowthCommand(&f), newSoakCommand(&f))

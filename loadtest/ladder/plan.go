@@ -17,6 +17,8 @@ type shape struct {
 	replicas int
 }
 
+func (s shape) String() string { return fmt.Sprintf("%s/%d", s.strategy, s.replicas) }
+
 // point is a load that every shape is measured with.
 type point struct {
 	path    string

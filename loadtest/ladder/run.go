@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"maps"
 	"math"
@@ -29,8 +30,9 @@ type Config struct {
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
-	// Warmup is sent and judged before each turn of a row, but not measured; Measure
-	// is the time that counts, over all rounds. A quick row is measured for twice as long.
+	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
+	// counts, over all rounds. A quick row is measured for twice as long, and where the default
+	// strategy is compared with itself, it is for longer still.
 	Warmup, Measure time.Duration
 	// Table is where the rows go as they are measured, and Progress, where not
 	// nil, what is being done.
@@ -93,8 +95,10 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 			return nil, err
 		}
 	}
-	if err := takeTurns(ctx, cfg, p, all); err != nil {
-		return nil, err
+	for c := range turns(p, all) {
+		if err := c.fire(ctx, cfg, p); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
+		}
 	}
 	for _, c := range all {
 		row, err := c.row(ctx, p)
@@ -106,33 +110,47 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 	return rows, nil
 }
 
-// takeTurns fires at all in turn, round after round, each in the reverse order of the one before: a
-// steady drift meets all alike. At the end of a round the quick ones take a second turn, the last
-// first: it costs little, and theirs are the rates that are compared most closely.
-func takeTurns(ctx context.Context, cfg Config, p point, all []*contestant) error {
-	fire := func(c *contestant) error {
-		if err := c.fire(ctx, cfg, p); err != nil {
-			return fmt.Errorf("%s: %w", c.shape.strategy, err)
-		}
-		return nil
-	}
-	order := slices.Clone(all)
-	for range p.rounds() {
-		for _, c := range order {
-			if err := fire(c); err != nil {
-				return err
+// turns says who is to be fired at next, until the point is measured: all in turn, round after round,
+// each in the reverse order of the one before, so that a steady drift meets all alike. At the end of
+// a round the quick ones take a second turn, the last first: it costs little, and theirs are the rates
+// that are compared most closely. Where the point compares alike rows, these take turns after every
+// other's too: what they differ by is far less than two turns of one row do.
+func turns(p point, all []*contestant) iter.Seq[*contestant] {
+	return func(yield func(*contestant) bool) {
+		order, alike := slices.Clone(all), alike(p, all)
+		for range p.rounds() {
+			for _, c := range order {
+				if !yield(c) {
+					return
+				}
+				for _, a := range alike {
+					if !yield(a) {
+						return
+					}
+				}
+				slices.Reverse(alike)
 			}
-		}
-		slices.Reverse(order)
-		for _, c := range order {
-			if c.quick() {
-				if err := fire(c); err != nil {
-					return err
+			slices.Reverse(order)
+			for _, c := range order {
+				if c.quick() && !yield(c) {
+					return
 				}
 			}
 		}
 	}
-	return nil
+}
+
+// alike returns those of the default strategy where there are several and the point is one that they
+// are judged by. With one replica or three they do the same work.
+func alike(p point, all []*contestant) []*contestant {
+	if p.goods > 1 || p.sellOut || !slices.Contains(underLoad, p.clients) {
+		return nil
+	}
+	some := slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return c.shape.strategy != judged })
+	if len(some) < 2 {
+		return nil
+	}
+	return some
 }
 
 // contestant is one row while it is measured.
