@@ -24,8 +24,9 @@ const (
 
 	opSetWatches = 101
 	// rewatchPatience is how long answers are held back for the library to renew its watches. It
-	// sends nothing where it has none.
-	rewatchPatience = 10 * time.Millisecond
+	// sends nothing where it has none, and then the patience is how much longer a reconnect takes. On
+	// a machine whose processors are all taken, 10 ms were not enough.
+	rewatchPatience = 250 * time.Millisecond
 )
 
 // wire is one TCP connection of the client library, and reads along on it. It relies on the
