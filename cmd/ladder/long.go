@@ -38,7 +38,7 @@ func newGrowthCommand(f *flags) *cobra.Command {
 		},
 	}
 	c.Flags().IntVar(&orders, "orders", 1_000_000, "settled orders to fill in, of three items each")
-	c.Flags().StringVar(&strategy, "strategy", "grouped", "the stock service's strategy")
+	c.Flags().StringVar(&strategy, "strategy", ladder.Default, "the stock service's strategy")
 	return c
 }
 
@@ -69,7 +69,7 @@ func newSoakCommand(f *flags) *cobra.Command {
 	}
 	c.Flags().DurationVar(&length, "length", 10*time.Minute, "how long to fire")
 	c.Flags().Float64Var(&rate, "rate", 500, "orders a second")
-	c.Flags().StringVar(&strategy, "strategy", "grouped", "the stock service's strategy")
+	c.Flags().StringVar(&strategy, "strategy", ladder.Default, "the stock service's strategy")
 	return c
 }
 

@@ -9,9 +9,6 @@ import (
 // Best of 64 and 256 clients is what a strategy is judged by under load.
 var underLoad = []int{64, 256}
 
-// judged is the default strategy, which the others are the measure for.
-const judged = "grouped"
-
 // ratios compares the rows with what the default strategy is held to. What
 // was not measured is left out.
 func ratios(rows []Row) []Ratio {
@@ -33,11 +30,11 @@ func ratios(rows []Row) []Ratio {
 		{PathOrder, "conditional-update", 5},
 	} {
 		add(fmt.Sprintf("%s, one hot goods: grouped / %s", want.path, want.than),
-			most(rows, judged, want.path, 1), most(rows, want.than, want.path, 1), want.times)
+			most(rows, Default, want.path, 1), most(rows, want.than, want.path, 1), want.times)
 	}
 	for _, path := range []string{PathDeduct, PathOrder} {
 		for _, c := range underLoad {
-			g, s := find(rows, judged, path, 1, 1, c), find(rows, "case-study", path, 1, 1, c)
+			g, s := find(rows, Default, path, 1, 1, c), find(rows, "case-study", path, 1, 1, c)
 			if g.P99MS > 0 && s.P50MS > 0 {
 				value := s.P50MS / g.P99MS
 				all = append(all, Ratio{Name: fmt.Sprintf("%s, %d clients: p50 of case-study / p99 of grouped", path, c), Value: value, Want: 1, OK: value >= 1})
@@ -45,12 +42,12 @@ func ratios(rows []Row) []Ratio {
 		}
 		for _, c := range []int{1, 16, 64, 256} {
 			add(fmt.Sprintf("%s, 100 goods, %d clients: grouped / conditional-update", path, c),
-				find(rows, judged, path, 1, 100, c), find(rows, "conditional-update", path, 1, 100, c), 0.9)
+				find(rows, Default, path, 1, 100, c), find(rows, "conditional-update", path, 1, 100, c), 0.9)
 		}
 		add(path+", one client: grouped / sequential",
-			find(rows, judged, path, 1, 1, 1), find(rows, "sequential", path, 1, 1, 1), 0.9)
+			find(rows, Default, path, 1, 1, 1), find(rows, "sequential", path, 1, 1, 1), 0.9)
 		three := add(path+", one hot goods: grouped with three replicas / with one",
-			most(rows, judged, path, 3), most(rows, judged, path, 1), 1)
+			most(rows, Default, path, 3), most(rows, Default, path, 1), 1)
 		three.OK = three.OK || three.Value+three.Error >= three.Want // the two do the same: they differ by their errors
 	}
 	return all

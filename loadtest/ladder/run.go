@@ -86,7 +86,7 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 	for i, s := range cfg.Plan.shapes() {
 		st, err := up(ctx, cfg, before+i+1, s, p.path)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.strategy, err)
+			return nil, fmt.Errorf("%s: %w", s, err)
 		}
 		all = append(all, &contestant{shape: s, stack: st})
 	}
@@ -97,13 +97,13 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 	}
 	for c := range turns(p, all) {
 		if err := c.fire(ctx, cfg, p); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
+			return nil, fmt.Errorf("%s: %w", c.shape, err)
 		}
 	}
 	for _, c := range all {
 		row, err := c.row(ctx, p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.shape.strategy, err)
+			return nil, fmt.Errorf("%s: %w", c.shape, err)
 		}
 		rows = append(rows, row)
 	}
@@ -117,18 +117,18 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 // other's too: what they differ by is far less than two turns of one row do.
 func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	return func(yield func(*contestant) bool) {
-		order, alike := slices.Clone(all), alike(p, all)
+		order, same := slices.Clone(all), alike(p, all)
 		for range p.rounds() {
 			for _, c := range order {
 				if !yield(c) {
 					return
 				}
-				for _, a := range alike {
-					if !yield(a) {
+				for _, s := range same {
+					if !yield(s) {
 						return
 					}
 				}
-				slices.Reverse(alike)
+				slices.Reverse(same)
 			}
 			slices.Reverse(order)
 			for _, c := range order {
@@ -146,11 +146,11 @@ func alike(p point, all []*contestant) []*contestant {
 	if p.goods > 1 || p.sellOut || !slices.Contains(underLoad, p.clients) {
 		return nil
 	}
-	some := slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return c.shape.strategy != judged })
-	if len(some) < 2 {
+	rows := slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return c.shape.strategy != Default })
+	if len(rows) < 2 {
 		return nil
 	}
-	return some
+	return rows
 }
 
 // contestant is one row while it is measured.

@@ -10,7 +10,9 @@ import (
 
 func TestTurns(t *testing.T) {
 	const slow, quick = 2 * time.Second, time.Second // to serve all clients of a turn of a second
-	took := map[string]time.Duration{"case-study": slow, "sequential": quick, judged: quick}
+	took := map[string]time.Duration{"case-study": slow, "sequential": quick, Default: quick}
+	both := []shape{{Default, 1}, {Default, 3}}
+	twice := []string{"grouped/1", "grouped/3", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/1", "grouped/3"}
 	for name, test := range map[string]struct {
 		point  point
 		shapes []shape
@@ -18,7 +20,7 @@ func TestTurns(t *testing.T) {
 	}{
 		"the quick ones go twice in a round": {
 			point{goods: 100, clients: 64},
-			[]shape{{"case-study", 1}, {"sequential", 1}, {judged, 1}},
+			[]shape{{"case-study", 1}, {"sequential", 1}, {Default, 1}},
 			[]string{
 				"case-study/1", "sequential/1", "grouped/1", "grouped/1", "sequential/1",
 				"grouped/1", "sequential/1", "case-study/1", "sequential/1", "grouped/1",
@@ -26,7 +28,7 @@ func TestTurns(t *testing.T) {
 		},
 		"what is alike goes after every other": {
 			point{goods: 1, clients: 64},
-			[]shape{{"case-study", 1}, {judged, 1}, {judged, 3}},
+			[]shape{{"case-study", 1}, {Default, 1}, {Default, 3}},
 			[]string{
 				"case-study/1", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/3",
 				"grouped/3", "grouped/1",
@@ -36,17 +38,15 @@ func TestTurns(t *testing.T) {
 		},
 		"one alone is like no other": {
 			point{goods: 1, clients: 64},
-			[]shape{{"case-study", 1}, {"case-study", 3}, {judged, 1}},
+			[]shape{{"case-study", 1}, {"case-study", 3}, {Default, 1}},
 			[]string{
 				"case-study/1", "case-study/3", "grouped/1", "grouped/1",
 				"grouped/1", "case-study/3", "case-study/1", "grouped/1",
 			},
 		},
-		"a sell-out is not what is judged": {
-			point{goods: 1, clients: 64, sellOut: true},
-			[]shape{{judged, 1}, {judged, 3}},
-			[]string{"grouped/1", "grouped/3", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/1", "grouped/3"},
-		},
+		"a sell-out is not what is judged":  {point{goods: 1, clients: 64, sellOut: true}, both, twice},
+		"nor are many goods":                {point{goods: 100, clients: 64}, both, twice},
+		"nor clients that make no load yet": {point{goods: 1, clients: 16}, both, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all []*contestant

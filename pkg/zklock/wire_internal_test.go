@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,16 +25,18 @@ func TestAnswersWaitForTheWatches(t *testing.T) {
 				client, server := net.Pipe()
 				defer func() { _, _ = client.Close(), server.Close() }()
 				w := &wire{Conn: client, monitor: NewMonitor(nil), lease: &lease{id: 1}, rewatched: make(chan struct{})}
-				go func() { _, _ = server.Write(make([]byte, answerHeader)) }()
+				answer := binary.BigEndian.AppendUint32(nil, answerHeader-4)
+				go func() { _, _ = server.Write(append(answer, make([]byte, answerHeader-4)...)) }()
 				go func() { _, _ = io.Copy(io.Discard, server) }()
 				begin := time.Now()
+				var library sync.WaitGroup
 				if test.asks {
-					go func() {
+					library.Go(func() {
 						time.Sleep(50 * time.Millisecond)
 						_, _ = w.Write(make([]byte, 16)) // another request is none for watches
 						time.Sleep(50 * time.Millisecond)
 						_, _ = w.Write(binary.BigEndian.AppendUint32(make([]byte, requestHeader), opSetWatches))
-					}()
+					})
 				}
 				if _, err := w.Read(make([]byte, answerHeader)); err != nil {
 					t.Fatal(err)
@@ -41,6 +44,7 @@ func TestAnswersWaitForTheWatches(t *testing.T) {
 				if waited := time.Since(begin); waited != test.want {
 					t.Errorf("an answer after %s, want %s", waited, test.want)
 				}
+				library.Wait()
 			})
 		})
 	}
