@@ -26,6 +26,10 @@ type flags struct {
 	out            string
 }
 
+// quickWindow is the window of a quick run: it has few rows and time left, and orders under
+// conditional-update come in bursts of up to a second, of which a turn has to hold several.
+const quickWindow = 5 * time.Second
+
 func newCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -39,11 +43,16 @@ mean anything.
 
 Writes out/ladder.json and out/ladder.svg.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.quick && !c.Flags().Changed("window") {
+				f.window = quickWindow
+			}
+			return run(c.Context(), f)
+		},
 	}
 	c.PersistentFlags().StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
 	c.PersistentFlags().DurationVar(&f.warmup, "warmup", 500*time.Millisecond, "load before each of the turns in which a row is measured")
-	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over all rounds; quick strategies get twice as much, and more where they are compared most closely")
+	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+quickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
 	c.PersistentFlags().StringVar(&f.out, "out", "out", "folder of the results")
 	c.PersistentFlags().BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(newGrowthCommand(&f), newSoakCommand(&f))
