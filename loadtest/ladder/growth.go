@@ -77,19 +77,27 @@ func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 		return fmt.Errorf("read the dirty pages: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	dirty := func() (pages int64, err error) {
+	const pause, patience = 3 * time.Second, 2 * time.Minute
+	return whileFalling(ctx, int(patience/pause), pause, func() (pages int64, err error) {
 		var name string
-		return pages, db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'").Scan(&name, &pages)
-	}
-	const pause, patience, few = 3 * time.Second, 2 * time.Minute, 100
-	before := int64(math.MaxInt64)
-	for start := time.Now(); time.Since(start) < patience; {
-		now, err := dirty()
-		if err != nil {
-			return fmt.Errorf("read the dirty pages: %w", err)
+		if err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'").Scan(&name, &pages); err != nil {
+			return 0, fmt.Errorf("read the dirty pages: %w", err)
 		}
-		if now <= few || now >= before {
-			return nil
+		return pages, nil
+	})
+}
+
+// fewPages is how many dirty pages are none: what a server at rest has.
+const fewPages = 100
+
+// whileFalling reads the pages, at most that often and with a pause before each further time, until
+// they are few or no fewer than before.
+func whileFalling(ctx context.Context, times int, pause time.Duration, read func() (pages int64, err error)) error {
+	before := int64(math.MaxInt64)
+	for range times {
+		now, err := read()
+		if err != nil || now <= fewPages || now >= before {
+			return err
 		}
 		before = now
 		select {
