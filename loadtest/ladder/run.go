@@ -31,8 +31,8 @@ type Config struct {
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
 	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
-	// counts, over all rounds. A quick row is measured for twice as long, and where the default
-	// strategy is compared with itself, it is for longer still.
+	// counts, over all rounds. A quick row is measured for twice as long, or, where rows are compared
+	// closely, those for many times as long.
 	Warmup, Measure time.Duration
 	// Table is where the rows go as they are measured, and Progress, where not
 	// nil, what is being done.
@@ -111,28 +111,28 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 }
 
 // turns says who is to be fired at next, until the point is measured: all in turn, round after round,
-// each in the reverse order of the one before, so that a steady drift meets all alike. At the end of
-// a round the quick ones take a second turn, the last first: it costs little, and theirs are the rates
-// that are compared most closely. Where the point compares alike rows, these take turns after every
-// other's too: what they differ by is far less than two turns of one row do.
+// each in the reverse order of the one before, so that a steady drift meets all alike. Where the point
+// has rows that are compared closely, these take turns after every other's too: what they differ by is
+// far less than a few turns of one row do. Else the quick ones take a second turn at the end of a round,
+// the last first: it costs little.
 func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	return func(yield func(*contestant) bool) {
-		order, same := slices.Clone(all), alike(p, all)
+		order, near := slices.Clone(all), closest(p, all)
 		for range p.rounds() {
 			for _, c := range order {
 				if !yield(c) {
 					return
 				}
-				for _, s := range same {
-					if !yield(s) {
+				for _, c := range near {
+					if !yield(c) {
 						return
 					}
 				}
-				slices.Reverse(same)
+				slices.Reverse(near)
 			}
 			slices.Reverse(order)
 			for _, c := range order {
-				if c.quick() && !yield(c) {
+				if len(near) == 0 && c.quick() && !yield(c) {
 					return
 				}
 			}
@@ -140,13 +140,26 @@ func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	}
 }
 
-// alike returns those of the default strategy where there are several and the point is one that they
-// are judged by. With one replica or three they do the same work.
-func alike(p point, all []*contestant) []*contestant {
-	if p.goods > 1 || p.sellOut || !slices.Contains(underLoad, p.clients) {
-		return nil
+// closest returns the rows that the point's ratios near one compare: the default strategy with the one
+// that gets nearly as much done for one client; and under load on one hot goods with itself, where it does
+// the same work with three replicas as with one, and with the plain update, which is next.
+func closest(p point, all []*contestant) []*contestant {
+	of := func(is func(shape) bool) []*contestant {
+		return slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return !is(c.shape) })
 	}
-	rows := slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return c.shape.strategy != Default })
+	isDefault := func(s shape) bool { return s.strategy == Default }
+	var rows []*contestant
+	switch {
+	case p.sellOut:
+	case p.clients == 1:
+		than := "conditional-update"
+		if p.goods == 1 {
+			than = "sequential"
+		}
+		rows = of(func(s shape) bool { return s.replicas == 1 && (isDefault(s) || s.strategy == than) })
+	case p.goods == 1 && slices.Contains(underLoad, p.clients) && len(of(isDefault)) > 1:
+		rows = of(func(s shape) bool { return isDefault(s) || s == shape{"conditional-update", 1} })
+	}
 	if len(rows) < 2 {
 		return nil
 	}

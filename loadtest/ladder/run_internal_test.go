@@ -26,17 +26,15 @@ func TestTurns(t *testing.T) {
 				"grouped/1", "sequential/1", "case-study/1", "sequential/1", "grouped/1",
 			},
 		},
-		"what is alike goes after every other": {
+		"what is compared closely goes after every other": {
 			point{goods: 1, clients: 64},
 			[]shape{{"case-study", 1}, {Default, 1}, {Default, 3}},
 			[]string{
 				"case-study/1", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/3",
-				"grouped/3", "grouped/1",
 				"grouped/3", "grouped/3", "grouped/1", "grouped/1", "grouped/1", "grouped/3", "case-study/1", "grouped/3", "grouped/1",
-				"grouped/1", "grouped/3",
 			},
 		},
-		"one alone is like no other": {
+		"one alone is compared with no other": {
 			point{goods: 1, clients: 64},
 			[]shape{{"case-study", 1}, {"case-study", 3}, {Default, 1}},
 			[]string{
@@ -49,12 +47,8 @@ func TestTurns(t *testing.T) {
 		"nor clients that make no load yet": {point{goods: 1, clients: 16}, both, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all []*contestant
-			for _, s := range test.shapes {
-				all = append(all, &contestant{shape: s})
-			}
 			var got []string
-			for c := range turns(test.point, all) {
+			for c := range turns(test.point, contestants(test.shapes)) {
 				got = append(got, c.shape.String())
 				c.reports = append(c.reports, &loadtest.Report{Elapsed: took[c.shape.strategy], History: &loadtest.History{Window: time.Second}})
 			}
@@ -63,4 +57,40 @@ func TestTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestClosest(t *testing.T) {
+	full := Full().shapes()
+	for _, test := range []struct {
+		point  point
+		shapes []shape
+		want   []string
+	}{
+		{point{goods: 1, clients: 1}, full, []string{"sequential/1", "grouped/1"}},
+		{point{goods: 100, clients: 1}, full, []string{"conditional-update/1", "grouped/1"}},
+		{point{goods: 1, clients: 64}, full, []string{"conditional-update/1", "grouped/1", "grouped/3"}},
+		{point{goods: 1, clients: 256}, full, []string{"conditional-update/1", "grouped/1", "grouped/3"}},
+		{point{goods: 1, clients: 256, sellOut: true}, full, nil},
+		{point{goods: 1, clients: 1, sellOut: true}, full, nil},
+		{point{goods: 1, clients: 16}, full, nil},
+		{point{goods: 100, clients: 64}, full, nil},
+		{point{goods: 1, clients: 256}, Quick().shapes(), nil},
+		{point{goods: 1, clients: 1}, []shape{{"case-study", 1}, {Default, 1}, {Default, 3}}, nil},
+		{point{goods: 1, clients: 256}, []shape{{Default, 1}, {Default, 1}}, []string{"grouped/1", "grouped/1"}}, // of the growth
+	} {
+		var got []string
+		for _, c := range closest(test.point, contestants(test.shapes)) {
+			got = append(got, c.shape.String())
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.point, got, test.want)
+		}
+	}
+}
+
+func contestants(shapes []shape) (all []*contestant) {
+	for _, s := range shapes {
+		all = append(all, &contestant{shape: s})
+	}
+	return all
 }

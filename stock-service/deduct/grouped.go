@@ -76,8 +76,10 @@ func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	defer cancel()
 	calls := take()
 	outcomes := g.carryOut(alive, calls, g.kept.token)
+	lost := alive.Err() != nil
+	cancel() // before the release, which would be told as a loss
 	// Another process is on its way to the lock while the callers here are answered.
-	if g.calls.Waiting() == 0 || time.Since(g.since) >= tenure || alive.Err() != nil {
+	if g.calls.Waiting() == 0 || time.Since(g.since) >= tenure || lost {
 		g.letGo(ctx)
 	}
 	for i, call := range calls {
