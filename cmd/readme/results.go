@@ -132,7 +132,7 @@ func ladderTables(root, out string) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("Measured on %s, %s, %s.\n\nThe deduction call alone, one hot goods:\n\n%s\nWhole orders, one hot goods:\n\n%s\n![Throughput and latency by clients for each strategy](.github/ladder.svg)\n\n"+
-		"What the default strategy is held to, with the standard error of each ratio (\"one hot goods\": the best of 64 and 256 clients):\n\n%s",
+		"What the default strategy is held to, with the standard error of each ratio by slices of 250 ms, which says too little where\nthere are few turns: one turn is off by a sixth (\"one hot goods\": the best of 64 and 256 clients):\n\n%s",
 		r.Server, r.Machine, r.Date, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.MarkdownRatios()), nil
 }
 
