@@ -108,8 +108,11 @@ func (r *Result) MarkdownRatios() string {
 			fmt.Fprintf(&b, " ± %.2f", ratio.Error)
 		}
 		fmt.Fprintf(&b, " | %g", ratio.Want)
-		if !ratio.OK {
+		switch {
+		case !ratio.OK:
 			b.WriteString(", **missed**")
+		case ratio.Value < ratio.Want:
+			b.WriteString(", within its error")
 		}
 		b.WriteString(" |\n")
 	}

@@ -140,9 +140,9 @@ func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	}
 }
 
-// closest returns the rows that the point's ratios near one compare: the default strategy with the one
-// that gets nearly as much done for one client; and under load on one hot goods with itself, where it does
-// the same work with three replicas as with one, and with the plain update, which is next.
+// closest returns the rows that need many turns to be told apart: for one client the default strategy and
+// the one that it is judged by; and under load on one hot goods the default strategy, which does the same
+// work with three replicas as with one, and the plain update, which is next.
 func closest(p point, all []*contestant) []*contestant {
 	of := func(is func(shape) bool) []*contestant {
 		return slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return !is(c.shape) })
