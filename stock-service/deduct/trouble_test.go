@@ -342,37 +342,36 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 
 // TestReleaseIsNotALoss looks at what the contexts of the transactions were told in the end.
 func TestReleaseIsNotALoss(t *testing.T) {
-	for name := range lockPaths(0) {
-		t.Run(name, func(t *testing.T) {
-			p := stocktest.New(t)
-			goods := p.Goods(t, 1_000_000)
-			var contexts []context.Context
-			s := open(t, name, p, func(c *deduct.Config) {
-				c.Ledger = watched{p.Ledger, func(ctx context.Context) { contexts = append(contexts, ctx) }}
-			})
-			for range 50 {
-				_, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
-				must(t, err)
+	p := stocktest.New(t)
+	goods := p.Goods(t, 1_000_000)
+	var contexts []context.Context // one group at a time
+	s := open(t, "grouped", p, func(c *deduct.Config) {
+		c.Ledger = watched{p.Ledger, func(ctx context.Context) { contexts = append(contexts, ctx) }}
+	})
+	workers(32, func(int) {
+		for range 100 {
+			if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}}); err != nil {
+				t.Error(err)
 			}
-			must(t, s.Close())
-			for _, ctx := range contexts {
-				if cause := context.Cause(ctx); cause != context.Canceled { //nolint:errorlint // as it is told to whoever asks
-					t.Fatalf("a transaction that was committed was told: %v", cause)
-				}
-			}
-		})
+		}
+	})
+	must(t, s.Close())
+	for _, ctx := range contexts {
+		if cause := context.Cause(ctx); cause != context.Canceled { //nolint:errorlint // as it is told to whoever asks
+			t.Fatalf("a transaction that was committed was told: %v", cause)
+		}
 	}
 }
 
-// watched shows the context of each deduction.
+// watched shows the context of each group.
 type watched struct {
 	deduct.Ledger
 	show func(context.Context)
 }
 
-func (w watched) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
+func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
 	w.show(ctx)
-	return w.Ledger.Deduct(ctx, r, fence)
+	return w.Ledger.DeductGroup(ctx, requests, token)
 }
 
 // waitsForRow reports whether a transaction of the ledger waits for a row. The
