@@ -72,8 +72,11 @@ func TestTheMarkdownTableLeavesOtherShapesOut(t *testing.T) {
 }
 
 func TestTheTableOfRatiosTellsWhatWasMissed(t *testing.T) {
-	r := &ladder.Result{Ratios: []ladder.Ratio{{Name: "a", Value: 13, Error: 0.5, Want: 12, OK: true}, {Name: "b", Value: 0.8, Want: 0.9},
-		{Name: "c", Value: 0.98, Error: 0.02, Want: 1, OK: true}}}
+	r := &ladder.Result{Ratios: []ladder.Ratio{
+		{Name: "a", Value: 13, Error: 0.5, Want: 12, OK: true},
+		{Name: "b", Value: 0.8, Want: 0.9},
+		{Name: "c", Value: 0.98, Error: 0.02, Want: 1, OK: true},
+	}}
 	want := "| compared | ratio | to reach |\n| --- | --- | --- |\n| a | 13.00 ± 0.50 | 12 |\n| b | 0.80 | 0.9, **missed** |\n| c | 0.98 ± 0.02 | 1, within its error |\n"
 	if got := r.MarkdownRatios(); got != want {
 		t.Errorf("%s, want %s", got, want)
