@@ -55,7 +55,7 @@ Writes out/ladder.json and out/ladder.svg.`,
 	c.PersistentFlags().DurationVar(&f.window, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+quickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
 	c.PersistentFlags().StringVar(&f.out, "out", "out", "folder of the results")
 	c.PersistentFlags().BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
-	c.AddCommand(newGrowthCommand(&f), newSoakCommand(&f))
+	c.AddCommand(newGrowthCommand(&f), newSoakCommand(&f), newReplicasCommand(&f))
 	c.Flags().BoolVar(&f.quick, "quick", false, "only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
 	c.Flags().StringSliceVar(&f.strategies, "strategies", nil, "only these strategies")
 	c.Flags().IntSliceVar(&f.clients, "clients", nil, "only these numbers of clients")

@@ -73,6 +73,51 @@ func newSoakCommand(f *flags) *cobra.Command {
 	return c
 }
 
+func newReplicasCommand(f *flags) *cobra.Command {
+	var n, clients, legs int
+	c := &cobra.Command{
+		Use:   "replicas",
+		Short: "Compare several stock services with one, closely",
+		Long: `Compares what several stock services get done with what one does, under the
+default strategy, on one hot goods: the deduction call alone and whole orders.
+They do the same work, so a few turns cannot tell them apart: this takes many,
+in legs of about a minute for each path. Every leg has services and databases
+of its own, and the error of the ratio is that of the legs.
+
+Writes out/ladder-replicas.json.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, v := range []struct {
+				name               string
+				value, least, most int
+			}{{"replicas", n, 2, 100}, {"clients", clients, 1, 10_000}, {"legs", legs, 2, 10_000}} {
+				if v.value < v.least || v.value > v.most {
+					return fmt.Errorf("--%s %d: want %d to %d", v.name, v.value, v.least, v.most)
+				}
+			}
+			return withServers(c.Context(), *f, func(cfg ladder.Config) error {
+				r, err := ladder.MeasureReplicas(c.Context(), cfg, n, clients, legs)
+				for _, p := range r.Paths {
+					if f.check && len(p.One) > 0 && !p.Ratio.OK {
+						err = errors.Join(err, missed(p.Ratio))
+					}
+				}
+				for _, row := range r.Wrong() {
+					err = errors.Join(err, passed(row.Verdict))
+				}
+				if len(r.Paths) == 0 || len(r.Paths[0].One) == 0 {
+					return err // nothing was measured
+				}
+				return errors.Join(err, loadtest.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), r))
+			})
+		},
+	}
+	c.Flags().IntVar(&n, "replicas", 3, "stock services to compare with one")
+	c.Flags().IntVar(&clients, "clients", 256, "concurrent clients")
+	c.Flags().IntVar(&legs, "legs", 30, "legs on each path")
+	return c
+}
+
 func passed(verdict string) error {
 	if verdict != "pass" {
 		return fmt.Errorf("verdict %s", verdict)

@@ -48,7 +48,7 @@ func ratios(rows []Row) []Ratio {
 			find(rows, Default, path, 1, 1, 1), find(rows, "sequential", path, 1, 1, 1), 0.9)
 		three := add(path+", one hot goods: grouped with three replicas / with one",
 			most(rows, Default, path, 3), most(rows, Default, path, 1), 1)
-		three.OK = three.OK || three.Value+three.Error >= three.Want // the two do the same: they differ by their errors
+		three.OK = three.withinError()
 	}
 	return all
 }
@@ -61,6 +61,10 @@ func compare(name string, a, b Row, want float64) Ratio {
 		Want: want, OK: value >= want,
 	}
 }
+
+// withinError tells whether the ratio of two that do the same work, and differ by their errors, is what it
+// should be.
+func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
 
 // find returns the row; the zero Row where it was not measured.
 func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
