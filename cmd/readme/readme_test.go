@@ -46,6 +46,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("ladder-growth.json", `{"orders":1000,"flows":3000,"empty":{"done_per_s":200},"grown":{"done_per_s":190},"ratio":{"value":0.95,"error":0.03,"want":0.9}}`)
 	write("ladder-soak.json", `{"minutes":10,"done_per_s":500,"verdict":"pass","services":[
 		{"name":"order-1","end_rss":104857600,"ratio":1.02},{"name":"stock-1","end_rss":52428800,"ratio":0.98}]}`)
+	write("ladder-replicas.json", `{"paths":[{"path":"order","one":[{"clients":256,"done_per_s":100},{"clients":256,"done_per_s":200}],
+		"several":[{"replicas":3,"done_per_s":90},{"replicas":3,"done_per_s":207}],"ratio":{"value":0.99,"error":0.0123,"want":1}}]}`)
 	for _, c := range []struct {
 		make func(root, out string) (string, error)
 		want []string
@@ -55,6 +57,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{longRuns, []string{
 			"Over 1000 orders and 3000 flow rows 190 orders a second, over empty tables 200: 0.95 ± 0.03",
 			"After 10 minutes at 500 orders a second, verdict pass", "100 MiB in order-1, 1.02 times that after 2 minutes and 50 MiB in stock-1, 0.98",
+			"3 replicas and one in 2 legs, path `order`, 256 clients on one hot goods: 148 and 150 a second, 0.990 ± 0.012 times as many (to reach: 1)",
 		}},
 	} {
 		text, err := c.make("", out)

@@ -136,13 +136,17 @@ func ladderTables(root, out string) (string, error) {
 		r.Server, r.Machine, r.Date, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.MarkdownRatios()), nil
 }
 
-// longRuns is out/ladder-growth.json and out/ladder-soak.json.
+// longRuns is out/ladder-growth.json, out/ladder-soak.json and out/ladder-replicas.json.
 func longRuns(_, out string) (string, error) {
 	growth, err := result[ladder.Growth](out, "ladder-growth.json")
 	if err != nil {
 		return "", err
 	}
 	soak, err := result[ladder.Soak](out, "ladder-soak.json")
+	if err != nil {
+		return "", err
+	}
+	replicas, err := result[ladder.Replicas](out, "ladder-replicas.json")
 	if err != nil {
 		return "", err
 	}
@@ -160,6 +164,15 @@ func longRuns(_, out string) (string, error) {
 			fmt.Fprintf(&b, " %d MiB in %s, %.2f times that after %.0f minutes", s.End>>20, s.Name, s.Ratio, soak.Minutes/5)
 		}
 		b.WriteString(" (to reach: 0.9 to 1.1).\n")
+	}
+	if replicas != nil {
+		for _, p := range replicas.Paths {
+			if len(p.One) == 0 {
+				continue
+			}
+			fmt.Fprintf(&b, "%d replicas and one in %d legs, path `%s`, %d clients on one hot goods: %.0f and %.0f a second, %.3f ± %.3f times as many (to reach: %g).\n",
+				p.Several[0].Replicas, len(p.One), p.Path, p.One[0].Clients, ladder.PerS(p.Several), ladder.PerS(p.One), p.Ratio.Value, p.Ratio.Error, p.Ratio.Want)
+		}
 	}
 	return b.String(), nil
 }
