@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -28,9 +29,9 @@ func TestReplicasAreComparedOverAllLegs(t *testing.T) {
 }
 
 func TestReplicasTellOfWrongVerdicts(t *testing.T) {
-	passed, violated := Row{Verdict: "pass"}, Row{Verdict: "violation"}
-	r := Replicas{Paths: []PathReplicas{{One: []Row{passed}, Several: []Row{passed}}, {One: []Row{passed}, Several: []Row{violated}}}}
-	if wrong := r.Wrong(); len(wrong) != 1 || wrong[0] != violated {
-		t.Errorf("%+v, want the one violation", wrong)
+	passed, violated, unknown := Row{Verdict: "pass"}, Row{Verdict: "violation"}, Row{Verdict: "unknown"}
+	r := Replicas{Paths: []PathReplicas{{One: []Row{passed, unknown}, Several: []Row{passed, passed}}, {One: []Row{passed}, Several: []Row{violated}}}}
+	if wrong := r.Wrong(); !slices.Equal(wrong, []Row{unknown, violated}) {
+		t.Errorf("%+v, want the unknown and the violation", wrong)
 	}
 }
