@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -207,6 +208,7 @@ func (g *Group[In, Out]) serve() {
 		if idle {
 			g.opts.idle(g.ctx)
 		} else {
+			join()
 			g.gather()
 			g.serveOne()
 		}
@@ -244,6 +246,15 @@ func (g *Group[In, Out]) serveOne() {
 		g.mu.Unlock()
 	}()
 	g.run(ctx, take)
+}
+
+// join lets callers come along who are ready to run and have not come yet: who was woken up together
+// with the first would else miss the batch by microseconds. It is no wait: with nobody ready it is over
+// at once. Three turns, as the scheduler now and then takes who gave way before those who were ready.
+func join() {
+	for range 3 {
+		runtime.Gosched()
+	}
 }
 
 // longestGather bounds the wait for company after a batch that took very long.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,31 @@ func TestALoneCallGoesAtOnce(t *testing.T) {
 	g.gate <- struct{}{}
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// With one processor the worker of the first caller's batch is the next to run, before the other
+// callers who are ready.
+func TestCallersReadyTogetherGoTogether(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const callers = 64
+	sizes := make(chan int, callers)
+	g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+		sizes <- len(ins)
+		return ins, nil
+	})
+	t.Cleanup(g.Close)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() {
+			if _, err := g.Do(t.Context(), i); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := <-sizes; n != callers {
+		t.Errorf("the first batch had %d of the %d who were ready", n, callers)
 	}
 }
 

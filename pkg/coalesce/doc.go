@@ -2,8 +2,9 @@
 // one batch is on its way goes out together as the next.
 //
 // By default it adds no delay. A call that finds nobody being served starts a batch of
-// its own at once; under load, the time that one batch takes gathers the
-// next, so the batches grow with the load and the cost of each call falls.
+// its own at once, together with those callers who are ready to run just then; under load,
+// the time that one batch takes gathers the next, so the batches grow with the load and the
+// cost of each call falls.
 // This is the group commit of databases (DeWitt et al., "Implementation
 // Techniques for Main Memory Database Systems", 1984) for any work that costs
 // nearly the same for many as for one: a transaction, a pipeline, a request.

@@ -38,8 +38,9 @@ const (
 	groupLimit = 5 * time.Second
 	// tenure is how long the lock is kept, when company waits, before another process may have it.
 	tenure = 50 * time.Millisecond
-	// gatherPart is the part of a transaction's time that the next waits for those whom it answered.
-	gatherPart = 4
+	// gatherPart is the part of a transaction's time that the next waits for those whom it answered: all
+	// of it, as one waits for company that would else need a transaction of its own.
+	gatherPart = 1
 )
 
 type groupCall = coalesce.Call[stock.Request, stock.Operation]
