@@ -16,6 +16,8 @@ const (
 	MaxItems = 100
 	MaxNum   = math.MaxInt32
 	MaxKey   = 255
+	// MaxTotal is the highest total of an order: 2^53-1, which every JSON reader holds exactly.
+	MaxTotal = 1<<53 - 1
 )
 
 // What a request can be refused for; match with errors.Is.
@@ -24,7 +26,7 @@ var (
 	ErrInvalidNum     = errors.New("num must be a whole number from 1 to 2147483647")
 	ErrInvalidGoodsID = errors.New("goods_id must be a whole number from 1 to 9223372036854775807, in decimal without leading zeros")
 	ErrDuplicateGoods = errors.New("the same goods twice in one order")
-	ErrTotalOverflow  = errors.New("the order's total is too large")
+	ErrTotalOverflow  = errors.New("the order's total is above 9007199254740991")
 	ErrInvalidKey     = errors.New("an idempotency key has 1 to 255 visible ASCII characters")
 )
 
@@ -126,11 +128,11 @@ func parseID(s string) (int64, error) {
 	return id, nil
 }
 
-// total returns the sum of price times quantity, or ErrTotalOverflow.
+// total returns the sum of price times quantity, or ErrTotalOverflow if it is above MaxTotal.
 func total(items []Item) (int64, error) {
 	var sum int64
 	for _, item := range items {
-		if item.Price > 0 && item.Num > (math.MaxInt64-sum)/item.Price {
+		if item.Price > 0 && item.Num > (MaxTotal-sum)/item.Price {
 			return 0, ErrTotalOverflow
 		}
 		sum += item.Price * item.Num

@@ -51,6 +51,7 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		{"num 2^31", item("2147483648"), 422, "invalid_num", nil},
 		{"num 2^63", item("9223372036854775808"), 422, "invalid_num", nil},
 		{"total overflows", `{"items":[{"goods_id":"1003","num":2147483647}]}`, 422, "total_overflow", nil},
+		{"total above 2^53-1", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"1003","num":1}]}`, 422, "total_overflow", nil},
 		{"unknown goods", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"404","num":1}]}`, 422, "unknown_goods", nil},
 		{"goods id 0", `{"items":[{"goods_id":"0","num":1}]}`, 422, "invalid_goods_id", nil},
 		{"goods id with a leading zero", `{"items":[{"goods_id":"01001","num":1}]}`, 422, "invalid_goods_id", nil},
@@ -114,5 +115,8 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 	}
 	if a := r.call("POST", "/v1/orders", item("2147483647")); a.status != http.StatusConflict || a.order.Status != order.Rejected {
 		t.Errorf("num 2^31-1: %d %s", a.status, a.body)
+	}
+	if a := r.call("POST", "/v1/orders", `{"items":[{"goods_id":"1003","num":1}]}`); a.status != http.StatusCreated || a.order.Total != dear {
+		t.Errorf("a total of 2^53-1: %d %s", a.status, a.body)
 	}
 }
