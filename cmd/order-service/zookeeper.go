@@ -87,9 +87,9 @@ func (c *coordination) lead(ctx context.Context, name string, work func(context.
 		case <-ctx.Done():
 			return
 		}
-		mutex := zklock.NewMutex(c.session, c.root+"/"+name, zklock.WithLabel("order-service"), zklock.WithLinger(0))
+		election := zklock.NewElection(c.session, c.root+"/"+name, zklock.WithLabel("order-service"))
 		for ctx.Err() == nil {
-			if err := c.leadOnce(ctx, mutex, work); err != nil && ctx.Err() == nil {
+			if err := c.leadOnce(ctx, election, work); err != nil && ctx.Err() == nil {
 				c.log.Warn("not leading", "what", name, "error", err.Error())
 				select {
 				case <-time.After(time.Second):
@@ -104,20 +104,21 @@ func (c *coordination) lead(ctx context.Context, name string, work func(context.
 	}
 }
 
-// leadOnce works from one acquisition of the mutex to its loss, or to the end of ctx.
-func (c *coordination) leadOnce(ctx context.Context, mutex *zklock.Mutex, work func(context.Context)) error {
-	lock, err := mutex.Acquire(ctx)
+// leadOnce works for one term of office: from the election to the loss of the lead, the end of the
+// work, or the end of ctx.
+func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election, work func(context.Context)) error {
+	leadership, err := election.Campaign(ctx, "")
 	if err != nil {
 		return fmt.Errorf("take the lead: %w", err)
 	}
-	c.log.Info("leading", "path", mutex.Path(), "token", lock.Token().String())
-	leading, cancel := context.WithCancel(lock.Context())
+	c.log.Info("leading", "path", election.Path(), "token", leadership.Token().String())
+	leading, cancel := context.WithCancel(leadership.Context())
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)() // the lock's context does not end with ctx by itself
+	defer context.AfterFunc(ctx, cancel)() // the leadership's context does not end with ctx by itself
 	work(leading)
-	release, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	resign, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
-	if err := lock.Release(release); err != nil && !errors.Is(err, zklock.ErrLost) {
+	if err := leadership.Resign(resign); err != nil && !errors.Is(err, zklock.ErrLost) {
 		return fmt.Errorf("give up the lead: %w", err)
 	}
 	return nil

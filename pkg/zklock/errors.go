@@ -25,6 +25,9 @@ var (
 
 	// ErrNoOwner says that a ReentrantMutex was given a context without an owner. See WithOwner.
 	ErrNoOwner = errors.New("zklock: no owner in the context")
+
+	// ErrNoLeader says that nobody stands in an Election.
+	ErrNoLeader = errors.New("zklock: no leader")
 )
 
 var (

@@ -259,3 +259,24 @@ func ExampleInspect() {
 	// stocktaking 0
 	// <nil>
 }
+
+func ExampleElection() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	election := zklock.NewElection(session, root+"/reports")
+	leadership, err := election.Campaign(ctx, "10.0.0.7:8080")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Lead until leadership.Context() ends. Anybody may ask who leads:
+	for leader, err := range election.Observe(ctx) {
+		fmt.Println(leader.Owner.Value, leader.Token == leadership.Token(), err)
+		break
+	}
+	fmt.Println(leadership.Resign(ctx))
+	// Output:
+	// 10.0.0.7:8080 true <nil>
+	// <nil>
+}

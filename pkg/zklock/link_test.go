@@ -20,6 +20,7 @@ const (
 	opDelete          = 2
 	opExists          = 3
 	opGetData         = 4
+	opSetData         = 5
 	opChildren        = 12
 	opClose           = -11
 )

@@ -69,6 +69,17 @@ func (l *Lock) Release(ctx context.Context) error {
 	return nil
 }
 
+// under returns ctx with an earlier end: that of life, with its cause. Call stop when it is not
+// needed any more.
+func under(ctx, life context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unlink := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	return ctx, func() {
+		unlink()
+		cancel(nil)
+	}
+}
+
 // lifeContext ends as Context does and has the values of both.
 type lifeContext struct {
 	context.Context

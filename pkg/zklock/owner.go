@@ -13,6 +13,8 @@ type Owner struct {
 	Label string `json:"label,omitempty"`
 	// Leases is how many leases there are, for a semaphore.
 	Leases int `json:"leases,omitempty"`
+	// Value is what a candidate of an Election stands with.
+	Value string `json:"value,omitempty"`
 }
 
 var hostname = sync.OnceValue(func() string {
