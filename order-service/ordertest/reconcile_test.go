@@ -2,8 +2,10 @@ package ordertest_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -250,6 +252,49 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 	w.wire.heal()
 	reconcile(t, r, 0)
 	w.wantLevel(1, 8)
+}
+
+// A reconciler loses the lead while its calls are the ones by which the breaker
+// tries the stock service again. The replica takes orders once the service is back.
+func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) {
+	const probes = 5
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
+	w.restock(1, 1000)
+	for range probes {
+		w.insert(r, time.Minute/2, 1, 1)
+	}
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return drop
+		}
+		return pass
+	})
+	o := w.insert(r, 0, 1, 1)
+	eventually(t, "the breaker opens", func() bool {
+		_, _ = r.stock.Deduct(t.Context(), o.Flag(), o.Items)
+		return r.stock.Down()
+	})
+	eventually(t, "the breaker tries again", func() bool { return !r.stock.Down() })
+
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	ctx, loseLead := context.WithCancel(t.Context())
+	var leading sync.WaitGroup
+	leading.Go(func() { order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Run(ctx) })
+	eventually(t, "the reconciler's calls are under way", func() bool { return w.wire.holding() >= probes })
+	loseLead()
+	leading.Wait()
+	w.wire.heal()
+	eventually(t, "an order is confirmed", func() bool { return r.place("", 1, 1).status == http.StatusCreated })
+	reconcile(t, r, time.Second)
+	var confirmed int64
+	must(t, w.orderDB.Table("orders").Where("status = 'CONFIRMED'").Count(&confirmed).Error)
+	w.wantLevel(1, 1000-confirmed)
 }
 
 // insert writes a pending order of that age, as a process would that died right after.

@@ -76,18 +76,23 @@ func (c *Caller) Close() { c.ledger.Close() }
 // Stats returns the live counters.
 func (c *Caller) Stats() *Stats { return &c.stats }
 
-// Down implements order.Stock: the breaker for writes is open, or has all the
-// calls on the way by which it tries whether the service is back.
+// Down implements order.Stock: the breaker for writes is open, or has let
+// through all the calls by which it tries whether the service is back. Orders
+// beyond those would be written and then left to the reconciler.
 func (c *Caller) Down() bool {
 	switch c.writes.State() {
 	case gobreaker.StateOpen:
 		return true
 	case gobreaker.StateHalfOpen:
-		return c.writes.Counts().Requests >= probes
+		return counted(c.writes.Counts()) >= probes
 	default:
 		return false
 	}
 }
+
+// counted is how many calls the breaker counts: those that were withdrawn say
+// nothing about the service.
+func counted(n gobreaker.Counts) uint32 { return n.Requests - n.TotalExclusions }
 
 // probes is how many calls a breaker that was open lets through to try.
 const probes = 5
@@ -101,7 +106,7 @@ func breakerSettings(name string, rest time.Duration, log *slog.Logger) gobreake
 		Interval:    2 * time.Second,
 		Timeout:     rest,
 		ReadyToTrip: func(n gobreaker.Counts) bool {
-			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*n.Requests
+			return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*counted(n)
 		},
 		IsSuccessful: func(err error) bool { return err == nil || final(err) },
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },

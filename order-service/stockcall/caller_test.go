@@ -1,6 +1,7 @@
 package stockcall_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -176,6 +177,54 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("the breaker stays open")
+		}
+	}
+}
+
+// The calls by which an open breaker tries whether the service is back are
+// withdrawn by their caller, as a reconciler does that loses the lead.
+func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
+	const probes = 5
+	var answer atomic.Pointer[http.HandlerFunc]
+	as := func(h http.HandlerFunc) { answer.Store(&h) }
+	as(cut)
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
+	c := newCaller(t, s, stockcall.Config{Tries: 1, Timeout: time.Minute, Rest: 50 * time.Millisecond})
+	for deadline := time.Now().Add(20 * time.Second); !c.Down(); {
+		_, _ = c.Deduct(t.Context(), "1", items)
+		if time.Now().After(deadline) {
+			t.Fatal("every call fails, and the breaker stays closed")
+		}
+	}
+	for c.Down() { // it rests
+		time.Sleep(time.Millisecond)
+	}
+
+	reached := make(chan struct{})
+	as(func(_ http.ResponseWriter, r *http.Request) {
+		reached <- struct{}{}
+		<-r.Context().Done()
+	})
+	ctx, withdraw := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range probes {
+		all.Go(func() { _, _ = c.Deduct(ctx, "1", items) })
+	}
+	for range probes {
+		<-reached
+	}
+	if !c.Down() {
+		t.Error("the breaker lets no more calls through, and the caller is not down")
+	}
+	withdraw()
+	all.Wait()
+	if c.Down() {
+		t.Error("the caller stays down after the calls were withdrawn")
+	}
+	as(done)
+	for range 2 * probes {
+		if _, err := c.Deduct(t.Context(), "1", items); err != nil {
+			t.Fatalf("the service is back: %v", err)
 		}
 	}
 }
