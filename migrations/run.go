@@ -9,6 +9,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // Config says what Run works on.
@@ -83,9 +85,9 @@ func (cfg Config) each(fn func(db *sql.DB, which string) error) error {
 
 // open connects to the server of dsn, as another user where as is not nil.
 func open(dsn string, as *User, database string) (*sql.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("read administrator's DSN: want user:password@tcp(host:port)/") // err may quote the password
+		return nil, fmt.Errorf("administrator's account: %w", err)
 	}
 	cfg.DBName, cfg.ParseTime = database, true
 	if as != nil {

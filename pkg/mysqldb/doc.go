@@ -2,8 +2,8 @@
 // them, and runs transactions that say what became of them.
 //
 // Every connection is set to READ COMMITTED and gives up waiting for a row
-// after a few seconds; the server drops it when its client is silent for a
-// minute, so that a dead or paused process holds no rows for hours.
+// after a second; the server drops it when its client is silent for a few
+// seconds, so that a dead or paused process soon loses the rows that it holds.
 //
 // Transact answers in one of three ways: nil, the transaction is committed; an
 // error that wraps ErrCommitUnknown, the commit was sent and its reply was

@@ -17,10 +17,10 @@ import (
 type Options struct {
 	// MaxConns bounds the open connections. Default 32.
 	MaxConns int
-	// LockWait bounds the wait for a row that another transaction holds, in whole seconds. Default 3 s.
+	// LockWait bounds the wait for a row that another transaction holds, in whole seconds. Default 1 s.
 	LockWait time.Duration
 	// IdleTimeout is how long the server keeps a connection whose client says
-	// nothing, with the rows that it holds. Default 60 s.
+	// nothing, with the rows that it holds. Default 5 s.
 	IdleTimeout time.Duration
 	// IOTimeout bounds each read and write on the connection. Default 10 s.
 	IOTimeout time.Duration
@@ -31,10 +31,10 @@ func (o Options) withDefaults() Options {
 		o.MaxConns = 32
 	}
 	if o.LockWait < time.Second {
-		o.LockWait = 3 * time.Second
+		o.LockWait = time.Second
 	}
 	if o.IdleTimeout < time.Second {
-		o.IdleTimeout = 60 * time.Second
+		o.IdleTimeout = 5 * time.Second
 	}
 	if o.IOTimeout <= 0 {
 		o.IOTimeout = 10 * time.Second
@@ -42,18 +42,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open returns the database of the DSN, which is in the driver's form:
-// user:password@tcp(host:port)/database. It connects on first use, so that a
-// service starts while its database does not answer yet. Close it with Close.
+// Open returns the database of the DSN, as for ParseDSN. It connects on first
+// use, so that a service starts while its database does not answer yet. Close
+// it with Close.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := ParseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("read DSN: want user:password@tcp(host:port)/database") // err may quote the password
+		return nil, err
 	}
 	cfg.InterpolateParams = true // saves a round trip for each statement
 	cfg.ParseTime = true
-	cfg.Loc = time.UTC
 	cfg.Timeout = 2 * time.Second
 	cfg.ReadTimeout, cfg.WriteTimeout = opts.IOTimeout, opts.IOTimeout
 	cfg.Logger = &mysql.NopLogger{} // every failure comes back as an error, too

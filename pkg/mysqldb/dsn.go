@@ -1,0 +1,41 @@
+package mysqldb
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// dsnOptions are the options that a DSN may have. They say how the server is
+// reached and how the user proves itself; parseTime and interpolateParams are
+// set by Open in any case.
+var dsnOptions = []string{
+	"allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords",
+	"checkConnLiveness", "compress", "connectionAttributes", "interpolateParams", "maxAllowedPacket", "parseTime",
+	"readTimeout", "serverPubKey", "timeout", "tls", "writeTimeout",
+}
+
+// ParseDSN reads a DSN in the driver's form: user:password@tcp(host:port)/database.
+// It refuses every option that could change what statements or their results
+// mean: clientFoundRows counts rows that were found as changed, sql_mode and
+// the other system variables change what is stored, loc and charset how values
+// are read. The error never quotes the DSN, which holds the password.
+func ParseDSN(dsn string) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	slash := strings.LastIndexByte(dsn, '/') // the database and its options follow, as the driver reads it
+	if err != nil || slash < 0 {
+		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database")
+	}
+	_, options, _ := strings.Cut(dsn[slash:], "?")
+	for option := range strings.SplitSeq(options, "&") {
+		name, _, _ := strings.Cut(option, "=")
+		if name != "" && !slices.Contains(dsnOptions, name) {
+			return nil, fmt.Errorf("read DSN: option %q is not allowed, as it could change the meaning of statements or results: leave it out (allowed: %s)",
+				name, strings.Join(dsnOptions, ", "))
+		}
+	}
+	return cfg, nil
+}
