@@ -27,6 +27,8 @@ const lockWait = 60 * time.Second
 // the schema which: Order or Stock. It may be called again, and by several
 // processes at once: a named lock of the server lets one work at a time, and
 // the others find nothing left to do. ErrBusy is returned after a minute's wait.
+// A run that was killed is finished by the next: MySQL commits each statement of
+// DDL by itself, so each statement of a migration can run again.
 //
 // The user needs DDL rights, and the pool room for two connections.
 func Up(ctx context.Context, db *sql.DB, which string) error {
@@ -35,6 +37,9 @@ func Up(ctx context.Context, db *sql.DB, which string) error {
 		return err
 	}
 	return locked(ctx, db, "migrate", func(ctx context.Context) error {
+		if err := dropUnfinished(ctx, db); err != nil {
+			return fmt.Errorf("migrate %s: %w", which, err)
+		}
 		if _, err := provider.Up(ctx); err != nil {
 			return fmt.Errorf("migrate %s: %w", which, err)
 		}
@@ -50,13 +55,11 @@ func Version(ctx context.Context, db *sql.DB, which string) (current, newest int
 		return 0, 0, err
 	}
 	// GetVersions would make its table where there is none; a status changes nothing.
-	var tables int
-	err = db.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
-		WHERE table_schema = DATABASE() AND table_name = 'goose_db_version'`).Scan(&tables)
+	exists, err := hasVersions(ctx, db)
 	if err != nil {
 		return 0, 0, fmt.Errorf("look for versions of %s: %w", which, err)
 	}
-	if tables == 0 {
+	if !exists {
 		sources := provider.ListSources()
 		return 0, sources[len(sources)-1].Version, nil
 	}
@@ -65,6 +68,28 @@ func Version(ctx context.Context, db *sql.DB, which string) (current, newest int
 		return 0, 0, fmt.Errorf("read version of %s: %w", which, err)
 	}
 	return current, newest, nil
+}
+
+func hasVersions(ctx context.Context, db *sql.DB) (bool, error) {
+	var tables int
+	err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
+		WHERE table_schema = DATABASE() AND table_name = 'goose_db_version'`).Scan(&tables)
+	return tables > 0, err
+}
+
+// dropUnfinished drops goose's table of versions if it is empty: goose died
+// between making it and writing its first row, and refuses the table as it is.
+func dropUnfinished(ctx context.Context, db *sql.DB) error {
+	exists, err := hasVersions(ctx, db)
+	if err != nil || !exists {
+		return err
+	}
+	var rows int
+	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM goose_db_version").Scan(&rows); err != nil || rows > 0 {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "DROP TABLE goose_db_version")
+	return err
 }
 
 func newProvider(db *sql.DB, which string) (*goose.Provider, error) {

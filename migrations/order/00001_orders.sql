@@ -3,7 +3,7 @@
 -- An order's life: PENDING -> CONFIRMED | REJECTED | CANCELLED, CONFIRMED -> CANCELLED.
 -- CANCELLING is the durable wish to cancel, written before the stock service is asked,
 -- so that a crash between the two is found and finished by the reconciler.
-CREATE TABLE orders (
+CREATE TABLE IF NOT EXISTS orders (
     id              BIGINT       NOT NULL COMMENT 'snowflake; rises with the time of creation',
     status          ENUM('PENDING','CONFIRMED','REJECTED','CANCELLING','CANCELLED') NOT NULL,
     outcome         ENUM('CONFIRMED','REJECTED','CANCELLED') NULL COMMENT 'the first end that the order reached: what a repeat of its key is told',
@@ -20,7 +20,7 @@ CREATE TABLE orders (
     KEY ix_orders_status_id (status, id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 
-CREATE TABLE order_items (
+CREATE TABLE IF NOT EXISTS order_items (
     order_id BIGINT NOT NULL,
     goods_id BIGINT NOT NULL,
     num      INT    NOT NULL,
@@ -30,5 +30,5 @@ CREATE TABLE order_items (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 
 -- +goose Down
-DROP TABLE order_items;
-DROP TABLE orders;
+DROP TABLE IF EXISTS order_items;
+DROP TABLE IF EXISTS orders;

@@ -1,6 +1,6 @@
 -- +goose Up
 
-CREATE TABLE stock (
+CREATE TABLE IF NOT EXISTS stock (
     goods_id      BIGINT       NOT NULL,
     name          VARCHAR(100) NOT NULL DEFAULT '',
     price         BIGINT       NOT NULL DEFAULT 0 COMMENT 'of one piece, in minor units of the currency',
@@ -13,7 +13,7 @@ CREATE TABLE stock (
 
 -- The outcome of each operation, written once, in the transaction that carries it out.
 -- DONE -> RESTORED is the one change that follows: the order was cancelled and the stock came back.
-CREATE TABLE operations (
+CREATE TABLE IF NOT EXISTS operations (
     flag          VARCHAR(64)   CHARACTER SET ascii COLLATE ascii_bin NOT NULL COMMENT 'operation flag: the order id',
     state         ENUM('DONE','REJECTED','CANCELLED','RESTORED') NOT NULL,
     reason        VARCHAR(200)  NOT NULL DEFAULT '',
@@ -25,7 +25,7 @@ CREATE TABLE operations (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 
 -- The ledger: at every moment stock.num = SUM(stock_flow.num) for each goods.
-CREATE TABLE stock_flow (
+CREATE TABLE IF NOT EXISTS stock_flow (
     flag       VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     goods_id   BIGINT      NOT NULL,
     kind       ENUM('restock','deduct','restore') NOT NULL,
@@ -36,6 +36,6 @@ CREATE TABLE stock_flow (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4;
 
 -- +goose Down
-DROP TABLE stock_flow;
-DROP TABLE operations;
-DROP TABLE stock;
+DROP TABLE IF EXISTS stock_flow;
+DROP TABLE IF EXISTS operations;
+DROP TABLE IF EXISTS stock;
