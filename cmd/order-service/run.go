@@ -70,8 +70,9 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	defer stopReconciler()
 
 	handler := orderhttp.New(orders, map[string]httpapi.Check{
-		"mysql":     func(ctx context.Context) error { return mysqldb.Ping(ctx, db) },
-		"zookeeper": zookeeper.ready,
+		"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
+		"redis":     {Ask: flags.Ping, Optional: true},
+		"zookeeper": {Ask: zookeeper.ready},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,

@@ -53,9 +53,9 @@ func run(ctx context.Context, cfg config, opts options) (err error) {
 	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{
 		Token: string(cfg.Token), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout,
 		Checks: map[string]httpapi.Check{
-			"mysql":    func(ctx context.Context) error { return mysqldb.Ping(ctx, db) },
-			"redis":    flags.Ping,
-			"strategy": strategy.Ready,
+			"mysql":    {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
+			"redis":    {Ask: flags.Ping, Optional: true},
+			"strategy": {Ask: strategy.Ready},
 		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{

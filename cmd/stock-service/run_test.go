@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
@@ -32,37 +34,88 @@ func settings(t *testing.T, p *stocktest.Place, strategy string) config {
 	return cfg
 }
 
+// start runs the service until it is ready. stop ends it, and its end is told on ended.
+func start(t *testing.T, cfg config) (base string, stop context.CancelFunc, ended <-chan error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	addrs, end := make(chan string, 1), make(chan error, 1)
+	go func() { end <- run(ctx, cfg, options{onListen: func(addr string) { addrs <- addr }}) }()
+	select {
+	case addr := <-addrs:
+		base = "http://" + addr
+	case err := <-end:
+		t.Fatal(err)
+	}
+	awaitReady(t, base, http.StatusOK, `{"status":"ready"}`)
+	return base, stop, end
+}
+
+// awaitReady waits until /readyz answers that, and fails where one answer takes long.
+func awaitReady(t *testing.T, base string, status int, body string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		asked := time.Now()
+		resp, err := http.Get(base + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if took := time.Since(asked); err != nil || took > 10*time.Second {
+			t.Errorf("/readyz took %v (%v): %s", took, err, got)
+		}
+		if resp.StatusCode == status && string(got) == body {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("/readyz answers %d %s; want %d %s", resp.StatusCode, got, status, body)
+		}
+	}
+}
+
+// TestReady: without Redis the service is degraded, and ready; without what it cannot do without it
+// is not, and says so soon although the server that it asks does not answer.
+func TestReady(t *testing.T) {
+	p := stocktest.New(t)
+	cfg := settings(t, p, defaultStrategy)
+	redis, err := servers.StartRedis(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Kill() })
+	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = zookeeper.Kill() })
+	cfg.RedisAddr, cfg.ZooKeeperAddrs, cfg.SessionTimeout = redis.Addr(), []string{zookeeper.Addr()}, 30*time.Second
+
+	base, stop, ended := start(t, cfg)
+	if err := redis.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, base, http.StatusOK, `{"status":"degraded","failing":["redis"]}`)
+	if err := zookeeper.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, base, http.StatusServiceUnavailable, `{"status":"not ready","failing":["redis","strategy"]}`)
+	if err := zookeeper.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, base, http.StatusOK, `{"status":"degraded","failing":["redis"]}`)
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
 // TestServesAndStops runs the whole program, and stops it while deductions are
 // on their way: each is answered.
 func TestServesAndStops(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 1000)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	addrs, ended := make(chan string, 1), make(chan error, 1)
-	go func() {
-		ended <- run(ctx, settings(t, p, defaultStrategy), options{onListen: func(addr string) { addrs <- addr }})
-	}()
-	var base string
-	select {
-	case addr := <-addrs:
-		base = "http://" + addr
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		resp, err := http.Get(base + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("not ready")
-		}
-	}
+	base, stop, ended := start(t, settings(t, p, defaultStrategy))
 	client, err := stockapi.NewClient([]string{base}, "sesame")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +126,7 @@ func TestServesAndStops(t *testing.T) {
 	for range crowd {
 		go func() {
 			sent <- struct{}{}
-			op, err := client.Deduct(context.WithoutCancel(ctx), p.Flag(), []stockapi.Item{{GoodsID: fmt.Sprint(goods), Num: 1}})
+			op, err := client.Deduct(context.WithoutCancel(t.Context()), p.Flag(), []stockapi.Item{{GoodsID: fmt.Sprint(goods), Num: 1}})
 			if err == nil && op.State != stockapi.Done {
 				err = fmt.Errorf("state %s", op.State)
 			}

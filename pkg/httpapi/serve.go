@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -98,64 +94,4 @@ func opsHandler() http.Handler {
 	addProfiles(mux)
 	addFaultControl(mux)
 	return mux
-}
-
-// Check says whether something that the service needs answers.
-type Check func(context.Context) error
-
-// Health adds GET /healthz, which answers 200 while the process serves, and
-// GET /readyz, which answers 200 while every check passes and 503 with the
-// checks' errors otherwise. The checks run together and have two seconds.
-func Health(e *gin.Engine, checks map[string]Check) {
-	e.GET("/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
-	var failing atomic.Bool
-	e.GET("/readyz", func(c *gin.Context) {
-		ctx, cancel := context.WithTimeout(c.Request.Context(), 2*time.Second)
-		defer cancel()
-		var (
-			mu      sync.Mutex
-			running sync.WaitGroup
-			errs    = gin.H{}
-		)
-		for name, check := range checks {
-			running.Go(func() {
-				if err := check(ctx); err != nil {
-					mu.Lock()
-					errs[name] = err.Error()
-					mu.Unlock()
-				}
-			})
-		}
-		running.Wait()
-		if len(errs) == 0 {
-			failing.Store(false)
-			c.JSON(http.StatusOK, gin.H{"status": "ready"})
-			return
-		}
-		if !failing.Swap(true) {
-			Logger(c.Request.Context()).Warn("not ready", "checks", errs)
-		}
-		c.JSON(http.StatusServiceUnavailable, gin.H{"status": "not ready", "checks": errs})
-	})
-}
-
-// Healthcheck asks url and returns nil if it answers 200: what a container's
-// health check runs.
-func Healthcheck(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", url, err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // only for the message
-		return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
-	}
-	return nil
 }

@@ -1,0 +1,152 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/singleflight"
+)
+
+// Check asks whether something that the service uses answers.
+type Check struct {
+	// Ask returns nil if it answers.
+	Ask func(context.Context) error
+	// Optional: the service does all its work without it, if more slowly.
+	Optional bool
+}
+
+// checkLimit bounds what a request of /readyz waits for its checks.
+const checkLimit = 2 * time.Second
+
+var errNoAnswer = fmt.Errorf("no answer within %v", checkLimit)
+
+// Health adds GET /healthz, which answers 200 while the process serves, and
+// GET /readyz, which answers 200 with the status "ready", 200 "degraded" if
+// only optional checks fail, and 503 "not ready" if others do.
+//
+// The answer names the checks that fail. Their errors go to the log, when the
+// answer changes. All checks run at once, and one that has not answered after
+// two seconds has failed, also if it ignores its context. Requests that come
+// while a check runs share its answer.
+func Health(e *gin.Engine, checks map[string]Check) {
+	e.GET("/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
+	h := &health{checks: checks}
+	e.GET("/readyz", func(c *gin.Context) {
+		r := h.ask(c.Request.Context())
+		h.log(c.Request.Context(), r)
+		code := http.StatusOK
+		if r.Status == notReady {
+			code = http.StatusServiceUnavailable
+		}
+		c.JSON(code, r)
+	})
+}
+
+type health struct {
+	checks  map[string]Check
+	running singleflight.Group
+
+	mu   sync.Mutex
+	last readiness
+}
+
+// readiness is the body of /readyz.
+type readiness struct {
+	Status  string   `json:"status"`
+	Failing []string `json:"failing,omitempty"`
+
+	errs []any // alternating names and errors
+}
+
+const (
+	ready    = "ready"
+	degraded = "degraded"
+	notReady = "not ready"
+)
+
+// ask runs the checks.
+func (h *health) ask(ctx context.Context) readiness {
+	// A check outlives the request that began it: others may share it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkLimit)
+	defer cancel()
+	names := slices.Sorted(maps.Keys(h.checks))
+	answers := make([]<-chan singleflight.Result, len(names))
+	for i, name := range names {
+		answers[i] = h.running.DoChan(name, func() (any, error) { return nil, h.checks[name].Ask(ctx) })
+	}
+	r := readiness{Status: ready}
+	for i, name := range names {
+		err := await(ctx, answers[i])
+		if err == nil {
+			continue
+		}
+		r.Failing, r.errs = append(r.Failing, name), append(r.errs, name, err.Error())
+		switch {
+		case !h.checks[name].Optional:
+			r.Status = notReady
+		case r.Status == ready:
+			r.Status = degraded
+		}
+	}
+	return r
+}
+
+func await(ctx context.Context, answer <-chan singleflight.Result) error {
+	select {
+	case a := <-answer:
+		return a.Err
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-answer: // it was there while another check was waited for
+		return a.Err
+	default:
+		return errNoAnswer
+	}
+}
+
+// log tells of a change, with the causes.
+func (h *health) log(ctx context.Context, r readiness) {
+	h.mu.Lock()
+	last := h.last
+	h.last = r
+	h.mu.Unlock()
+	if r.Status == last.Status && slices.Equal(r.Failing, last.Failing) {
+		return
+	}
+	level := slog.LevelInfo
+	if r.Status != ready {
+		level = slog.LevelWarn
+	}
+	Logger(ctx).Log(ctx, level, r.Status, r.errs...)
+}
+
+// Healthcheck asks url and returns nil if it answers 200: what a container's
+// health check runs.
+func Healthcheck(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // only for the message
+		return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
+	}
+	return nil
+}
