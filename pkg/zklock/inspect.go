@@ -48,7 +48,7 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if slices.Contains(names, "leases") && slices.Contains(names, "locks") {
 		return inspectSemaphore(ctx, s, path)
 	}
-	contenders, err := s.contenders(ctx, path, queue(names, kindLock, kindRead, kindWrite))
+	contenders, err := s.contenders(ctx, path, members(names, kindLock, kindRead, kindWrite))
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
@@ -73,7 +73,7 @@ func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, err
 	} {
 		names, err := s.children(ctx, dir)
 		if err == nil {
-			*part.into, err = s.contenders(ctx, dir, queue(names, part.kind))
+			*part.into, err = s.contenders(ctx, dir, members(names, part.kind))
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return status, fmt.Errorf("inspect %s: %w", path, err)
@@ -87,7 +87,7 @@ func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, err
 	return status, nil
 }
 
-// contenders reads the nodes of the queue.
+// contenders reads the nodes of a queue, and returns them in order.
 func (s *Session) contenders(ctx context.Context, dir string, queue []member) ([]Contender, error) {
 	contenders := make([]Contender, len(queue))
 	group, ctx := errgroup.WithContext(ctx)
@@ -104,17 +104,19 @@ func (s *Session) contenders(ctx context.Context, dir string, queue []member) ([
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" }), nil
+	contenders = slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" })
+	slices.SortFunc(contenders, func(a, b Contender) int { return a.Token.Compare(b.Token) })
+	return contenders, nil
 }
 
 func (s *Session) contender(ctx context.Context, dir string, m member) (Contender, error) {
 	return call(ctx, s, func() (Contender, error) {
-		data, stat, err := s.conn.Get(dir + "/" + m.name)
+		data, stat, err := s.conn.Get(dir + "/" + m.Name)
 		if err != nil {
 			return Contender{}, err
 		}
 		return Contender{
-			Node: m.name, Mode: modes[m.kind], Token: Token{Czxid: stat.Czxid},
+			Node: m.Name, Mode: modes[m.Kind], Token: Token{Czxid: stat.Czxid},
 			Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Owner: ownerOf(data),
 		}, nil
 	}, nil)

@@ -140,8 +140,8 @@ func (co *cohort) look(t *tenure) <-chan zk.Event {
 	if err != nil {
 		return nil
 	}
-	queue := queue(names, kindLock)
-	if len(queue) > 1 || len(queue) == 1 && queue[0].name != t.claim.name() {
+	queue := members(names, kindLock)
+	if len(queue) > 1 || len(queue) == 1 && queue[0].Name != t.claim.name() {
 		co.mu.Lock()
 		t.bound(co.opts)
 		co.mu.Unlock()

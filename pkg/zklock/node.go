@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -41,7 +40,7 @@ func (n *node) name() string { return path.Base(n.path) }
 // queue goes out behind the create. When it returns an error there is no node, or it is being removed.
 func (s *Session) createNode(ctx context.Context, dir string, k kind, o options, look bool) (*node, error) {
 	n := &node{s: s, dir: dir, guid: newGUID(), acl: o.acl, data: o.data, hooks: o.hooks}
-	prefix := dir + "/" + protection(n.guid) + string(k)
+	prefix := dir + "/" + protection(n.guid) + k
 	var pause retryPause
 	for {
 		r, over := s.monitor.expect(prefix), make(chan struct{})
@@ -102,20 +101,10 @@ func (n *node) findAgain(ctx context.Context, pause *retryPause) error {
 		case err != nil:
 			return err
 		case len(found) > 0:
-			n.adopt(slices.MinFunc(found, byPlace)) // of two, the later would wait for the earlier
+			n.adopt(found[0]) // of two, the later would wait for the earlier
 		}
 		return nil
 	}
-}
-
-// byPlace compares the places in the queue of two nodes with one GUID, and so of one kind.
-func byPlace(a, b string) int {
-	first, _ := parseMember(path.Base(a), allKinds...)
-	second, _ := parseMember(path.Base(b), allKinds...)
-	if first.before(second) {
-		return -1
-	}
-	return 1
 }
 
 // adopt makes created this node's path, and notes it as one to be removed at Close.
@@ -143,7 +132,7 @@ func (n *node) createdLate(created string, err error) {
 	n.s.sweep(late.orphan())
 }
 
-// findNodes returns the paths of the nodes in dir that have the GUID.
+// findNodes returns the paths of the nodes in dir that have the GUID, in the order of their creation.
 func (s *Session) findNodes(ctx context.Context, dir, guid string) ([]string, error) {
 	names, err := s.children(ctx, dir)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -152,11 +141,20 @@ func (s *Session) findNodes(ctx context.Context, dir, guid string) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	var twins []member // without numbers, so that the czxids tell the order
 	for _, name := range names {
 		if strings.HasPrefix(name, protection(guid)) {
-			found = append(found, dir+"/"+name)
+			twins = append(twins, member{Name: name})
 		}
+	}
+	if len(twins) > 1 {
+		if twins, err = s.inOrder(ctx, dir, twins); err != nil {
+			return nil, err
+		}
+	}
+	var found []string
+	for _, twin := range twins {
+		found = append(found, dir+"/"+twin.Name)
 	}
 	return found, nil
 }

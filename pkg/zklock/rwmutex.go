@@ -55,7 +55,7 @@ func (m *RWMutex) writing(try bool) line {
 // that came later.
 func afterLastWriter(queue []member, at int) *member {
 	for at--; at >= 0; at-- {
-		if queue[at].kind == kindWrite {
+		if queue[at].Kind == kindWrite {
 			return &queue[at]
 		}
 	}

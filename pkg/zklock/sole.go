@@ -1,5 +1,7 @@
 package zklock
 
+import "math"
+
 // A process that takes an exclusive lock again which it was the only one to want need not look at
 // the queue: the answer to its create shows that nobody came in between. The server numbers the
 // children of a parent by one counter, which only creates move. A node that was first in the queue
@@ -32,7 +34,7 @@ func (s *Session) leave(n *node, zxid int64) {
 	if len(s.left) >= mostLeft {
 		clear(s.left)
 	}
-	s.left[n.dir] = leftPlace{place.seq, zxid}
+	s.left[n.dir] = leftPlace{place.Seq, zxid}
 }
 
 // lastLeft returns the place that the session left last in the line, once.
@@ -50,6 +52,6 @@ func (s *Session) lastLeft(l line) (leftPlace, bool) {
 // follows says that the node came next after the place, and so is the first in the queue.
 func (n *node) follows(last leftPlace) bool {
 	place, ok := parseMember(n.name(), allKinds...)
-	return ok && n.lease != nil && last.seq >= 0 && place.seq-1 == last.seq &&
+	return ok && n.lease != nil && last.seq >= 0 && place.Seq-1 == last.seq && place.Seq < math.MaxInt32 &&
 		n.czxid > last.zxid && n.czxid-last.zxid <= int64(last.seq)
 }

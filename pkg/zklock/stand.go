@@ -98,7 +98,7 @@ func (s *Session) mightGet(ctx context.Context, l line) error {
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
-	queue := append(queue(names, l.kinds...), member{kind: l.kind})
+	queue := append(members(names, l.kinds...), member{Kind: l.kind}) // in any order: the last one waits for none or for one
 	if l.rule(queue, len(queue)-1) != nil {
 		return ErrNotAcquired
 	}
@@ -125,11 +125,11 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 		if l.try {
 			return nil, ErrNotAcquired
 		}
-		next := at == 1 && l.exclusive
+		next := at == 1 && l.exclusive && ahead.Czxid == 0 // at the end of the counter, look
 		if next && own == nil {
 			own = n.s.watch(n.path)
 		}
-		gone, err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.name))
+		gone, err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.Name), ahead.Czxid)
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,10 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 	if err != nil {
 		return nil, 0, err
 	}
-	queue := queue(names, l.kinds...)
+	queue, err := n.s.queue(ctx, l.dir, names, l.kinds...)
+	if err != nil {
+		return nil, 0, err
+	}
 	at := place(queue, n.name())
 	if at < 0 {
 		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
@@ -190,9 +193,13 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 }
 
 // awaitEnd waits until the node ahead is gone, or something else is reason to look again. When it
-// says that the node is gone, the watch on our own, where there is one, is set.
-func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch) (gone bool, err error) {
+// says that the node is gone, the watch on our own, where there is one, is set. czxid is the node's
+// ahead, or 0 where no other node can have its name.
+func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch, czxid int64) (gone bool, err error) {
 	err = ahead.wait(ctx, n.s)
+	if err == nil && czxid != 0 && ahead.stat.Czxid != czxid {
+		return false, nil // its name was used again: that one is behind us
+	}
 	gone = errors.Is(err, zk.ErrNoNode)
 	if err != nil && !gone {
 		return false, err

@@ -1,0 +1,41 @@
+package servers_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers"
+)
+
+// TestSetChildCounter also says what the server does at the end of its counter: it stays there.
+func TestSetChildCounter(t *testing.T) {
+	t.Parallel()
+	z, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = z.Kill() })
+	conn := connect(t, z.Addr(), 10*time.Second)
+	create := func(path string, flags int32) string {
+		t.Helper()
+		created, err := conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return created
+	}
+	create("/queue", zk.FlagPersistent)
+	if err := z.SetChildCounter(t.Context(), math.MaxInt32-1, "/queue"); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"2147483646", "2147483647", "2147483647"} {
+		prefix := fmt.Sprintf("/queue/%d-", i)
+		if created := create(prefix, zk.FlagSequence); created != prefix+want {
+			t.Errorf("the server made %s, want %s%s", created, prefix, want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package servers
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+//go:embed SetChildCounter.java
+var setChildCounter []byte
+
+// SetChildCounter raises the number that the server gives to the next sequential child of each of
+// the nodes at paths, which must exist. It stops the server, changes its data with a program that
+// uses the server's own classes, and starts it again. It needs a Java compiler. It is for a server
+// that stands alone: the others of an ensemble would keep other data.
+func (z *ZooKeeper) SetChildCounter(ctx context.Context, next int32, paths ...string) error {
+	if err := z.setChildCounter(ctx, next, paths); err != nil {
+		return fmt.Errorf("set child counter of %q at %s: %w", paths, z.Name(), err)
+	}
+	return nil
+}
+
+func (z *ZooKeeper) setChildCounter(ctx context.Context, next int32, paths []string) error {
+	java, classpath, err := zookeeperProgram()
+	if err != nil {
+		return err
+	}
+	if _, err := program([]string{"default-jdk-headless"}, "javac"); err != nil {
+		return err
+	}
+	if err := z.Stop(ctx); err != nil {
+		return err
+	}
+	source := filepath.Join(z.spec.Dir, "SetChildCounter.java")
+	if err := os.WriteFile(source, setChildCounter, 0o644); err != nil {
+		return err
+	}
+	args := append([]string{"-cp", classpath, source, filepath.Join(z.spec.Dir, "data"), strconv.Itoa(int(next))}, paths...)
+	if out, err := exec.CommandContext(ctx, java, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return z.Restart(ctx)
+}

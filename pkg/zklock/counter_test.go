@@ -1,0 +1,120 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
+)
+
+// numbersLeft is how many children the parents of the test's locks can number before the server's
+// counter is at its end.
+const numbersLeft = 100
+
+// TestCounterAtItsEnd: at 2147483647 ZooKeeper's counter of a node's children stays where it is, or
+// jumps to negative numbers and back while creates are under way, so that numbers and names no
+// longer tell who came first.
+func TestCounterAtItsEnd(t *testing.T) {
+	t.Parallel()
+	locks := map[string]func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error){
+		"/mutex": func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error) {
+			return zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)).Acquire
+		},
+		"/hand-off": func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error) {
+			return zklock.NewMutex(s, path, zklock.WithHandoff(2, time.Minute), zklock.WithLinger(time.Millisecond)).Acquire
+		},
+		"/writers": func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error) {
+			return zklock.NewRWMutex(s, path).Lock
+		},
+		"/semaphore": func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error) {
+			return zklock.NewSemaphore(s, path, 1).Acquire
+		},
+	}
+	parents := []string{"/mutex", "/hand-off", "/writers", "/semaphore", "/semaphore/leases", "/semaphore/locks"}
+	addr := serverAtItsEnd(t, parents...)
+	for path, lock := range locks {
+		t.Run(path[1:], func(t *testing.T) {
+			t.Parallel()
+			var acquired, inside, overlaps atomic.Int64
+			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+			defer cancel()
+			var all sync.WaitGroup
+			for range 4 {
+				s := connectTo(t, addr)
+				for range 4 {
+					acquire := lock(s, path)
+					all.Go(func() {
+						for acquired.Add(1) <= 1200 {
+							lock, err := acquire(ctx)
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							if inside.Add(1) > 1 {
+								overlaps.Add(1)
+							}
+							time.Sleep(time.Millisecond) // the work
+							inside.Add(-1)
+							if err := lock.Release(ctx); err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+				}
+			}
+			all.Wait()
+			if n := overlaps.Load(); n > 0 {
+				t.Errorf("%d acquisitions of %d while another one held", n, acquired.Load())
+			}
+		})
+	}
+}
+
+// serverAtItsEnd starts a server with the parents, the counters of which are near their end.
+func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
+	t.Helper()
+	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	conn, _, err := zk.Connect([]string{server.Addr()}, 20*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range parents {
+		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Close()
+	if err := server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...); err != nil {
+		t.Fatal(err)
+	}
+	return server.Addr()
+}
+
+func connectTo(t *testing.T, addr string) *zklock.Session {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, zklock.ErrSessionClosed) {
+			t.Error(err)
+		}
+	})
+	return s
+}
