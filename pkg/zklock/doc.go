@@ -79,9 +79,11 @@
 //
 // # Limits
 //
-// Curator sorts children as strings, and so misjudges the order when a parent's counter passes
-// 2^31; this package does not, but cannot help a queue that it shares with Curator then. A
-// parent that is a container is removed when idle, and the counter starts again. Nobody may make
+// ZooKeeper numbers a parent's children up to 2^31-1, and gives this number to all that follow.
+// Then this package asks for the transaction that created each, which is a request for each
+// contender at every look at the queue. Curator and kazoo go on by the numbers, and let two hold
+// the lock: a queue shared with them must not come so far. A parent that is a container, as this
+// package makes them, is removed when idle, and the counter starts again. Nobody may make
 // lock nodes in bulk, by a multi request: how many transactions went by is then no sign of how many
 // nodes were made, which tells a parent that was made anew.
 package zklock

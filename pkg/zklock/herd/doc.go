@@ -8,5 +8,7 @@
 // looks again before it believes that it holds; a waiter that gives up removes its node; a release
 // deletes the node of its own acquisition and no other.
 //
+// Those with a queue refuse to go on, with ErrUsedUp, when the parent's counter has reached its end.
+//
 // All types are safe for concurrent use; each Acquire returns a handle of its own.
 package herd

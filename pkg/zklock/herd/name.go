@@ -1,9 +1,12 @@
 package herd
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // split parts a sequential node's name into what its creator gave and the number that the server
-// added: ten digits, or a minus sign and ten digits after the parent's counter has passed 2^31. It
+// added: ten digits, or a minus sign and ten digits where the parent's counter is at its end. It
 // counts from the end, because what stands before may hold any character (fault N). Names of
 // another form are not of these locks: ok is false.
 func split(name string) (prefix string, seq int32, ok bool) {
@@ -27,5 +30,6 @@ func split(name string) (prefix string, seq int32, ok bool) {
 	return name[:cut], int32(n), true
 }
 
-// before orders two sequence numbers in the circle that the server's counter runs through.
-func before(a, b int32) bool { return a-b < 0 }
+// usedUp reports whether seq may be given to more than one child. ZooKeeper's counter of a node's
+// children stays at its end, and is negative while creates are under way there.
+func usedUp(seq int32) bool { return seq < 0 || seq == math.MaxInt32 }

@@ -17,6 +17,11 @@ type queue struct {
 	root string
 }
 
+// ErrUsedUp says that the parent has numbered as many children as it can, which is 2^31-1. The names
+// of these locks hold nothing else to tell contenders apart: remove the parent, and its numbers
+// begin anew, or take another path.
+var ErrUsedUp = errors.New("herd: the numbers of the parent's children are used up")
+
 // turn tells from the children whether own may go, and else whom it waits for: a sibling, or
 // nobody in particular ("": any change of the children). listed is false when own is not there.
 type turn func(names []string, own string) (ahead string, goes, listed bool)
@@ -114,7 +119,14 @@ func (q *queue) enqueue(ctx context.Context, prefix string) (string, error) {
 		}
 		switch {
 		case a.err == nil:
-			return a.path[len(q.root)+1:], nil
+			name := a.path[len(q.root)+1:]
+			if _, seq, ok := split(name); ok && usedUp(seq) {
+				q.abandon(ctx, func(ctx context.Context) error { return q.remove(ctx, a.path) })
+				return "", ErrUsedUp
+			}
+			return name, nil
+		case errors.Is(a.err, zk.ErrNodeExists):
+			return "", ErrUsedUp
 		case errors.Is(a.err, zk.ErrNoNode):
 			if err := q.makeParents(ctx, q.root); err != nil {
 				return "", err

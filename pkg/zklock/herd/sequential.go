@@ -36,7 +36,7 @@ func firstOf(prefix string) turn {
 			switch {
 			case name == own:
 				listed = true
-			case ok && p == prefix && before(seq, mine) && (ahead == "" || before(nearest, seq)):
+			case ok && p == prefix && seq < mine && (ahead == "" || nearest < seq):
 				ahead, nearest = name, seq
 			}
 		}

@@ -50,7 +50,7 @@ func inLine(names []string, own string, blocks func(prefix string) bool) (ahead 
 		switch {
 		case name == own:
 			listed = true
-		case ok && blocks(prefix) && before(seq, mine):
+		case ok && blocks(prefix) && seq < mine:
 			ahead = name
 		}
 	}

@@ -1,0 +1,86 @@
+package herd_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/herd"
+)
+
+// TestCounterAtItsEnd: the server gives its last number again and again, and so one name to
+// different contenders.
+func TestCounterAtItsEnd(t *testing.T) {
+	t.Parallel()
+	const numbersLeft = 40
+	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	paths := []string{"/sequential", "/shared", "/named"}
+	conn, _, err := zk.Connect([]string{server.Addr()}, 20*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Close()
+	if err := server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, paths...); err != nil {
+		t.Fatal(err)
+	}
+	s, err := zklock.Connect(within(t), []string{server.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for name, acquire := range locks(t, s, "") {
+		if name == "single node" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			var acquired, inside, overlaps atomic.Int64
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					for {
+						lock, err := acquire(ctx)
+						if err != nil {
+							if !errors.Is(err, herd.ErrUsedUp) {
+								t.Error(err)
+							}
+							return
+						}
+						acquired.Add(1)
+						if inside.Add(1) > 1 {
+							overlaps.Add(1)
+						}
+						time.Sleep(time.Millisecond) // the work
+						inside.Add(-1)
+						if err := lock.Release(ctx); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			if acquired.Load() != numbersLeft || overlaps.Load() > 0 {
+				t.Errorf("%d acquisitions, %d of them while another one held; want %d and none", acquired.Load(), overlaps.Load(), numbersLeft)
+			}
+		})
+	}
+}
