@@ -67,14 +67,14 @@ func TestTargets(t *testing.T) {
 		}
 		return []row{
 			at(zklockLock, crowd, 30_000*factor, 10/factor), at(clientLock, crowd, 1000, 50), at(curatorLock, crowd, 1000, 50),
-			at(noHandoffLock, crowd, 900*factor, 1), at(noHandoffLock, alone, 900*factor, 1),
+			at(noHandoffLock, crowd, 900*factor, 1),
 			at(rawLock, alone, 1000, 1), at(zklockLock, alone, 10_000*factor, 1),
 		}
 	}
 	if printTargets(io.Discard, make(1)) {
 		t.Error("a target is missed by rows that just reach them")
 	}
-	if n := len(table(make(1)).targets()); n != 9 {
+	if n := len(table(make(1)).targets()); n != 8 {
 		t.Errorf("%d targets judged", n)
 	}
 	for _, target := range table(make(0.49)).targets() {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // claim is a node that has the lock: it came first, is known to be of the current session, and is
-// watched once it is held for more than a moment.
+// watched.
 type claim struct {
 	*node
 	term    *term
@@ -18,8 +17,6 @@ type claim struct {
 	ctx     context.Context //nolint:containedctx // ends when the claim is lost or released
 	cancel  context.CancelCauseFunc
 	unguard func() bool
-	// guardLater begins the watch on the node; nil where there is one already.
-	guardLater *time.Timer
 	// rivals is how many others were in the queue behind it when it came first, as far as is known.
 	rivals int
 }
@@ -29,26 +26,15 @@ func (n *node) claim(t *term, own *watch, rivals int) (*claim, error) {
 	if !t.alive() {
 		return nil, fmt.Errorf("%s: %w", n.path, errVanished)
 	}
-	c := &claim{node: n, term: t, czxid: n.czxid, rivals: rivals}
-	if own != nil {
-		c.czxid = own.stat.Czxid
-	}
+	c := &claim{node: n, term: t, czxid: own.stat.Czxid, rivals: rivals}
 	c.ctx, c.cancel = context.WithCancelCause(t.ctx)
 	// Where the term ends, the session may come back with the node after all.
 	c.unguard = context.AfterFunc(t.ctx, c.discard)
-	if own != nil {
-		n.s.whenFired(own, c.changed)
-	} else {
-		c.guardLater = time.AfterFunc(guardDelay, func() { n.s.spawn(c.guard) })
-	}
+	n.s.whenFired(own, c.changed)
 	return c, nil
 }
 
-// guardDelay is how long a claim is held before its node is watched: a lock that is held for
-// a moment is released before a watch could tell of anything.
-const guardDelay = 2 * time.Millisecond
-
-// guard watches the claim's node, to end the claim when somebody else deletes it.
+// guard watches the claim's node again, to end the claim when somebody else deletes it.
 func (c *claim) guard() {
 	for pause := (retryPause{}); c.ctx.Err() == nil; {
 		own := c.s.watch(c.path)
@@ -84,9 +70,6 @@ func (c *claim) deleted() {
 // end ends the claim's context, unless it has ended, and leaves the node to the caller.
 func (c *claim) end() {
 	c.unguard()
-	if c.guardLater != nil {
-		c.guardLater.Stop()
-	}
 	c.cancel(ErrReleased)
 }
 
@@ -97,14 +80,11 @@ func (c *claim) alive() bool { return c.ctx.Err() == nil && c.term.lease.left() 
 // wait for its answer; and it is sent again for as long as it takes, in the background.
 func (c *claim) release(ctx context.Context) error {
 	c.end()
-	zxid, err := c.s.deleteNode(ctx, c.path, func(err error) {
+	err := c.s.deleteNode(ctx, c.path, func(err error) {
 		if passing(err) || c.doubtful {
 			c.s.sweep(c.orphan())
 		}
 	})
-	if err == nil && c.exclusive && c.rivals == 0 {
-		c.s.leave(c.node, zxid)
-	}
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrSessionClosed):
 		return err

@@ -32,10 +32,8 @@
 //
 // # Speed
 //
-// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue;
-// the only one who wants a Mutex does without it, once the numbers of its nodes show that. When the
-// holder's node is gone, the next in turn, who has looked before, has the lock by that news. With
-// local hand-off the process takes its place in ZooKeeper's queue once, and goroutines hand the
+// An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue.
+// With local hand-off the process takes its place in ZooKeeper's queue once, and goroutines hand the
 // lock on through memory for as long as no other process waits, and for a bounded number and time
 // if one does (lock cohorting). What it costs others: their wait is longer by one tenure for each
 // process before them; and while the process lingers on a place that nobody uses, by the two
@@ -83,7 +81,5 @@
 // Then this package asks for the transaction that created each, which is a request for each
 // contender at every look at the queue. Curator and kazoo go on by the numbers, and let two hold
 // the lock: a queue shared with them must not come so far. A parent that is a container, as this
-// package makes them, is removed when idle, and the counter starts again. Nobody may make
-// lock nodes in bulk, by a multi request: how many transactions went by is then no sign of how many
-// nodes were made, which tells a parent that was made anew.
+// package makes them, is removed when idle, and the counter starts again.
 package zklock

@@ -189,11 +189,14 @@ func (e *Election) leader(ctx context.Context) (leader Contender, changed func()
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return Contender{}, nil, err
 		}
-		queue := queue(names, kindLock)
+		queue, err := e.s.queue(ctx, e.path, names, kindLock)
+		if err != nil {
+			return Contender{}, nil, err
+		}
 		if len(queue) == 0 {
 			return Contender{}, func() error { return e.arrival(ctx) }, nil
 		}
-		w := e.s.watch(e.path + "/" + queue[0].name)
+		w := e.s.watch(e.path + "/" + queue[0].Name)
 		if err = w.wait(ctx, e.s); err == nil {
 			leader, err = e.s.contender(ctx, e.path, queue[0])
 		}
@@ -219,7 +222,7 @@ func (e *Election) arrival(ctx context.Context) error {
 			return unlessPassing(err)
 		}
 	}
-	if err != nil || len(queue(names, kindLock)) > 0 {
+	if err != nil || len(members(names, kindLock)) > 0 {
 		return unlessPassing(err)
 	}
 	return happened(ctx, e.s, events)

@@ -87,6 +87,24 @@ func (l *link) cutAfter(op int32) {
 	}
 }
 
+// after returns a channel that is closed when the n-th request of the operation from now is sent.
+func (l *link) after(op int32, n int) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := make(chan struct{})
+	l.onRequest = func(o int32) bool {
+		if o == op {
+			n--
+		}
+		if n == 0 {
+			l.onRequest = nil
+			close(sent)
+		}
+		return false
+	}
+	return sent
+}
+
 // silence lets nothing through any more in either direction, without an error to see.
 func (l *link) silence() {
 	l.mu.Lock()

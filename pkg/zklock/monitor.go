@@ -21,8 +21,6 @@ import (
 type Monitor struct {
 	dial zk.Dialer
 
-	receipts sync.Map // of *receipt, by the path asked for
-
 	mu      sync.Mutex
 	wire    *wire  // the newest connection
 	up      bool   // its handshake is done and it is not closed
@@ -50,7 +48,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{receipts: map[int32]*receipt{}, Conn: conn, monitor: m}
+	w := &wire{Conn: conn, monitor: m}
 	m.mu.Lock()
 	m.wire = w
 	m.mu.Unlock()

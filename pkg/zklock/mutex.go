@@ -55,7 +55,7 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 }
 
 func mutexLine(path string, try bool) line {
-	return line{dir: path, kind: kindLock, kinds: []kind{kindLock}, rule: inTurn, exclusive: true, try: try}
+	return line{dir: path, kind: kindLock, kinds: []kind{kindLock}, rule: inTurn, try: try}
 }
 
 // acquirePlain stands in line by itself, without local hand-off.

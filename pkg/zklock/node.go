@@ -23,40 +23,23 @@ type node struct {
 	// doubtful says that a create was sent whose outcome was never learnt, so that there may be
 	// another node with this GUID, now or in a moment.
 	doubtful bool
-
-	// What the wire told of the create, and the look that went out behind it. lease is nil where the
-	// wire told nothing.
-	czxid int64
-	lease *lease
-	early <-chan sight
-	// exclusive is the line's. sole says that it is known, without a look, that nobody else was in the queue.
-	exclusive, sole bool
 }
 
 func (n *node) name() string { return path.Base(n.path) }
 
 // createNode makes a node of the kind in dir, and dir where it is missing. Where a create is not
-// answered, it looks for the node by its GUID before it makes another. With look, a look at the
-// queue goes out behind the create. When it returns an error there is no node, or it is being removed.
-func (s *Session) createNode(ctx context.Context, dir string, k kind, o options, look bool) (*node, error) {
+// answered, it looks for the node by its GUID before it makes another. When it returns an error
+// there is no node, or it is being removed.
+func (s *Session) createNode(ctx context.Context, dir string, k kind, o options) (*node, error) {
 	n := &node{s: s, dir: dir, guid: newGUID(), acl: o.acl, data: o.data, hooks: o.hooks}
 	prefix := dir + "/" + protection(n.guid) + k
 	var pause retryPause
 	for {
-		r, over := s.monitor.expect(prefix), make(chan struct{})
-		var early <-chan sight
-		if look {
-			early = s.lookBehind(dir, r, over)
-		}
 		created, err := call(ctx, s, func() (string, error) {
-			defer s.monitor.forget(prefix)
-			defer close(over)
 			return s.conn.Create(prefix, n.data, zk.FlagEphemeralSequential, n.acl)
 		}, n.createdLate)
 		switch {
 		case err == nil:
-			n.czxid, n.lease = r.outcome()
-			n.early = early
 			n.adopt(created)
 			return n, nil
 		case errors.Is(err, zk.ErrNoNode):

@@ -84,7 +84,7 @@ func (m *Semaphore) leaseOnce(ctx context.Context, try bool) (*claim, error) {
 		return nil, err
 	}
 	defer gate.drop()
-	n, err := m.s.createNode(ctx, l.dir, l.kind, m.opts, false)
+	n, err := m.s.createNode(ctx, l.dir, l.kind, m.opts)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,6 @@ type Session struct {
 	queues  map[string]*cohort
 	holds   map[holdKey]*hold
 	watches map[string]*watch
-	left    map[string]leftPlace // by the path of the lock
 
 	requests   sync.WaitGroup // calls of the client library, which end with the connection
 	background sync.WaitGroup // everything else; never waits for a request after Close
@@ -83,7 +82,6 @@ func newSession(ctx context.Context, conn *zk.Conn, events <-chan zk.Event, moni
 		queues:  map[string]*cohort{},
 		holds:   map[holdKey]*hold{},
 		watches: map[string]*watch{},
-		left:    map[string]leftPlace{},
 	}
 	s.ctx, s.close = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.background.Go(s.keepTerm)

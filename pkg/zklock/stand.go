@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -28,9 +27,7 @@ type line struct {
 	kind  kind   // of our own node
 	kinds []kind // of all that stand in it
 	rule  rule
-	// exclusive says that the rule lets only the first of all hold the lock.
-	exclusive bool
-	try       bool // do not wait
+	try   bool // do not wait
 }
 
 // stand queues in l until it is our turn. Where the session is lost meanwhile, or somebody
@@ -64,12 +61,10 @@ func (s *Session) standOnce(ctx context.Context, l line, o options) (*claim, err
 			return nil, err
 		}
 	}
-	last, left := s.lastLeft(l)
-	n, err := s.createNode(ctx, l.dir, l.kind, o, !left)
+	n, err := s.createNode(ctx, l.dir, l.kind, o)
 	if err != nil {
 		return nil, err
 	}
-	n.exclusive, n.sole = l.exclusive, left && n.follows(last)
 	return n.stay(ctx, t, func() (*claim, error) { return n.await(ctx, t, l) })
 }
 
@@ -105,15 +100,12 @@ func (s *Session) mightGet(ctx context.Context, l line) error {
 	return nil
 }
 
-// await waits for the node's turn. Where somebody deletes the node meanwhile, it finds out when it
-// looks again, which is when the one ahead is gone, or by the watch that the next in turn has on it.
+// await waits for the node's turn. The watch on the node gives three things by one request: the
+// token, whether the node is this session's, and the news of its deletion.
 func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
-	if n.sole && n.lease == t.lease {
-		n.sole = false // for another time there is a look
-		return n.claim(t, nil, 0)
-	}
 	for {
-		own, names, err := n.sight(ctx, l)
+		own := n.s.watch(n.path)
+		names, err := n.s.children(ctx, l.dir)
 		queue, at, err := n.look(ctx, t, own, l, names, err)
 		if err != nil {
 			return nil, err
@@ -125,57 +117,19 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 		if l.try {
 			return nil, ErrNotAcquired
 		}
-		next := at == 1 && l.exclusive && ahead.Czxid == 0 // at the end of the counter, look
-		if next && own == nil {
-			own = n.s.watch(n.path)
-		}
-		gone, err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.Name), ahead.Czxid)
-		if err != nil {
+		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.Name), ahead.Czxid); err != nil {
 			return nil, err
 		}
-		if next && gone && own.stands() {
-			// Nobody was before the one ahead, who comes now comes behind us, and the watch says that our
-			// own node is there: a look would tell only who waits, and somebody mostly does.
-			return n.claim(t, own, max(1, len(queue)-2))
-		}
 	}
 }
 
-// sight returns who stands in the queue, and the watch on the node where the wire told nothing of
-// it: one request gives the token, whether the node is this session's, and the news of its
-// deletion. It goes out beside the look at the queue.
-func (n *node) sight(ctx context.Context, l line) (own *watch, names []string, err error) {
-	if n.lease == nil {
-		own = n.s.watch(n.path)
-	}
-	if early := n.early; early != nil {
-		n.early = nil
-		select {
-		case first := <-early:
-			if first.err == nil && slices.Contains(first.names, n.name()) {
-				return own, first.names, nil
-			}
-		case <-ctx.Done():
-			return own, nil, context.Cause(ctx)
-		case <-n.s.ctx.Done():
-			return own, nil, ErrSessionClosed
-		}
-	}
-	names, err = n.s.children(ctx, l.dir)
-	return own, names, err
-}
-
-// look makes a queue of the children read, and finds the node in it. It fails with errVanished where
+// look makes a queue of the children read, and finds the node in it. It fails with errVanished if
 // the node is not there, or is not of the term's session: then another takes the lock.
 func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []string, err error) ([]member, int, error) {
-	session := n.lease == t.lease
-	if own != nil {
-		if werr := own.wait(ctx, n.s); err == nil {
-			err = werr
-		}
-		session = err == nil && own.stat.EphemeralOwner == t.lease.id
+	if werr := own.wait(ctx, n.s); err == nil {
+		err = werr
 	}
-	if errors.Is(err, zk.ErrNoNode) || err == nil && !session {
+	if errors.Is(err, zk.ErrNoNode) || err == nil && own.stat.EphemeralOwner != t.lease.id {
 		return nil, 0, fmt.Errorf("%s: %w", n.path, errVanished)
 	}
 	if err != nil {
@@ -192,39 +146,30 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 	return queue, at, nil
 }
 
-// awaitEnd waits until the node ahead is gone, or something else is reason to look again. When it
-// says that the node is gone, the watch on our own, where there is one, is set. czxid is the node's
-// ahead, or 0 where no other node can have its name.
-func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch, czxid int64) (gone bool, err error) {
-	err = ahead.wait(ctx, n.s)
+// awaitEnd waits until the node ahead is gone, or something else is reason to look again. czxid is
+// the node's ahead, or 0 if no other node can have its name.
+func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch, czxid int64) error {
+	err := ahead.wait(ctx, n.s)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
 	if err == nil && czxid != 0 && ahead.stat.Czxid != czxid {
-		return false, nil // its name was used again: that one is behind us
+		return nil // its name was used again: that one is behind us
 	}
-	gone = errors.Is(err, zk.ErrNoNode)
-	if err != nil && !gone {
-		return false, err
-	}
-	var changed <-chan struct{}
-	if own != nil {
-		if set := own.wait(ctx, n.s) == nil; !set {
-			return false, nil // the look tells why
-		}
-		changed = own.fired
-	}
-	if gone {
-		return true, nil
+	if err != nil {
+		return err
 	}
 	select {
 	case <-ahead.fired:
 		n.hooks.woken(n.dir)
-		return ahead.event.Type == zk.EventNodeDeleted, nil
-	case <-changed:
-		return false, nil
+		return nil
+	case <-own.fired:
+		return nil
 	case <-t.ctx.Done():
-		return false, fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))
+		return fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	case <-n.s.ctx.Done():
-		return false, ErrSessionClosed
+		return ErrSessionClosed
 	}
 }

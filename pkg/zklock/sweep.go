@@ -78,40 +78,37 @@ func (s *Session) sweepOnce(ctx context.Context, o *orphan) error {
 		paths = append(paths, found...)
 	}
 	for _, p := range paths {
-		if _, err := s.deleteNode(ctx, p, nil); passing(err) || ctx.Err() != nil {
+		if err := s.deleteNode(ctx, p, nil); passing(err) || ctx.Err() != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// deleteNode removes a node of ours, and returns zk.ErrNoNode where it is gone already, and where
-// the wire told it the transaction, otherwise 0. late gets the outcome where the caller has gone; it
-// may be nil.
-func (s *Session) deleteNode(ctx context.Context, path string, late func(error)) (zxid int64, err error) {
-	return call(ctx, s, func() (int64, error) {
-		r := s.monitor.expect(path)
-		defer s.monitor.forget(path)
+// deleteNode removes a node of ours, and returns zk.ErrNoNode if it is gone already. late gets the
+// outcome if the caller has gone; it may be nil.
+func (s *Session) deleteNode(ctx context.Context, path string, late func(error)) error {
+	_, err := call(ctx, s, func() (struct{}, error) {
 		err := s.conn.Delete(path, -1)
 		if err == nil || errors.Is(err, zk.ErrNoNode) {
 			s.mu.Lock()
 			delete(s.nodes, path)
 			s.mu.Unlock()
 		}
-		zxid, _ := r.outcome()
-		return zxid, err
-	}, func(_ int64, err error) {
+		return struct{}{}, err
+	}, func(_ struct{}, err error) {
 		if late != nil {
 			late(err)
 		}
 	})
+	return err
 }
 
 // discard removes the node without waiting for it.
 func (n *node) discard() {
 	s := n.s
 	s.spawn(func() {
-		if _, err := s.deleteNode(s.ctx, n.path, nil); passing(err) || n.doubtful {
+		if err := s.deleteNode(s.ctx, n.path, nil); passing(err) || n.doubtful {
 			s.sweepUp(n.orphan())
 		}
 	})

@@ -9,9 +9,6 @@ import (
 // watch is one watch on a node that exists. All of a Session that care for the node share it: the
 // client library cannot remove a watch, so each that is set stays until the node goes, and a
 // thousand waiters that gave up would leave a thousand.
-//
-// A watch that has not fired is also a proof that the node is there, or that the news of its end
-// is on the way: watches.on needs no request then.
 type watch struct {
 	armed chan struct{} // closed when stat or err is known
 	stat  zk.Stat
@@ -83,16 +80,6 @@ func (s *Session) whenFired(w *watch, f func(*watch)) {
 		}
 	default:
 		w.then = append(w.then, f)
-	}
-}
-
-// stands says that a watch that was set has not fired.
-func (w *watch) stands() bool {
-	select {
-	case <-w.fired:
-		return false
-	default:
-		return true
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 const (
 	// requestHeader is the length of a packet and the xid that follows it.
 	requestHeader = 4 + 4
-	// answerHeader is length, xid, transaction and error code.
-	answerHeader = 4 + 4 + 8 + 4
+	// answerHeader is the part of an answer that is looked at: length and xid.
+	answerHeader = 4 + 4
 	// helloHeader is, of the answer to a connect request: length, protocol version, session timeout
 	// in milliseconds, session id.
 	helloHeader = 4 + 4 + 4 + 8
@@ -48,8 +48,6 @@ type wire struct {
 	probeSent instant
 	pings     int // sent and not answered; they all have the same xid
 
-	receipts map[int32]*receipt // by xid of the request
-
 	// rewatched is closed when the library has renewed its watches; nil where it has not to, as
 	// the session is new, and once it has.
 	rewatched chan struct{}
@@ -74,15 +72,8 @@ func (w *wire) Write(packet []byte) (int, error) {
 	if !w.probing && (xid != pingXid || w.pings == 1) {
 		w.probing, w.probeXid, w.probeSent = true, xid, now()
 	}
-	r := w.monitor.receiptOf(packet)
-	if r != nil && w.lease != nil {
-		w.receipts[xid] = r
-	}
 	w.mu.Unlock()
 	n, err := w.Conn.Write(packet)
-	if r != nil {
-		r.send.Do(func() { close(r.sent) })
-	}
 	if err != nil {
 		// The library hands this to the request's caller as it is, and it is no answer either.
 		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
@@ -175,10 +166,6 @@ func (w *wire) answer(xid int32) {
 	if w.probing && xid == w.probeXid {
 		w.probing = false
 		w.lease.hear(w.probeSent)
-	}
-	if r := w.receipts[xid]; r != nil {
-		delete(w.receipts, xid)
-		r.answered(int64(binary.BigEndian.Uint64(w.header[8:])), int32(binary.BigEndian.Uint32(w.header[16:])), w.lease)
 	}
 }
 
