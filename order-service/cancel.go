@@ -12,8 +12,9 @@ import (
 // Cancel cancels a pending or confirmed order; the stock of a confirmed one
 // comes back, once. It may be repeated. The wish is written before the stock
 // service is asked, so it is carried out even if this process dies; the order
-// is returned CANCELLING where that is still to come. ErrNotFound, ErrRejected,
-// ErrUnavailable.
+// is returned CANCELLING where that is still to come. Where the write was not
+// answered, so that the wish may stand or not, the order is returned as it was
+// read before. ErrNotFound, ErrRejected, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	httpapi.AddLogAttrs(ctx, "order_id", id)
 	o, err := s.store.Get(ctx, id)
@@ -24,6 +25,8 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	defer stop()
 	o, err = s.cancel(ctx, o, ReasonClient)
 	switch {
+	case errors.Is(err, ErrUnanswered) && o.Status != Cancelling:
+		httpapi.Logger(ctx).Warn("wish to cancel unanswered", "error", err.Error())
 	case err != nil && o.Status != Cancelling:
 		return Order{}, fmt.Errorf("cancel order: %w", err)
 	case err != nil:
@@ -71,11 +74,9 @@ func (s *Service) wishToCancel(ctx context.Context, o Order, reason string) (Ord
 			o = o.at(Cancelling, reason)
 			break
 		}
-		items := o.Items
-		if o, err = s.store.Status(ctx, o.ID); err != nil {
+		if o, err = s.latest(ctx, o); err != nil {
 			return o, fmt.Errorf("write wish to cancel: %w", err)
 		}
-		o.Items = items
 	}
 	if err := faultpoint.At(ctx, faultpoint.CancelOrder, faultpoint.After); err != nil {
 		return o, errors.Join(ErrUnavailable, err)

@@ -132,12 +132,11 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	stored, err := s.store.Status(ctx, o.ID)
+	o, err := s.latest(ctx, o)
 	if err != nil { // not found is no answer either: the insert may be on its way
 		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err) //nolint:errorlint // for the reason given
 	}
-	stored.Items = o.Items
-	return Placement{Order: stored.AtFirstEnd()}, nil
+	return Placement{Order: o.AtFirstEnd()}, nil
 }
 
 // awaitOutcome waits for the first end of an order that is worked on here,
@@ -153,7 +152,7 @@ func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = 10*time.Millisecond, 500*time.Millisecond, 2
 	latest, err := backoff.Retry(ctx, func() (Order, error) {
-		latest, err := s.store.Status(ctx, o.ID)
+		latest, err := s.latest(ctx, o)
 		if err == nil && latest.Outcome == "" {
 			err = ErrOutcomeUnknown
 		}
@@ -162,6 +161,5 @@ func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 	if err != nil {
 		return o
 	}
-	latest.Items = o.Items
 	return latest
 }

@@ -104,13 +104,21 @@ func (s *Service) move(ctx context.Context, o Order, to Status, reason string, f
 			return o.at(to, reason), nil
 		}
 	}
-	items := o.Items
-	latest, err := s.store.Status(ctx, o.ID)
+	o, err := s.latest(ctx, o)
 	if err != nil {
 		return o, fmt.Errorf("set status: %w", err)
 	}
-	latest.Items = items
-	return latest, nil
+	return o, nil
+}
+
+// latest reads the order again. With an error it returns the order as it was given.
+func (s *Service) latest(ctx context.Context, o Order) (Order, error) {
+	stored, err := s.store.Status(ctx, o.ID)
+	if err != nil {
+		return o, err
+	}
+	stored.Items = o.Items
+	return stored, nil
 }
 
 // at returns the order after a step to status, as the store has it.

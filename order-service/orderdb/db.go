@@ -58,18 +58,39 @@ func unavailable(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, order.ErrUnavailable, err)
 }
 
+// unwritten turns a write's failure into the domain's: ErrUnanswered, unless
+// nothing can have changed.
+func unwritten(ctx context.Context, what string, err error) error {
+	err = coalesce.Errors{Full: order.ErrOverloaded, Undone: order.ErrUnavailable, Unknown: order.ErrUnanswered}.Of(ctx, err)
+	switch {
+	case errors.Is(err, order.ErrOverloaded), errors.Is(err, order.ErrUnavailable), errors.Is(err, order.ErrUnanswered):
+		return fmt.Errorf("%s: %w", what, err)
+	case errors.Is(err, mysqldb.ErrCommitUnknown):
+		return fmt.Errorf("%s: %w: %w", what, order.ErrUnanswered, err)
+	}
+	return unavailable(what, err)
+}
+
 // again runs fn once more, a few times at most, after a failure that may pass.
 // It is for what may run twice: reads and guarded updates. A refusal other than
-// a deadlock or a lock wait is final.
+// a deadlock or a lock wait is final. Where any run of fn may have changed
+// something, the error wraps mysqldb.ErrCommitUnknown, whatever the last one failed with.
 func again(ctx context.Context, fn func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
+	var unknown error
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := fn()
+		if errors.Is(err, mysqldb.ErrCommitUnknown) {
+			unknown = err
+		}
 		if err != nil && mysqldb.IsRefusal(err) && !mysqldb.IsTransient(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(4))
+	if err != nil && unknown != nil {
+		return errors.Join(unknown, err)
+	}
 	return err
 }

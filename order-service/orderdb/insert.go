@@ -11,7 +11,6 @@ import (
 	"gorm.io/gorm"
 
 	order "orderstock/order-service"
-	"orderstock/pkg/coalesce"
 	"orderstock/pkg/mysqldb"
 )
 
@@ -26,13 +25,10 @@ type insertion struct {
 // in use costs the others of the batch nothing.
 func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	done, err := d.inserts.Do(ctx, o)
-	switch {
-	case err == nil:
-		return done.stored, done.inserted, nil
-	case errors.Is(err, mysqldb.ErrCommitUnknown), ctx.Err() != nil && !errors.Is(err, coalesce.ErrWithdrawn):
-		return order.Order{}, false, fmt.Errorf("insert order: %w: %w", order.ErrUnanswered, err)
+	if err != nil {
+		return order.Order{}, false, unwritten(ctx, "insert order", err)
 	}
-	return order.Order{}, false, unavailable("insert order", err)
+	return done.stored, done.inserted, nil
 }
 
 func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, error) {

@@ -2,7 +2,6 @@ package orderdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"gorm.io/gorm"
 
 	order "orderstock/order-service"
-	"orderstock/pkg/coalesce"
 	"orderstock/pkg/mysqldb"
 )
 
@@ -36,13 +34,10 @@ func stepOf(m order.Move) step {
 // the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 	stands, err := d.moves.Do(ctx, m)
-	switch {
-	case err == nil:
-		return stands, nil
-	case errors.Is(err, mysqldb.ErrCommitUnknown), ctx.Err() != nil && !errors.Is(err, coalesce.ErrWithdrawn):
-		return false, fmt.Errorf("change status: %w: %w", order.ErrUnanswered, err)
+	if err != nil {
+		return false, unwritten(ctx, "change status", err)
 	}
-	return false, unavailable("change status", err)
+	return stands, nil
 }
 
 func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
@@ -52,12 +47,12 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
 		steps[s] = append(steps[s], m.ID)
 	}
 	complete := map[step]bool{}
-	update := func(db *gorm.DB) error {
+	update := func(exec func(statement string) (int64, error)) error {
 		at := time.Now()
 		for s, ids := range steps {
 			slices.Sort(ids) // one order of locking for all batches
 			ids = slices.Compact(ids)
-			changed, err := exec(ctx, db, moveOrders(s, ids, at))
+			changed, err := exec(moveOrders(s, ids, at))
 			if err != nil {
 				return fmt.Errorf("update status: %w", err)
 			}
@@ -65,12 +60,14 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
 		}
 		return nil
 	}
-	var err error
-	if len(steps) == 1 { // a statement is a transaction of its own: one round trip, not three
-		err = again(ctx, func() error { return update(d.db.WithContext(ctx)) })
-	} else {
-		err = again(ctx, func() error { return mysqldb.Transact(ctx, d.db, update) })
-	}
+	err := again(ctx, func() error {
+		if len(steps) == 1 { // one round trip, not three
+			return update(func(statement string) (int64, error) { return mysqldb.Exec(ctx, d.db, statement) })
+		}
+		return mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
+			return update(func(statement string) (int64, error) { return exec(ctx, tx, statement) })
+		})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ordertest_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -127,6 +128,70 @@ func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 	reconcile(t, r, time.Second)
 	r.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
 	w.wantLevel(1, 10)
+}
+
+// The wish to cancel is written, its answer is lost, and the tries after it find no database.
+func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
+	w := newWorld(t)
+	link, dsn := newLink(t, w.orderDSN)
+	cut := *w
+	cut.orderDB = open(t, dsn)
+	r := cut.replica(order.Config{})
+	w.restock(1, 10)
+	a := r.place("", 1, 4)
+	link.cutAfter("SET status = 'CANCELLING'")
+	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.id(t) != a.id(t) {
+		t.Errorf("told %d %s; want 202 with the order: it may stand or not", c.status, c.body)
+	}
+	other := w.replica(order.Config{PendingLimit: time.Millisecond})
+	other.wantOrder(a.id(t), order.Cancelling, order.Confirmed)
+	reconcile(t, other, time.Millisecond)
+	other.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
+	w.wantLevel(1, 10)
+}
+
+// An order for goods that are gone has to be cancelled. It was ended elsewhere
+// meanwhile, and the look at how it ended fails.
+func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
+	w := newWorld(t)
+	link, dsn := newLink(t, w.orderDSN)
+	cut := *w
+	cut.orderDB = open(t, dsn)
+	r := cut.replica(order.Config{PriceTTL: time.Minute})
+	w.restock(1, 10)
+	r.place("", 1, 1) // the price is known from now on
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	placed := make(chan answer, 1)
+	go func() { placed <- r.place("", 1, 4) }()
+	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	must(t, w.stockDB.Exec("DELETE FROM stock").Error)
+	must(t, w.orderDB.Exec("UPDATE orders SET status = 'CANCELLED', outcome = 'CANCELLED' WHERE status = 'PENDING'").Error)
+	link.cutAfter("SELECT * FROM `orders` WHERE id IN")
+	w.wire.heal()
+	if a := <-placed; a.status != http.StatusAccepted || a.order.ID == "0" || a.order.Status != order.Pending {
+		t.Errorf("told %d %s", a.status, a.body)
+	}
+}
+
+// Nothing was sent, so that nothing can have changed: the error says so.
+func TestAMoveThatWasNotSentIsRefused(t *testing.T) {
+	w := newWorld(t)
+	link, dsn := newLink(t, w.orderDSN)
+	cut := *w
+	cut.orderDB = open(t, dsn)
+	r := cut.replica(order.Config{})
+	o := w.insert(r, 0, 1, 1)
+	link.drop()
+	_, err := r.store.Move(t.Context(), order.Move{ID: o.ID, From: order.Pending, To: order.Cancelling})
+	if !errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrUnanswered) {
+		t.Errorf("got %v; want ErrUnavailable", err)
+	}
+	w.replica(order.Config{}).wantOrder(o.ID, order.Pending, "")
 }
 
 // Cancellations raced against the deduction, the confirmation, the reconciler,

@@ -50,6 +50,7 @@ var (
 type world struct {
 	t         *testing.T
 	orderDB   *gorm.DB
+	orderDSN  string
 	stockDB   *gorm.DB
 	stockURL  string
 	client    *stockapi.Client // past the wire
@@ -60,10 +61,9 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{
-		t: t, orderDB: database(t, migrations.Order), stockDB: database(t, migrations.Stock),
-		redisAddr: serverstest.Redis(t).Addr(), redisDB: serverstest.RedisDB(t),
-	}
+	w := &world{t: t, redisAddr: serverstest.Redis(t).Addr(), redisDB: serverstest.RedisDB(t)}
+	w.orderDB, w.orderDSN = database(t, migrations.Order)
+	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB)
 	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
@@ -87,19 +87,26 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// database makes a migrated database and opens it as a service does.
-func database(t *testing.T, schema string) *gorm.DB {
+// database makes a migrated database and opens it.
+func database(t *testing.T, schema string) (db *gorm.DB, dsn string) {
 	t.Helper()
-	dsn := serverstest.Database(t)
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)
 	cfg.ParseTime = true
-	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
-	must(t, err)
-	t.Cleanup(func() { must(t, mysqldb.Close(db)) })
+	dsn = cfg.FormatDSN()
+	db = open(t, dsn)
 	pool, err := db.DB()
 	must(t, err)
 	must(t, migrations.Up(t.Context(), pool, schema))
+	return db, dsn
+}
+
+// open opens a database as a service does.
+func open(t *testing.T, dsn string) *gorm.DB {
+	t.Helper()
+	db, err := mysqldb.Open(dsn, mysqldb.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, mysqldb.Close(db)) })
 	return db
 }
 

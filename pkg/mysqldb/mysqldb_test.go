@@ -132,3 +132,28 @@ func TestDuplicate(t *testing.T) {
 		t.Errorf("second row under a key: %v: not told as that", err)
 	}
 }
+
+func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
+	db := open(t, mysqldb.Options{})
+	changed, err := mysqldb.Exec(t.Context(), db, "UPDATE rows_of_test SET num = num + 1")
+	if changed != 2 || err != nil {
+		t.Errorf("changed %d rows, %v", changed, err)
+	}
+	if _, err = mysqldb.Exec(t.Context(), db, "UPDATE no_table SET num = 1"); !mysqldb.IsRefusal(err) || errors.Is(err, mysqldb.ErrCommitUnknown) {
+		t.Errorf("refused by the server: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err = mysqldb.Exec(ended, db, "UPDATE rows_of_test SET num = 0"); err == nil || errors.Is(err, mysqldb.ErrCommitUnknown) {
+		t.Errorf("never sent: %v", err)
+	}
+
+	holder := db.Begin()
+	must(t, holder.Exec("UPDATE rows_of_test SET num = 7 WHERE id = 1").Error)
+	defer holder.Rollback()
+	short, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	if _, err = mysqldb.Exec(short, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1"); !errors.Is(err, mysqldb.ErrCommitUnknown) {
+		t.Errorf("sent, and given up while it waited: %v", err)
+	}
+}

@@ -2,18 +2,21 @@ package mysqldb
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"orderstock/pkg/faultpoint"
 )
 
-// ErrCommitUnknown is wrapped in the error of a transaction whose commit was
-// sent and not answered: it may stand or not. Read again to know.
+// ErrCommitUnknown is wrapped in the error of a transaction whose commit, or
+// whose only statement, was sent and not answered: it may stand or not. Read
+// again to know.
 var ErrCommitUnknown = errors.New("commit unanswered")
 
 // maxTries bounds the runs of a transaction that the server ended for a
@@ -36,6 +39,30 @@ func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) erro
 		return struct{}{}, err
 	}, backoff.WithBackOff(pause), backoff.WithMaxTries(maxTries))
 	return err
+}
+
+// Exec runs a statement that is a transaction of its own, which saves two round
+// trips, and returns how many rows it changed. Unless the error wraps
+// ErrCommitUnknown, nothing changed.
+func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
+	pool, err := db.DB()
+	if err != nil {
+		return 0, fmt.Errorf("execute statement: %w", err)
+	}
+	conn, err := pool.Conn(ctx) // by itself, so that a failure to connect is told from one to be answered
+	if err != nil {
+		return 0, fmt.Errorf("execute statement: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // gives it back to the pool
+	result, err := conn.ExecContext(ctx, statement)
+	var refused *mysql.MySQLError
+	switch {
+	case err == nil:
+		return result.RowsAffected()
+	case errors.As(err, &refused), errors.Is(err, driver.ErrBadConn): // answered, or not sent
+		return 0, fmt.Errorf("execute statement: %w", err)
+	}
+	return 0, fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 }
 
 func transactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) (err error) {
