@@ -16,7 +16,8 @@ type Store interface {
 	// it, and false. ErrUnanswered: it may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
 	// Move changes the status by a guarded update, and sets the outcome where To
-	// is the order's first end. It reports whether the order stands at To now.
+	// is the order's first end. It reports whether this very call surely did so;
+	// where it says false, only the order itself tells how it stands, and why.
 	Move(ctx context.Context, m Move) (bool, error)
 	// Get returns an order with its items, or ErrNotFound.
 	Get(ctx context.Context, id int64) (Order, error)

@@ -86,8 +86,8 @@ func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, erro
 }
 
 // move takes the order from one of the statuses in from, tried in turn, to to.
-// It returns the order as it stands then, which is not at to where somebody
-// else took it elsewhere.
+// It returns the order as it stands then. Where somebody else moved it, that may
+// be elsewhere, or at to for another reason.
 func (s *Service) move(ctx context.Context, o Order, to Status, reason string, from ...Status) (Order, error) {
 	for _, f := range from {
 		if err := faultpoint.At(ctx, faultpoint.SetStatus, faultpoint.Before); err != nil {

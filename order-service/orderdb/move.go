@@ -30,14 +30,16 @@ func stepOf(m order.Move) step {
 	return step{m.From, m.To, reason}
 }
 
-// Move implements order.Store. A move that was not answered may be made again:
-// the guard lets it through once.
+// Move implements order.Store. Concurrent moves share an update for each step,
+// which tells only how many rows it changed: where they are fewer than it named,
+// all of its moves are told false. A move that was not answered may be made
+// again: the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
-	stands, err := d.moves.Do(ctx, m)
+	moved, err := d.moves.Do(ctx, m)
 	if err != nil {
 		return false, unwritten(ctx, "change status", err)
 	}
-	return stands, nil
+	return moved, nil
 }
 
 func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
@@ -71,34 +73,9 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.standing(ctx, moves, complete)
-}
-
-// standing tells of each move whether its order stands where it leads. Where an
-// update hit fewer rows than it named, the rows tell.
-func (d *DB) standing(ctx context.Context, moves []order.Move, complete map[step]bool) ([]bool, error) {
-	var doubtful []int64
-	for _, m := range moves {
-		if !complete[stepOf(m)] {
-			doubtful = append(doubtful, m.ID)
-		}
-	}
-	statuses := map[int64]string{}
-	if len(doubtful) > 0 {
-		var rows []orderRow
-		err := again(ctx, func() error {
-			return d.db.WithContext(ctx).Select("id", "status").Where("id IN ?", doubtful).Find(&rows).Error
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%w: read status: %w", mysqldb.ErrCommitUnknown, err)
-		}
-		for _, row := range rows {
-			statuses[row.ID] = row.Status
-		}
-	}
-	stands := make([]bool, len(moves))
+	moved := make([]bool, len(moves))
 	for i, m := range moves {
-		stands[i] = complete[stepOf(m)] || statuses[m.ID] == string(m.To)
+		moved[i] = complete[stepOf(m)]
 	}
-	return stands, nil
+	return moved, nil
 }

@@ -312,3 +312,32 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// The order is cancelled through another replica, for the client's reason,
+// while this one places it and finds the same end in the ledger.
+func TestTheFirstAnswerIsWhatIsStored(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	placed := make(chan answer, 1)
+	go func() { placed <- r.place("key", 1, 4) }()
+	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	o, err := r.store.FindByKey(t.Context(), "key")
+	must(t, err)
+	if a := w.replica(order.Config{}).cancel(o.Flag()); a.order.Status != order.Cancelled {
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	w.wire.heal()
+	first := <-placed
+	repeat := r.place("key", 1, 4)
+	stored := r.wantOrder(o.ID, order.Cancelled, order.Cancelled)
+	if first.order.Reason != stored.Reason || repeat.order.Reason != stored.Reason {
+		t.Errorf("stored %q, told first %q and then %q", stored.Reason, first.order.Reason, repeat.order.Reason)
+	}
+}
