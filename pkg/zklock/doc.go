@@ -58,10 +58,14 @@
 //	protected and reentrant              ReentrantMutex
 //	shared and exclusive, with the herd  herd.Shared
 //	shared and exclusive, without        RWMutex
-//	Curator's reentrant mutex            ReentrantMutex
-//	Curator's non-reentrant mutex        Mutex
-//	Curator's read-write lock            RWMutex
-//	Curator's multi-lock                 Multi
+//	Curator's InterProcessMutex          ReentrantMutex, or Mutex
+//	Curator's InterProcessSemaphoreMutex Semaphore with one lease; it does not exclude a Mutex
+//	Curator's InterProcessReadWriteLock  RWMutex
+//	Curator's InterProcessSemaphoreV2    Semaphore
+//	Curator's InterProcessMultiLock      Multi; give Curator the paths sorted, as Multi takes them
+//
+// On one path, Curator's lock and the one beside it exclude each other; package interop tests this
+// for each with Curator 5.4 itself.
 //
 // Those of package herd are there to be measured and not to be used. Each fault of the published
 // forms has a test that names it:

@@ -11,7 +11,8 @@ import (
 // methods are safe for concurrent use.
 //
 // On the wire it is Apache Curator's InterProcessMutex, and excludes and is excluded by it and
-// by the client library's own Lock.
+// by the client library's own Lock. Curator's other mutex, InterProcessSemaphoreMutex, is a
+// Semaphore with one lease on the wire.
 type Mutex struct {
 	s    *Session
 	path string

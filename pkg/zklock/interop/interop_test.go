@@ -38,7 +38,9 @@ func newShop(t *testing.T) *shop {
 	s.create(conn, s.work, "")
 	s.create(conn, s.work+"/readers", "")
 	s.create(conn, s.work+"/holders", "")
-	s.create(conn, s.work+"/counter", "0")
+	for _, counter := range []string{"/counter", "/a", "/b"} {
+		s.create(conn, s.work+counter, "0")
+	}
 	return s
 }
 
@@ -101,8 +103,10 @@ func (s *shop) together(kind string, turn func(ctx context.Context, session *zkl
 }
 
 // increment adds one to the counter without compare-and-set: the lock alone keeps it right.
-func (s *shop) increment(conn *zk.Conn) error {
-	data, _, err := conn.Get(s.work + "/counter")
+func (s *shop) increment(conn *zk.Conn) error { return s.incrementAt(conn, "/counter") }
+
+func (s *shop) incrementAt(conn *zk.Conn, counter string) error {
+	data, _, err := conn.Get(s.work + counter)
 	if err != nil {
 		return err
 	}
@@ -110,23 +114,25 @@ func (s *shop) increment(conn *zk.Conn) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Set(s.work+"/counter", []byte(strconv.Itoa(n+1)), -1)
+	_, err = conn.Set(s.work+counter, []byte(strconv.Itoa(n+1)), -1)
 	return err
 }
 
-func (s *shop) checkCounter(want int) {
+func (s *shop) checkCounter(want int) { s.t.Helper(); s.checkCounterAt("/counter", want) }
+
+func (s *shop) checkCounterAt(counter string, want int) {
 	s.t.Helper()
-	data, _, err := s.connect().Conn().Get(s.work + "/counter")
+	data, _, err := s.connect().Conn().Get(s.work + counter)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	if got := string(data); got != strconv.Itoa(want) {
-		s.t.Errorf("the counter is %s after %d increments", got, want)
+		s.t.Errorf("the counter %s is %s after %d increments", counter, got, want)
 	}
 }
 
 // under runs work under a lock that was just acquired.
-func under(ctx context.Context, lock *zklock.Lock, err error, work func() error) error {
+func under(ctx context.Context, lock interface{ Release(context.Context) error }, err error, work func() error) error {
 	if err != nil {
 		return err
 	}
@@ -141,7 +147,7 @@ func TestMutexWithCurator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
-			byJava, byGo := s.together("mutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+			byJava, byGo := s.together("InterProcessMutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
 				lock, err := zklock.NewMutex(session, s.lock, handoff).Acquire(ctx)
 				return under(ctx, lock, err, func() error { return s.increment(session.Conn()) })
 			})
@@ -154,18 +160,66 @@ func TestMutexWithCurator(t *testing.T) {
 func TestSemaphoreWithCuratorSemaphoreMutex(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	byJava, byGo := s.together("semaphore-mutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+	byJava, byGo := s.together("InterProcessSemaphoreMutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
 		lock, err := zklock.NewSemaphore(session, s.lock, 1).Acquire(ctx)
 		return under(ctx, lock, err, func() error { return s.increment(session.Conn()) })
 	})
 	s.checkCounter(byJava + byGo)
 }
 
+// TestReentrantMutexWithCurator holds on after the inner of two acquisitions was released, as the
+// Java side does.
+func TestReentrantMutexWithCurator(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	byJava, byGo := s.together("InterProcessMutex, reentered", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+		ctx = zklock.WithOwner(ctx)
+		mutex := zklock.NewReentrantMutex(session, s.lock)
+		outer, err := mutex.Acquire(ctx)
+		return under(ctx, outer, err, func() error {
+			inner, err := mutex.Acquire(ctx)
+			err = under(ctx, inner, err, func() error { return s.increment(session.Conn()) })
+			return errors.Join(err, s.increment(session.Conn()))
+		})
+	})
+	s.checkCounter(2 * (byJava + byGo))
+}
+
+// TestMultiWithCurator takes both locks together in one round and one of them alone in the next:
+// with either of the two left out, its counter would lose increments.
+func TestMultiWithCurator(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	incremented := map[string]*atomic.Int64{"/a": {}, "/b": {}}
+	increment := func(session *zklock.Session, counter string) error {
+		incremented[counter].Add(1)
+		return s.incrementAt(session.Conn(), counter)
+	}
+	byJava, _ := s.together("InterProcessMultiLock", func(ctx context.Context, session *zklock.Session, thread, round int) error {
+		a, b := zklock.NewMutex(session, s.lock+"/a"), zklock.NewMutex(session, s.lock+"/b")
+		switch (thread + round) % 3 {
+		case 0:
+			lock, err := a.Acquire(ctx)
+			return under(ctx, lock, err, func() error { return increment(session, "/a") })
+		case 1:
+			lock, err := b.Acquire(ctx)
+			return under(ctx, lock, err, func() error { return increment(session, "/b") })
+		}
+		lock, err := zklock.NewMulti(b, a).Acquire(ctx)
+		return under(ctx, lock, err, func() error {
+			return errors.Join(increment(session, "/a"), increment(session, "/b"))
+		})
+	})
+	for counter, n := range incremented {
+		s.checkCounterAt(counter, byJava+int(n.Load()))
+	}
+}
+
 func TestRWMutexWithCurator(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	var written atomic.Int64
-	s.together("rwlock", func(ctx context.Context, session *zklock.Session, thread, round int) error {
+	s.together("InterProcessReadWriteLock", func(ctx context.Context, session *zklock.Session, thread, round int) error {
 		mutex := zklock.NewRWMutex(session, s.lock)
 		if (thread+round)%4 == 0 {
 			lock, err := mutex.Lock(ctx)
@@ -232,7 +286,7 @@ func (s *shop) read(conn *zk.Conn) error {
 func TestSemaphoreWithCurator(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.together("semaphore", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+	s.together("InterProcessSemaphoreV2", func(ctx context.Context, session *zklock.Session, _, _ int) error {
 		lock, err := zklock.NewSemaphore(session, s.lock, leases).Acquire(ctx)
 		return under(ctx, lock, err, func() error { return s.lease(session.Conn()) })
 	})

@@ -1,4 +1,5 @@
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
@@ -7,6 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreMutex;
@@ -20,8 +22,7 @@ import org.apache.zookeeper.data.Stat;
  * The Java side of the wire compatibility test: threads that contend with Apache Curator's recipes
  * for the lock that Go goroutines contend for, and do under it exactly what the Go side does.
  *
- * Arguments: servers, kind (mutex, semaphore-mutex, rwlock, semaphore), lock path, work path,
- * threads, rounds of each thread, leases. It prints READY, waits for a line, works, and prints
+ * Arguments: servers, Curator's class, lock path, work path, threads, rounds of each thread, leases. It prints READY, waits for a line, works, and prints
  * one line "DONE acquired=n overlapped=n", after a line "VIOLATION ..." for each rule seen broken.
  */
 public final class CuratorContender {
@@ -66,11 +67,16 @@ public final class CuratorContender {
 
     private Turn turn(String kind) {
         switch (kind) {
-            case "mutex":
+            case "InterProcessMutex":
                 return (thread, round) -> exclusively(new InterProcessMutex(client, lockPath));
-            case "semaphore-mutex":
+            case "InterProcessMutex, reentered":
+                return (thread, round) -> twice(new InterProcessMutex(client, lockPath));
+            case "InterProcessSemaphoreMutex":
                 return (thread, round) -> exclusively(new InterProcessSemaphoreMutex(client, lockPath));
-            case "rwlock":
+            case "InterProcessMultiLock":
+                return (thread, round) -> exclusively(
+                        new InterProcessMultiLock(client, Arrays.asList(lockPath + "/a", lockPath + "/b")), "/a", "/b");
+            case "InterProcessReadWriteLock":
                 return (thread, round) -> {
                     InterProcessReadWriteLock lock = new InterProcessReadWriteLock(client, lockPath);
                     if ((thread + round) % 4 == 0) {
@@ -79,7 +85,7 @@ public final class CuratorContender {
                         read(lock.readLock());
                     }
                 };
-            case "semaphore":
+            case "InterProcessSemaphoreV2":
                 return (thread, round) -> lease(new InterProcessSemaphoreV2(client, lockPath, leases));
             default:
                 throw new IllegalArgumentException("unknown kind " + kind);
@@ -116,16 +122,33 @@ public final class CuratorContender {
 
     /** Increments the shared counter without compare-and-set: only the lock keeps increments apart. */
     private void exclusively(InterProcessLock lock) throws Exception {
+        exclusively(lock, "/counter");
+    }
+
+    private void exclusively(InterProcessLock lock, String... counters) throws Exception {
         lock.acquire();
         try {
-            increment();
+            for (String counter : counters) {
+                increment(counter);
+            }
         } finally {
             lock.release();
         }
     }
 
-    private void increment() throws Exception {
-        String counter = workPath + "/counter";
+    /** Holds the lock until the outer of two acquisitions is released. */
+    private void twice(InterProcessLock lock) throws Exception {
+        lock.acquire();
+        try {
+            exclusively(lock);
+            increment("/counter");
+        } finally {
+            lock.release();
+        }
+    }
+
+    private void increment(String name) throws Exception {
+        String counter = workPath + name;
         long value = Long.parseLong(new String(client.getData().forPath(counter)));
         client.setData().forPath(counter, Long.toString(value + 1).getBytes());
     }
@@ -139,7 +162,7 @@ public final class CuratorContender {
                 violation("a writer of Curator met " + readers + " readers");
             }
             String writer = client.create().withMode(CreateMode.EPHEMERAL).forPath(workPath + "/writer", EMPTY);
-            increment();
+            increment("/counter");
             client.delete().forPath(writer);
         } finally {
             lock.release();
