@@ -2,10 +2,8 @@ package order
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/httpapi"
 )
 
@@ -62,9 +60,6 @@ func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, er
 
 // wishToCancel takes the order to CANCELLING, unless it is there, or rejected, or cancelled.
 func (s *Service) wishToCancel(ctx context.Context, o Order, reason string) (Order, error) {
-	if err := faultpoint.At(ctx, faultpoint.CancelOrder, faultpoint.Before); err != nil {
-		return o, fmt.Errorf("%w: cancel order: %w", ErrUnavailable, err)
-	}
 	for o.Status == Pending || o.Status == Confirmed {
 		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: o.Status, To: Cancelling, Reason: reason})
 		if err != nil {
@@ -77,9 +72,6 @@ func (s *Service) wishToCancel(ctx context.Context, o Order, reason string) (Ord
 		if o, err = s.latest(ctx, o); err != nil {
 			return o, fmt.Errorf("write wish to cancel: %w", err)
 		}
-	}
-	if err := faultpoint.At(ctx, faultpoint.CancelOrder, faultpoint.After); err != nil {
-		return o, errors.Join(ErrUnavailable, err)
 	}
 	return o, nil
 }

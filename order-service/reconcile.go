@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/snowid"
 )
@@ -101,12 +100,6 @@ func (r *Reconciler) Run(ctx context.Context) {
 // reports whether there were more than it took, and returns the error that
 // stopped it: the database's, or ErrStockUnavailable.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
-	if err := faultpoint.At(ctx, faultpoint.Reconcile, faultpoint.Before); err != nil {
-		return false, err
-	}
-	if faultpoint.Mutant("no-reconciler") {
-		return false, nil
-	}
 	r.service.stats.Rounds.Add(1)
 	limit := time.Now().Add(-r.service.cfg.PendingLimit)
 	before := snowid.FirstAt(limit)
@@ -127,7 +120,7 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	return more, faultpoint.At(ctx, faultpoint.Reconcile, faultpoint.After)
+	return more, nil
 }
 
 // measure publishes the backlog and the age of the oldest order in it.

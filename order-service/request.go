@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"orderstock/pkg/faultpoint"
 )
 
 // The bounds of a request.
@@ -51,7 +50,7 @@ func NewRequest(key string, items []Item) (Request, error) {
 		switch {
 		case item.GoodsID < 1:
 			return Request{}, ErrInvalidGoodsID
-		case (item.Num < 1 || item.Num > MaxNum) && !faultpoint.Mutant("any-quantity"):
+		case item.Num < 1 || item.Num > MaxNum:
 			return Request{}, ErrInvalidNum
 		}
 		r.items[i] = Item{GoodsID: item.GoodsID, Num: item.Num}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/httpapi"
 )
 
@@ -35,13 +34,7 @@ func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
 
 // recorded reads the ledger once. ErrOutcomeUnknown: there is nothing yet.
 func (s *Service) recorded(ctx context.Context, o Order) (Operation, error) {
-	if err := faultpoint.At(ctx, faultpoint.Confirm, faultpoint.Before); err != nil {
-		return Operation{}, err
-	}
 	op, found, err := s.stock.Recorded(ctx, o.Flag())
-	if err == nil {
-		err = faultpoint.At(ctx, faultpoint.Confirm, faultpoint.After)
-	}
 	if err == nil && !found {
 		err = ErrOutcomeUnknown
 	}
@@ -90,13 +83,7 @@ func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, erro
 // be elsewhere, or at to for another reason.
 func (s *Service) move(ctx context.Context, o Order, to Status, reason string, from ...Status) (Order, error) {
 	for _, f := range from {
-		if err := faultpoint.At(ctx, faultpoint.SetStatus, faultpoint.Before); err != nil {
-			return o, fmt.Errorf("set status: %w", err)
-		}
 		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: f, To: to, Reason: reason})
-		if err == nil {
-			err = faultpoint.At(ctx, faultpoint.SetStatus, faultpoint.After)
-		}
 		if err != nil {
 			return o, fmt.Errorf("set status: %w", err)
 		}

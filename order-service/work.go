@@ -8,7 +8,6 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/httpapi"
 )
 
@@ -65,15 +64,7 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 
 // insert writes the order, and reads again where the write was not answered.
 func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
-	if err := faultpoint.At(ctx, faultpoint.InsertOrder, faultpoint.Before); err != nil {
-		return Order{}, false, fmt.Errorf("%w: insert order: %w", ErrUnavailable, err)
-	}
 	stored, inserted, err = s.store.Insert(ctx, o)
-	if err == nil {
-		if lost := faultpoint.At(ctx, faultpoint.InsertOrder, faultpoint.After); lost != nil {
-			err = fmt.Errorf("%w: %w", ErrUnanswered, lost)
-		}
-	}
 	if !errors.Is(err, ErrUnanswered) {
 		return stored, inserted, err
 	}
@@ -86,12 +77,7 @@ func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted b
 // setFlag tells the stock service, through Redis, that a first attempt is
 // coming. Without it the stock service looks the flag up: slower, never wrong.
 func (s *Service) setFlag(ctx context.Context, o Order) {
-	err := faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.Before)
-	set := err == nil && s.flags.Set(ctx, o.Flag())
-	if set {
-		set = faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.After) == nil
-	}
-	if !set {
+	if !s.flags.Set(ctx, o.Flag()) {
 		s.stats.FlagsMissed.Add(1)
 	}
 }
@@ -105,9 +91,6 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	defer cancel()
 	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
 	switch {
-	case err != nil && faultpoint.Mutant("error-is-failed"):
-		end, err := s.move(ctx, o, Rejected, "failed", Pending)
-		return err == nil, end
 	case err == nil, errors.Is(err, ErrOutcomeUnknown):
 		return false, o
 	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):

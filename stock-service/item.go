@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"orderstock/pkg/faultpoint"
 )
 
 // MaxItems bounds the items of one operation.
@@ -33,7 +32,7 @@ func NewItems(items []Item) ([]Item, error) {
 		if item.GoodsID < 1 {
 			return nil, fmt.Errorf("%w: not %d", ErrInvalidGoodsID, item.GoodsID)
 		}
-		if (item.Num < 1 || item.Num > math.MaxInt32) && !faultpoint.Mutant("any-quantity") {
+		if item.Num < 1 || item.Num > math.MaxInt32 {
 			return nil, fmt.Errorf("%w: not %d of goods %d", ErrInvalidNum, item.Num, item.GoodsID)
 		}
 		if i > 0 && sorted[i-1].GoodsID == item.GoodsID {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"orderstock/pkg/faultpoint"
 )
 
 // State is how an operation ended.
@@ -46,7 +45,7 @@ type Operation struct {
 // items, or ErrFlagConflict where the flag was used for others. A cancellation
 // that came first answers whatever items come late.
 func (o Operation) Answer(items []Item) (Operation, error) {
-	if o.State != Cancelled && !slices.Equal(o.Items, items) && !faultpoint.Mutant("changed-body") {
+	if o.State != Cancelled && !slices.Equal(o.Items, items) {
 		return Operation{}, fmt.Errorf("%w: flag %s has other items", ErrFlagConflict, o.Flag)
 	}
 	o.Repeat = true

@@ -1,11 +1,6 @@
 package stock
 
-import (
-	"context"
-	"fmt"
-
-	"orderstock/pkg/faultpoint"
-)
+import "context"
 
 // Flags is the hint in Redis that an operation's first attempt is under way.
 type Flags interface {
@@ -66,54 +61,20 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []Item) (Operat
 	if err != nil {
 		return Operation{}, err
 	}
-	first, err := s.takeFlag(ctx, flag)
-	if err != nil {
-		return Operation{}, err
-	}
-	if !first {
-		op, found, err := s.lookUp(ctx, flag)
+	// A flag that is there was set for this operation and never taken: this is its
+	// first attempt. Anything else is for the ledger to say. An attempt may have
+	// taken the flag and died, and two attempts that find nothing recorded are told
+	// apart by the unique key.
+	if !s.flags.Take(ctx, flag) {
+		recorded, err := s.ledger.Find(ctx, flag)
 		if err != nil {
 			return Operation{}, err
 		}
-		if found {
+		if op, found := recorded[flag]; found {
 			return op.Answer(items)
 		}
 	}
 	return s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
-}
-
-// takeFlag reports whether this is surely the operation's first attempt. A
-// flag that was taken by an attempt which then died is nobody's first: only
-// the ledger knows what became of it.
-func (s *Service) takeFlag(ctx context.Context, flag string) (bool, error) {
-	if err := faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.Before); err != nil {
-		return false, nil // as with Redis down: ask the ledger
-	}
-	first := s.flags.Take(ctx, flag)
-	if err := faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.After); err != nil {
-		return false, nil // the reply was lost: ask the ledger
-	}
-	if !first && faultpoint.Mutant("absent-is-repeat") {
-		return false, fmt.Errorf("%w: flag %s is gone", ErrFlagConflict, flag)
-	}
-	return first, nil
-}
-
-// lookUp asks the ledger for the flag's outcome. It is only the fast path for
-// repeats: two that find none here are told apart by the unique key.
-func (s *Service) lookUp(ctx context.Context, flag string) (Operation, bool, error) {
-	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.Before); err != nil {
-		return Operation{}, false, fmt.Errorf("%w: look flag up: %w", ErrUnavailable, err)
-	}
-	recorded, err := s.ledger.Find(ctx, flag)
-	if err != nil {
-		return Operation{}, false, err
-	}
-	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.After); err != nil {
-		return Operation{}, false, fmt.Errorf("%w: look flag up: %w", ErrUnavailable, err)
-	}
-	op, found := recorded[flag]
-	return op, found, nil
 }
 
 // Cancel ends the flag for good: see Ledger.

@@ -51,7 +51,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	zookeeper := startCoordination(background, cfg, log)
 	defer func() { err = errors.Join(err, zookeeper.close(background)) }()
 
-	orders := order.NewService(store, stock, flags, zookeeper, order.Config{
+	orders := order.NewService(faults.store(store), faults.stock(stock), faults.flags(flags), zookeeper, order.Config{
 		ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
 		PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
 	})
@@ -76,5 +76,5 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
-	}, handler, log)
+	}, faults.handler(handler), log)
 }

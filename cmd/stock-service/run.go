@@ -31,7 +31,9 @@ func run(ctx context.Context, cfg config, opts options) (err error) {
 	log := service.Begin("stock-service", cfg.Settings)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, IdleTimeout: rowsHeldAtMost})
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
+		MaxConns: cfg.MySQLMaxConns, IdleTimeout: rowsHeldAtMost, Wrap: faults.connector,
+	})
 	if err != nil {
 		return err
 	}
@@ -44,13 +46,14 @@ func run(ctx context.Context, cfg config, opts options) (err error) {
 		Ledger:    ledger,
 		ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
 		Redis: cfg.RedisAddr, LockTimeout: cfg.LockTimeout, AllowUnsafe: opts.allowUnsafe, Log: log,
+		WrapLock: faults.lock,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, strategy.Close()) }()
 
-	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{
+	handler := stockhttp.New(stock.NewService(faults.flags(flags), faults.ledger(ledger), strategy), stockhttp.Config{
 		Token: string(cfg.Token), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout,
 		Checks: map[string]httpapi.Check{
 			"mysql":    {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
@@ -60,5 +63,5 @@ func run(ctx context.Context, cfg config, opts options) (err error) {
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: opts.onListen,
-	}, handler, log)
+	}, faults.handler(handler), log)
 }

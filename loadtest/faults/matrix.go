@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/lab"
-	"orderstock/pkg/faultpoint"
+	"orderstock/loadtest/faults/faultpoint"
 )
 
 // Cell is one experiment of the matrix.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"orderstock/loadtest/faults"
-	"orderstock/pkg/faultpoint"
+	"orderstock/loadtest/faults/faultpoint"
 )
 
 // covered notes which steps and faults the cells that apply strike with, on which side.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/lab"
-	"orderstock/pkg/faultpoint"
+	"orderstock/loadtest/faults/faultpoint"
 )
 
 // strike is a fault at a named point. It is armed in one replica of the service

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"orderstock/pkg/faultpoint"
+	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/stack"
 )
@@ -63,7 +63,7 @@ func (r *Replica) Reached(ctx context.Context) (map[string]int, error) {
 func (r *Replica) control(ctx context.Context, method string, body []byte) (map[string]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.OpsAddr+"/faults", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, r.URL()+"/faults", bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("control %s: %w", r.Name(), err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	order "orderstock/order-service"
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/stockapi"
 )
 
@@ -22,28 +21,14 @@ func (c *Caller) Deduct(ctx context.Context, flag string, items []order.Item) (o
 		wire[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
 	}
 	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
-		if err := faultpoint.At(ctx, faultpoint.CallStock, faultpoint.Before); err != nil {
-			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnavailable, err)
-		}
-		op, err := c.client.Deduct(ctx, flag, wire)
-		if lost := faultpoint.At(ctx, faultpoint.CallStock, faultpoint.After); lost != nil {
-			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, lost)
-		}
-		return op, err
+		return c.client.Deduct(ctx, flag, wire)
 	})
 }
 
 // Cancel implements order.Stock.
 func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, error) {
 	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
-		if err := faultpoint.At(ctx, faultpoint.CancelFlag, faultpoint.Before); err != nil {
-			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnavailable, err)
-		}
-		op, err := c.client.Cancel(ctx, flag)
-		if lost := faultpoint.At(ctx, faultpoint.CancelFlag, faultpoint.After); lost != nil {
-			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, lost)
-		}
-		return op, err
+		return c.client.Cancel(ctx, flag)
 	})
 }
 

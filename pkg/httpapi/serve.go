@@ -92,6 +92,5 @@ func opsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.Handler())
 	addProfiles(mux)
-	addFaultControl(mux)
 	return mux
 }

@@ -24,6 +24,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// IOTimeout bounds each read and write on the connection. Default 10 s.
 	IOTimeout time.Duration
+	// Wrap, if not nil, is put around the connector of the driver: tests watch and break statements there.
+	Wrap func(driver.Connector) driver.Connector
 }
 
 func (o Options) withDefaults() Options {
@@ -60,11 +62,15 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	pool := sql.OpenDB(&connector{Connector: base, setup: []string{
+	var conns driver.Connector = &connector{Connector: base, setup: []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d, SESSION wait_timeout = %d",
 			int(opts.LockWait.Seconds()), int(opts.IdleTimeout.Seconds())),
-	}})
+	}}
+	if opts.Wrap != nil {
+		conns = opts.Wrap(conns)
+	}
+	pool := sql.OpenDB(conns)
 	pool.SetMaxOpenConns(opts.MaxConns)
 	pool.SetMaxIdleConns(opts.MaxConns)
 	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // before the server drops it

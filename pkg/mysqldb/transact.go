@@ -11,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
-	"orderstock/pkg/faultpoint"
 )
 
 // ErrCommitUnknown is wrapped in the error of a transaction whose commit, or
@@ -80,14 +79,8 @@ func transactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) 
 	if err := fn(tx); err != nil {
 		return err
 	}
-	if err := faultpoint.At(ctx, faultpoint.Commit, faultpoint.Before); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
 	committing = true
 	if err := tx.Commit().Error; err != nil {
-		return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
-	}
-	if err := faultpoint.At(ctx, faultpoint.Commit, faultpoint.After); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 	}
 	return nil

@@ -21,7 +21,7 @@ type caseStudy struct {
 const caseStudyLock = "/reduceStock"
 
 func newCaseStudy(cfg Config) (Strategy, error) {
-	return &caseStudy{keeper{cfg.LockTimeout, cfg.Log}, cfg}, nil
+	return &caseStudy{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg}, nil
 }
 
 // Deduct implements stock.Deducter.
@@ -32,24 +32,24 @@ func (s *caseStudy) Deduct(ctx context.Context, r stock.Request) (stock.Operatio
 	if err != nil {
 		return stock.Operation{}, err
 	}
-	defer s.giveBack(ctx, []held{lock})
+	defer s.giveBack(ctx, []Lock{lock})
 	ctx, cancel = whileAlive(ctx, lock)
 	defer cancel()
-	return s.cfg.Ledger.Deduct(ctx, r, stock.FenceAll(lock.token))
+	return s.cfg.Ledger.Deduct(ctx, r, stock.FenceAll(lock.Token))
 }
 
 // connectAndAcquire takes the lock in a session of its own, which ends with it.
-func (s *caseStudy) connectAndAcquire(ctx context.Context) (held, error) {
+func (s *caseStudy) connectAndAcquire(ctx context.Context) (Lock, error) {
 	session, err := connect(ctx, s.cfg)
 	if err != nil {
-		return held{}, err
+		return Lock{}, err
 	}
 	lock, err := zklock.NewMutex(session, s.cfg.Root+caseStudyLock, zklock.WithHandoff(1, 0)).Acquire(ctx)
 	if err != nil {
-		return held{}, errors.Join(err, session.Close())
+		return Lock{}, errors.Join(err, session.Close())
 	}
 	own := heldMutex(lock)
-	own.release = func(ctx context.Context) error { return errors.Join(lock.Release(ctx), session.Close()) }
+	own.Release = func(ctx context.Context) error { return errors.Join(lock.Release(ctx), session.Close()) }
 	return own, nil
 }
 

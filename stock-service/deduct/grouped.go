@@ -26,7 +26,7 @@ type grouped struct {
 	calls  *coalesce.Group[stock.Request, stock.Operation]
 
 	// Only run and idle touch these, one at a time.
-	kept  *held     // the lock between groups; nil where it is not held
+	kept  *Lock     // the lock between groups; nil where it is not held
 	since time.Time // when it was taken
 }
 
@@ -47,7 +47,7 @@ type groupCall = coalesce.Call[stock.Request, stock.Operation]
 
 func newGrouped(cfg Config) (Strategy, error) {
 	g := &grouped{
-		keeper: keeper{cfg.LockTimeout, cfg.Log}, zkSession: openSession(cfg),
+		keeper: keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, zkSession: openSession(cfg),
 		ledger: cfg.Ledger, path: cfg.Root + "/stock/all",
 	}
 	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting),
@@ -76,7 +76,7 @@ func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	alive, cancel := whileAlive(ctx, *g.kept)
 	defer cancel()
 	calls := take()
-	outcomes := g.carryOut(alive, calls, g.kept.token)
+	outcomes := g.carryOut(alive, calls, g.kept.Token)
 	lost := alive.Err() != nil
 	cancel() // before the release, which would be told as a loss
 	// Another process is on its way to the lock while the callers here are answered.
@@ -90,13 +90,13 @@ func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 
 // hold takes the lock, unless it was kept and is not lost.
 func (g *grouped) hold(ctx context.Context) error {
-	if g.kept != nil && g.kept.alive.Err() == nil {
+	if g.kept != nil && g.kept.Alive.Err() == nil {
 		return nil
 	}
 	g.letGo(ctx)
 	ctx, cancel := context.WithTimeout(ctx, g.timeout)
 	defer cancel()
-	lock, err := g.take(ctx, func(ctx context.Context) (held, error) { return g.acquire(ctx, g.path) })
+	lock, err := g.take(ctx, func(ctx context.Context) (Lock, error) { return g.acquire(ctx, g.path) })
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (g *grouped) hold(ctx context.Context) error {
 // letGo gives the lock up.
 func (g *grouped) letGo(ctx context.Context) {
 	if g.kept != nil {
-		g.giveBack(ctx, []held{*g.kept})
+		g.giveBack(ctx, []Lock{*g.kept})
 		g.kept = nil
 	}
 }

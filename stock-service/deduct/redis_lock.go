@@ -14,7 +14,7 @@ import (
 )
 
 // redisLock takes a Redlock for each goods. The lock has no order of waiters
-// and no fencing token: who comes back from a pause longer than its expiry
+// and no fencing Token: who comes back from a pause longer than its expiry
 // believes in it still, and only the conditions of the update stop it.
 type redisLock struct {
 	locked
@@ -32,14 +32,14 @@ func newRedisLock(cfg Config) (Strategy, error) {
 	s := &redisLock{client: redis.NewClient(&redis.Options{Addr: cfg.Redis, ContextTimeoutEnabled: true})}
 	locks := redsync.New(goredis.NewPool(s.client))
 	tries := 1 + int(cfg.LockTimeout/redisLockPause)
-	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, func(ctx context.Context, goodsID int64) (held, error) {
+	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg.Ledger, func(ctx context.Context, goodsID int64) (Lock, error) {
 		m := locks.NewMutex("stocklock:"+stock.FormatGoodsID(goodsID),
 			redsync.WithExpiry(redisLockExpiry), redsync.WithTries(tries), redsync.WithRetryDelay(redisLockPause))
 		if err := m.LockContext(ctx); err != nil {
-			return held{}, err
+			return Lock{}, err
 		}
 		alive, end := context.WithDeadline(context.WithoutCancel(ctx), m.Until())
-		return held{alive: alive, release: func(ctx context.Context) error {
+		return Lock{Alive: alive, Release: func(ctx context.Context) error {
 			end()
 			if ok, err := m.UnlockContext(ctx); err != nil || !ok {
 				return errors.Join(err, fmt.Errorf("unlock %s: not held any more", m.Name()))

@@ -17,7 +17,7 @@ type sequential struct {
 
 func newSequential(cfg Config) (Strategy, error) {
 	s := &sequential{zkSession: openSession(cfg)}
-	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, func(ctx context.Context, goodsID int64) (held, error) {
+	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg.Ledger, func(ctx context.Context, goodsID int64) (Lock, error) {
 		return s.acquire(ctx, cfg.Root+"/stock/"+stock.FormatGoodsID(goodsID), zklock.WithHandoff(1, 0))
 	}}
 	return s, nil

@@ -17,16 +17,16 @@ type singleNode struct {
 
 func newSingleNode(cfg Config) (Strategy, error) {
 	s := &singleNode{zkSession: openSession(cfg)}
-	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, func(ctx context.Context, goodsID int64) (held, error) {
+	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg.Ledger, func(ctx context.Context, goodsID int64) (Lock, error) {
 		session, err := s.get(ctx)
 		if err != nil {
-			return held{}, err
+			return Lock{}, err
 		}
 		lock, err := herd.NewSingleNode(session, cfg.Root+"/single-node/"+stock.FormatGoodsID(goodsID)).Acquire(ctx)
 		if err != nil {
-			return held{}, err
+			return Lock{}, err
 		}
-		return held{token: stock.Token(lock.Token().Bytes()), alive: lock.Context(), release: lock.Release}, nil
+		return Lock{Token: stock.Token(lock.Token().Bytes()), Alive: lock.Context(), Release: lock.Release}, nil
 	}}
 	return s, nil
 }

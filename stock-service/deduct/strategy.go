@@ -30,8 +30,6 @@ type Ledger interface {
 	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
 	// DeductUnsafe reads the levels and then writes them, as if nobody else did.
 	DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
-	// DeductStale reads the levels, then takes the lock, and then writes them.
-	DeductStale(ctx context.Context, r stock.Request, lock func() (stock.Fence, error)) (stock.Operation, error)
 }
 
 // Config says what a strategy works with.
@@ -45,6 +43,8 @@ type Config struct {
 	Redis string
 	// LockTimeout bounds the wait for a lock. Default 1.5 s.
 	LockTimeout time.Duration
+	// WrapLock, if not nil, is put around the acquisition of every lock: tests watch and break it there.
+	WrapLock func(Acquire) Acquire
 	// AllowUnsafe lets the strategy be one that oversells.
 	AllowUnsafe bool
 	Log         *slog.Logger

@@ -33,20 +33,20 @@ func newZKLock(cfg Config) (Strategy, error) {
 		for range events { // nobody needs them, but the library would drop some of a full channel
 		}
 	}()
-	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log}, cfg.Ledger, s.acquireGoods}
+	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg.Ledger, s.acquireGoods}
 	return s, nil
 }
 
-func (s *zkLock) acquireGoods(ctx context.Context, goodsID int64) (held, error) {
+func (s *zkLock) acquireGoods(ctx context.Context, goodsID int64) (Lock, error) {
 	lock := zk.NewLock(s.conn, s.rootPath+stock.FormatGoodsID(goodsID), zk.WorldACL(zk.PermAll))
 	got := make(chan error, 1)
 	s.givenUp.Go(func() { got <- lock.Lock() })
 	select {
 	case err := <-got:
 		if err != nil {
-			return held{}, err
+			return Lock{}, err
 		}
-		return held{release: func(context.Context) error { return lock.Unlock() }}, nil
+		return Lock{Release: func(context.Context) error { return lock.Unlock() }}, nil
 	case <-ctx.Done():
 	}
 	s.givenUp.Go(func() {
@@ -54,7 +54,7 @@ func (s *zkLock) acquireGoods(ctx context.Context, goodsID int64) (held, error) 
 			_ = lock.Unlock() // what fails here ends with the session
 		}
 	})
-	return held{}, ctx.Err()
+	return Lock{}, ctx.Err()
 }
 
 // Ready implements Strategy.

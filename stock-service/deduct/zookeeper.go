@@ -47,21 +47,21 @@ func (s *zkSession) get(ctx context.Context) (*zklock.Session, error) {
 }
 
 // acquire takes the mutex at path.
-func (s *zkSession) acquire(ctx context.Context, path string, opts ...zklock.Option) (held, error) {
+func (s *zkSession) acquire(ctx context.Context, path string, opts ...zklock.Option) (Lock, error) {
 	session, err := s.get(ctx)
 	if err != nil {
-		return held{}, err
+		return Lock{}, err
 	}
 	lock, err := zklock.NewMutex(session, path, opts...).Acquire(ctx)
 	if err != nil {
-		return held{}, err
+		return Lock{}, err
 	}
 	return heldMutex(lock), nil
 }
 
 // heldMutex is a lock of package zklock as the strategies see it.
-func heldMutex(lock *zklock.Lock) held {
-	return held{token: stock.Token(lock.Token().Bytes()), alive: lock.Context(), release: lock.Release}
+func heldMutex(lock *zklock.Lock) Lock {
+	return Lock{Token: stock.Token(lock.Token().Bytes()), Alive: lock.Context(), Release: lock.Release}
 }
 
 // Ready returns nil while the session is there.

@@ -7,7 +7,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"orderstock/pkg/faultpoint"
 	stock "orderstock/stock-service"
 )
 
@@ -17,7 +16,7 @@ import (
 func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	var op stock.Operation
 	err := s.transact(ctx, func(tx *gorm.DB) (err error) {
-		op, err = cancel(ctx, tx, flag)
+		op, err = cancel(tx, flag)
 		return err
 	})
 	if errors.Is(err, stock.ErrUnknownOutcome) {
@@ -32,13 +31,7 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, nil
 }
 
-func cancel(ctx context.Context, tx *gorm.DB, flag string) (stock.Operation, error) {
-	if faultpoint.Mutant("no-tombstone") {
-		recorded, err := findOperations(tx, []string{flag})
-		if _, ok := recorded[flag]; err != nil || !ok {
-			return stock.Operation{Flag: flag, State: stock.Cancelled}, err
-		}
-	}
+func cancel(tx *gorm.DB, flag string) (stock.Operation, error) {
 	// Either way the row is there and held after this: a plain insert that fails
 	// would hold it for reading only, and two of them would wait for each other.
 	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
@@ -61,20 +54,17 @@ func cancel(ctx context.Context, tx *gorm.DB, flag string) (stock.Operation, err
 		return op, nil
 	}
 	op.State, op.Repeat = stock.Restored, false
-	return op, restore(ctx, tx, op)
+	return op, restore(tx, op)
 }
 
 // restore gives the items of a deduction back.
-func restore(ctx context.Context, tx *gorm.DB, op stock.Operation) error {
+func restore(tx *gorm.DB, op stock.Operation) error {
 	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?", string(stock.Restored), op.Flag, string(stock.Done))
 	if done.Error != nil {
 		return fmt.Errorf("update operation: %w", done.Error)
 	}
 	if done.RowsAffected != 1 {
 		return fmt.Errorf("update operation %s: held as done, yet not there", op.Flag)
-	}
-	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
-		return err
 	}
 	for _, item := range op.Items {
 		done := tx.Exec("UPDATE stock SET num = num + ?, updated_at = ? WHERE goods_id = ?", item.Num, now(), item.GoodsID)
@@ -85,8 +75,5 @@ func restore(ctx context.Context, tx *gorm.DB, op stock.Operation) error {
 			return fmt.Errorf("update stock: goods %d is gone", item.GoodsID)
 		}
 	}
-	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After); err != nil {
-		return err
-	}
-	return insertFlows(ctx, tx, stock.KindRestore, op)
+	return insertFlows(tx, stock.KindRestore, op)
 }

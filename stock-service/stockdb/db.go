@@ -8,7 +8,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/mysqldb"
 	stock "orderstock/stock-service"
 )
@@ -80,9 +79,6 @@ func isDecision(err error) bool {
 // another connection and with time of its own, as the caller's may be over. It
 // returns cause where there is none to read: the commit may still be on its way.
 func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
-	if faultpoint.Mutant("unknown-is-failed") {
-		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, cause)
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	recorded, err := s.findOperations(ctx, []string{flag})

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"gorm.io/gorm"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/mysqldb"
 	stock "orderstock/stock-service"
 )
@@ -29,13 +27,10 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (st
 			if err := insertOperations(tx, op); err != nil {
 				return err
 			}
-			if short, err = takeItems(ctx, tx, r.Items, fence); err != nil {
+			if short, err = takeItems(tx, r.Items, fence); err != nil {
 				return err
 			}
-			if faultpoint.Mutant("flow-outside") {
-				tx = s.db.WithContext(ctx)
-			}
-			return insertFlows(ctx, tx, stock.KindDeduct, op)
+			return insertFlows(tx, stock.KindDeduct, op)
 		})
 		if errors.Is(err, errShort) {
 			// The transaction is rolled back: what other items took is back.
@@ -65,34 +60,28 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 
 // takeItems lowers the level of each goods. It returns errShort with the first
 // goods of which too little is left.
-func takeItems(ctx context.Context, tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64, err error) {
-	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
-		return 0, err
-	}
+func takeItems(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64, err error) {
 	for i, item := range items {
 		hit, err := takeItem(tx, item, fence)
 		if err != nil {
 			return 0, fmt.Errorf("update stock: %w", err)
 		}
-		if !hit && !faultpoint.Mutant("swallow-item-error") {
+		if !hit {
 			return whyMissed(tx, items[i:], fence)
 		}
 	}
-	return 0, faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After)
+	return 0, nil
 }
 
 func takeItem(tx *gorm.DB, item stock.Item, fence stock.Fence) (hit bool, err error) {
-	set, where, least := "num = num - ?, updated_at = ?", "goods_id = ? AND num >= ?", item.Num
-	if faultpoint.Mutant("no-condition") {
-		least = math.MinInt64
-	}
+	set, where := "num = num - ?, updated_at = ?", "goods_id = ? AND num >= ?"
 	args := []any{item.Num, now()}
 	if fence != nil {
 		set += ", fencing_token = ?"
 		args = append(args, token(fence(item.GoodsID)))
 	}
-	args = append(args, item.GoodsID, least)
-	if fence != nil && !faultpoint.Mutant("no-fencing") {
+	args = append(args, item.GoodsID, item.Num)
+	if fence != nil {
 		where += " AND fencing_token <= ?"
 		args = append(args, token(fence(item.GoodsID)))
 	}

@@ -9,7 +9,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/mysqldb"
 	stock "orderstock/stock-service"
 )
@@ -61,10 +60,10 @@ func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held sto
 		if err := insertOperations(tx, fresh...); err != nil {
 			return err
 		}
-		if err := takeTogether(ctx, tx, allocation.Taken, held); err != nil {
+		if err := takeTogether(tx, allocation.Taken, held); err != nil {
 			return err
 		}
-		return insertFlows(ctx, tx, stock.KindDeduct, fresh...)
+		return insertFlows(tx, stock.KindDeduct, fresh...)
 	})
 	return outcomes, err
 }
@@ -90,19 +89,16 @@ const maxCases = 128
 
 // takeTogether lowers the levels of all goods, under the same conditions as
 // one by one.
-func takeTogether(ctx context.Context, tx *gorm.DB, taken map[int64]int64, held stock.Token) error {
+func takeTogether(tx *gorm.DB, taken map[int64]int64, held stock.Token) error {
 	if len(taken) == 0 {
 		return nil
-	}
-	if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
-		return err
 	}
 	for goods := range slices.Chunk(slices.Sorted(maps.Keys(taken)), maxCases) {
 		if err := takeCases(tx, goods, taken, held); err != nil {
 			return fmt.Errorf("update stock: %w", err)
 		}
 	}
-	return faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After)
+	return nil
 }
 
 func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Token) error {

@@ -1,7 +1,6 @@
 package stockdb
 
 import (
-	"context"
 	"database/sql"
 	"encoding/hex"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"orderstock/pkg/faultpoint"
 	stock "orderstock/stock-service"
 )
 
@@ -58,7 +56,7 @@ func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 }
 
 // insertFlows writes the ledger's rows for the items of those operations that are done.
-func insertFlows(ctx context.Context, tx *gorm.DB, kind stock.Kind, operations ...stock.Operation) error {
+func insertFlows(tx *gorm.DB, kind stock.Kind, operations ...stock.Operation) error {
 	at, rows := now(), 0
 	args := make([]any, 0, 5*len(operations))
 	for _, op := range operations {
@@ -77,14 +75,11 @@ func insertFlows(ctx context.Context, tx *gorm.DB, kind stock.Kind, operations .
 	if rows == 0 {
 		return nil
 	}
-	if err := faultpoint.At(ctx, faultpoint.InsertFlow, faultpoint.Before); err != nil {
-		return err
-	}
 	err := tx.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES "+tuples(5, rows), args...).Error
 	if err != nil {
 		return fmt.Errorf("insert flow: %w", err)
 	}
-	return faultpoint.At(ctx, faultpoint.InsertFlow, faultpoint.After)
+	return nil
 }
 
 // tuples returns "(?,?),(?,?)" for rows of that many columns.

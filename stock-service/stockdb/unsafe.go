@@ -6,7 +6,6 @@ import (
 
 	"gorm.io/gorm"
 
-	"orderstock/pkg/faultpoint"
 	stock "orderstock/stock-service"
 )
 
@@ -27,7 +26,7 @@ func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fenc
 // token written with the level alone, it could still come between this holder's
 // reading and its writing.
 func (s *DB) announce(ctx context.Context, items []stock.Item, fence stock.Fence) error {
-	if fence == nil || faultpoint.Mutant("no-fencing") {
+	if fence == nil {
 		return nil
 	}
 	for _, item := range items {
@@ -38,20 +37,6 @@ func (s *DB) announce(ctx context.Context, items []stock.Item, fence stock.Fence
 		}
 	}
 	return nil
-}
-
-// DeductStale reads the levels, then calls lock for the fence, and then writes
-// what it read before: what a lock taken too late is good for.
-func (s *DB) DeductStale(ctx context.Context, r stock.Request, lock func() (stock.Fence, error)) (stock.Operation, error) {
-	levels, err := readLevels(s.db.WithContext(ctx), goodsOf(r.Items), "")
-	if err != nil {
-		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
-	}
-	fence, err := lock()
-	if err != nil {
-		return stock.Operation{}, err
-	}
-	return s.overwrite(ctx, r, fence, func(*gorm.DB) (map[int64]*stock.Level, error) { return levels, nil })
 }
 
 // overwrite records the request's outcome by the levels that read returns, and
@@ -75,25 +60,19 @@ func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, 
 		if err := insertOperations(tx, op); err != nil {
 			return err
 		}
-		if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.Before); err != nil {
-			return err
-		}
 		for _, item := range r.Items {
 			if err := overwriteItem(tx, item, levels[item.GoodsID].Num-item.Num, fence); err != nil {
 				return err
 			}
 		}
-		if err := faultpoint.At(ctx, faultpoint.UpdateStock, faultpoint.After); err != nil {
-			return err
-		}
-		return insertFlows(ctx, tx, stock.KindDeduct, op)
+		return insertFlows(tx, stock.KindDeduct, op)
 	})
 	return s.settle(ctx, op, err)
 }
 
 func overwriteItem(tx *gorm.DB, item stock.Item, left int64, fence stock.Fence) error {
 	set, where, args := "num = ?, updated_at = ?", "goods_id = ?", []any{left, now()}
-	if fence == nil || faultpoint.Mutant("no-fencing") {
+	if fence == nil {
 		args = append(args, item.GoodsID)
 	} else {
 		own := token(fence(item.GoodsID))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/stockapi"
 )
@@ -26,7 +25,7 @@ func (h *handlers) deduct(c *gin.Context) error {
 		return err
 	}
 	c.JSON(http.StatusOK, op)
-	return faultpoint.At(ctx, faultpoint.Reply, faultpoint.After)
+	return nil
 }
 
 // carryOut deducts, up to the reply.
@@ -40,7 +39,7 @@ func (h *handlers) carryOut(ctx context.Context, flag string, wire []stockapi.It
 	if err != nil {
 		return stockapi.Operation{}, err
 	}
-	return operationToWire(op), faultpoint.At(ctx, faultpoint.Reply, faultpoint.Before)
+	return operationToWire(op), nil
 }
 
 // cancel is POST /v1/operations/{flag}/cancel.

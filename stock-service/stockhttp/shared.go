@@ -12,7 +12,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"orderstock/pkg/faultpoint"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/stockapi"
 	stock "orderstock/stock-service"
@@ -74,9 +73,6 @@ func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deductio
 	}
 	defer h.writes.leave()
 	op, err := h.carryOut(ctx, d.Flag, d.Items)
-	if err == nil {
-		err = faultpoint.At(ctx, faultpoint.Reply, faultpoint.After)
-	}
 	if err != nil {
 		refuse(err)
 		return answer

@@ -9,14 +9,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
-
-// Enabled reports whether this build can be broken on purpose.
-const Enabled = true
 
 // ErrInjected is the error that a step fails with on purpose.
 var ErrInjected = errors.New("faultpoint: injected error")
@@ -56,24 +52,9 @@ var (
 	mu      sync.Mutex
 	rules   []*Rule
 	reached = map[string]int{}
-	mutants = readMutants()
 	// firedLog outlives a kill: a line for each fault, written before it strikes.
 	firedLog = os.Getenv("FAULTPOINT_LOG")
 )
-
-func readMutants() map[string]bool {
-	m := map[string]bool{}
-	for name := range strings.SplitSeq(os.Getenv("MUTANT"), ",") {
-		if name != "" {
-			m[name] = true
-		}
-	}
-	return m
-}
-
-// Mutant reports whether the process runs as the broken variant of that name:
-// one of the comma-separated names of the environment variable MUTANT.
-func Mutant(name string) bool { return mutants[name] }
 
 // At is where a fault can strike; it returns the error to fail the step with.
 func At(ctx context.Context, step Step, when When) error {

@@ -1,10 +1,10 @@
-// Package faultpoint names the steps of the protocol at which a process can be
-// made to die, stop, fail or dawdle, and the safety layers that a broken
-// variant leaves out, so that tests can show what survives.
+// Package faultpoint names the steps of the protocol and makes a process die,
+// stop, fail or dawdle before or after one of them.
 //
-// Without the build tag "faults" At and Mutant are constants that the compiler
-// removes: a release binary holds no kill point. With it, the process is told
-// what to do by the environment and over HTTP (see Handler in that build).
+// The product does not call it. A build with the tag "faults" puts decorators
+// between the product and its ports (cmd/order-service and cmd/stock-service,
+// faults.go), and those call At. The process is told what to do over HTTP: see
+// Handler in that build.
 package faultpoint
 
 // Step is a step of the order/stock protocol.

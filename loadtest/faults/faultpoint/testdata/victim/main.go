@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 
-	"orderstock/pkg/faultpoint"
+	"orderstock/loadtest/faults/faultpoint"
 )
 
 func main() {
@@ -18,7 +18,7 @@ func main() {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		fmt.Fprint(w, faultpoint.Mutant("broken"))
+		fmt.Fprint(w, "passed")
 	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,0 +1,115 @@
+//go:build faults
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"orderstock/loadtest/faults/faultpoint"
+	order "orderstock/order-service"
+)
+
+// faults puts the points of the protocol's steps between the service and its ports.
+var faults faultPorts
+
+type faultPorts struct{}
+
+func (faultPorts) store(s order.Store) order.Store     { return faultyStore{s} }
+func (faultPorts) stock(s order.Stock) order.Stock     { return faultyStock{s} }
+func (faultPorts) flags(f order.Flags) order.Flags     { return faultyFlags{f} }
+func (faultPorts) handler(h http.Handler) http.Handler { return faultpoint.Control(h) }
+
+// point passes a point and wraps its error in the one that the port documents.
+func point(ctx context.Context, step faultpoint.Step, when faultpoint.When, as error) error {
+	if err := faultpoint.At(ctx, step, when); err != nil {
+		return fmt.Errorf("%w: %w", as, err)
+	}
+	return nil
+}
+
+type faultyStore struct{ order.Store }
+
+func (s faultyStore) Insert(ctx context.Context, o order.Order) (order.Order, bool, error) {
+	if err := point(ctx, faultpoint.InsertOrder, faultpoint.Before, order.ErrUnavailable); err != nil {
+		return order.Order{}, false, err
+	}
+	stored, inserted, err := s.Store.Insert(ctx, o)
+	if err != nil {
+		return stored, inserted, err
+	}
+	return stored, inserted, point(ctx, faultpoint.InsertOrder, faultpoint.After, order.ErrUnanswered)
+}
+
+func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
+	step := faultpoint.SetStatus
+	if m.To == order.Cancelling {
+		step = faultpoint.CancelOrder
+	}
+	if err := point(ctx, step, faultpoint.Before, order.ErrUnavailable); err != nil {
+		return false, err
+	}
+	moved, err := s.Store.Move(ctx, m)
+	if err != nil {
+		return moved, err
+	}
+	return moved, point(ctx, step, faultpoint.After, order.ErrUnavailable)
+}
+
+// Stuck is the reconciler's look for orders that nobody settled.
+func (s faultyStore) Stuck(ctx context.Context, status order.Status, after, before int64, changed time.Time, limit int) ([]order.Order, error) {
+	if err := point(ctx, faultpoint.Reconcile, faultpoint.Before, order.ErrUnavailable); err != nil {
+		return nil, err
+	}
+	found, err := s.Store.Stuck(ctx, status, after, before, changed, limit)
+	if err != nil {
+		return nil, err
+	}
+	return found, point(ctx, faultpoint.Reconcile, faultpoint.After, order.ErrUnavailable)
+}
+
+type faultyStock struct{ order.Stock }
+
+func (s faultyStock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
+	if err := point(ctx, faultpoint.CallStock, faultpoint.Before, order.ErrStockUnavailable); err != nil {
+		return order.Operation{}, err
+	}
+	op, err := s.Stock.Deduct(ctx, flag, items)
+	if err != nil {
+		return op, err
+	}
+	return op, point(ctx, faultpoint.CallStock, faultpoint.After, order.ErrOutcomeUnknown)
+}
+
+func (s faultyStock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
+	if err := point(ctx, faultpoint.CancelFlag, faultpoint.Before, order.ErrStockUnavailable); err != nil {
+		return order.Operation{}, err
+	}
+	op, err := s.Stock.Cancel(ctx, flag)
+	if err != nil {
+		return op, err
+	}
+	return op, point(ctx, faultpoint.CancelFlag, faultpoint.After, order.ErrOutcomeUnknown)
+}
+
+func (s faultyStock) Recorded(ctx context.Context, flag string) (order.Operation, bool, error) {
+	if err := point(ctx, faultpoint.Confirm, faultpoint.Before, order.ErrStockUnavailable); err != nil {
+		return order.Operation{}, false, err
+	}
+	op, found, err := s.Stock.Recorded(ctx, flag)
+	if err != nil {
+		return op, found, err
+	}
+	return op, found, point(ctx, faultpoint.Confirm, faultpoint.After, order.ErrStockUnavailable)
+}
+
+type faultyFlags struct{ order.Flags }
+
+func (f faultyFlags) Set(ctx context.Context, flag string) bool {
+	if faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.Before) != nil {
+		return false
+	}
+	return f.Flags.Set(ctx, flag) && faultpoint.At(ctx, faultpoint.SetFlag, faultpoint.After) == nil
+}

@@ -1,0 +1,20 @@
+//go:build !faults
+
+package main
+
+import (
+	"net/http"
+
+	order "orderstock/order-service"
+)
+
+// faults puts nothing between the service and its ports: only a build with the
+// tag "faults" does.
+var faults noFaults
+
+type noFaults struct{}
+
+func (noFaults) store(s order.Store) order.Store     { return s }
+func (noFaults) stock(s order.Stock) order.Stock     { return s }
+func (noFaults) flags(f order.Flags) order.Flags     { return f }
+func (noFaults) handler(h http.Handler) http.Handler { return h }

@@ -1,0 +1,107 @@
+//go:build faults
+
+package main
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"orderstock/loadtest/faults/faultpoint"
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/deduct"
+)
+
+// faults puts the points of the protocol's steps between the service and its ports.
+var faults faultPorts
+
+type faultPorts struct{}
+
+// connector passes a point around each statement that changes stock and around each commit.
+func (faultPorts) connector(c driver.Connector) driver.Connector {
+	return faultpoint.Connector(c, map[string]faultpoint.Step{
+		"UPDATE stock SET num":    faultpoint.UpdateStock,
+		"INSERT INTO stock_flow ": faultpoint.InsertFlow,
+	})
+}
+
+// lock passes points around the acquisition and the release of each lock. An
+// error before a release stands for a first try that failed: the lock is
+// released by the second.
+func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
+	return func(ctx context.Context) (deduct.Lock, error) {
+		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.Before); err != nil {
+			return deduct.Lock{}, err
+		}
+		lock, err := acquire(ctx)
+		if err != nil {
+			return deduct.Lock{}, err
+		}
+		release := lock.Release
+		lock.Release = func(ctx context.Context) error {
+			failed := faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.Before)
+			return errors.Join(failed, release(ctx), faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.After))
+		}
+		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.After); err != nil {
+			return deduct.Lock{}, errors.Join(err, lock.Release(ctx))
+		}
+		return lock, nil
+	}
+}
+
+func (faultPorts) flags(f stock.Flags) stock.Flags { return faultyFlags{f} }
+
+type faultyFlags struct{ stock.Flags }
+
+// Take fails as it does with Redis away: it says nothing.
+func (f faultyFlags) Take(ctx context.Context, flag string) bool {
+	if faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.Before) != nil {
+		return false
+	}
+	first := f.Flags.Take(ctx, flag)
+	return faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.After) == nil && first
+}
+
+func (faultPorts) ledger(l stock.Ledger) stock.Ledger { return faultyLedger{l} }
+
+type faultyLedger struct{ stock.Ledger }
+
+// Find passes the points of the look-up that a deduction makes. The order
+// service's confirmation reads by the same method, and has points of its own.
+func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
+	if !deducts(ctx) {
+		return l.Ledger.Find(ctx, flags...)
+	}
+	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.Before); err != nil {
+		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	}
+	found, err := l.Ledger.Find(ctx, flags...)
+	if err != nil {
+		return nil, err
+	}
+	if err := faultpoint.At(ctx, faultpoint.LookupFlow, faultpoint.After); err != nil {
+		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	}
+	return found, nil
+}
+
+type deductingKey struct{}
+
+func deducts(ctx context.Context) bool { return ctx.Value(deductingKey{}) != nil }
+
+// handler passes points around the replies to deductions and serves the control of all points.
+func (faultPorts) handler(h http.Handler) http.Handler {
+	marked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isDeduction(r) {
+			r = r.WithContext(context.WithValue(r.Context(), deductingKey{}, true))
+		}
+		h.ServeHTTP(w, r)
+	})
+	return faultpoint.Control(faultpoint.Replies(marked, isDeduction))
+}
+
+func isDeduction(r *http.Request) bool {
+	return r.Method == http.MethodPut || r.Method == http.MethodPost && r.URL.Path == "/v1/operations"
+}

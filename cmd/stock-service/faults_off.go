@@ -1,0 +1,25 @@
+//go:build !faults
+
+package main
+
+import (
+	"database/sql/driver"
+	"net/http"
+
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/deduct"
+)
+
+// faults puts nothing between the service and its ports: only a build with the
+// tag "faults" does.
+var faults struct {
+	connector func(driver.Connector) driver.Connector
+	lock      func(deduct.Acquire) deduct.Acquire
+	noFaults
+}
+
+type noFaults struct{}
+
+func (noFaults) flags(f stock.Flags) stock.Flags     { return f }
+func (noFaults) ledger(l stock.Ledger) stock.Ledger  { return l }
+func (noFaults) handler(h http.Handler) http.Handler { return h }

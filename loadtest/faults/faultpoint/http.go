@@ -1,0 +1,60 @@
+//go:build faults
+
+package faultpoint
+
+import "net/http"
+
+// Control returns next with the control of the process's points at /faults.
+func Control(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/faults", Handler())
+	mux.Handle("/", next)
+	return mux
+}
+
+// Replies returns next with a point before and after each part of an answer
+// that is sent, for the requests that match. An error before it cuts the
+// connection: the work is done and the answer lost.
+func Replies(next http.Handler, match func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !match(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		reply := &reply{ResponseWriter: w, r: r}
+		next.ServeHTTP(reply, r)
+		if reply.lost {
+			panic(http.ErrAbortHandler)
+		}
+	})
+}
+
+type reply struct {
+	http.ResponseWriter
+	r    *http.Request
+	lost bool
+}
+
+func (w *reply) Write(p []byte) (int, error) {
+	if !w.lost && At(w.r.Context(), Reply, Before) != nil {
+		w.lost = true
+	}
+	if w.lost {
+		return len(p), nil
+	}
+	n, err := w.ResponseWriter.Write(p)
+	if err == nil && At(w.r.Context(), Reply, After) != nil {
+		w.lost = true
+	}
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush sends what was written, as a stream of answers needs.
+func (w *reply) Flush() {
+	if !w.lost {
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // a connection that is gone is told by the next write
+	}
+}

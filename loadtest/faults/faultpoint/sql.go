@@ -1,0 +1,96 @@
+//go:build faults
+
+package faultpoint
+
+import (
+	"context"
+	"database/sql/driver"
+	"strings"
+)
+
+// Connector returns a connector whose connections pass a point before and after
+// each statement that begins with one of the prefixes, and before and after each
+// commit. An error before a commit rolls the transaction back.
+func Connector(c driver.Connector, prefixes map[string]Step) driver.Connector {
+	return connector{c, prefixes}
+}
+
+type connector struct {
+	driver.Connector
+	prefixes map[string]Step
+}
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	base, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn{base.(mysqlConn), c.prefixes}, nil
+}
+
+// mysqlConn is all that database/sql asks of a connection of the MySQL driver.
+type mysqlConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+	driver.NamedValueChecker
+}
+
+type conn struct {
+	mysqlConn
+	prefixes map[string]Step
+}
+
+func (c conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	for prefix, step := range c.prefixes {
+		if strings.HasPrefix(query, prefix) {
+			return around(ctx, step, func() (driver.Result, error) { return c.mysqlConn.ExecContext(ctx, query, args) })
+		}
+	}
+	return c.mysqlConn.ExecContext(ctx, query, args)
+}
+
+func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	base, err := c.mysqlConn.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return tx{base, ctx}, nil
+}
+
+type tx struct {
+	driver.Tx
+	ctx context.Context
+}
+
+func (t tx) Commit() error {
+	if err := At(t.ctx, Commit, Before); err != nil {
+		_ = t.Rollback() // a transaction that does not roll back ends with its connection
+		return err
+	}
+	if err := t.Tx.Commit(); err != nil {
+		return err
+	}
+	return At(t.ctx, Commit, After)
+}
+
+// around runs the step between its two points.
+func around[T any](ctx context.Context, step Step, run func() (T, error)) (T, error) {
+	var none T
+	if err := At(ctx, step, Before); err != nil {
+		return none, err
+	}
+	out, err := run()
+	if err != nil {
+		return out, err
+	}
+	if err := At(ctx, step, After); err != nil {
+		return none, err
+	}
+	return out, nil
+}
