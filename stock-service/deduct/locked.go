@@ -38,10 +38,11 @@ func (l *locked) Deduct(ctx context.Context, r stock.Request) (stock.Operation, 
 	if err != nil {
 		return stock.Operation{}, err
 	}
+	fence := fenceOf(r.Items, locks)
 	defer l.giveBack(ctx, locks)
 	ctx, cancel := whileAlive(ctx, locks...)
 	defer cancel()
-	return l.ledger.Deduct(ctx, r, fenceOf(r.Items, locks))
+	return l.ledger.Deduct(ctx, r, fence)
 }
 
 // takeAll takes the locks of the items in their order, which is the same for
