@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"orderstock/loadtest/lab"
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
 )
 
 // Cell is one experiment of the matrix.

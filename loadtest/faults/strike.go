@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/lab"
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
 )
 
 // strike is a fault at a named point. It is armed in one replica of the service

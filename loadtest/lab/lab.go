@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"orderstock/loadtest/mutants/patch"
 	"orderstock/migrations"
 	"orderstock/pkg/stack"
 )
@@ -35,13 +36,18 @@ type Lab struct {
 	wires map[string]map[string][]*Wire
 }
 
-// Build compiles both services with the tag "faults" into the folder bin.
+// Build compiles both services into the folder bin so that they can be broken:
+// with the tag "faults", and with every mutant behind its switch.
 func Build(ctx context.Context, bin string) error {
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return err
 	}
-	return stack.Build(ctx, root, bin, []string{"faults"}, "order-service", "stock-service")
+	overlay, err := patch.Overlay(root, filepath.Join(bin, "overlay"))
+	if err != nil {
+		return err
+	}
+	return stack.Build(ctx, root, bin, []string{"-tags", "faults", "-overlay", overlay}, "order-service", "stock-service")
 }
 
 // Start starts the three servers with their data in dir; the services' binaries

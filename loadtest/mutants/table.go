@@ -11,7 +11,7 @@ import (
 type Mutant struct {
 	// Name says what is broken.
 	Name string
-	// Switches are the names in faultpoint.Mutant that break it; none where the rest does.
+	// Switches are the patches that break it; none where the rest does.
 	Switches string
 	// Strategy of deduction. Default: sequential.
 	Strategy string

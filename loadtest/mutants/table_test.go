@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/mutants/patch"
 )
 
 // Every row can be run, and names one thing that can come of it.
@@ -35,6 +37,27 @@ func TestTable(t *testing.T) {
 		}
 		if cell, ok := faults.Find(m.Cell); m.Cell != "" && (!ok || cell.NA != "") {
 			t.Errorf("%s: cell %s cannot be run", m.Name, m.Cell)
+		}
+	}
+	patches, err := patch.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
+		for name := range strings.SplitSeq(m.Switches, ",") {
+			used[name] = true
+			if name != "" && !slices.ContainsFunc(patches, func(p patch.Patch) bool { return p.Name == name }) {
+				t.Errorf("%s: there is no patch %s", m.Name, name)
+			}
+		}
+	}
+	for _, p := range patches {
+		if !used[p.Name] {
+			t.Errorf("no row runs the patch %s", p.Name)
+		}
+		if by, _, _ := strings.Cut(p.CaughtBy, ","); !slices.Contains(known, by) {
+			t.Errorf("patch %s: no invariant is called %s", p.Name, by)
 		}
 	}
 	for _, in := range inputs {

@@ -10,7 +10,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
-
 )
 
 // ErrCommitUnknown is wrapped in the error of a transaction whose commit, or

@@ -7,18 +7,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Build compiles commands of the module at root into the folder bin, with the
-// given build tags. The commands are named as their folders in cmd:
+// Build compiles commands of the module at root into the folder bin, with
+// further flags of "go build". The commands are named as their folders in cmd:
 // "order-service".
-func Build(ctx context.Context, root, bin string, tags []string, commands ...string) error {
+func Build(ctx context.Context, root, bin string, flags []string, commands ...string) error {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=false", "-o", bin + string(filepath.Separator), "-tags", strings.Join(tags, ",")}
+	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-o", bin + string(filepath.Separator)}, flags)
 	for _, c := range commands {
 		args = append(args, "./cmd/"+c)
 	}

@@ -1,0 +1,72 @@
+package patch
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+//go:embed patches/*.patch
+var files embed.FS
+
+// Patch is a mutant.
+type Patch struct {
+	// Name is its switch.
+	Name string
+	// Title says what is broken, Text what that does.
+	Title, Text string
+	// Fault is the letter of the published fault, A to Q; "" if it is none of them.
+	Fault string
+	// CaughtBy says which invariant must catch it.
+	CaughtBy string
+
+	files []*gitdiff.File
+}
+
+// All returns the patches by name.
+func All() ([]Patch, error) {
+	entries, err := fs.ReadDir(files, "patches")
+	if err != nil {
+		return nil, fmt.Errorf("read patches: %w", err)
+	}
+	all := make([]Patch, len(entries))
+	for i, entry := range entries {
+		text, err := files.ReadFile(path.Join("patches", entry.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read patches: %w", err)
+		}
+		if all[i], err = parse(strings.TrimSuffix(entry.Name(), ".patch"), text); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func parse(name string, text []byte) (Patch, error) {
+	diffs, preamble, err := gitdiff.Parse(bytes.NewReader(text))
+	if err != nil {
+		return Patch{}, fmt.Errorf("patch %s: %w", name, err)
+	}
+	p := Patch{Name: name, files: diffs}
+	var paragraphs []string
+	for line := range strings.Lines(preamble) {
+		line = strings.TrimSpace(line)
+		if fault, ok := strings.CutPrefix(line, "Published-Fault: "); ok {
+			p.Fault = fault
+		} else if by, ok := strings.CutPrefix(line, "Caught-By: "); ok {
+			p.CaughtBy = by
+		} else if line != "" {
+			paragraphs = append(paragraphs, line)
+		}
+	}
+	if len(paragraphs) == 0 || p.CaughtBy == "" || len(diffs) == 0 {
+		return Patch{}, fmt.Errorf("patch %s: want a title, a line Caught-By and a diff", name)
+	}
+	p.Title, p.Text = paragraphs[0], strings.Join(paragraphs[1:], " ")
+	return p, nil
+}

@@ -1,0 +1,84 @@
+package patch_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/mutants/patch"
+	"orderstock/pkg/stack"
+)
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := stack.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Every patch applies to the product as it stands, together with all others.
+func TestAllPatchesApplyTogether(t *testing.T) {
+	file, err := patch.Overlay(root(t), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Replace map[string]string }
+	if err := json.Unmarshal(data, &list); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, replacement := range list.Replace {
+		data, err := os.ReadFile(replacement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(data)
+	}
+	all, err := patch.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if !strings.Contains(text.String(), `mutant("`+p.Name+`")`) {
+			t.Errorf("patch %s brings no switch of its name", p.Name)
+		}
+	}
+}
+
+// A patch whose lines are gone from the product is told by name.
+func TestAPatchThatNoLongerAppliesIsNamed(t *testing.T) {
+	copied := t.TempDir()
+	for _, folder := range []string{"order-service", "stock-service"} {
+		if err := os.CopyFS(filepath.Join(copied, folder), os.DirFS(filepath.Join(root(t), folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := 0
+	err := filepath.WalkDir(copied, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		const line = "defer l.giveBack(ctx, locks)"
+		changed += strings.Count(string(data), line)
+		return os.WriteFile(path, []byte(strings.ReplaceAll(string(data), line, "defer l.letGo(ctx, locks)")), 0o644)
+	})
+	if err != nil || changed != 1 {
+		t.Fatalf("%d lines changed, want 1 (%v)", changed, err)
+	}
+	_, err = patch.Overlay(copied, t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "patch release-early does not apply") {
+		t.Errorf("got %v, want the name of the patch", err)
+	}
+}
