@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
 )
 
 // The bounds of a request.
