@@ -13,10 +13,15 @@ import (
 // service is asked, so it is carried out even if this process dies; the order
 // is returned CANCELLING where that is still to come. Where the write was not
 // answered, so that the wish may stand or not, the order is returned as it was
-// read before. ErrNotFound, ErrRejected, ErrUnavailable.
+// read before. ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	httpapi.AddLogAttrs(ctx, "order_id", id)
-	o, err := s.store.Get(ctx, id)
+	if !s.cancelling.TryAcquire(1) {
+		s.stats.Shed.Add(1)
+		return Order{}, fmt.Errorf("cancel order: %w", ErrOverloaded)
+	}
+	defer s.cancelling.Release(1)
+	o, err := s.Get(ctx, id)
 	if err != nil {
 		return Order{}, fmt.Errorf("cancel order: %w", err)
 	}

@@ -14,8 +14,8 @@ var (
 	ErrKeyReused = errors.New("the idempotency key was used for other items")
 	// ErrRejected: the order was rejected, so that there is nothing to cancel.
 	ErrRejected = errors.New("the order was rejected")
-	// ErrOverloaded: nothing was written; too many orders are in flight already.
-	ErrOverloaded = errors.New("too many orders in flight")
+	// ErrOverloaded: nothing was written or read; too many requests are in work already.
+	ErrOverloaded = errors.New("too many requests in work")
 	// ErrUnavailable: nothing was written, as the database or an id could not be had in time.
 	ErrUnavailable = errors.New("not available in time")
 	// ErrUnanswered: a write was sent and not answered; it may stand or not.

@@ -67,12 +67,15 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 
 // admit takes a place among the orders in flight, or returns ErrOverloaded.
 func (s *Service) admit() (release func(), err error) {
-	if s.stats.InFlight.Add(1) > s.cfg.MaxInFlight {
-		s.stats.InFlight.Add(-1)
+	if !s.placing.TryAcquire(1) {
 		s.stats.Shed.Add(1)
 		return nil, ErrOverloaded
 	}
-	return func() { s.stats.InFlight.Add(-1) }, nil
+	s.stats.InFlight.Add(1)
+	return func() {
+		s.stats.InFlight.Add(-1)
+		s.placing.Release(1)
+	}, nil
 }
 
 // draft returns the order to be written: with an id, and prices of the stock service's.

@@ -23,8 +23,9 @@ type Store interface {
 	Get(ctx context.Context, id int64) (Order, error)
 	// Status returns an order without its items, or ErrNotFound.
 	Status(ctx context.Context, id int64) (Order, error)
-	// Page returns up to limit orders with ids above after, by rising id; of one status unless it is "".
-	Page(ctx context.Context, status Status, after int64, limit int) ([]Order, error)
+	// Page returns up to limit orders with ids above after, by rising id, of one status unless it
+	// is "", and whether there are more. They have at most MaxPageItems items together.
+	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
 	// Stuck returns up to limit orders of one status, with their items, whose id
 	// is above after and below before and which were last changed before that
 	// time, by rising id.

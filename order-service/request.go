@@ -9,11 +9,13 @@ import (
 	"strconv"
 )
 
-// The bounds of a request.
+// The bounds of requests and answers.
 const (
 	MaxItems = 100
 	MaxNum   = math.MaxInt32
 	MaxKey   = 255
+	// MaxPageItems bounds the items of a page of orders. One order always fits.
+	MaxPageItems = 10 * MaxItems
 	// MaxTotal is the highest total of an order: 2^53-1, which every JSON reader holds exactly.
 	MaxTotal = 1<<53 - 1
 )

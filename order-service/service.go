@@ -2,8 +2,11 @@ package order
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Config bounds the use cases. The zero value of a field means its default.
@@ -18,9 +21,23 @@ type Config struct {
 	CancelAfter time.Duration
 	// PriceTTL is how long a price may be used after it was asked for. Default 2 s.
 	PriceTTL time.Duration
-	// MaxInFlight bounds the orders that are being placed at the same time. Default 2048.
+	// MaxInFlight bounds the orders that are being placed at the same time, and
+	// the cancellations. Default 2048.
 	MaxInFlight int64
+	// ReadTimeout bounds a read, with its wait for a turn. Default 5 s.
+	ReadTimeout time.Duration
 }
+
+// Reads wait for their turn, so that they leave connections, memory and
+// processor time to the orders: few single orders are read at a time, and one
+// page. A page may hold 1,000 items; while orders are being placed, the next
+// one comes after a pause of four times what it took, so that pages have a
+// fifth of one connection's time.
+const (
+	readsAtOnce = 8
+	pagesAtOnce = 1
+	pagePause   = 4
+)
 
 func (c Config) withDefaults() Config {
 	set := func(d *time.Duration, to time.Duration) {
@@ -32,6 +49,7 @@ func (c Config) withDefaults() Config {
 	set(&c.PendingLimit, 5*time.Second)
 	set(&c.CancelAfter, 60*time.Second)
 	set(&c.PriceTTL, 2*time.Second)
+	set(&c.ReadTimeout, 5*time.Second)
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = 2048
 	}
@@ -48,6 +66,8 @@ type Service struct {
 	catalogue *catalogue
 	runs      *runs
 	stats     Stats
+
+	placing, cancelling, reading, paging *semaphore.Weighted
 }
 
 // NewService returns a service that works on those. Close it.
@@ -57,6 +77,8 @@ func NewService(store Store, stock Stock, flags Flags, ids IDs, cfg Config) *Ser
 		cfg: cfg, store: store, stock: stock, flags: flags, ids: ids,
 		catalogue: newCatalogue(stock, cfg.PriceTTL),
 		runs:      &runs{byID: map[int64]*run{}},
+		placing:   semaphore.NewWeighted(cfg.MaxInFlight), cancelling: semaphore.NewWeighted(cfg.MaxInFlight),
+		reading: semaphore.NewWeighted(readsAtOnce), paging: semaphore.NewWeighted(pagesAtOnce),
 	}
 }
 
@@ -69,15 +91,43 @@ func (s *Service) Close(ctx context.Context) error {
 	return err
 }
 
-// Get returns an order with its items, or ErrNotFound or ErrUnavailable.
-func (s *Service) Get(ctx context.Context, id int64) (Order, error) {
-	return s.store.Get(ctx, id)
+// Get returns an order with its items, or ErrNotFound, ErrOverloaded or ErrUnavailable.
+func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
+	err = s.inTurn(ctx, s.reading, 0, func(ctx context.Context) error {
+		o, err = s.store.Get(ctx, id)
+		return err
+	})
+	return o, err
 }
 
-// Page returns up to limit orders with ids above after, by rising id; of one
-// status unless it is "". ErrUnavailable.
-func (s *Service) Page(ctx context.Context, status Status, after int64, limit int) ([]Order, error) {
-	return s.store.Page(ctx, status, after, limit)
+// Page returns up to limit orders with ids above after, by rising id, of one
+// status unless it is "", and whether there are more. They have at most
+// MaxPageItems items together. ErrOverloaded, ErrUnavailable.
+func (s *Service) Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error) {
+	err = s.inTurn(ctx, s.paging, pagePause, func(ctx context.Context) error {
+		page, more, err = s.store.Page(ctx, status, after, limit)
+		return err
+	})
+	return page, more, err
+}
+
+// inTurn runs a read when one of the slots is free: ErrOverloaded if none is in
+// time. While orders are being placed, the slot stays taken after the read for
+// pause times as long as it took.
+func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause time.Duration, read func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.ReadTimeout)
+	defer cancel()
+	if err := slots.Acquire(ctx, 1); err != nil {
+		s.stats.Shed.Add(1)
+		return fmt.Errorf("%w: %w", ErrOverloaded, err)
+	}
+	start := time.Now()
+	err := read(ctx)
+	if s.stats.InFlight.Load() == 0 {
+		pause = 0
+	}
+	time.AfterFunc(pause*time.Since(start), func() { slots.Release(1) })
+	return err
 }
 
 // runs are the orders that this process works on.

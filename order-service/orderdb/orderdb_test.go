@@ -89,6 +89,55 @@ func TestAnOrderIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// A page ends after its last order that fits whole, by orders and by items.
+func TestAPageIsBoundedByItems(t *testing.T) {
+	_, stores := open(t, 1)
+	const heavy, light = 12, 3
+	for id := range int64(heavy + light) {
+		o := pending(id+1, "")
+		if id < heavy {
+			o.Items = nil
+			for goods := range int64(order.MaxItems) {
+				o.Items = append(o.Items, order.Item{GoodsID: goods + 1, Num: 1, Price: 1})
+			}
+		}
+		if _, inserted, err := stores[0].Insert(t.Context(), o); err != nil || !inserted {
+			t.Fatal(inserted, err)
+		}
+	}
+	for _, tc := range []struct {
+		status      order.Status
+		after       int64
+		limit, want int
+		more        bool
+	}{
+		{"", 0, 500, 10, true},
+		{order.Pending, 0, 500, 10, true},
+		{"", 10, 500, 5, false},
+		{"", 2, 10, 10, true}, // exactly full by items and by orders
+		{"", 5, 500, 10, false},
+		{"", 0, 3, 3, true},
+		{"", 12, 3, 3, false},
+		{"", 15, 3, 0, false},
+		{order.Confirmed, 0, 3, 0, false},
+	} {
+		page, more, err := stores[0].Page(t.Context(), tc.status, tc.after, tc.limit)
+		must(t, err)
+		if len(page) != tc.want || more != tc.more {
+			t.Errorf("after %d, limit %d: %d orders, more %v; want %d, %v", tc.after, tc.limit, len(page), more, tc.want, tc.more)
+		}
+		for i, o := range page {
+			want := 2
+			if o.ID <= heavy {
+				want = order.MaxItems
+			}
+			if o.ID != tc.after+int64(i)+1 || len(o.Items) != want {
+				t.Errorf("after %d: order %d comes as number %d with %d items", tc.after, o.ID, i, len(o.Items))
+			}
+		}
+	}
+}
+
 // Many goroutines of two replicas insert orders of which many share a key, in
 // batches that mix them: one of each key wins, and the others are told which.
 func TestConcurrentInsertsOfOneKey(t *testing.T) {

@@ -81,16 +81,19 @@ func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
 }
 
 // Page implements order.Store.
-func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit int) ([]order.Order, error) {
+func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit int) (page []order.Order, more bool, err error) {
 	query := d.db.Where("id > ?", after)
 	if status != "" {
 		query = query.Where("status = ?", string(status))
 	}
-	found, err := d.load(ctx, query.Limit(limit))
+	found, more, err := d.loadPart(ctx, query.Limit(limit+1), order.MaxPageItems) // one more tells whether there are more
 	if err != nil {
-		return nil, unavailable("read page of orders", err)
+		return nil, false, unavailable("read page of orders", err)
 	}
-	return found, nil
+	if len(found) > limit {
+		return found[:limit], true, nil
+	}
+	return found, more, nil
 }
 
 // Stuck implements order.Store.
@@ -119,12 +122,19 @@ func (d *DB) Backlog(ctx context.Context, status order.Status, before int64) (co
 
 // load returns the orders of the query with their items, by rising id.
 func (d *DB) load(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
+	orders, _, err := d.loadPart(ctx, query, 0)
+	return orders, err
+}
+
+// loadPart is load for the first orders of the query that have at most
+// maxItems items together, 0 for no bound. It reports whether it left some out.
+func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part []order.Order, more bool, err error) {
 	var rows []orderRow
 	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&rows).Error }); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if len(rows) == 0 {
-		return nil, nil
+		return nil, false, nil
 	}
 	orders := make([]order.Order, len(rows))
 	ids := make([]int64, len(rows))
@@ -133,15 +143,23 @@ func (d *DB) load(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
 		orders[i], ids[i], place[row.ID] = row.domain(), row.ID, i
 	}
 	var items []itemRow
-	err := again(ctx, func() error {
-		return d.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, goods_id").Find(&items).Error
+	err = again(ctx, func() error {
+		query := d.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, goods_id")
+		if maxItems > 0 {
+			query = query.Limit(maxItems + 1)
+		}
+		return query.Find(&items).Error
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	if maxItems > 0 && len(items) > maxItems { // the last order read may lack items
+		orders, more = orders[:place[items[maxItems].OrderID]], true
 	}
 	for _, item := range items {
-		o := &orders[place[item.OrderID]]
-		o.Items = append(o.Items, item.domain())
+		if i := place[item.OrderID]; i < len(orders) {
+			orders[i].Items = append(orders[i].Items, item.domain())
+		}
 	}
-	return orders, nil
+	return orders, more, nil
 }

@@ -2,7 +2,7 @@
 //
 //	POST /v1/orders              places an order
 //	GET  /v1/orders/{id}         reads one
-//	GET  /v1/orders              reads a page: ?status=&after=&limit=
+//	GET  /v1/orders              reads a page: ?status=&after=&limit=, up to 500 orders and 1,000 items
 //	POST /v1/orders/{id}/cancel  cancels one
 //
 // Ids are strings, amounts are whole minor units of the currency, errors are

@@ -110,17 +110,16 @@ func (h *handlers) page(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.orders.Page(c.Request.Context(), status, after, limit+1) // one more tells whether there is a next page
+	found, more, err := h.orders.Page(c.Request.Context(), status, after, limit)
 	if err != nil {
 		return err
 	}
-	body := pageBody{Orders: make([]orderBody, 0, len(found))}
+	body := pageBody{Orders: make([]orderBody, len(found))}
 	for i, o := range found {
-		if i == limit {
-			body.Next = body.Orders[i-1].ID
-			break
-		}
-		body.Orders = append(body.Orders, present(o))
+		body.Orders[i] = present(o)
+	}
+	if more {
+		body.Next = body.Orders[len(found)-1].ID
 	}
 	c.JSON(http.StatusOK, body)
 	return nil

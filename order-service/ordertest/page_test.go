@@ -2,7 +2,12 @@ package ordertest_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"sync"
 	"testing"
+	"time"
+
+	order "orderstock/order-service"
 )
 
 func pageOf(t *testing.T, body string) (ids []string, next string) {
@@ -22,4 +27,59 @@ func pageOf(t *testing.T, body string) (ids []string, next string) {
 		ids = append(ids, o.ID)
 	}
 	return ids, page.Next
+}
+
+// While the database does not answer, reads and cancellations are told so in
+// time, those that wait for a turn too, and nothing has changed.
+func TestReadsAndCancelsEndInTime(t *testing.T) {
+	w := newWorld(t)
+	w.restock(1001, 10)
+	r := w.replica(order.Config{ReadTimeout: 300 * time.Millisecond, MaxInFlight: 4})
+	a := r.place("", 1001, 1)
+	id := a.id(t)
+
+	pool, err := w.orderDB.DB()
+	must(t, err)
+	conn, err := pool.Conn(t.Context())
+	must(t, err)
+	defer func() { must(t, conn.Close()) }()
+	for _, statement := range []string{"SET SESSION wait_timeout = 120", "LOCK TABLES orders WRITE"} {
+		_, err := conn.ExecContext(t.Context(), statement)
+		must(t, err)
+	}
+	var (
+		clients sync.WaitGroup
+		mu      sync.Mutex
+		told    = map[string]int{}
+	)
+	start := time.Now()
+	for _, call := range []struct{ method, path string }{
+		{"GET", "/v1/orders"}, {"GET", "/v1/orders/" + a.order.ID}, {"POST", "/v1/orders/" + a.order.ID + "/cancel"},
+	} {
+		for range 12 {
+			clients.Go(func() {
+				got := r.call(call.method, call.path, "")
+				if got.status != http.StatusServiceUnavailable || got.retry == "" {
+					t.Errorf("%s %s: %d %s", call.method, call.path, got.status, got.body)
+				}
+				mu.Lock()
+				told[call.method+" "+got.order.Code]++
+				mu.Unlock()
+			})
+		}
+	}
+	clients.Wait()
+	if took := time.Since(start); took > 10*time.Second || told["GET overloaded"] == 0 || told["POST overloaded"] == 0 {
+		t.Errorf("answered after %v: %v", took, told)
+	}
+	_, err = conn.ExecContext(t.Context(), "UNLOCK TABLES")
+	must(t, err)
+	r.wantOrder(id, order.Confirmed, order.Confirmed)
+	if got := r.call("GET", "/v1/orders", ""); got.status != http.StatusOK {
+		t.Errorf("afterwards: %d %s", got.status, got.body)
+	}
+	if got := r.call("POST", "/v1/orders/"+a.order.ID+"/cancel", ""); got.status != http.StatusOK {
+		t.Errorf("cancelled afterwards: %d %s", got.status, got.body)
+	}
+	w.wantLevel(1001, 10)
 }

@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// MaxBody bounds a request's body, in bytes. Default 64 KiB.
 	MaxBody int64
+	// WriteTimeout bounds each write of a response: a caller that reads nothing for
+	// so long is cut off. Default 10 s.
+	WriteTimeout time.Duration
 	// Problem is the service's one table from errors to problems; it returns nil
 	// for what it does not know.
 	Problem func(error) *Problem
@@ -39,6 +42,9 @@ const (
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = 64 << 10
+	}
+	if opts.WriteTimeout <= 0 {
+		opts.WriteTimeout = 10 * time.Second
 	}
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
@@ -73,6 +79,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	}
 	c.Request = c.Request.WithContext(ctx)
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, opts.MaxBody)
+	c.Writer = boundedWriter{c.Writer, opts.WriteTimeout}
 	if opts.Problem != nil {
 		c.Set(tableKey, opts.Problem)
 	}
@@ -94,6 +101,32 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 		}
 	}()
 	c.Next()
+}
+
+// boundedWriter gives each write a deadline of its own.
+type boundedWriter struct {
+	gin.ResponseWriter
+	timeout time.Duration
+}
+
+func (w boundedWriter) Write(p []byte) (int, error) {
+	w.bound()
+	return w.ResponseWriter.Write(p)
+}
+
+func (w boundedWriter) WriteString(s string) (int, error) {
+	w.bound()
+	return w.ResponseWriter.WriteString(s)
+}
+
+func (w boundedWriter) Flush() {
+	w.bound()
+	w.ResponseWriter.Flush()
+}
+
+func (w boundedWriter) bound() {
+	// A recorder of a test has no deadline to set.
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
 }
 
 // Bearer lets only requests pass that carry the token in their Authorization

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,6 +227,38 @@ func TestReadyWaitsForNoCheckThatHangs(t *testing.T) {
 		t.Errorf("answered after %v with %d checks running, want 2s and one of each", took, asked.Load())
 	}
 	close(leave)
+}
+
+func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
+	e := httpapi.NewEngine(slog.New(slog.DiscardHandler), httpapi.Options{WriteTimeout: 200 * time.Millisecond})
+	written := make(chan error, 1)
+	e.GET("/large", func(c *gin.Context) {
+		_, err := c.Writer.Write(make([]byte, 64<<20)) // more than the buffers of a connection hold
+		written <- err
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	addr, stopped := make(chan string, 1), make(chan error, 1)
+	go func() {
+		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{Addr: "127.0.0.1:0", OnListen: func(a string) { addr <- a }}, e, slog.New(slog.DiscardHandler))
+	}()
+	conn, err := net.Dial("tcp", <-addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprint(conn, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+	select {
+	case err := <-written:
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("written: %v, want a deadline exceeded", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("still being written")
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
 }
 
 func TestStoppingCutsNoRequest(t *testing.T) {

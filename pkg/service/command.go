@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/httpapi"
@@ -40,12 +41,17 @@ func Command(name, short string, serve func(context.Context) error, listenAddr f
 // that collecting less often costs some 30 MB and saves processor time.
 const gcPercent = 400
 
-// Begin sets the process up and returns its log, which is also slog's default from now on.
+// Begin sets the process up and returns its log, which is also slog's default from now on. The
+// process keeps its memory below GOMEMLIMIT or, where that is not set, below nine tenths of what
+// its cgroup allows.
 func Begin(name string, s Settings) *slog.Logger {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel})).With("service", name)
 	slog.SetDefault(log)
+	if _, err := memlimit.Set(); err != nil {
+		log.Warn("no memory limit", "error", err.Error())
+	}
 	return log
 }

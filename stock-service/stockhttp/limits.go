@@ -2,36 +2,35 @@ package stockhttp
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/semaphore"
 
 	"orderstock/pkg/httpapi"
 	stock "orderstock/stock-service"
 )
 
-// slots bound what is in work at a time.
-type slots chan struct{}
-
-// take reports whether a slot was free, which leave gives back.
-func (s slots) take() bool {
-	select {
-	case s <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (s slots) leave() { <-s }
-
 // atMost sheds the requests for which no slot is free.
-func atMost(s slots) gin.HandlerFunc {
+func atMost(slots *semaphore.Weighted) gin.HandlerFunc {
 	return httpapi.Handle(func(c *gin.Context) error {
-		if !s.take() {
+		if !slots.TryAcquire(1) {
 			return stock.ErrOverloaded
 		}
-		defer s.leave()
+		defer slots.Release(1)
+		c.Next()
+		return nil
+	})
+}
+
+// inTurn lets requests wait for a slot, until their deadline.
+func inTurn(slots *semaphore.Weighted) gin.HandlerFunc {
+	return httpapi.Handle(func(c *gin.Context) error {
+		if err := slots.Acquire(c.Request.Context(), 1); err != nil {
+			return fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
+		}
+		defer slots.Release(1)
 		c.Next()
 		return nil
 	})

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"orderstock/pkg/httpapi"
 	stock "orderstock/stock-service"
 )
@@ -14,7 +16,7 @@ type Config struct {
 	// Token is the service token that every call of /v1 carries.
 	Token string
 	// MaxInFlight bounds the operations in work; one more is answered 503
-	// overloaded at once. Reads have the same bound of their own. Default 2048.
+	// overloaded at once. Default 2048.
 	MaxInFlight int
 	// Timeout bounds a request whose caller named no deadline, and caps one that
 	// named a later. Default 5 s.
@@ -31,7 +33,7 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 5 * time.Second
 	}
-	h := &handlers{service: service, writes: make(slots, cfg.MaxInFlight)}
+	h := &handlers{service: service, writes: semaphore.NewWeighted(int64(cfg.MaxInFlight))}
 	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem, MaxBody: maxBody})
 	httpapi.Health(e, cfg.Checks)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
@@ -42,17 +44,20 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	writes.POST("/operations/:flag/cancel", httpapi.Handle(h.cancel))
 	writes.POST("/stock/:goods_id/restock", httpapi.Handle(h.restock))
 
-	reads := v1.Group("", atMost(make(slots, cfg.MaxInFlight)))
+	reads := v1.Group("", inTurn(semaphore.NewWeighted(readsAtOnce)))
 	reads.GET("/flows", httpapi.Handle(h.flows))
 	reads.GET("/stock", httpapi.Handle(h.stock))
 	reads.GET("/stock/:goods_id", httpapi.Handle(h.goods))
 	return e
 }
 
+// readsAtOnce leaves connections and memory to the operations: the others wait.
+const readsAtOnce = 16
+
 // maxBody holds as many operations as may share a request, each with as many items as it may have.
 const maxBody = 512 << 10
 
 type handlers struct {
 	service *stock.Service
-	writes  slots // operations in work
+	writes  *semaphore.Weighted // operations in work
 }

@@ -67,11 +67,11 @@ func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deductio
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(d.TimeoutMS)*time.Millisecond)
 		defer cancel()
 	}
-	if !h.writes.take() {
+	if !h.writes.TryAcquire(1) {
 		refuse(stock.ErrOverloaded)
 		return answer
 	}
-	defer h.writes.leave()
+	defer h.writes.Release(1)
 	op, err := h.carryOut(ctx, d.Flag, d.Items)
 	if err != nil {
 		refuse(err)
