@@ -40,7 +40,7 @@ func call[T any](ctx context.Context, s *Session, request func() (T, error), lat
 		return none, context.Cause(ctx)
 	case <-s.ctx.Done():
 		close(left)
-		return none, ErrSessionClosed
+		return none, context.Cause(s.ctx)
 	}
 }
 
@@ -79,6 +79,6 @@ func (p *retryPause) wait(ctx context.Context, s *Session) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.ctx.Done():
-		return ErrSessionClosed
+		return context.Cause(s.ctx)
 	}
 }

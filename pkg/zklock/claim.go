@@ -77,8 +77,13 @@ func (c *claim) end() {
 func (c *claim) alive() bool { return c.ctx.Err() == nil && c.term.lease.left() > 0 }
 
 // release gives the lock up. The delete is sent whatever the state of ctx, which bounds only the
-// wait for its answer; and it is sent again for as long as it takes, in the background.
+// wait for its answer; and it is sent again for as long as it takes, in the background. If the claim
+// is lost, nobody waits for that.
 func (c *claim) release(ctx context.Context) error {
+	if lost := context.Cause(c.ctx); lost != nil {
+		c.drop()
+		return lost
+	}
 	c.end()
 	err := c.s.deleteNode(ctx, c.path, func(err error) {
 		if passing(err) || c.doubtful {

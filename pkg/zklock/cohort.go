@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // cohort is the queue within the process for one path of a Session. The process takes one place
@@ -45,7 +46,13 @@ type tenure struct {
 	claim  *claim
 	held   bool   // by one here
 	grants uint64 // so far
-	idle   instant
+
+	idle  instant
+	timer *time.Timer // to look whether it is idle for long; nil if the lock was held when it fired
+
+	asked bool          // another process has tried: the place is not kept once it is idle
+	gone  chan struct{} // closed when the place is given up
+	err   error         // why it could not be; valid after gone
 
 	rival  bool    // another process is seen waiting: from then on it is bounded
 	left   int     // grants, once there is a rival
@@ -82,14 +89,16 @@ func (s *Session) tryLocally(ctx context.Context, path string, o options) (*Lock
 	s.mu.Lock()
 	co := s.queues[path]
 	s.mu.Unlock()
-	if co == nil {
-		return s.acquirePlain(ctx, mutexLine(path, true), path, o)
+	if co != nil {
+		g, wanted := co.tryGrant()
+		if g.tenure != nil {
+			return co.lock(ctx, g, o.hooks), nil
+		}
+		if wanted {
+			return nil, ErrNotAcquired
+		}
 	}
-	g := co.tryGrant()
-	if g.tenure == nil {
-		return nil, ErrNotAcquired
-	}
-	return co.lock(ctx, g, o.hooks), nil
+	return s.acquirePlain(ctx, mutexLine(path, true), path, o)
 }
 
 // cohort returns the path's cohort, and begins one where there is none.
@@ -127,13 +136,14 @@ func (co *cohort) join() (grant, *waiter) {
 	return grant{}, w
 }
 
-func (co *cohort) tryGrant() grant {
+// tryGrant grants the lock if it is free, and otherwise says whether the process has it, or wants it.
+func (co *cohort) tryGrant() (g grant, wanted bool) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	if !co.free() {
-		return grant{}
+	if co.free() {
+		return co.tenure.grant(), true
 	}
-	return co.tenure.grant()
+	return grant{}, co.tenure != nil || co.waiting.Len() > 0
 }
 
 // free says that the lock is the process's, and nobody's here. The caller holds the mutex.
@@ -151,7 +161,7 @@ func (co *cohort) wait(ctx context.Context, w *waiter) (grant, error) {
 	}
 	if !co.leave(w) {
 		if g := <-w.ready; g.err == nil {
-			_ = co.release(g.tenure) // nobody has held it
+			_, _ = co.handBack(g.tenure) // nobody has held it
 		}
 	}
 	return grant{}, context.Cause(ctx)
@@ -181,19 +191,37 @@ func (co *cohort) serveFirst(g grant) {
 }
 
 // release takes the lock back from a holder and passes it on. It returns ErrLost where the session
-// may have been over by then, of which a process that was paused hears only in a moment.
-func (co *cohort) release(t *tenure) error {
+// may have been over by then, of which a process that was paused hears only in a moment. Without a
+// linger, if nobody here wants the lock, it waits until the place is given up.
+func (co *cohort) release(ctx context.Context, t *tenure) error {
+	alive, kept := co.handBack(t)
+	if !alive {
+		return fmt.Errorf("%w: %w", ErrLost, errSilence)
+	}
+	if kept || co.opts.linger > 0 {
+		return nil
+	}
+	select {
+	case <-t.gone:
+		return t.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-co.s.ctx.Done():
+		return ErrSessionClosed
+	}
+}
+
+// handBack takes the lock back and passes it on. It says whether the lock was good until then, and
+// whether the process goes on with its place, or with another.
+func (co *cohort) handBack(t *tenure) (alive, kept bool) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
-	alive := t.claim.alive()
+	alive = t.claim.alive()
 	if co.tenure == t {
 		t.held = false
 		co.advance()
 	}
-	if !alive {
-		return fmt.Errorf("%w: %w", ErrLost, errSilence)
-	}
-	return nil
+	return alive, !t.ending || co.waiting.Len() > 0
 }
 
 // advance grants the free lock to the first in the queue, or lets the keeper end the tenure. The
@@ -206,12 +234,34 @@ func (co *cohort) advance() {
 		co.rouse()
 	case co.waiting.Len() > 0:
 		co.serveFirst(t.grant())
-	case t.rival || co.opts.linger <= 0:
+	case t.rival || t.asked || co.opts.linger <= 0:
 		t.ending = true
 		co.rouse()
 	default:
 		t.idle = now()
+		if t.timer == nil {
+			co.lookIn(t, co.opts.linger)
+		}
 	}
+}
+
+// lookIn looks in d whether the place has been idle for the linger, and wakes the keeper then. One
+// timer for each linger does, and none runs while the lock is held for longer. The caller holds the
+// mutex.
+func (co *cohort) lookIn(t *tenure, d time.Duration) {
+	t.timer = time.AfterFunc(d, func() {
+		co.mu.Lock()
+		defer co.mu.Unlock()
+		t.timer = nil
+		if t.held || t.ending {
+			return
+		}
+		if left := co.opts.linger - time.Duration(now()-t.idle); left > 0 {
+			co.lookIn(t, left)
+			return
+		}
+		co.rouse()
+	})
 }
 
 func (co *cohort) rouse() {
@@ -222,9 +272,10 @@ func (co *cohort) rouse() {
 }
 
 // mayGrant says that the lock is still the process's, by the local clock, and that a rival has not
-// waited long enough.
+// waited long enough. The first grant is not bounded: processes that gave up every place unused
+// would do nothing else.
 func (t *tenure) mayGrant() bool {
-	return !t.ending && t.claim.alive() && (!t.rival || t.left > 0 && now() < t.until)
+	return !t.ending && t.claim.alive() && (!t.rival || t.grants == 0 || t.left > 0 && now() < t.until)
 }
 
 func (t *tenure) grant() grant {
@@ -237,7 +288,8 @@ func (t *tenure) grant() grant {
 // lock makes the handle of a grant.
 func (co *cohort) lock(ctx context.Context, g grant, hooks Hooks) *Lock {
 	lock := newLock(ctx, g.tenure.claim.ctx, co.path, g.token, hooks)
-	lock.giveUp = func(context.Context) error { return co.release(g.tenure) }
+	lock.claims = []*claim{g.tenure.claim}
+	lock.giveUp = func(ctx context.Context) error { return co.release(ctx, g.tenure) }
 	hooks.handedOver(co.path, g.token.Local > 1)
 	return lock
 }

@@ -20,7 +20,8 @@ var (
 	// handle's context, and what a second Release returns.
 	ErrReleased = errors.New("zklock: lock released")
 
-	// ErrSessionClosed says that Session.Close was called.
+	// ErrSessionClosed says that Session.Close was called, or that the owner of the connection that
+	// it wraps closed that.
 	ErrSessionClosed = errors.New("zklock: session closed")
 
 	// ErrNoOwner says that a ReentrantMutex was given a context without an owner. See WithOwner.

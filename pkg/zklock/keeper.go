@@ -57,12 +57,15 @@ func (co *cohort) settle(ctx context.Context, c *claim, err error) *tenure {
 	co.withdraw()
 	co.withdraw = nil
 	if err == nil {
-		co.tenure = &tenure{claim: c}
+		co.tenure = &tenure{claim: c, gone: make(chan struct{})}
 		if c.rivals > 0 {
 			co.tenure.bound(co.opts)
 		}
 		co.advance()
 		return co.tenure
+	}
+	if co.s.ctx.Err() != nil {
+		err = context.Cause(co.s.ctx)
 	}
 	if !withdrawn {
 		for co.waiting.Len() > 0 {
@@ -84,16 +87,10 @@ func (t *tenure) bound(o options) {
 // one event for the first of them, and none in the tenures in which somebody waits from the start.
 func (co *cohort) serve(t *tenure) {
 	var (
-		idle     <-chan time.Time // without a linger, the release ends the tenure itself
 		arrivals <-chan zk.Event
 		again    <-chan time.Time
 		look     = true
 	)
-	if co.opts.linger > 0 {
-		ticks := time.NewTicker(co.opts.linger)
-		defer ticks.Stop()
-		idle = ticks.C
-	}
 	for !co.over(t) {
 		if look && !co.bounded(t) {
 			look, again = false, nil
@@ -105,16 +102,23 @@ func (co *cohort) serve(t *tenure) {
 		select {
 		case <-arrivals:
 			arrivals, look = nil, true
+			co.asked(t)
 		case <-again:
 			look = true
-		case <-idle:
 		case <-co.wake:
 		case <-t.claim.ctx.Done():
 		}
 	}
 }
 
-// over says that the tenure is to end. It is asked at every event and once in each linger.
+// asked notes that somebody came to the queue, who may have tried and gone.
+func (co *cohort) asked(t *tenure) {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	t.asked = true
+}
+
+// over says that the tenure is to end. It is asked at every event.
 func (co *cohort) over(t *tenure) bool {
 	co.mu.Lock()
 	defer co.mu.Unlock()
@@ -122,7 +126,7 @@ func (co *cohort) over(t *tenure) bool {
 		return t.claim.ctx.Err() != nil
 	}
 	lingered := time.Duration(now()-t.idle) >= co.opts.linger
-	if co.waiting.Len() == 0 && (t.rival || lingered) || !t.mayGrant() {
+	if co.waiting.Len() == 0 && (t.rival || t.asked || lingered) || !t.mayGrant() {
 		t.ending = true
 	}
 	return t.ending
@@ -154,6 +158,13 @@ func (co *cohort) look(t *tenure) <-chan zk.Event {
 func (co *cohort) finish(t *tenure) {
 	co.mu.Lock()
 	co.tenure = nil
+	if t.timer != nil {
+		t.timer.Stop()
+	}
 	co.mu.Unlock()
-	t.claim.drop()
+	t.claim.end()
+	co.s.spawn(func() {
+		t.err = t.claim.remove()
+		close(t.gone)
+	})
 }

@@ -21,7 +21,8 @@ func (a *asked) Err() error {
 
 // A lock that is held for long, such as that of a worker's number, costs its process nothing.
 func TestTheKeeperOfAHeldLockSleeps(t *testing.T) {
-	for linger, most := range map[time.Duration]int64{0: 1, 100 * time.Millisecond: 101} {
+	const most = 1
+	for _, linger := range []time.Duration{0, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, lose := context.WithCancel(t.Context())
 			held := &asked{Context: ctx}

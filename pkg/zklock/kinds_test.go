@@ -160,6 +160,24 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	awaitNoWatches(t, s, dir)
 }
 
+// A semaphore that nobody could ever acquire says so at once.
+func TestSemaphoreNeedsLeases(t *testing.T) {
+	s := connect(t)
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	for _, leases := range []int{0, -1} {
+		m := zklock.NewSemaphore(s, dir, leases)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err := m.Acquire(ctx)
+		if _, terr := m.TryAcquire(ctx); err == nil || terr == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "NewSemaphore") {
+			t.Errorf("%d leases: acquire %v, try %v", leases, err, terr)
+		}
+		cancel()
+	}
+	if exists, _, err := s.Conn().Exists(dir); exists || err != nil {
+		t.Errorf("a refused acquisition made its path: %v", err)
+	}
+}
+
 func TestReentrantMutex(t *testing.T) {
 	s, l := dialLink(t)
 	dir := serverstest.ZooKeeperRoot(t) + "/lock"
@@ -207,6 +225,53 @@ func TestReentrantMutex(t *testing.T) {
 		t.Errorf("release of a lost lock: %v", err)
 	}
 	release(t, acquireWith(t, theirs, m))
+}
+
+// A try does not wait for another acquisition of its owner that waits.
+func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
+	s, other := connect(t), connect(t)
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	held := acquire(t, zklock.NewMutex(other, dir))
+	m := zklock.NewReentrantMutex(s, dir)
+	ctx := zklock.WithOwner(t.Context())
+	waiting := begin(ctx, m)
+	awaitChildren(t, other.Conn(), dir, 2)
+	tried := make(chan error, 1)
+	go func() {
+		_, err := m.TryAcquire(ctx)
+		tried <- err
+	}()
+	select {
+	case err := <-tried:
+		if !errors.Is(err, zklock.ErrNotAcquired) {
+			t.Errorf("try while the owner waits: %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("the try waits with its owner")
+	}
+	release(t, held)
+	release(t, waiting.wait(t))
+}
+
+// Two owners are two, whatever the context of Connect was.
+func TestOwnersAreNotTheSessions(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t)
+	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{serverstest.ZooKeeper(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeSession(t, s) })
+	shared := zklock.NewReentrantMutex(s, dir+"/shared")
+	a := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewMutex(s, dir+"/a"))
+	b := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewMutex(s, dir+"/b"))
+	lock := acquireWith(t, a.Context(), shared)
+	if _, err := shared.TryAcquire(b.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try by another owner: %v", err)
+	}
+	release(t, acquireWith(t, a.Context(), shared))
+	for _, l := range []*zklock.Lock{lock, a, b} {
+		release(t, l)
+	}
 }
 
 func TestReentrantMutexExcludesOwners(t *testing.T) {

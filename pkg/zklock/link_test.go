@@ -22,6 +22,7 @@ const (
 	opGetData         = 4
 	opSetData         = 5
 	opChildren        = 12
+	opMulti           = 14
 	opClose           = -11
 )
 

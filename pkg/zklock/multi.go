@@ -1,51 +1,91 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Multi is several locks that are acquired together or not at all. It sorts them by path and
-// takes each once, so that two of them with locks in common cannot wait for each other. All
-// should be of one Session. Its methods are safe for concurrent use.
-type Multi struct{ mutexes []*Mutex }
+// Multi is several locks, of any kinds, that are acquired together or not at all. It sorts them by
+// path and takes each once, so that two of them with locks in common cannot wait for each other.
+// Of the two sides of an RWMutex it takes the writer's. All should be of one Session. Its methods
+// are safe for concurrent use.
+type Multi struct{ locks []Locker }
 
-// undoTimeout bounds the release of the locks that were acquired when the next was not to be had.
+// undoTimeout bounds the release of locks when the caller's context may have ended.
 const undoTimeout = 5 * time.Second
 
-// NewMulti returns the lock of all the mutexes.
-func NewMulti(mutexes ...*Mutex) *Multi {
-	sorted := slices.SortedStableFunc(slices.Values(mutexes), func(a, b *Mutex) int {
-		return strings.Compare(a.path, b.path)
+// NewMulti returns the lock of all of locks.
+func NewMulti(locks ...Locker) *Multi {
+	sorted := slices.SortedStableFunc(slices.Values(locks), func(a, b Locker) int {
+		x, y := placeOf(a), placeOf(b)
+		return cmp.Or(cmp.Compare(x.path, y.path), cmp.Compare(x.kind, y.kind), cmp.Compare(x.rank, y.rank))
 	})
-	return &Multi{slices.CompactFunc(sorted, func(a, b *Mutex) bool { return a.path == b.path && a.s == b.s })}
+	return &Multi{slices.CompactFunc(sorted, func(a, b Locker) bool {
+		x, y := placeOf(a), placeOf(b)
+		return x.path == y.path && x.kind == y.kind && x.s == y.s
+	})}
+}
+
+// lockPlace tells which of several Lockers are the same lock: by path, kind and session. The one of
+// the lowest rank has what the others have.
+type lockPlace struct {
+	path string
+	kind kind
+	rank int
+	s    *Session
+}
+
+func placeOf(l Locker) lockPlace {
+	switch l := l.(type) {
+	case *Mutex:
+		return lockPlace{l.path, kindLock, 1, l.s}
+	case *ReentrantMutex: // its owner may have it
+		return lockPlace{l.mutex.path, kindLock, 0, l.mutex.s}
+	case *Semaphore:
+		return lockPlace{l.path, kindLease, 0, l.s}
+	case side:
+		if l.write {
+			return lockPlace{l.path, kindWrite, 0, l.s}
+		}
+		return lockPlace{l.path, kindWrite, 1, l.s}
+	default:
+		return lockPlace{path: l.Path()}
+	}
 }
 
 // Acquire waits for all of the locks until ctx ends: one deadline for the whole. When it fails, it
-// has released those that it had.
-func (m *Multi) Acquire(ctx context.Context) (*MultiLock, error) { return m.acquire(ctx, false) }
+// has released those that it had. If one is lost while it waits for another, it begins anew.
+func (m *Multi) Acquire(ctx context.Context) (*MultiLock, error) {
+	return m.acquire(ctx, Locker.Acquire)
+}
 
 // TryAcquire acquires all of the locks if all are free, and returns ErrNotAcquired at once if
 // one is not.
-func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) { return m.acquire(ctx, true) }
+func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) {
+	return m.acquire(ctx, Locker.TryAcquire)
+}
 
-func (m *Multi) acquire(ctx context.Context, try bool) (*MultiLock, error) {
-	ml := &MultiLock{}
-	for _, mutex := range m.mutexes {
-		lock, err := mutex.acquire(ctx, try)
-		if err != nil {
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-			defer cancel()
-			_ = ml.releaseAll(undo) // they are released in any case; err is what to tell
+func (m *Multi) acquire(ctx context.Context, acquire func(Locker, context.Context) (*Lock, error)) (*MultiLock, error) {
+	for {
+		ml := newMultiLock(ctx)
+		path, err := ml.acquireAll(ctx, m.locks, acquire)
+		if err == nil {
+			return ml, nil
+		}
+		lost := !ml.valid()
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		_ = ml.Release(undo) // they are released in any case; err is what to tell
+		cancel()
+		if !lost {
 			return nil, err
 		}
-		ml.locks = append(ml.locks, lock)
+		if ctx.Err() != nil {
+			return nil, acquireError(ctx, path, context.Cause(ctx))
+		}
 	}
-	ml.follow(ctx)
-	return ml, nil
 }
 
 // MultiLock is one acquisition of a Multi. Its methods are safe for concurrent use.
@@ -56,14 +96,36 @@ type MultiLock struct {
 	stops []func() bool
 }
 
-// follow makes the context, which ends with the first lock that does.
-func (ml *MultiLock) follow(ctx context.Context) {
+func newMultiLock(ctx context.Context) *MultiLock {
+	ml := &MultiLock{}
 	ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	for _, lock := range ml.locks {
-		ml.stops = append(ml.stops, context.AfterFunc(lock.Context(), func() {
-			ml.end(context.Cause(lock.Context()))
-		}))
+	return ml
+}
+
+// acquireAll acquires the locks one after the other, for as long as it has all of those before. Its
+// error is of the lock on path.
+func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire func(Locker, context.Context) (*Lock, error)) (path string, err error) {
+	for _, l := range locks {
+		while, stop := under(ctx, ml.ctx)
+		lock, err := acquire(l, while)
+		stop()
+		if err != nil {
+			return l.Path(), err
+		}
+		ml.locks = append(ml.locks, lock)
+		// The context ends with the first lock that does.
+		ml.stops = append(ml.stops, context.AfterFunc(lock.Context(), func() { ml.end(context.Cause(lock.Context())) }))
+		path = l.Path()
 	}
+	if !ml.valid() {
+		return path, ErrLost
+	}
+	return path, nil
+}
+
+// valid says that none is lost, by the local clock too.
+func (ml *MultiLock) valid() bool {
+	return !slices.ContainsFunc(ml.locks, func(l *Lock) bool { return !l.Valid() })
 }
 
 // Locks returns the handles of the single locks, by rising path. They are released together.
@@ -78,6 +140,16 @@ func (ml *MultiLock) Tokens() map[string]Token {
 	return tokens
 }
 
+// Guard returns operations for a multi that is done only if none of the locks was given to another;
+// see Lock.Guard.
+func (ml *MultiLock) Guard() []any {
+	var operations []any
+	for _, lock := range ml.locks {
+		operations = append(operations, lock.Guard()...)
+	}
+	return operations
+}
+
 // Context returns a context that ends when one of the locks is lost, or all are released; see
 // Lock.Context.
 func (ml *MultiLock) Context() context.Context { return ml.ctx }
@@ -89,10 +161,6 @@ func (ml *MultiLock) Release(ctx context.Context) error {
 		stop()
 	}
 	ml.end(ErrReleased)
-	return ml.releaseAll(ctx)
-}
-
-func (ml *MultiLock) releaseAll(ctx context.Context) error {
 	var errs []error
 	for _, lock := range slices.Backward(ml.locks) {
 		errs = append(errs, lock.Release(ctx))

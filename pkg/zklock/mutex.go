@@ -32,8 +32,9 @@ func (m *Mutex) Path() string { return m.path }
 // gives an error that is both ErrNotAcquired and the context's.
 func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
-// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not.
-// ctx bounds the requests that this takes.
+// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. A
+// place that another process keeps for its next use, see WithLinger, counts as taken; that process
+// is asked to give it up, so that a try soon after succeeds. ctx bounds the requests that this takes.
 func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
@@ -66,6 +67,9 @@ func (s *Session) acquirePlain(ctx context.Context, l line, path string, o optio
 	}
 	c, err := s.stand(ctx, l, o)
 	if err != nil {
+		if l.try && l.kind == kindLock && errors.Is(err, ErrNotAcquired) {
+			s.ask(l.dir)
+		}
 		return nil, err
 	}
 	return c.lock(ctx, path), nil
@@ -74,7 +78,7 @@ func (s *Session) acquirePlain(ctx context.Context, l line, path string, o optio
 // lock makes the handle of a claim that nobody shares.
 func (c *claim) lock(ctx context.Context, path string) *Lock {
 	lock := newLock(ctx, c.ctx, path, Token{Czxid: c.czxid}, c.hooks)
-	lock.giveUp = c.release
+	lock.claims, lock.giveUp = []*claim{c}, c.release
 	return lock
 }
 

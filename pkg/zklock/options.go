@@ -48,11 +48,11 @@ func WithHandoff(count int, d time.Duration) Option {
 }
 
 // WithLinger sets for how long a Mutex with local hand-off keeps its place in ZooKeeper when
-// nobody in the process wants the lock, so that the next one there gets it at once. It goes on no
-// longer than twice that. Another process that asks meanwhile gets the lock as soon as its node
-// is seen, about one request later than otherwise; its TryAcquire, which leaves no node, is told
-// that the lock is taken. If the process dies while it lingers, others wait for its session to
-// expire. Zero gives the place up at once. Default: 100 ms.
+// nobody in the process wants the lock, so that the next one there gets it at once. Another
+// process that asks meanwhile gets the lock as soon as its node is seen, about one request later
+// than otherwise. Its TryAcquire is refused, and has the place given up: another try soon after
+// succeeds. If the process dies while it lingers, others wait for its session to expire. Zero gives
+// the place up at once, and Release then waits for that. Default: 100 ms.
 func WithLinger(d time.Duration) Option {
 	return func(o *options) { o.linger = d }
 }

@@ -57,7 +57,8 @@ func (m *ReentrantMutex) Path() string { return m.mutex.path }
 // owner, and with ErrLost where the owner's lock was lost and not yet released.
 func (m *ReentrantMutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
-// TryAcquire is Mutex.TryAcquire for the owner in ctx; see Acquire.
+// TryAcquire is Mutex.TryAcquire for the owner in ctx; see Acquire. While another acquisition of the
+// owner waits, it returns ErrNotAcquired.
 func (m *ReentrantMutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m *ReentrantMutex) acquire(ctx context.Context, try bool) (*Lock, error) {
@@ -76,6 +77,9 @@ func (m *ReentrantMutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 			return m.enter(ctx, try, key, h)
 		}
 		s.mu.Unlock()
+		if try && !closed(h.ready) {
+			return nil, acquireError(ctx, key.path, ErrNotAcquired)
+		}
 		select {
 		case <-h.ready:
 		case <-ctx.Done():
@@ -116,7 +120,8 @@ func (m *ReentrantMutex) enterAgain(ctx context.Context, key holdKey, h *hold) (
 
 // handle makes a handle of its own for an entry. The hooks are those of the lock below.
 func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock {
-	lock := newLock(ctx, h.lock.Context(), key.path, h.lock.Token(), Hooks{})
+	lock := newLock(ctx, h.lock.life, key.path, h.lock.Token(), Hooks{})
+	lock.claims = h.lock.claims
 	lock.giveUp = func(ctx context.Context) error {
 		if !m.leave(key, h) {
 			return nil

@@ -41,6 +41,31 @@ func (m *RWMutex) TryLock(ctx context.Context) (*Lock, error) {
 	return m.acquire(ctx, m.writing(true))
 }
 
+// Reader returns the side that readers share, as a Locker: RLock and TryRLock.
+func (m *RWMutex) Reader() Locker { return side{m, false} }
+
+// Writer returns the writer's side as a Locker: Lock and TryLock.
+func (m *RWMutex) Writer() Locker { return side{m, true} }
+
+type side struct {
+	*RWMutex
+	write bool
+}
+
+func (m side) Acquire(ctx context.Context) (*Lock, error) {
+	if m.write {
+		return m.Lock(ctx)
+	}
+	return m.RLock(ctx)
+}
+
+func (m side) TryAcquire(ctx context.Context) (*Lock, error) {
+	if m.write {
+		return m.TryLock(ctx)
+	}
+	return m.TryRLock(ctx)
+}
+
 var readOrWrite = []kind{kindRead, kindWrite}
 
 func (m *RWMutex) reading(try bool) line {

@@ -21,8 +21,8 @@ type Semaphore struct {
 	opts   options
 }
 
-// NewSemaphore returns the semaphore on path, of as many leases. The nodes of the path need not
-// exist.
+// NewSemaphore returns the semaphore on path, of as many leases: of less than 1, each acquisition
+// fails at once. The nodes of the path need not exist.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
 	o := optionsOf(opts)
 	o.owner.Leases = leases
@@ -50,6 +50,9 @@ func (m *Semaphore) acquire(ctx context.Context, try bool) (*Lock, error) {
 }
 
 func (m *Semaphore) lease(ctx context.Context, try bool) (*Lock, error) {
+	if m.leases < 1 {
+		return nil, fmt.Errorf("semaphore of %d leases: give NewSemaphore 1 or more", m.leases)
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

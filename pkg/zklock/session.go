@@ -37,6 +37,7 @@ type Session struct {
 	queues  map[string]*cohort
 	holds   map[holdKey]*hold
 	watches map[string]*watch
+	asking  map[string]struct{} // by the path of the lock, see ask
 
 	requests   sync.WaitGroup // calls of the client library, which end with the connection
 	background sync.WaitGroup // everything else; never waits for a request after Close
@@ -53,7 +54,7 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 	if err != nil {
 		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
 	}
-	s := newSession(ctx, conn, events, monitor, o)
+	s := newSession(conn, events, monitor, o)
 	if err := s.begin(ctx, o); err != nil {
 		_ = s.Close() // there is nothing to lose yet
 		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, err)
@@ -63,10 +64,12 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 
 // Wrap makes a Session of a connection that the caller has and goes on owning. It must have been
 // made with the monitor's Dial as its dialer; see Monitor. Wrap returns once there is a session,
-// or when ctx ends. Close it before conn: it then removes the nodes of its locks.
+// or when ctx ends. Close it before conn: it then removes the nodes of its locks. If conn is closed
+// first, all that the session is asked for fails with ErrSessionClosed.
 func Wrap(ctx context.Context, conn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
 	o := sessionOptionsOf(opts)
-	s := newSession(ctx, conn, nil, monitor, o)
+	s := newSession(conn, nil, monitor, o)
+	s.background.Go(s.watchConnection)
 	if err := s.begin(ctx, o); err != nil {
 		_ = s.Close() // there is nothing to lose yet
 		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", err)
@@ -74,7 +77,7 @@ func Wrap(ctx context.Context, conn *zk.Conn, monitor *Monitor, opts ...SessionO
 	return s, nil
 }
 
-func newSession(ctx context.Context, conn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o sessionOptions) *Session {
+func newSession(conn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o sessionOptions) *Session {
 	s := &Session{
 		conn: conn, monitor: monitor, events: events, log: o.log,
 		changed: make(chan struct{}),
@@ -82,8 +85,9 @@ func newSession(ctx context.Context, conn *zk.Conn, events <-chan zk.Event, moni
 		queues:  map[string]*cohort{},
 		holds:   map[holdKey]*hold{},
 		watches: map[string]*watch{},
+		asking:  map[string]struct{}{},
 	}
-	s.ctx, s.close = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.ctx, s.close = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close, and a lock has no values but its acquirer's
 	s.background.Go(s.keepTerm)
 	return s
 }
@@ -100,6 +104,37 @@ func (s *Session) begin(ctx context.Context, o sessionOptions) error {
 		}
 	}
 	return nil
+}
+
+// strikes is how often a request must fail at once before the connection counts as closed: that of
+// an open one waits for the next connection.
+const strikes = 5
+
+// watchConnection ends the session when the owner of a wrapped connection closes it, of which
+// the library tells nobody else. It waits by a watch, which the library drops then.
+func (s *Session) watchConnection() {
+	var pause retryPause
+	for failed := 0; failed < strikes; {
+		events, err := call(s.ctx, s, func() (<-chan zk.Event, error) {
+			_, _, events, err := s.conn.ExistsW("/")
+			return events, err
+		}, nil)
+		switch {
+		case err == nil:
+			failed, pause = 0, retryPause{}
+			if happened(s.ctx, s, events) != nil {
+				return
+			}
+		case errors.Is(err, zk.ErrConnectionClosed) && s.conn.State() == zk.StateDisconnected:
+			failed++
+		default:
+			failed = 0
+		}
+		if pause.wait(s.ctx, s) != nil {
+			return
+		}
+	}
+	s.close(fmt.Errorf("%w: the owner of its connection has closed it", ErrSessionClosed))
 }
 
 // Conn returns the connection, for other requests. It must not be closed.

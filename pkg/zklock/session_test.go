@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,6 +240,69 @@ func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	}
 	t.Cleanup(func() { closeSession(t, s) })
 	return s, conn
+}
+
+// A wrapped connection that its owner has closed does not come back: who acquires is told.
+func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
+	s, conn := wrap(t)
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	held := acquire(t, zklock.NewMutex(s, dir+"-held"))
+	theirs := acquire(t, zklock.NewMutex(connect(t), dir+"-theirs"))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	waiting := begin(ctx, zklock.NewMutex(s, dir+"-theirs"))
+	awaitChildren(t, conn, dir+"-theirs", 2)
+	conn.Close()
+	for name, m := range kindsOfMutex(s, dir) {
+		if _, err := m.Acquire(ctx); !errors.Is(err, zklock.ErrSessionClosed) || !strings.Contains(err.Error(), "connection") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	await(t, waiting.done, "the end of the waiting acquisition")
+	if !errors.Is(waiting.err, zklock.ErrSessionClosed) {
+		t.Errorf("a waiting acquisition: %v", waiting.err)
+	}
+	await(t, held.Context().Done(), "the end of the lock")
+	if err := held.Release(ctx); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("release: %v", err)
+	}
+	if _, err := zklock.Wrap(ctx, conn, zklock.NewMonitor(nil)); !errors.Is(err, zklock.ErrSessionClosed) {
+		t.Errorf("wrap of a closed connection: %v", err)
+	}
+	release(t, theirs)
+}
+
+// To release a lock that is known to be lost takes no answer from ZooKeeper.
+func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
+	t.Parallel()
+	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
+	dir := serverstest.ZooKeeperRoot(t)
+	var locks []*zklock.Lock
+	for _, m := range kindsOfMutex(s, dir+"/lock") {
+		locks = append(locks, acquire(t, m))
+	}
+	locks = append(locks, acquire(t, reader{zklock.NewRWMutex(s, dir+"/rw")}), acquire(t, zklock.NewSemaphore(s, dir+"/sem", 1)))
+	l.silence()
+	released := make(chan error, len(locks))
+	for _, lock := range locks {
+		await(t, lock.Context().Done(), "the loss of the lock")
+		go func() { released <- lock.Release(context.WithoutCancel(t.Context())) }()
+	}
+	for range locks {
+		select {
+		case err := <-released:
+			if !errors.Is(err, zklock.ErrLost) {
+				t.Errorf("release of a lost lock: %v", err)
+			}
+		case <-time.After(patience):
+			t.Fatal("the release of a lost lock waits for ZooKeeper")
+		}
+	}
+	l.restore()
+	other := connect(t)
+	for _, name := range []string{"/lock-cohort", "/lock-plain", "/rw", "/sem/leases"} {
+		awaitChildren(t, other.Conn(), dir+name, 0) // the session may go on with its nodes
+	}
 }
 
 func TestWrapUsesTheCallersConnection(t *testing.T) {

@@ -105,13 +105,25 @@ func (s *Session) deleteNode(ctx context.Context, path string, late func(error))
 }
 
 // discard removes the node without waiting for it.
-func (n *node) discard() {
-	s := n.s
-	s.spawn(func() {
-		if err := s.deleteNode(s.ctx, n.path, nil); passing(err) || n.doubtful {
-			s.sweepUp(n.orphan())
+func (n *node) discard() { n.s.spawn(func() { _ = n.remove() }) }
+
+// remove removes the node, however long the connection is away. An error says that it cannot.
+func (n *node) remove() error {
+	err := n.s.deleteNode(n.s.ctx, n.path, nil)
+	if passing(err) || n.doubtful {
+		o := n.orphan()
+		n.s.sweep(o)
+		select {
+		case <-o.gone:
+			return nil
+		case <-n.s.ctx.Done():
+			return ErrSessionClosed
 		}
-	})
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
 }
 
 // removeAll removes the nodes of a Session whose connection goes on.

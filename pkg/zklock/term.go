@@ -96,7 +96,7 @@ func (s *Session) ready(ctx context.Context) (*term, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-s.ctx.Done():
-			return nil, ErrSessionClosed
+			return nil, context.Cause(s.ctx)
 		}
 	}
 }

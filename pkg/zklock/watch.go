@@ -83,6 +83,16 @@ func (s *Session) whenFired(w *watch, f func(*watch)) {
 	}
 }
 
+// closed says that c is closed, or has something to receive.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // wait waits until the watch is set, or cannot be.
 func (w *watch) wait(ctx context.Context, s *Session) error {
 	select {

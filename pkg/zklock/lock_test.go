@@ -1,0 +1,135 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+func TestValidFor(t *testing.T) {
+	t.Parallel()
+	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
+	for _, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+		lock := acquire(t, m)
+		if d := lock.ValidFor(); d <= 0 || d > s.Timeout() || !lock.Valid() {
+			t.Errorf("valid for %v of %v", d, s.Timeout())
+		}
+		release(t, lock)
+		if d := lock.ValidFor(); d != 0 || lock.Valid() {
+			t.Errorf("valid for %v after its release", d)
+		}
+	}
+	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock"))
+	l.silence()
+	began, told := time.Now(), lock.ValidFor()
+	await(t, lock.Context().Done(), "the loss of the lock")
+	if d := time.Since(began); d < told-50*time.Millisecond || d > told+time.Second {
+		t.Errorf("valid for %v, was told %v", d, told)
+	}
+	if lock.Valid() {
+		t.Error("valid after its loss")
+	}
+	l.restore()
+}
+
+// A transaction with the lock's guard is done by its holder only, whatever that believes.
+func TestGuard(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t)
+	s, other := connect(t), connect(t)
+	if _, err := s.Conn().Create(dir+"/data", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	write := func(lock *zklock.Lock, data string) error {
+		_, err := other.Conn().Multi(append(lock.Guard(), &zk.SetDataRequest{Path: dir + "/data", Data: []byte(data), Version: -1})...)
+		return err
+	}
+	for name, m := range map[string]zklock.Locker{
+		"hand-off": zklock.NewMutex(s, dir+"/cohort"), "no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
+		"writer": zklock.NewRWMutex(s, dir+"/rw").Writer(), "election": candidate{zklock.NewElection(s, dir+"/election")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lock := acquire(t, m)
+			if err := write(lock, name); err != nil {
+				t.Errorf("a holder's write: %v", err)
+			}
+			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
+			if err := other.Conn().Delete(node, -1); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(lock, "late"); !errors.Is(err, zk.ErrNoNode) {
+				t.Errorf("a write after the loss: %v", err)
+			}
+			if data, _, err := other.Conn().Get(dir + "/data"); err != nil || string(data) != name {
+				t.Errorf("data %q, %v", data, err)
+			}
+			await(t, lock.Context().Done(), "the loss of the lock")
+		})
+	}
+}
+
+// candidate is an Election as a lock.
+type candidate struct{ *zklock.Election }
+
+func (c candidate) Acquire(ctx context.Context) (*zklock.Lock, error) {
+	l, err := c.Campaign(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return l.Lock, nil
+}
+
+func (c candidate) TryAcquire(ctx context.Context) (*zklock.Lock, error) { return c.Acquire(ctx) }
+
+func TestDo(t *testing.T) {
+	type key struct{}
+	s, l := dialLink(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	failed := errors.New("the work failed")
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+	err := zklock.Do(ctx, m, func(ctx context.Context, lock *zklock.Lock) error {
+		if _, err := m.TryAcquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) || !lock.Valid() {
+			t.Errorf("try of the lock that is held: %v", err)
+		}
+		if ctx.Value(key{}) != "value" || ctx.Err() != nil {
+			t.Errorf("value %v, error %v", ctx.Value(key{}), ctx.Err())
+		}
+		cancel()
+		await(t, ctx.Done(), "the end of the context")
+		return failed
+	})
+	if !errors.Is(err, failed) || errors.Is(err, zklock.ErrLost) {
+		t.Errorf("error %v", err)
+	}
+	awaitChildren(t, s.Conn(), m.Path(), 0) // released all the same
+	if err := zklock.Do(ctx, m, func(context.Context, *zklock.Lock) error { t.Error("run without the lock"); return nil }); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("error %v", err)
+	}
+
+	err = zklock.Do(t.Context(), m, func(ctx context.Context, _ *zklock.Lock) error {
+		l.expire(t)
+		await(t, ctx.Done(), "the loss of the lock")
+		if cause := context.Cause(ctx); !errors.Is(cause, zklock.ErrLost) {
+			t.Errorf("cause %v", cause)
+		}
+		return nil
+	})
+	if !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("error %v", err)
+	}
+	func() {
+		defer func() {
+			if r := recover(); r != "oops" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_ = zklock.Do(t.Context(), m, func(context.Context, *zklock.Lock) error { panic("oops") })
+	}()
+	awaitChildren(t, s.Conn(), m.Path(), 0)
+}

@@ -1,0 +1,100 @@
+package zklock_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// With a linger of zero the lock is free for all once Release has returned.
+func TestTryAfterReleaseWithoutLinger(t *testing.T) {
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	s, other := connect(t), connect(t)
+	refused := 0
+	for range 50 {
+		for _, next := range []*zklock.Session{s, other, s} {
+			release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithLinger(0))))
+			lock, err := zklock.NewMutex(next, path, zklock.WithLinger(0)).TryAcquire(t.Context())
+			if err != nil {
+				refused++
+				if !errors.Is(err, zklock.ErrNotAcquired) {
+					t.Fatal(err)
+				}
+				continue
+			}
+			release(t, lock)
+		}
+	}
+	if refused > 0 {
+		t.Errorf("%d of 150 tries of a lock that nobody held were refused", refused)
+	}
+}
+
+// tryUntil tries until it gets the lock, and returns how often it was refused.
+func tryUntil(t *testing.T, m *zklock.Mutex) (lock *zklock.Lock, refused int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		lock, err := m.TryAcquire(t.Context())
+		if err == nil {
+			return lock, refused
+		}
+		if !errors.Is(err, zklock.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		refused++
+	}
+	t.Fatalf("%d tries of a lock that nobody held were refused", refused)
+	return nil, 0
+}
+
+// A try tells the process that lingers on its place, which lets it go: though nobody queues.
+func TestTryEndsAnothersLinger(t *testing.T) {
+	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
+		t.Run(name, func(t *testing.T) {
+			path := serverstest.ZooKeeperRoot(t) + "/lock"
+			s, other := connect(t), connect(t)
+			lingering := zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))
+			asking := zklock.NewMutex(other, path, opts...)
+			release(t, acquire(t, lingering))
+			lock, refused := tryUntil(t, asking)
+			t.Logf("refused %d times", refused)
+			release(t, lock)
+
+			// One that asks while it is held is refused, and the place is not kept after that.
+			held := acquire(t, lingering)
+			if _, err := asking.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+				t.Errorf("try of a held lock: %v", err)
+			}
+			if err := held.Context().Err(); err != nil {
+				t.Error("a try ended the holder's lock")
+			}
+			release(t, held)
+			lock, _ = tryUntil(t, asking)
+			release(t, lock)
+			awaitChildren(t, other.Conn(), path, 0)
+		})
+	}
+}
+
+// Who tries again and again does not write as often.
+func TestTriesInARowWriteSeldom(t *testing.T) {
+	const tries = 200
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	s, l := dialLink(t)
+	held := acquire(t, zklock.NewMutex(connect(t), path))
+	m := zklock.NewMutex(s, path)
+	began := time.Now()
+	for range tries {
+		if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+	}
+	most := 1 + int(time.Since(began)/(20*time.Millisecond))
+	if n := l.requests(opMulti) + l.requests(opCreate); n > most {
+		t.Errorf("%d writes for %d tries, want %d at most", n, tries, most)
+	}
+	release(t, held)
+}
