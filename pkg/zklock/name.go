@@ -22,8 +22,6 @@ const (
 	kindLease kind = "lease-"
 )
 
-var allKinds = []kind{kindLock, kindRead, kindWrite, kindLease}
-
 // minSequence is how many characters of sequence the server appends at least (%010d).
 const minSequence = 10
 

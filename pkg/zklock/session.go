@@ -44,12 +44,13 @@ type Session struct {
 }
 
 // Connect connects to any of servers, each "host:port", and returns once there is a session, or
-// when ctx ends. The caller closes it.
+// when ctx ends. The caller closes it. Names are resolved at every reconnect, and one that does not
+// resolve is passed over as a server that is down is.
 func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Session, error) {
 	o := sessionOptionsOf(opts)
-	monitor := NewMonitor(o.dial)
+	monitor, hosts := NewMonitor(o.dial), newHosts()
 	conn, events, err := zk.Connect(servers, o.timeout,
-		zk.WithDialer(monitor.Dial), zk.WithHostProvider(newEagerHosts()),
+		zk.WithDialer(monitor.Dial), zk.WithHostProvider(hosts),
 		zk.WithLogger(clientLog{o.log}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
@@ -57,7 +58,7 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 	s := newSession(conn, events, monitor, o)
 	if err := s.begin(ctx, o); err != nil {
 		_ = s.Close() // there is nothing to lose yet
-		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, err)
+		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble()))
 	}
 	return s, nil
 }

@@ -1,0 +1,65 @@
+package zklock_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+const unknownName = "no-such-host.invalid"
+
+func TestConnectPassesOverANameThatDoesNotResolve(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", serverstest.ZooKeeper(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeSession(t, s)
+}
+
+func TestConnectTellsOfNamesThatDoNotResolve(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := zklock.Connect(ctx, []string{unknownName + ":2181"})
+	if err == nil || !strings.Contains(err.Error(), "lookup "+unknownName) {
+		t.Errorf("Connect says %v", err)
+	}
+}
+
+func TestConnectRefusesBadServers(t *testing.T) {
+	t.Parallel()
+	addr := serverstest.ZooKeeper(t).Addr()
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		servers []string
+		want    string
+	}{
+		"chroot":         {[]string{addr, addr + "/app"}, "chroot"},
+		"several in one": {[]string{addr + "," + addr}, "give each by itself"},
+		"no host":        {[]string{":" + port}, "want host:port"},
+		"no number":      {[]string{"localhost:zk"}, "want host:port"},
+		"no port":        {[]string{"localhost:"}, "want host:port"},
+		"bare IPv6":      {[]string{"::1"}, "want host:port"},
+		"none":           {nil, "server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if _, err := zklock.Connect(ctx, c.servers); err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Connect says %v, want it to speak of %q", err, c.want)
+			}
+		})
+	}
+}
