@@ -27,11 +27,11 @@ type Store interface {
 	// is "", and whether there are more. They have at most MaxPageItems items together.
 	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
 	// Stuck returns up to limit orders of one status, with their items, whose id
-	// is above after and below before and which were last changed before that
-	// time, by rising id.
-	Stuck(ctx context.Context, status Status, after, before int64, changed time.Time, limit int) ([]Order, error)
-	// Backlog counts the orders of one status with ids below before and returns the lowest of those ids.
-	Backlog(ctx context.Context, status Status, before int64) (count, oldest int64, err error)
+	// is above after and which were last changed before that time, by rising id.
+	Stuck(ctx context.Context, status Status, after int64, changed time.Time, limit int) ([]Order, error)
+	// Backlog counts the orders of one status that were made before that time, and
+	// returns when the oldest of them was: the zero time where there is none.
+	Backlog(ctx context.Context, status Status, made time.Time) (count int64, oldest time.Time, err error)
 }
 
 // Move is a step of an order's life.

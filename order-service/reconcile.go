@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/snowid"
 )
 
 // ReconcilerConfig bounds the reconciler's work. The zero value of a field means its default.
@@ -102,12 +101,11 @@ func (r *Reconciler) Run(ctx context.Context) {
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
 	limit := time.Now().Add(-r.service.cfg.PendingLimit)
-	before := snowid.FirstAt(limit)
-	if err := r.measure(ctx, before); err != nil {
+	if err := r.measure(ctx, limit); err != nil {
 		return false, err
 	}
 	for _, status := range []Status{Cancelling, Pending} {
-		found, err := r.service.store.Stuck(ctx, status, r.after[status], before, limit, r.cfg.Batch)
+		found, err := r.service.store.Stuck(ctx, status, r.after[status], limit, r.cfg.Batch)
 		if err != nil {
 			return false, err
 		}
@@ -123,17 +121,17 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// measure publishes the backlog and the age of the oldest order in it.
-func (r *Reconciler) measure(ctx context.Context, before int64) error {
+// measure publishes the backlog of orders made before limit, and the age of the oldest pending one.
+func (r *Reconciler) measure(ctx context.Context, limit time.Time) error {
 	var backlog, oldest int64
 	for _, status := range []Status{Pending, Cancelling} {
-		n, id, err := r.service.store.Backlog(ctx, status, before)
+		n, made, err := r.service.store.Backlog(ctx, status, limit)
 		if err != nil {
 			return err
 		}
 		backlog += n
-		if n > 0 && status == Pending { // the id tells an order's age, not that of the wish to cancel it
-			oldest = time.Since(snowid.Time(id)).Milliseconds()
+		if n > 0 && status == Pending { // the age of an order is not that of the wish to cancel it
+			oldest = time.Since(made).Milliseconds()
 		}
 	}
 	r.service.stats.Backlog.Store(backlog)
@@ -190,7 +188,7 @@ func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
 	if !errors.Is(err, ErrOutcomeUnknown) {
 		return o, err
 	}
-	if time.Since(snowid.Time(o.ID)) > s.cfg.CancelAfter {
+	if time.Since(o.CreatedAt) > s.cfg.CancelAfter {
 		return s.ended(s.cancel(ctx, o, ReasonExpired))
 	}
 	_, err = s.stock.Deduct(ctx, o.Flag(), o.Items)

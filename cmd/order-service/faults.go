@@ -59,11 +59,11 @@ func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
 }
 
 // Stuck is the reconciler's look for orders that nobody settled.
-func (s faultyStore) Stuck(ctx context.Context, status order.Status, after, before int64, changed time.Time, limit int) ([]order.Order, error) {
+func (s faultyStore) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time, limit int) ([]order.Order, error) {
 	if err := point(ctx, faultpoint.Reconcile, faultpoint.Before, order.ErrUnavailable); err != nil {
 		return nil, err
 	}
-	found, err := s.Store.Stuck(ctx, status, after, before, changed, limit)
+	found, err := s.Store.Stuck(ctx, status, after, changed, limit)
 	if err != nil {
 		return nil, err
 	}

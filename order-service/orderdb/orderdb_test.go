@@ -274,7 +274,7 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 	}
 	now := time.Now()
 	must(t, db.Exec("UPDATE orders SET updated_at = ? WHERE id = 4", now.Add(time.Hour)).Error) // changed just now, as it were
-	found, err := store.Stuck(t.Context(), order.Pending, 2, 9, now, 4)
+	found, err := store.Stuck(t.Context(), order.Pending, 2, now, 4)
 	must(t, err)
 	var got []int64
 	for _, o := range found {
@@ -286,14 +286,16 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 	if !slices.Equal(got, []int64{3, 5, 6, 7}) {
 		t.Errorf("stuck: %v", got)
 	}
-	count, oldest, err := store.Backlog(t.Context(), order.Pending, 9)
+	first := pending(1, "").CreatedAt
+	must(t, db.Exec("UPDATE orders SET created_at = created_at + INTERVAL id SECOND").Error)
+	count, oldest, err := store.Backlog(t.Context(), order.Pending, first.Add(9*time.Second))
 	must(t, err)
-	if count != 8 || oldest != 1 {
-		t.Errorf("backlog %d, oldest %d", count, oldest)
+	if count != 8 || !oldest.Equal(first.Add(time.Second)) {
+		t.Errorf("backlog %d, oldest %s", count, oldest)
 	}
-	count, oldest, err = store.Backlog(t.Context(), order.Cancelling, 9)
+	count, oldest, err = store.Backlog(t.Context(), order.Cancelling, now)
 	must(t, err)
-	if count != 0 || oldest != 0 {
-		t.Errorf("backlog of nothing: %d, oldest %d", count, oldest)
+	if count != 0 || !oldest.IsZero() {
+		t.Errorf("backlog of nothing: %d, oldest %s", count, oldest)
 	}
 }

@@ -97,10 +97,9 @@ func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit i
 }
 
 // Stuck implements order.Store.
-func (d *DB) Stuck(ctx context.Context, status order.Status, after, before int64, changed time.Time, limit int) ([]order.Order, error) {
+func (d *DB) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time, limit int) ([]order.Order, error) {
 	found, err := d.load(ctx, d.db.
-		Where("status = ? AND id > ? AND id < ?", string(status), after, before).
-		Where("updated_at < ?", changed).Limit(limit))
+		Where("status = ? AND id > ? AND updated_at < ?", string(status), after, changed).Limit(limit))
 	if err != nil {
 		return nil, unavailable("read unsettled orders", err)
 	}
@@ -108,16 +107,22 @@ func (d *DB) Stuck(ctx context.Context, status order.Status, after, before int64
 }
 
 // Backlog implements order.Store.
-func (d *DB) Backlog(ctx context.Context, status order.Status, before int64) (count, oldest int64, err error) {
-	var row struct{ Count, Oldest int64 }
+func (d *DB) Backlog(ctx context.Context, status order.Status, made time.Time) (count int64, oldest time.Time, err error) {
+	var row struct {
+		Count  int64
+		Oldest *time.Time
+	}
 	err = again(ctx, func() error {
-		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, COALESCE(MIN(id), 0) AS oldest").
-			Where("status = ? AND id < ?", string(status), before).Scan(&row).Error
+		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, MIN(created_at) AS oldest").
+			Where("status = ? AND created_at < ?", string(status), made).Scan(&row).Error
 	})
 	if err != nil {
-		return 0, 0, unavailable("count unsettled orders", err)
+		return 0, time.Time{}, unavailable("count unsettled orders", err)
 	}
-	return row.Count, row.Oldest, nil
+	if row.Oldest != nil {
+		oldest = row.Oldest.UTC()
+	}
+	return row.Count, oldest, nil
 }
 
 // load returns the orders of the query with their items, by rising id.

@@ -189,6 +189,29 @@ func TestYoungOrdersAreLeftAlone(t *testing.T) {
 	r.wantOrder(o.ID, order.Pending, "")
 }
 
+// The clock was set while the orders were placed: their ids are a day behind, or ahead.
+func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		at := time.Now().Add(-10 * time.Second).UTC().Truncate(time.Microsecond)
+		o := order.Order{
+			ID: ids.at(at.Add(off)), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
+			Items: []order.Item{{GoodsID: 1, Num: 1, Price: 250}}, Total: 250,
+		}
+		_, _, err := r.store.Insert(t.Context(), o)
+		must(t, err)
+		_, err = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
+		must(t, err)
+		if oldest := time.Duration(r.Stats().OldestMillis.Load()) * time.Millisecond; oldest < 10*time.Second || oldest > time.Minute {
+			t.Errorf("id off by %s: the oldest order is told to be %s old", off, oldest)
+		}
+		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
+	}
+	w.wantLevel(1, 8)
+}
+
 func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{})

@@ -24,9 +24,10 @@
 //   - No lease, no id: ErrNoLease once the mark is reached and could not be moved,
 //     within the reserve (10 s by default) of losing ZooKeeper. The generator
 //     leases again in the background, under another number if need be.
-//   - A clock that steps back is ErrClockBack until it has caught up. After a
-//     restart, numbers whose mark lies ahead of the clock are passed over; if all
+//   - Where the wall clock is set, forth or back, the generator leases again, so
+//     that ids follow it; until it has, Next returns an error. Numbers whose mark
+//     lies ahead of the clock are passed over, now and after a restart; if all
 //     are, that is ErrClockBack.
-//   - Ids of one generator rise strictly. Ids of several generators are ordered
-//     only as well as their clocks agree.
+//   - Ids of one generator rise strictly, except over a clock that was set back.
+//     Ids of several generators are ordered only as well as their clocks agree.
 package snowid

@@ -11,15 +11,15 @@ import (
 var (
 	// ErrNoLease means that there is no node number to give ids under at present.
 	ErrNoLease = errors.New("snowid: no leased node number")
-	// ErrClockBack means that the clock stands before a time at which ids were given.
+	// ErrClockBack means that the clock stands before a time at which ids may have been given.
 	ErrClockBack = errors.New("snowid: clock stepped back")
 	// ErrNoNumber means that every node number is in use.
 	ErrNoNumber = errors.New("snowid: no free node number")
 )
 
-// clockTolerance is how far the wall clock may step back unnoticed. Ids do not
-// suffer from it: within a lease their time runs by the monotonic clock.
-const clockTolerance = 10 * time.Millisecond
+// clockTolerance is how far the wall clock may be set without a new lease. Ids do
+// not suffer from it: within a lease their time runs by the monotonic clock.
+const clockTolerance = 100 * time.Millisecond
 
 // Generator gives ids under a leased node number. Safe for concurrent use;
 // make one with Lease.
@@ -27,12 +27,12 @@ type Generator struct {
 	zk   keeper
 	opts options
 
-	mu      sync.Mutex
-	lease   *lease // nil where there is none
-	highest int64  // latest reading of the wall clock, in milliseconds
-	closed  bool
+	mu     sync.Mutex
+	lease  *lease // nil where there is none
+	closed bool
 
 	stop context.CancelFunc
+	wake chan struct{} // tells keep that the lease was dropped
 	done chan struct{}
 }
 
@@ -47,7 +47,7 @@ func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Genera
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Generator{zk: newKeeper(conn, root), opts: o, done: make(chan struct{})}
+	g := &Generator{zk: newKeeper(conn, root), opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := g.leaseAgain(ctx); err != nil {
 		return nil, err
 	}
@@ -64,11 +64,13 @@ func (g *Generator) Next() (int64, error) {
 	if g.lease == nil || g.closed {
 		return 0, ErrNoLease
 	}
-	now := g.opts.now().UnixMilli()
-	if behind := g.highest - now; behind > clockTolerance.Milliseconds() {
-		return 0, fmt.Errorf("%w by %d ms", ErrClockBack, behind)
+	if off := g.lease.parted(g.opts.now); off != 0 {
+		g.drop()
+		if off < 0 {
+			return 0, fmt.Errorf("%w by %s", ErrClockBack, -off)
+		}
+		return 0, fmt.Errorf("%w: the clock was set forth by %s", ErrNoLease, off)
 	}
-	g.highest = max(g.highest, now)
 	id := g.lease.node.Generate().Int64()
 	at := Time(id).UnixMilli()
 	if at > g.lease.mark {
@@ -76,6 +78,16 @@ func (g *Generator) Next() (int64, error) {
 	}
 	g.lease.last = at
 	return id, nil
+}
+
+// drop gives the lease up and lets keep take another, by the clock as it stands
+// now. The caller holds the mutex.
+func (g *Generator) drop() {
+	g.lease = nil
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Number returns the node number in use, or false where there is none.

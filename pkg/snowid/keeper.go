@@ -48,6 +48,19 @@ func (l *lease) clock() int64 {
 	return l.wall + time.Since(l.since).Milliseconds()
 }
 
+// parted returns how far the wall clock was set since the lease was taken: what
+// it has gone forth or back beyond the monotonic clock; 0 within clockTolerance.
+func (l *lease) parted(now func() time.Time) time.Duration {
+	earliest := l.clock()
+	wall := now().UnixMilli()
+	latest := l.clock() // the goroutine may have waited for its turn between the readings
+	off := time.Duration(wall-min(max(wall, earliest), latest)) * time.Millisecond
+	if off.Abs() <= clockTolerance {
+		return 0
+	}
+	return off
+}
+
 // keeper holds claims (ephemeral) and marks (persistent) in ZooKeeper.
 type keeper struct {
 	conn   Conn
@@ -137,7 +150,8 @@ func (k keeper) takeNumber(number int, o options) (*lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read mark of node number %d: %w", number, err)
 	}
-	l := &lease{number: number, wall: o.now().UnixMilli(), since: time.Now(), last: used}
+	l := &lease{number: number, last: used}
+	l.wall, l.since = readClocks(o.now)
 	if ahead := used - l.clock(); ahead >= 0 {
 		return nil, fmt.Errorf("%w: ids of node number %d may reach %d ms ahead", ErrClockBack, number, ahead)
 	}
@@ -157,6 +171,17 @@ func (k keeper) takeNumber(number int, o options) (*lease, error) {
 	}
 	l.version = done[1].Stat.Version
 	return l, nil
+}
+
+// readClocks reads the wall clock and the monotonic one as of the same moment.
+func readClocks(now func() time.Time) (wall int64, since time.Time) {
+	for {
+		since = time.Now()
+		wall = now().UnixMilli()
+		if time.Since(since) < clockTolerance/10 {
+			return wall, since
+		}
+	}
 }
 
 // move writes the new mark if the number is still this generator's.

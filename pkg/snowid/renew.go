@@ -18,6 +18,7 @@ func (g *Generator) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-wait.C:
+		case <-g.wake:
 		}
 		if g.renew(ctx) {
 			wait.Reset(g.opts.reserve / 3)
@@ -27,10 +28,13 @@ func (g *Generator) keep(ctx context.Context) {
 	}
 }
 
-// renew moves the mark on by one reserve. It reports whether there is a lease
-// whose mark was moved.
+// renew moves the mark on by one reserve, or leases again where there is no lease
+// or the clock was set. It reports whether there is a lease with a new mark.
 func (g *Generator) renew(ctx context.Context) bool {
 	g.mu.Lock()
+	if g.lease != nil && g.lease.parted(g.opts.now) != 0 {
+		g.lease = nil
+	}
 	l := g.lease
 	g.mu.Unlock()
 	if l == nil {

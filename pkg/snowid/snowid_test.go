@@ -3,6 +3,7 @@ package snowid_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"math/rand/v2"
@@ -150,21 +151,72 @@ func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 	}
 }
 
-func TestAClockThatStepsBackIsAnError(t *testing.T) {
-	var back atomic.Int64
-	clock := func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
-	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), snowid.WithClock(clock))
-	if _, err := g.Next(); err != nil {
+// stepped is a wall clock that can be set.
+type stepped struct{ by atomic.Int64 }
+
+func (c *stepped) set(by time.Duration) { c.by.Store(int64(by)) }
+func (c *stepped) now() time.Time       { return time.Now().Add(time.Duration(c.by.Load())) }
+
+func TestIDsGoOnAfterAClockADayAheadIsSetRight(t *testing.T) {
+	var clock stepped
+	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t), snowid.WithClock(clock.now))
+	seen := map[int64]bool{}
+	for i, by := range []time.Duration{0, 24 * time.Hour, 0, 48 * time.Hour, 0} {
+		clock.set(by)
+		eventually(t, "an id by the clock as it was set", func() bool {
+			id, err := g.Next()
+			if err == nil && seen[id] {
+				t.Fatalf("step %d: %d came twice", i, id)
+			}
+			seen[id] = err == nil
+			return err == nil
+		})
+	}
+}
+
+// Ids would lag behind a clock that was set forth, as their time runs by the monotonic one.
+func TestANumberIsLeasedAnewAfterTheClockWasSetForth(t *testing.T) {
+	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
+	var clock stepped
+	g := lease(t, conn, root, snowid.WithClock(clock.now), snowid.WithNumbers(1))
+	clock.set(24 * time.Hour)
+	eventually(t, "the mark lies ahead of the clock", func() bool {
+		_, err := g.Next()
+		data, _, readErr := conn.Get(root + "/marks/0000")
+		if readErr != nil {
+			t.Fatal(readErr)
+		}
+		var mark int64
+		if _, err := fmt.Sscan(string(data), &mark); err != nil {
+			t.Fatal(err)
+		}
+		return err == nil && mark > clock.now().UnixMilli()
+	})
+}
+
+func TestAClockThatStepsBackIsAnErrorWhereNoOtherNumberIsFree(t *testing.T) {
+	var clock stepped
+	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t),
+		snowid.WithClock(clock.now), snowid.WithNumbers(1), snowid.WithReserve(500*time.Millisecond))
+	last, err := g.Next()
+	if err != nil {
 		t.Fatal(err)
 	}
-	back.Store(int64(time.Minute))
+	clock.set(-time.Minute)
 	if _, err := g.Next(); !errors.Is(err, snowid.ErrClockBack) {
 		t.Fatalf("a minute back: %v, want ErrClockBack", err)
 	}
-	back.Store(0)
-	if _, err := g.Next(); err != nil {
-		t.Errorf("after it caught up: %v", err)
+	if _, err := g.Next(); !errors.Is(err, snowid.ErrNoLease) {
+		t.Fatalf("a minute back: %v, want ErrNoLease", err)
 	}
+	clock.set(0)
+	eventually(t, "it caught up", func() bool {
+		id, err := g.Next()
+		if err == nil && id <= last {
+			t.Fatalf("%d after %d", id, last)
+		}
+		return err == nil
+	})
 }
 
 func TestAClockThatStepsBackOverARestartIsAnError(t *testing.T) {
