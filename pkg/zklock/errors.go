@@ -27,6 +27,9 @@ var (
 	// ErrNoOwner says that a ReentrantMutex was given a context without an owner. See WithOwner.
 	ErrNoOwner = errors.New("zklock: no owner in the context")
 
+	// ErrLeaseCount says that others hold leases of a Semaphore of another number on the same path.
+	ErrLeaseCount = errors.New("zklock: semaphore of another number of leases")
+
 	// ErrNoLeader says that nobody stands in an Election.
 	ErrNoLeader = errors.New("zklock: no leader")
 )

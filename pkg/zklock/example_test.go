@@ -9,6 +9,7 @@ import (
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
@@ -279,4 +280,60 @@ func ExampleElection() {
 	// Output:
 	// 10.0.0.7:8080 true <nil>
 	// <nil>
+}
+
+// A transaction of ZooKeeper's checks that the lock is held, and does the work.
+func ExampleLock_Guard() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	config := root + "/config"
+	if _, err := session.Conn().Create(config, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	err := zklock.Do(ctx, zklock.NewMutex(session, root+"/lock"), func(_ context.Context, lock *zklock.Lock) error {
+		_, err := session.Conn().Multi(append(lock.Guard(),
+			&zk.SetDataRequest{Path: config, Data: []byte("new"), Version: -1})...)
+		return err
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+func ExampleDo() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	err := zklock.Do(ctx, zklock.NewMutex(session, root+"/stock"), func(ctx context.Context, lock *zklock.Lock) error {
+		fmt.Println("held:", ctx.Err() == nil, lock.Valid()) // work under ctx
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// held: true true
+	// <nil>
+}
+
+func ExampleRWMutex_Downgrade() {
+	ctx, session, root, end := exampleSession()
+	defer end()
+
+	prices := zklock.NewRWMutex(session, root+"/prices")
+	writer, err := prices.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	reader, err := prices.Downgrade(ctx, writer) // what was written is what is read
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	another, err := prices.TryRLock(ctx)
+	fmt.Println(err)
+	fmt.Println(another.Release(ctx), reader.Release(ctx))
+	// Output:
+	// <nil>
+	// <nil> <nil>
 }

@@ -48,7 +48,7 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if slices.Contains(names, "leases") && slices.Contains(names, "locks") {
 		return inspectSemaphore(ctx, s, path)
 	}
-	contenders, err := s.contenders(ctx, path, members(names, kindLock, kindRead, kindWrite))
+	contenders, err := s.contenders(ctx, path, names, kindLock, kindRead, kindWrite)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
@@ -73,7 +73,7 @@ func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, err
 	} {
 		names, err := s.children(ctx, dir)
 		if err == nil {
-			*part.into, err = s.contenders(ctx, dir, members(names, part.kind))
+			*part.into, err = s.contenders(ctx, dir, names, part.kind)
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return status, fmt.Errorf("inspect %s: %w", path, err)
@@ -87,8 +87,12 @@ func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, err
 	return status, nil
 }
 
-// contenders reads the nodes of a queue, and returns them in order.
-func (s *Session) contenders(ctx context.Context, dir string, queue []member) ([]Contender, error) {
+// contenders reads the nodes of the kinds among the children of dir, and returns them in order.
+func (s *Session) contenders(ctx context.Context, dir string, names []string, kinds ...kind) ([]Contender, error) {
+	queue, err := s.queue(ctx, dir, names, kinds...)
+	if err != nil {
+		return nil, err
+	}
 	contenders := make([]Contender, len(queue))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(inspectAtOnce)
@@ -104,9 +108,7 @@ func (s *Session) contenders(ctx context.Context, dir string, queue []member) ([
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	contenders = slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" })
-	slices.SortFunc(contenders, func(a, b Contender) int { return a.Token.Compare(b.Token) })
-	return contenders, nil
+	return slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" }), nil
 }
 
 func (s *Session) contender(ctx context.Context, dir string, m member) (Contender, error) {

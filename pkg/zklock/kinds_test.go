@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -383,4 +384,118 @@ func TestMultiCannotDeadlock(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	s, other := connect(t), connect(t)
+	here, there := zklock.NewSemaphore(s, dir, 3), zklock.NewSemaphore(other, dir, 3)
+	for _, n := range []int{-1, 0, 4} {
+		if _, err := here.AcquireN(t.Context(), n); err == nil || !strings.Contains(err.Error(), "1 to 3") {
+			t.Errorf("%d of 3 leases: %v", n, err)
+		}
+		if _, err := here.TryAcquireN(t.Context(), n); err == nil || errors.Is(err, zklock.ErrNotAcquired) {
+			t.Errorf("try of %d of 3 leases: %v", n, err)
+		}
+	}
+	two := acquireLeases(t, here, 2)
+	if _, err := there.TryAcquireN(t.Context(), 2); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try of 2 of 1 left: %v", err)
+	}
+	awaitChildren(t, other.Conn(), dir+"/leases", 2)
+	one := acquireLeases(t, there, 1)
+	release(t, one)
+
+	// Who waits for many is not passed by.
+	ctx, cancel := context.WithCancel(t.Context())
+	many := begin(ctx, leases{there, 3})
+	awaitChildren(t, other.Conn(), dir+"/leases", 4) // one, and the one that it waits for
+	if _, err := here.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("try behind one who waits: %v", err)
+	}
+	cancel()
+	await(t, many.done, "the end of the waiter")
+	awaitChildren(t, other.Conn(), dir+"/leases", 2) // all or none
+	many = begin(t.Context(), leases{there, 3})
+	awaitChildren(t, other.Conn(), dir+"/leases", 4)
+	release(t, two)
+	three := many.wait(t)
+	if n := len(three.Guard()); n != 3 || !two.Token().Less(three.Token()) {
+		t.Errorf("%d guards, token %v after %v", n, three.Token(), two.Token())
+	}
+
+	// With one lease all are lost.
+	node := path.Join(dir+"/leases", awaitChildren(t, other.Conn(), dir+"/leases", 3)[1])
+	if err := s.Conn().Delete(node, -1); err != nil {
+		t.Fatal(err)
+	}
+	await(t, three.Context().Done(), "the loss of the lock")
+	if err := three.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("release with one lease lost: %v", err)
+	}
+	awaitChildren(t, other.Conn(), dir+"/leases", 0)
+}
+
+type leases struct {
+	m *zklock.Semaphore
+	n int
+}
+
+func (l leases) Acquire(ctx context.Context) (*zklock.Lock, error) { return l.m.AcquireN(ctx, l.n) }
+
+// Many who each want more than half: nobody waits for ever, and never are more taken than there are.
+func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
+	const all = 3
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	sessions := []*zklock.Session{connect(t), connect(t)}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	var (
+		workers sync.WaitGroup
+		taken   atomic.Int64
+	)
+	for i := range 6 {
+		workers.Go(func() {
+			n := 1 + i%all
+			for range 5 {
+				lock, err := zklock.NewSemaphore(sessions[i%2], dir, all).AcquireN(ctx, n)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if now := taken.Add(int64(n)); now > all {
+					t.Errorf("%d of %d leases taken", now, all)
+				}
+				taken.Add(int64(-n))
+				if err := lock.Release(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// Two who differ about the number are not the same semaphore: the one who comes to it is told.
+func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	s, other := connect(t), connect(t)
+	lease := acquire(t, zklock.NewSemaphore(s, dir, 2))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, number := range []int{1, 3} {
+		m := zklock.NewSemaphore(other, dir, number)
+		if _, err := m.Acquire(ctx); !errors.Is(err, zklock.ErrLeaseCount) || errors.Is(err, zklock.ErrNotAcquired) {
+			t.Errorf("acquire with %d leases: %v", number, err)
+		}
+		if _, err := m.TryAcquire(ctx); !errors.Is(err, zklock.ErrLeaseCount) {
+			t.Errorf("try with %d leases: %v", number, err)
+		}
+	}
+	if !lease.Valid() {
+		t.Error("the refused took the lease")
+	}
+	awaitChildren(t, other.Conn(), dir+"/leases", 1)
+	release(t, lease)
+	release(t, acquire(t, zklock.NewSemaphore(other, dir, 3))) // nobody has any: the number may change
 }

@@ -85,8 +85,16 @@ func (l *Lock) Guard() []any {
 // second time; and the context's error where ctx ends before ZooKeeper has answered. In
 // every case the lock is not this holder's any more, and the node will be removed.
 func (l *Lock) Release(ctx context.Context) error {
+	if err := l.finish(ctx, l.giveUp); err != nil {
+		return fmt.Errorf("release %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// finish ends the handle, once, and has giveUp do the rest.
+func (l *Lock) finish(ctx context.Context, giveUp func(context.Context) error) error {
 	if l.released.Swap(true) {
-		return fmt.Errorf("release %s: %w", l.path, ErrReleased)
+		return ErrReleased
 	}
 	l.hooks.held(l.path, l.since)
 	untold := l.unhook != nil && l.unhook()
@@ -95,14 +103,11 @@ func (l *Lock) Release(ctx context.Context) error {
 		l.hooks.lost(l.path, lost)
 	}
 	l.end(ErrReleased)
-	err := l.giveUp(ctx)
+	err := giveUp(ctx)
 	if lost != nil {
 		err = lost
 	}
-	if err != nil {
-		return fmt.Errorf("release %s: %w", l.path, err)
-	}
-	return nil
+	return err
 }
 
 // under returns ctx with an earlier end: that of life, with its cause. Call stop when it is not

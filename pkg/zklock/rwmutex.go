@@ -4,8 +4,8 @@ import "context"
 
 // RWMutex is a lock that many readers hold together, or one writer alone, among all processes. It
 // is fair: a reader waits for the writers that came before it and for no others, a writer for all
-// that came before it. It is not reentrant, a reader cannot become a writer, and there is no local
-// hand-off. Its methods are safe for concurrent use.
+// that came before it. It is not reentrant, a reader cannot become a writer, though a writer a
+// reader, and there is no local hand-off. Its methods are safe for concurrent use.
 //
 // On the wire it is Apache Curator's InterProcessReadWriteLock. A Mutex on the same path is another
 // lock.

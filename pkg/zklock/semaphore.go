@@ -2,13 +2,15 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // Semaphore is a lock that up to a given number hold together, among all processes. All of them
-// must agree on the number. It is fair, not reentrant, and has no local hand-off. Its methods are
+// must agree on the number, and who differs from those who hold it is refused. It is fair, not reentrant, and has no local hand-off. Its methods are
 // safe for concurrent use.
 //
 // On the wire it is Apache Curator's InterProcessSemaphoreV2: a lease is a node in path/leases,
@@ -35,32 +37,77 @@ func (m *Semaphore) Path() string { return m.path }
 
 // Acquire waits for a lease until ctx ends; see Mutex.Acquire. Tokens rise with the leases, but as
 // several hold one at a time they do not fence anything off.
-func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
+//
+// While others hold leases of a semaphore of another number on the same path, all acquisitions fail
+// with ErrLeaseCount.
+func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, false) }
 
 // TryAcquire takes a lease if one is left and nobody else is about to take one, and returns
 // ErrNotAcquired at once otherwise.
-func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
+func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, true) }
 
-func (m *Semaphore) acquire(ctx context.Context, try bool) (*Lock, error) {
+// AcquireN waits for n leases until ctx ends, all or none; see Acquire. They are one Lock: it has
+// the token of the last lease, is lost with any of them, and releases all. Those who come later wait
+// meanwhile, so that who wants many has a turn, and two who want many cannot wait for each other.
+// Curator's acquire(n) does not wait in this order, and can.
+func (m *Semaphore) AcquireN(ctx context.Context, n int) (*Lock, error) {
+	return m.acquire(ctx, n, false)
+}
+
+// TryAcquireN is TryAcquire for n leases, all or none; see AcquireN.
+func (m *Semaphore) TryAcquireN(ctx context.Context, n int) (*Lock, error) {
+	return m.acquire(ctx, n, true)
+}
+
+func (m *Semaphore) acquire(ctx context.Context, n int, try bool) (*Lock, error) {
 	began := now()
-	lock, err := m.lease(ctx, try)
+	lock, err := m.lease(ctx, n, try)
 	err = acquireError(ctx, m.path, err)
 	m.opts.hooks.waited(m.path, began, err)
 	return lock, err
 }
 
-func (m *Semaphore) lease(ctx context.Context, try bool) (*Lock, error) {
-	if m.leases < 1 {
+func (m *Semaphore) lease(ctx context.Context, n int, try bool) (*Lock, error) {
+	switch {
+	case m.leases < 1:
 		return nil, fmt.Errorf("semaphore of %d leases: give NewSemaphore 1 or more", m.leases)
-	}
-	if ctx.Err() != nil {
+	case n < 1 || n > m.leases:
+		return nil, fmt.Errorf("%d of %d leases: ask for 1 to %d", n, m.leases, m.leases)
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	c, err := m.s.insist(ctx, func() (*claim, error) { return m.leaseOnce(ctx, try) })
+	var claims []*claim
+	_, err := m.s.insist(ctx, func() (_ *claim, err error) {
+		claims, err = m.leaseOnce(ctx, n, try)
+		return nil, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return c.lock(ctx, m.path), nil
+	if n == 1 {
+		return claims[0].lock(ctx, m.path), nil
+	}
+	return lockOf(ctx, m.path, claims), nil
+}
+
+// lockOf makes the handle of claims of one term, which is lost with the first of them.
+func lockOf(ctx context.Context, path string, claims []*claim) *Lock {
+	last := claims[len(claims)-1]
+	life, end := context.WithCancelCause(last.ctx)
+	for _, c := range claims[:len(claims)-1] {
+		context.AfterFunc(c.ctx, func() { end(context.Cause(c.ctx)) })
+	}
+	lock := newLock(ctx, life, path, Token{Czxid: last.czxid}, last.hooks)
+	lock.claims = claims
+	lock.giveUp = func(ctx context.Context) error {
+		defer end(ErrReleased)
+		var errs []error
+		for _, c := range slices.Backward(claims) {
+			errs = append(errs, c.release(ctx))
+		}
+		return errors.Join(errs...)
+	}
+	return lock
 }
 
 func (m *Semaphore) line(try bool) line {
@@ -75,18 +122,73 @@ func (m *Semaphore) line(try bool) line {
 	}
 }
 
-func (m *Semaphore) leaseOnce(ctx context.Context, try bool) (*claim, error) {
-	l := m.line(try)
-	if try {
-		if err := m.s.mightGet(ctx, l); err != nil {
-			return nil, err
-		}
+// leaseOnce takes n leases, one after the other. Whoever wants any holds the gate meanwhile.
+func (m *Semaphore) leaseOnce(ctx context.Context, n int, try bool) ([]*claim, error) {
+	if err := m.mightLease(ctx, n, try); err != nil {
+		return nil, err
 	}
 	gate, err := m.s.stand(ctx, mutexLine(m.path+"/locks", try), m.opts)
 	if err != nil {
 		return nil, err
 	}
 	defer gate.drop()
+	if err := m.mightLease(ctx, n, try); err != nil { // nobody else takes a lease from here on
+		return nil, err
+	}
+	claims := make([]*claim, 0, n)
+	for len(claims) < n && err == nil {
+		var c *claim
+		if c, err = m.leaseBehind(ctx, gate, try); err == nil {
+			claims = append(claims, c)
+		}
+	}
+	if gone := slices.IndexFunc(claims, func(c *claim) bool { return !c.alive() }); err == nil && gone >= 0 {
+		err = fmt.Errorf("%s: %w", claims[gone].path, errVanished)
+	}
+	if err != nil {
+		for _, c := range claims {
+			c.drop()
+		}
+		return nil, err
+	}
+	return claims, nil
+}
+
+// mightLease asks, before anything is written, whether the leases that others have are of a
+// semaphore of as many, and with try whether n are left.
+func (m *Semaphore) mightLease(ctx context.Context, n int, try bool) error {
+	dir := m.path + "/leases"
+	names, err := m.s.children(ctx, dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	taken := members(names, kindLease)
+	for _, t := range taken { // one tells it: those whose number differed were refused
+		other, err := m.s.contender(ctx, dir, t)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if leases := other.Owner.Leases; leases != 0 && leases != m.leases { // Curator's say nothing
+			return fmt.Errorf("%w: %d, %s has one of %d", ErrLeaseCount, m.leases, t.Name, leases)
+		} else if leases != 0 {
+			break
+		}
+	}
+	if try && len(taken)+n > m.leases {
+		return ErrNotAcquired
+	}
+	return nil
+}
+
+// leaseBehind takes one lease for the holder of the gate.
+func (m *Semaphore) leaseBehind(ctx context.Context, gate *claim, try bool) (*claim, error) {
+	l := m.line(try)
 	n, err := m.s.createNode(ctx, l.dir, l.kind, m.opts)
 	if err != nil {
 		return nil, err

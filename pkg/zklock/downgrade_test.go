@@ -1,0 +1,156 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"testing"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// A writer becomes a reader: the readers before the next writer join it, that writer waits for them
+// all, and whoever is behind that writer waits for it.
+func TestDowngrade(t *testing.T) {
+	for name, cut := range map[string]bool{"answered": false, "reply lost": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := serverstest.ZooKeeperRoot(t) + "/rw"
+			s, l := dialLink(t)
+			other := connect(t)
+			here, there := zklock.NewRWMutex(s, dir), zklock.NewRWMutex(other, dir)
+			written := acquire(t, here.Writer())
+			before := begin(t.Context(), there.Reader())
+			awaitChildren(t, other.Conn(), dir, 2)
+			writer := begin(t.Context(), there.Writer())
+			awaitChildren(t, other.Conn(), dir, 3)
+			after := begin(t.Context(), there.Reader())
+			awaitChildren(t, other.Conn(), dir, 4)
+			if cut {
+				l.cutAfter(opMulti)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			read, err := here.Downgrade(ctx, written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cause := context.Cause(written.Context()); !errors.Is(cause, zklock.ErrReleased) || !read.Valid() {
+				t.Errorf("writer's handle %v, reader valid for %v", cause, read.ValidFor())
+			}
+			release(t, before.wait(t))
+			awaitChildren(t, other.Conn(), dir, 3)
+			status, err := zklock.Inspect(ctx, other, dir)
+			if err != nil || modesOf(status.Holders) != "read" || modesOf(status.Waiters) != "write read" {
+				t.Errorf("status %+v, %v", status, err)
+			}
+			select {
+			case <-writer.done:
+				t.Fatal("a writer beside a reader")
+			case <-after.done:
+				t.Fatal("a reader went past a writer")
+			default:
+			}
+			release(t, read)
+			release(t, writer.wait(t))
+			release(t, after.wait(t))
+			awaitChildren(t, other.Conn(), dir, 0)
+			if err := written.Release(ctx); !errors.Is(err, zklock.ErrReleased) {
+				t.Errorf("release of the writer's handle: %v", err)
+			}
+		})
+	}
+}
+
+func TestDowngradeRefuses(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/rw"
+	s, l := dialLink(t)
+	m := zklock.NewRWMutex(s, dir)
+	for name, lock := range map[string]*zklock.Lock{
+		"reader":       acquire(t, m.Reader()),
+		"another lock": acquire(t, zklock.NewRWMutex(s, dir+"/another").Writer()),
+		"mutex":        acquire(t, zklock.NewMutex(s, dir)),
+		"permits":      acquireLeases(t, zklock.NewSemaphore(s, dir, 2), 2),
+	} {
+		if _, err := m.Downgrade(t.Context(), lock); err == nil || !lock.Valid() {
+			t.Errorf("%s: %v, valid %v", name, err, lock.Valid())
+		}
+		release(t, lock)
+	}
+	released := acquire(t, m.Writer())
+	release(t, released)
+	if _, err := m.Downgrade(t.Context(), released); !errors.Is(err, zklock.ErrReleased) {
+		t.Errorf("downgrade of a released lock: %v", err)
+	}
+	// Lost before, and lost in the midst of it: the node is deleted and the client does not know yet.
+	lost := acquire(t, m.Writer())
+	l.expire(t)
+	await(t, lost.Context().Done(), "the loss of the lock")
+	if _, err := m.Downgrade(t.Context(), lost); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("downgrade of a lost lock: %v", err)
+	}
+	other := connect(t)
+	deleted := acquire(t, m.Writer())
+	l.mu.Lock()
+	l.onRequest = func(op int32) bool {
+		if op == opMulti {
+			l.onRequest = nil
+			for _, name := range awaitChildren(t, other.Conn(), dir, 4) { // "another", "leases" and "locks" beside it
+				if strings.Contains(name, "__WRIT__") {
+					if err := other.Conn().Delete(path.Join(dir, name), -1); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		return false
+	}
+	l.mu.Unlock()
+	if _, err := m.Downgrade(t.Context(), deleted); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("downgrade of a deleted node: %v", err)
+	}
+	// The caller gives up while the connection is away: nothing is left.
+	writer := acquire(t, m.Writer())
+	ctx, cancel := context.WithCancel(t.Context())
+	l.mu.Lock()
+	l.onRequest = func(op int32) bool {
+		if op != opMulti {
+			return false
+		}
+		l.onRequest = nil
+		cancel()
+		return true
+	}
+	l.mu.Unlock()
+	if lock, err := m.Downgrade(ctx, writer); err == nil {
+		release(t, lock) // it was answered after all
+	} else if !errors.Is(err, context.Canceled) {
+		t.Errorf("downgrade with an ended context: %v", err)
+	}
+	awaitChildren(t, other.Conn(), dir, 3)
+	release(t, acquire(t, m.Writer()))
+}
+
+// Near the end of the parent's counter numbers do not tell the order for long: the reader's place
+// would not be sure.
+func TestDowngradeNearTheEndOfTheCounter(t *testing.T) {
+	t.Parallel()
+	m := zklock.NewRWMutex(connectTo(t, serverAtItsEnd(t, "/rw")), "/rw")
+	writer := acquire(t, m.Writer())
+	if _, err := m.Downgrade(t.Context(), writer); err == nil || !strings.Contains(err.Error(), "RLock") || !writer.Valid() {
+		t.Errorf("downgrade: %v, the writer's lock valid: %v", err, writer.Valid())
+	}
+	release(t, writer)
+}
+
+func acquireLeases(t *testing.T, m *zklock.Semaphore, n int) *zklock.Lock {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	lock, err := m.AcquireN(ctx, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lock
+}
