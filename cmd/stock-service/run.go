@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
@@ -22,18 +21,12 @@ type options struct {
 	onListen func(addr string)
 }
 
-// rowsHeldAtMost is how long the database lets a process that was paused or cut
-// off in the middle of a transaction keep the rows that it holds.
-const rowsHeldAtMost = 15 * time.Second
-
 // run serves until ctx ends; nil after a stop in which no request was cut.
 func run(ctx context.Context, cfg config, opts options) (err error) {
 	log := service.Begin("stock-service", cfg.Settings)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
-		MaxConns: cfg.MySQLMaxConns, IdleTimeout: rowsHeldAtMost, Wrap: faults.connector,
-	})
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector})
 	if err != nil {
 		return err
 	}

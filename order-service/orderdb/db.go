@@ -21,9 +21,11 @@ const batchLimit = 5 * time.Second
 type DB struct {
 	db      *gorm.DB
 	inserts *coalesce.Group[order.Order, insertion]
-	moves   *coalesce.Group[order.Move, bool]
+	moves   *coalesce.Group[order.Move, moved]
 	byKey   *coalesce.Group[string, *order.Order]
 	byID    *coalesce.Group[int64, *order.Order]
+
+	inserting, moving mysqldb.Caution
 }
 
 var _ order.Store = (*DB)(nil)
@@ -73,8 +75,9 @@ func unwritten(ctx context.Context, what string, err error) error {
 
 // again runs fn once more, a few times at most, after a failure that may pass.
 // It is for what may run twice: reads and guarded updates. A refusal other than
-// a deadlock or a lock wait is final. Where any run of fn may have changed
-// something, the error wraps mysqldb.ErrCommitUnknown, whatever the last one failed with.
+// a deadlock is final, and so is a lock wait: others wait for the batch. Where
+// any run of fn may have changed something, the error wraps
+// mysqldb.ErrCommitUnknown, whatever the last one failed with.
 func again(ctx context.Context, fn func() error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
@@ -84,7 +87,7 @@ func again(ctx context.Context, fn func() error) error {
 		if errors.Is(err, mysqldb.ErrCommitUnknown) {
 			unknown = err
 		}
-		if err != nil && mysqldb.IsRefusal(err) && !mysqldb.IsTransient(err) {
+		if mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) && !mysqldb.IsDeadlock(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, err

@@ -19,12 +19,18 @@ import (
 type insertion struct {
 	stored   order.Order
 	inserted bool
+	err      error // of this one alone
 }
 
 // Insert implements order.Store. Concurrent calls share one transaction; a key
-// in use costs the others of the batch nothing.
+// in use costs the others of the batch nothing. An order whose key another
+// transaction holds, as that of a replica that froze in the middle, is refused
+// after a lock wait, and the others go on without it.
 func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	done, err := d.inserts.Do(ctx, o)
+	if err == nil {
+		err = done.err
+	}
 	if err != nil {
 		return order.Order{}, false, unwritten(ctx, "insert order", err)
 	}
@@ -42,7 +48,7 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 	for i, place := range places {
 		sorted[i] = orders[place]
 	}
-	done, err := d.insertSorted(ctx, sorted)
+	done, err := mysqldb.SetAside(ctx, &d.inserting, sorted, insertion{err: mysqldb.ErrHeld}, d.keysHeld, d.insertSorted)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +57,22 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 		outs[place] = done[i]
 	}
 	return outs, nil
+}
+
+// keysHeld reports of each order whether another transaction holds its key.
+func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error) {
+	var keys []string
+	for _, o := range orders {
+		if o.Key != "" {
+			keys = append(keys, o.Key)
+		}
+	}
+	found, err := mysqldb.Held(ctx, d.db, "orders", "idempotency_key", keys)
+	held := make([]bool, len(orders))
+	for i, o := range orders {
+		held[i] = found[o.Key]
+	}
+	return held, err
 }
 
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
@@ -85,7 +107,7 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 	}
 	outs := make([]insertion, len(orders))
 	for i, o := range orders {
-		outs[i] = insertion{o, true}
+		outs[i] = insertion{stored: o, inserted: true}
 	}
 	return outs, d.fillTaken(ctx, orders, taken, outs)
 }
@@ -142,7 +164,7 @@ func (d *DB) fillTaken(ctx context.Context, orders []order.Order, taken map[int]
 		byKey[o.Key] = o
 	}
 	for i := range taken {
-		outs[i] = insertion{byKey[orders[i].Key], false}
+		outs[i] = insertion{stored: byKey[orders[i].Key]}
 	}
 	return nil
 }

@@ -30,19 +30,46 @@ func stepOf(m order.Move) step {
 	return step{m.From, m.To, reason}
 }
 
+// moved is the answer to one move.
+type moved struct {
+	done bool
+	err  error // of this one alone
+}
+
 // Move implements order.Store. Concurrent moves share an update for each step,
 // which tells only how many rows it changed: where they are fewer than it named,
 // all of its moves are told false. A move that was not answered may be made
 // again: the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 	moved, err := d.moves.Do(ctx, m)
+	if err == nil {
+		err = moved.err
+	}
 	if err != nil {
 		return false, unwritten(ctx, "change status", err)
 	}
-	return moved, nil
+	return moved.done, nil
 }
 
-func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
+func (d *DB) move(ctx context.Context, moves []order.Move) ([]moved, error) {
+	return mysqldb.SetAside(ctx, &d.moving, moves, moved{err: mysqldb.ErrHeld}, d.rowsHeld, d.update)
+}
+
+// rowsHeld reports of each move whether another transaction holds its order.
+func (d *DB) rowsHeld(ctx context.Context, moves []order.Move) ([]bool, error) {
+	ids := make([]int64, len(moves))
+	for i, m := range moves {
+		ids[i] = m.ID
+	}
+	found, err := mysqldb.Held(ctx, d.db, "orders", "id", ids)
+	held := make([]bool, len(moves))
+	for i, id := range ids {
+		held[i] = found[id]
+	}
+	return held, err
+}
+
+func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 	steps := map[step][]int64{}
 	for _, m := range moves {
 		s := stepOf(m)
@@ -62,20 +89,29 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]bool, error) {
 		}
 		return nil
 	}
+	ids := make([]int64, len(moves))
+	for i, m := range moves {
+		ids[i] = m.ID
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	err := again(ctx, func() error {
 		if len(steps) == 1 { // one round trip, not three
 			return update(func(statement string) (int64, error) { return mysqldb.Exec(ctx, d.db, statement) })
 		}
 		return mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
+			if _, err := exec(ctx, tx, lockOrders(ids)); err != nil { // for all steps together
+				return fmt.Errorf("lock orders: %w", err)
+			}
 			return update(func(statement string) (int64, error) { return exec(ctx, tx, statement) })
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	moved := make([]bool, len(moves))
+	outs := make([]moved, len(moves))
 	for i, m := range moves {
-		moved[i] = complete[stepOf(m)]
+		outs[i].done = complete[stepOf(m)]
 	}
-	return moved, nil
+	return outs, nil
 }

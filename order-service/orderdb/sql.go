@@ -45,7 +45,7 @@ func (s *statement) ids(ids []int64) {
 // left out, silently: the count of affected rows tells.
 func insertOrders(orders []order.Order) string {
 	s := make(statement, 0, 128+256*len(orders))
-	s.text("INSERT INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at) VALUES ")
+	s.text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at) VALUES ")
 	for i := range orders {
 		o := &orders[i]
 		if i > 0 {
@@ -69,7 +69,6 @@ func insertOrders(orders []order.Order) string {
 		s.time(o.UpdatedAt)
 		s.text(")")
 	}
-	s.text(" ON DUPLICATE KEY UPDATE id = id")
 	return string(s)
 }
 
@@ -97,6 +96,15 @@ func insertItems(orders []order.Order, skip map[int]bool) string {
 			s.text(")")
 		}
 	}
+	return string(s)
+}
+
+// lockOrders takes the rows of the orders by rising id.
+func lockOrders(ids []int64) string {
+	s := make(statement, 0, 128+20*len(ids))
+	s.text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
+	s.ids(ids)
+	s.text(") ORDER BY id FOR UPDATE")
 	return string(s)
 }
 

@@ -16,14 +16,17 @@ const (
 // IsDuplicate reports whether err is the refusal of a second row under a unique key.
 func IsDuplicate(err error) bool { return number(err) == numDuplicate }
 
-// IsTransient reports whether the server ended a transaction that may succeed
-// when it runs again as a whole: a deadlock, or a row held for too long.
-func IsTransient(err error) bool {
-	if errors.Is(err, ErrCommitUnknown) {
-		return false
-	}
-	n := number(err)
-	return n == numDeadlock || n == numLockWait
+// IsDeadlock reports whether the server ended a transaction that waited in a
+// circle with others. It may succeed when it runs again as a whole.
+func IsDeadlock(err error) bool {
+	return number(err) == numDeadlock && !errors.Is(err, ErrCommitUnknown)
+}
+
+// IsLockWait reports whether a transaction waited too long for a row that
+// another holds. Nothing tells when that one ends, so to run it again at once
+// is to wait again: see SetAside.
+func IsLockWait(err error) bool {
+	return number(err) == numLockWait && !errors.Is(err, ErrCommitUnknown)
 }
 
 // IsRefusal reports whether the server refused what a statement says: a value

@@ -43,6 +43,10 @@ func TestConnectionsAreSetUp(t *testing.T) {
 	if wait != 2 || idle != 77 {
 		t.Errorf("innodb_lock_wait_timeout = %d, wait_timeout = %d; want 2 and 77", wait, idle)
 	}
+	must(t, open(t, mysqldb.Options{}).Raw("SELECT @@innodb_lock_wait_timeout, @@wait_timeout").Row().Scan(&wait, &idle))
+	if wait != 1 || idle != 5 {
+		t.Errorf("by default: innodb_lock_wait_timeout = %d, wait_timeout = %d; want 1 and 5", wait, idle)
+	}
 
 	// READ COMMITTED: a second look sees what others committed in between.
 	must(t, db.Transaction(func(tx *gorm.DB) error {
@@ -128,7 +132,7 @@ func TestTransactChangesNothingOnError(t *testing.T) {
 func TestDuplicate(t *testing.T) {
 	db := open(t, mysqldb.Options{})
 	err := db.Exec("INSERT INTO rows_of_test VALUES (1, 1)").Error
-	if !mysqldb.IsDuplicate(err) || mysqldb.IsTransient(err) || !mysqldb.IsRefusal(err) {
+	if !mysqldb.IsDuplicate(err) || mysqldb.IsLockWait(err) || mysqldb.IsDeadlock(err) || !mysqldb.IsRefusal(err) {
 		t.Errorf("second row under a key: %v: not told as that", err)
 	}
 }

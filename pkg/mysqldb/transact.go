@@ -17,21 +17,20 @@ import (
 // again to know.
 var ErrCommitUnknown = errors.New("commit unanswered")
 
-// maxTries bounds the runs of a transaction that the server ended for a
-// deadlock or a lock wait.
+// maxTries bounds the runs of a transaction that the server ended for a deadlock.
 const maxTries = 5
 
 // Transact runs fn in a transaction and commits it when fn returns nil. When
-// the server ends the transaction for a deadlock or too long a wait for a row,
-// the whole of fn runs again, a few times at most; so fn must keep what it
-// learns to itself until it returns. The error is fn's own or the database's;
-// unless it wraps ErrCommitUnknown, nothing changed.
+// the server ends the transaction for a deadlock, the whole of fn runs again, a
+// few times at most; so fn must keep what it learns to itself until it returns.
+// After too long a wait for a row (IsLockWait) it does not: the caller knows
+// better what to do. The error is fn's own or the database's; unless it wraps ErrCommitUnknown, nothing changed.
 func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := transactOnce(ctx, db, fn)
-		if err != nil && !IsTransient(err) {
+		if err != nil && !IsDeadlock(err) {
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, err

@@ -116,7 +116,7 @@ func (g *grouped) letGo(ctx context.Context) {
 // a reason that may be one operation's alone.
 func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
 	groupSize.Observe(float64(len(calls)))
-	if len(calls) <= 1 { // fewer statements than a group
+	if len(calls) <= 1 {
 		return g.oneByOne(ctx, calls, token, nil)
 	}
 	requests := make([]stock.Request, len(calls))
@@ -144,15 +144,18 @@ func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.
 func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token, cause error) []stock.Outcome {
 	outcomes := make([]stock.Outcome, len(calls))
 	for i, call := range calls {
-		op, err := g.ledger.Deduct(ctx, call.In, stock.FenceAll(token))
+		done, err := g.ledger.DeductGroup(ctx, []stock.Request{call.In}, token)
 		if errors.Is(err, stock.ErrUnavailable) {
 			for ; i < len(calls); i++ {
 				outcomes[i] = stock.Outcome{Err: errors.Join(cause, err)}
 			}
 			break
 		}
-		outcomes[i] = stock.Outcome{Operation: op, Err: err}
-		call.Resolve(op, err)
+		outcomes[i] = stock.Outcome{Err: err}
+		if err == nil {
+			outcomes[i] = done[0]
+		}
+		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
 	}
 	return outcomes
 }

@@ -147,14 +147,16 @@ func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 	p.CheckLedger(t)
 }
 
-// counted tells the size of each group.
+// counted tells the size of each group of more than one.
 type counted struct {
 	deduct.Ledger
 	group func(n int)
 }
 
 func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
-	c.group(len(requests))
+	if len(requests) > 1 {
+		c.group(len(requests))
+	}
 	return c.Ledger.DeductGroup(ctx, requests, token)
 }
 
@@ -218,16 +220,15 @@ type vanishing struct {
 	entered, hold chan struct{}
 }
 
-func (v vanishing) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
-	if v.gone.Load() {
-		return stock.Operation{}, stock.ErrUnavailable
-	}
-	close(v.entered)
-	<-v.hold
-	return v.Ledger.Deduct(ctx, r, fence)
-}
-
 func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+	if len(requests) == 1 {
+		if v.gone.Load() {
+			return nil, stock.ErrUnavailable
+		}
+		close(v.entered)
+		<-v.hold
+		return v.Ledger.DeductGroup(ctx, requests, token)
+	}
 	v.gone.Store(true)
 	if _, err := v.Ledger.DeductGroup(ctx, requests, token); err != nil {
 		return nil, err
@@ -270,7 +271,12 @@ func ledgerThrough(t *testing.T, p *stocktest.Place, cut func(sent []byte) bool)
 	cfg, err := mysql.ParseDSN(p.DSN)
 	must(t, err)
 	cfg.Addr = forward(t, cfg.Addr, cut).addr
-	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	return ledgerAt(t, cfg.FormatDSN(), mysqldb.Options{})
+}
+
+func ledgerAt(t *testing.T, dsn string, opts mysqldb.Options) *stockdb.DB {
+	t.Helper()
+	db, err := mysqldb.Open(dsn, opts)
 	must(t, err)
 	ledger := stockdb.New(db)
 	t.Cleanup(func() {
@@ -306,7 +312,8 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
 			root, goods, flag := serverstest.ZooKeeperRoot(t), p.Goods(t, 5), p.Flag()
-			s := open(t, name, p, func(c *deduct.Config) { c.Root = root })
+			patient := ledgerAt(t, p.DSN, mysqldb.Options{LockWait: 30 * time.Second})
+			s := open(t, name, p, func(c *deduct.Config) { c.Root, c.Ledger = root, patient })
 			row := p.DB.Begin()
 			must(t, row.Exec("UPDATE stock SET num = num WHERE goods_id = ?", goods).Error)
 			must(t, row.Raw("SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods).Scan(new(int64)).Error)
@@ -329,7 +336,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 			for _, child := range children {
 				must(t, conn.Delete(path+"/"+child, -1))
 			}
-			if err := <-answer; !errors.Is(err, stock.ErrUnavailable) || mysqldb.IsTransient(err) {
+			if err := <-answer; !errors.Is(err, stock.ErrUnavailable) || mysqldb.IsLockWait(err) {
 				t.Errorf("lock lost: %v; want the transaction ended by that, not by the wait for the row", err)
 			}
 			must(t, row.Rollback().Error)

@@ -10,20 +10,23 @@ import (
 	stock "orderstock/stock-service"
 )
 
-// Cancel implements stock.Ledger. It needs no lock: the row of the flag is
-// held from the first statement on, so that a deduction and a cancellation of
-// one flag follow one another, whichever comes first.
+// Cancel implements stock.Ledger. It needs no lock of ZooKeeper: where a
+// deduction under the flag comes between the look and the write, the write hits
+// nothing, and it looks again.
 func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	var op stock.Operation
-	err := s.transact(ctx, func(tx *gorm.DB) (err error) {
-		op, err = cancel(tx, flag)
-		return err
-	})
-	if errors.Is(err, stock.ErrUnknownOutcome) {
+	err := errMoved
+	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
+		op, err = s.cancel(ctx, flag)
+	}
+	switch {
+	case errors.Is(err, stock.ErrUnknownOutcome):
 		found, readErr := s.resolve(ctx, flag, err)
 		if readErr == nil && found.State != stock.Done { // a deduction that is still there was not cancelled, so far
 			return found, nil
 		}
+	case errors.Is(err, errMoved):
+		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
 	if err != nil {
 		return stock.Operation{}, err
@@ -31,41 +34,40 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, nil
 }
 
-func cancel(tx *gorm.DB, flag string) (stock.Operation, error) {
-	// Either way the row is there and held after this: a plain insert that fails
-	// would hold it for reading only, and two of them would wait for each other.
-	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
-		ON DUPLICATE KEY UPDATE flag = flag`, flag, string(stock.Cancelled), now())
-	if made.Error != nil {
-		return stock.Operation{}, fmt.Errorf("insert cancellation: %w", made.Error)
-	}
-	if made.RowsAffected == 1 {
-		return stock.Operation{Flag: flag, State: stock.Cancelled}, nil
-	}
-	recorded, err := findOperations(tx, []string{flag})
+// cancel ends the flag by what is recorded under it. ErrMoved: something else is by now.
+func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
+	recorded, err := s.findOperations(ctx, []string{flag})
 	if err != nil {
-		return stock.Operation{}, err
+		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
 	op, ok := recorded[flag]
-	if !ok {
-		return stock.Operation{}, fmt.Errorf("read operation %s: held, yet not there", flag)
-	}
-	if op.State != stock.Done {
+	switch {
+	case !ok:
+		op = stock.Operation{Flag: flag, State: stock.Cancelled}
+		return op, s.transact(ctx, func(tx *gorm.DB) error { return insertTombstone(tx, op) })
+	case op.State != stock.Done:
 		return op, nil
 	}
 	op.State, op.Repeat = stock.Restored, false
-	return op, restore(tx, op)
+	return op, s.transact(ctx, func(tx *gorm.DB) error { return restore(tx, op) })
+}
+
+// insertTombstone records a cancellation that came first. A plain insert that
+// finds a row holds it for reading only, and two of them would wait for each other.
+func insertTombstone(tx *gorm.DB, op stock.Operation) error {
+	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
+		ON DUPLICATE KEY UPDATE flag = flag`, op.Flag, string(op.State), now())
+	if made.Error != nil {
+		return fmt.Errorf("insert cancellation: %w", made.Error)
+	}
+	if made.RowsAffected != 1 {
+		return errMoved
+	}
+	return nil
 }
 
 // restore gives the items of a deduction back.
 func restore(tx *gorm.DB, op stock.Operation) error {
-	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?", string(stock.Restored), op.Flag, string(stock.Done))
-	if done.Error != nil {
-		return fmt.Errorf("update operation: %w", done.Error)
-	}
-	if done.RowsAffected != 1 {
-		return fmt.Errorf("update operation %s: held as done, yet not there", op.Flag)
-	}
 	for _, item := range op.Items {
 		done := tx.Exec("UPDATE stock SET num = num + ?, updated_at = ? WHERE goods_id = ?", item.Num, now(), item.GoodsID)
 		if done.Error != nil {
@@ -74,6 +76,13 @@ func restore(tx *gorm.DB, op stock.Operation) error {
 		if done.RowsAffected != 1 {
 			return fmt.Errorf("update stock: goods %d is gone", item.GoodsID)
 		}
+	}
+	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?", string(stock.Restored), op.Flag, string(stock.Done))
+	if done.Error != nil {
+		return fmt.Errorf("update operation: %w", done.Error)
+	}
+	if done.RowsAffected != 1 {
+		return errMoved
 	}
 	return insertFlows(tx, stock.KindRestore, op)
 }

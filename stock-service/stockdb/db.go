@@ -17,6 +17,8 @@ type DB struct {
 	db    *gorm.DB
 	finds *reads[stock.Operation]
 	flows *reads[[]stock.Flow]
+
+	caution mysqldb.Caution
 }
 
 var _ stock.Ledger = (*DB)(nil)
@@ -60,13 +62,13 @@ func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 var (
 	// errShort ends a transaction that found too little stock.
 	errShort = errors.New("too little stock")
-	// errLevelMoved ends a transaction whose update hit no row while a look at the row says that it should.
-	errLevelMoved = errors.New("level moved meanwhile")
+	// errMoved ends a transaction whose guarded update hit no row while a look at the row says that it should.
+	errMoved = errors.New("row changed meanwhile")
 )
 
 func isDecision(err error) bool {
 	for _, decision := range []error{
-		errShort, errLevelMoved, stock.ErrUnknownGoods, stock.ErrStaleToken, stock.ErrFlagConflict, stock.ErrLevelOverflow,
+		errShort, errMoved, stock.ErrUnknownGoods, stock.ErrStaleToken, stock.ErrFlagConflict, stock.ErrLevelOverflow,
 	} {
 		if errors.Is(err, decision) {
 			return true

@@ -14,20 +14,20 @@ import (
 // maxMoves bounds the runs of a deduction whose rows change under its eyes.
 const maxMoves = 5
 
-// Deduct carries one request out in one transaction: the outcome under its
-// flag first, which turns a second attempt away, then each goods by rising id,
+// Deduct carries one request out in one transaction: each goods by rising id,
 // only where enough is left and no later holder of the lock has written, then
-// the flow rows. Errors as for stock.Deducter.
+// the outcome under its flag, which turns a second attempt away with all that
+// it took, then the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, State: stock.Done, Items: r.Items, Token: fence.Highest(r.Items)}
-	err := errLevelMoved
-	for move := 0; move < maxMoves && errors.Is(err, errLevelMoved); move++ {
+	err := errMoved
+	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
 		var short int64
 		err = s.transact(ctx, func(tx *gorm.DB) (err error) {
-			if err := insertOperations(tx, op); err != nil {
+			if short, err = takeItems(tx, r.Items, fence); err != nil {
 				return err
 			}
-			if short, err = takeItems(tx, r.Items, fence); err != nil {
+			if err := insertOperations(tx, op); err != nil {
 				return err
 			}
 			return insertFlows(tx, stock.KindDeduct, op)
@@ -52,7 +52,7 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 			return stock.Operation{}, err
 		}
 		return recorded.Answer(op.Items)
-	case errors.Is(err, errLevelMoved):
+	case errors.Is(err, errMoved):
 		return stock.Operation{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
 	return stock.Operation{}, err
@@ -103,7 +103,7 @@ func whyMissed(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64,
 		return 0, err
 	}
 	if short == 0 {
-		return 0, errLevelMoved
+		return 0, errMoved
 	}
 	return short, errShort
 }

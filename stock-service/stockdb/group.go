@@ -2,6 +2,7 @@ package stockdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,16 +24,47 @@ import (
 // into the table comes first. Where the primary key says that there is one, the
 // group is carried out anew, with a look at all of its flags.
 //
+// A request whose flag or goods another transaction holds for longer than a lock
+// wait is set aside with ErrUnavailable, and holds nobody up.
+//
 // The error is of the group as a whole. After ErrUnavailable and ErrStaleToken
 // nothing changed; after ErrUnknownOutcome that is unknown; after any other the
 // database refused a row, nothing changed, and each request by itself may fare
 // better.
 func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error) {
-	outcomes, err := s.deductGroup(ctx, requests, held, false)
-	if mysqldb.IsDuplicate(err) {
-		return s.deductGroup(ctx, requests, held, true)
+	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
+	return mysqldb.SetAside(ctx, &s.caution, requests, refused, s.held, func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
+		if len(requests) == 1 { // fewer statements than a group
+			op, err := s.Deduct(ctx, requests[0], stock.FenceAll(held))
+			if errors.Is(err, stock.ErrUnavailable) {
+				return nil, err
+			}
+			return []stock.Outcome{{Operation: op, Err: err}}, nil
+		}
+		outcomes, err := s.deductGroup(ctx, requests, held, false)
+		if mysqldb.IsDuplicate(err) {
+			return s.deductGroup(ctx, requests, held, true)
+		}
+		return outcomes, err
+	})
+}
+
+// held reports of each request whether another transaction holds its flag or one of its goods.
+func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error) {
+	flags, goods := distinct(requests)
+	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
-	return outcomes, err
+	heldGoods, err := mysqldb.Held(ctx, s.db, "stock", "goods_id", goods)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	}
+	held := make([]bool, len(requests))
+	for i, r := range requests {
+		held[i] = heldFlags[r.Flag] || slices.ContainsFunc(r.Items, func(item stock.Item) bool { return heldGoods[item.GoodsID] })
+	}
+	return held, nil
 }
 
 func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held stock.Token, look bool) ([]stock.Outcome, error) {
@@ -68,7 +100,8 @@ func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held sto
 	return outcomes, err
 }
 
-// newOperations returns the operations that the group made, and stamps them with the token.
+// newOperations returns the operations that the group made by rising flag, and
+// stamps them with the token.
 func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation {
 	fresh := make([]stock.Operation, 0, len(outcomes))
 	for i := range outcomes {
@@ -80,6 +113,7 @@ func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation
 			fresh = append(fresh, outcomes[i].Operation)
 		}
 	}
+	slices.SortFunc(fresh, func(a, b stock.Operation) int { return strings.Compare(a.Flag, b.Flag) })
 	return fresh
 }
 

@@ -15,10 +15,10 @@ import (
 func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) {
 	var goods stock.Goods
 	err := s.transact(ctx, func(tx *gorm.DB) (err error) {
-		if err := insertRestockFlow(tx, r); err != nil {
+		if err := raiseLevel(tx, r); err != nil {
 			return err
 		}
-		if err := raiseLevel(tx, r); err != nil {
+		if err := insertRestockFlow(tx, r); err != nil {
 			return err
 		}
 		goods, err = readGoods(tx, r.GoodsID)

@@ -57,13 +57,13 @@ func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, 
 			op.State, op.Reason = stock.Rejected, stock.ShortReason(short)
 			return insertOperations(tx, op)
 		}
-		if err := insertOperations(tx, op); err != nil {
-			return err
-		}
 		for _, item := range r.Items {
 			if err := overwriteItem(tx, item, levels[item.GoodsID].Num-item.Num, fence); err != nil {
 				return err
 			}
+		}
+		if err := insertOperations(tx, op); err != nil {
+			return err
 		}
 		return insertFlows(tx, stock.KindDeduct, op)
 	})

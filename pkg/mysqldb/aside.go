@@ -1,0 +1,125 @@
+package mysqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// ErrHeld answers an item of a batch that was set aside, as another transaction
+// holds a row that it needs: nothing was done for it.
+var ErrHeld = errors.New("another transaction holds the row")
+
+// Caution remembers that a batch has waited too long for a row, so that those
+// that follow look before they wait. Safe for concurrent use; the zero value is ready.
+type Caution struct{ until atomic.Int64 }
+
+// cautionTime is how long caution lasts after the last row that was found held:
+// longer than the server leaves rows to a client that says nothing.
+const cautionTime = 10 * time.Second
+
+func (c *Caution) raise() { c.until.Store(time.Now().Add(cautionTime).UnixNano()) }
+
+func (c *Caution) on() bool { return time.Now().UnixNano() < c.until.Load() }
+
+// maxWaits bounds the lock waits of one batch.
+const maxWaits = 3
+
+// SetAside calls write with a batch of items, and returns its results in their
+// order. A batch whose transaction waited too long for a row is written again
+// without the items whose rows are held; those get refused as their result. For
+// as long as there is caution, held is asked first, so that no further batch waits.
+//
+// Held reports for each item whether another transaction holds a row that it
+// needs: see Held.
+func SetAside[T, R any](ctx context.Context, c *Caution, items []T, refused R,
+	held func(ctx context.Context, items []T) ([]bool, error),
+	write func(ctx context.Context, items []T) ([]R, error),
+) ([]R, error) {
+	for wait := 1; ; wait++ {
+		results, err := writeFree(ctx, c, items, refused, held, write)
+		if !IsLockWait(err) {
+			return results, err
+		}
+		c.raise()
+		if wait == maxWaits {
+			return nil, err
+		}
+	}
+}
+
+func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
+	held func(ctx context.Context, items []T) ([]bool, error),
+	write func(ctx context.Context, items []T) ([]R, error),
+) ([]R, error) {
+	if !c.on() {
+		return write(ctx, items)
+	}
+	aside, err := held(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	var free []T
+	for i, item := range items {
+		if !aside[i] {
+			free = append(free, item)
+		}
+	}
+	var written []R
+	if len(free) > 0 {
+		if written, err = write(ctx, free); err != nil {
+			return nil, err
+		}
+	}
+	if len(free) < len(items) {
+		c.raise()
+	}
+	results := make([]R, len(items))
+	for i := range items {
+		if aside[i] {
+			results[i] = refused
+			continue
+		}
+		results[i], written = written[0], written[1:]
+	}
+	return results, nil
+}
+
+// Held returns those of the keys whose rows another transaction holds: rows
+// that it has inserted and not committed, and rows that it has changed or
+// locked. It waits for none of them. Column must have an index, table and column
+// must be names in the program's own text.
+//
+// A read of uncommitted rows sees all that are there, and a locking read that
+// skips what is locked (MySQL 8.0, MariaDB 10.6) those that are free.
+func Held[K comparable](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
+	held := map[K]bool{}
+	if len(keys) == 0 {
+		return held, nil
+	}
+	tx := db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelReadUncommitted})
+	if tx.Error != nil {
+		return nil, fmt.Errorf("begin transaction: %w", tx.Error)
+	}
+	defer func() { _ = tx.Rollback() }() // it has changed nothing
+	query := "SELECT " + column + " FROM " + table + " WHERE " + column + " IN ?"
+	var there, free []K
+	if err := tx.Raw(query, keys).Scan(&there).Error; err != nil {
+		return nil, fmt.Errorf("look for rows that are held: %w", err)
+	}
+	if err := tx.Raw(query+" FOR UPDATE SKIP LOCKED", keys).Scan(&free).Error; err != nil {
+		return nil, fmt.Errorf("look for rows that are held: %w", err)
+	}
+	for _, key := range there {
+		held[key] = true
+	}
+	for _, key := range free {
+		delete(held, key)
+	}
+	return held, nil
+}

@@ -1,0 +1,99 @@
+package stockdb_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/mysqldb"
+	stock "orderstock/stock-service"
+	"orderstock/stock-service/stockdb"
+	"orderstock/stock-service/stocktest"
+)
+
+// deadlocks returns how many the server has broken so far.
+func deadlocks(t *testing.T, db *gorm.DB) int64 {
+	t.Helper()
+	var n int64
+	if err := db.Raw("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'").Row().Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Deductions alone and in groups, repeats, cancellations and restocks of the
+// same few goods at two replicas: they wait for each other, and never in a circle.
+func TestNoDeadlocks(t *testing.T) {
+	p := stocktest.New(t)
+	ledgers := []*stockdb.DB{p.Ledger, stockdb.New(p.DB)}
+	defer ledgers[1].Close()
+	goods := make([]int64, 6)
+	for i := range goods {
+		goods[i] = p.Goods(t, 400)
+	}
+	request := func() stock.Request {
+		flag := rand.N(300)
+		rng := rand.New(rand.NewPCG(1, uint64(flag))) // a flag has the same items every time
+		r := stock.Request{Flag: fmt.Sprint("load-", flag)}
+		for _, id := range goods {
+			if rng.IntN(2) == 0 || id == goods[flag%len(goods)] {
+				r.Items = append(r.Items, stock.Item{GoodsID: id, Num: 1 + rng.Int64N(3)})
+			}
+		}
+		return r
+	}
+	var did [4]atomic.Int64
+	work := []func(*stockdb.DB) error{
+		func(l *stockdb.DB) error {
+			_, err := l.Deduct(t.Context(), request(), nil)
+			return err
+		},
+		func(l *stockdb.DB) error {
+			requests := make([]stock.Request, 8)
+			for i := range requests {
+				requests[i] = request()
+			}
+			_, err := l.DeductGroup(t.Context(), requests, stock.Token{})
+			return err
+		},
+		func(l *stockdb.DB) error {
+			_, err := l.Cancel(t.Context(), request().Flag)
+			return err
+		},
+		func(l *stockdb.DB) error {
+			n := rand.N(200)
+			_, err := l.Restock(t.Context(), stock.Restock{Flag: fmt.Sprint("more-", n), GoodsID: goods[n%len(goods)], Num: 5})
+			return err
+		},
+	}
+	before := deadlocks(t, p.DB)
+	end := time.Now().Add(4 * time.Second)
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) && !mysqldb.IsDuplicate(err) { // a group may find a flag used meanwhile
+					t.Error(err)
+					return
+				}
+				did[i%4].Add(1)
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d deductions, %d groups, %d cancellations, %d restocks", did[0].Load(), did[1].Load(), did[2].Load(), did[3].Load())
+	for i := range did {
+		if did[i].Load() < 20 {
+			t.Errorf("kind %d: %d calls are no load", i, did[i].Load())
+		}
+	}
+	if n := deadlocks(t, p.DB) - before; n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
