@@ -20,7 +20,7 @@ func installCommand() *cobra.Command {
 		Short: "Install what the servers and the tests need and this machine lacks, with apt-get",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return install(cmd.Context(), progress(), forTests())
+			return install(cmd.Context(), progress(), forTests(cmd.Context()))
 		},
 	}
 }
@@ -41,8 +41,8 @@ func forServers() []need {
 }
 
 // forTests returns what the tests lack besides: a C compiler for the race
-// detector, a Java compiler and Curator for the test of the lock's wire format.
-func forTests() []need {
+// detector, and a Java compiler, Curator and kazoo for the tests of the lock's wire format.
+func forTests(ctx context.Context) []need {
 	needs := forServers()
 	if _, err := exec.LookPath("gcc"); err != nil {
 		needs = append(needs, need{"gcc", []string{"gcc", "libc6-dev"}})
@@ -52,6 +52,10 @@ func forTests() []need {
 	}
 	if found, _ := filepath.Glob("/usr/share/java/curator-recipes*.jar"); len(found) == 0 {
 		needs = append(needs, need{"Apache Curator", []string{"libcurator-recipes-java"}})
+	}
+	// Debian's package is for Debian's Python, which another one may hide.
+	if err := exec.CommandContext(ctx, "/usr/bin/python3", "-c", "import kazoo").Run(); err != nil {
+		needs = append(needs, need{"kazoo", []string{"python3-kazoo"}})
 	}
 	return needs
 }

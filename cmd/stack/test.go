@@ -18,7 +18,7 @@ func testCommand() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			ctx, say := cmd.Context(), progress()
-			if err := install(ctx, say, forTests()); err != nil {
+			if err := install(ctx, say, forTests(ctx)); err != nil {
 				return err
 			}
 			dir, err := os.MkdirTemp("", "orderstock-test-")

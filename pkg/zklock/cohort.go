@@ -98,7 +98,7 @@ func (s *Session) tryLocally(ctx context.Context, path string, o options) (*Lock
 			return nil, ErrNotAcquired
 		}
 	}
-	return s.acquirePlain(ctx, mutexLine(path, true), path, o)
+	return s.acquirePlain(ctx, mutexLine(path, o.names, true), path, o)
 }
 
 // cohort returns the path's cohort, and begins one where there is none.

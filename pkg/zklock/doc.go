@@ -46,7 +46,7 @@
 // which the holder tells who it is, and everybody may observe. Do runs a function under any of them;
 // Lock.Guard makes a transaction of ZooKeeper's depend on one. The nodes in
 // ZooKeeper are those of Apache Curator's recipes, so that programs in other languages can share
-// the locks; a Mutex also excludes the Lock of github.com/go-zookeeper/zk. Kinds do not mix: a
+// the locks; a Mutex also excludes the Lock of github.com/go-zookeeper/zk and, with WithNames, of kazoo. Kinds do not mix: a
 // Mutex and an RWMutex on one path do not exclude each other.
 //
 // The case study whose locks this package puts right teaches these:

@@ -55,7 +55,7 @@ func (e *Election) campaign(ctx context.Context, value string) (*Leadership, err
 	if o.data, err = e.data(value); err != nil {
 		return nil, err
 	}
-	c, err := e.s.stand(ctx, mutexLine(e.path, false), o)
+	c, err := e.s.stand(ctx, mutexLine(e.path, []kind{kindLock}, false), o)
 	if err != nil {
 		return nil, err
 	}

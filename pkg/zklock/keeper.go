@@ -22,7 +22,7 @@ func (co *cohort) keep() {
 		if !ok {
 			return
 		}
-		c, err := co.s.stand(ctx, mutexLine(co.path, false), co.opts)
+		c, err := co.s.stand(ctx, mutexLine(co.path, co.opts.names, false), co.opts)
 		t := co.settle(ctx, c, err)
 		if t == nil {
 			continue
@@ -144,7 +144,7 @@ func (co *cohort) look(t *tenure) <-chan zk.Event {
 	if err != nil {
 		return nil
 	}
-	queue := members(names, kindLock)
+	queue := members(names, co.opts.names...)
 	if len(queue) > 1 || len(queue) == 1 && queue[0].Name != t.claim.name() {
 		co.mu.Lock()
 		t.bound(co.opts)

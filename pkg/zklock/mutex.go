@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Mutex is a lock that one at a time holds, among all processes. It is a cheap value: make one
@@ -43,9 +44,11 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 		lock *Lock
 		err  error
 	)
-	switch {
+	switch bad := badName(m.opts.names); {
+	case bad != nil:
+		err = bad
 	case m.opts.handoffs <= 1:
-		lock, err = m.s.acquirePlain(ctx, mutexLine(m.path, try), m.path, m.opts)
+		lock, err = m.s.acquirePlain(ctx, mutexLine(m.path, m.opts.names, try), m.path, m.opts)
 	case try:
 		lock, err = m.s.tryLocally(ctx, m.path, m.opts)
 	default:
@@ -56,8 +59,8 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 	return lock, err
 }
 
-func mutexLine(path string, try bool) line {
-	return line{dir: path, kind: kindLock, kinds: []kind{kindLock}, rule: inTurn, try: try}
+func mutexLine(path string, names []kind, try bool) line {
+	return line{dir: path, kind: names[0], kinds: names, rule: inTurn, try: try}
 }
 
 // acquirePlain stands in line by itself, without local hand-off.
@@ -67,7 +70,7 @@ func (s *Session) acquirePlain(ctx context.Context, l line, path string, o optio
 	}
 	c, err := s.stand(ctx, l, o)
 	if err != nil {
-		if l.try && l.kind == kindLock && errors.Is(err, ErrNotAcquired) {
+		if l.try && !slices.Contains(readOrWrite, l.kind) && errors.Is(err, ErrNotAcquired) {
 			s.ask(l.dir)
 		}
 		return nil, err

@@ -3,9 +3,13 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
@@ -80,4 +84,45 @@ func TestTryAcquire(t *testing.T) {
 	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrReleased) {
 		t.Errorf("second release: %v", err)
 	}
+}
+
+func TestNamesAreChecked(t *testing.T) {
+	t.Parallel()
+	s, root := connect(t), serverstest.ZooKeeperRoot(t)
+	for _, names := range [][]string{{""}, {"a/b"}, {"lock-", ""}} {
+		m := zklock.NewMutex(s, root+"/lock", zklock.WithNames(names[0], names[1:]...))
+		if _, err := m.Acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "give WithNames another") {
+			t.Errorf("with the names %q: %v", names, err)
+		}
+	}
+	if exists, _, err := s.Conn().Exists(root + "/lock"); exists || err != nil {
+		t.Errorf("something was made: %v, %v", exists, err)
+	}
+}
+
+// TestForeignNamesExclude: a node with a further name, first in the queue, keeps the lock.
+func TestForeignNamesExclude(t *testing.T) {
+	t.Parallel()
+	s, path := connect(t), serverstest.ZooKeeperRoot(t)
+	foreign, err := s.Conn().Create(path+"/x-other-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, acquire(t, zklock.NewMutex(s, path)))
+	m := zklock.NewMutex(s, path, zklock.WithNames("own-", "other-"), zklock.WithHandoff(1, 0))
+	if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+		t.Errorf("beside a node with a further name: %v", err)
+	}
+	if err := s.Conn().Delete(foreign, -1); err != nil {
+		t.Fatal(err)
+	}
+	lock := acquire(t, m)
+	names, _, err := s.Conn().Children(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "-own-") }) {
+		t.Errorf("the lock's nodes are %q", names)
+	}
+	release(t, lock)
 }

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,16 @@ func parseMember(name string, kinds ...kind) (member, bool) {
 		}
 	}
 	return member{}, false
+}
+
+// badName returns an error for what cannot be in a node's name.
+func badName(names []kind) error {
+	for _, name := range names {
+		if name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("lock name %q is empty or holds a slash: give WithNames another", name)
+		}
+	}
+	return nil
 }
 
 // members returns those of the given kinds among the children's names, in no order.

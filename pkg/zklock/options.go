@@ -15,6 +15,7 @@ type options struct {
 	handoff  time.Duration
 	linger   time.Duration
 	acl      []zk.ACL
+	names    []kind
 	owner    Owner
 	data     []byte // owner, as it is stored
 	hooks    Hooks
@@ -26,6 +27,7 @@ func optionsOf(opts []Option) options {
 		handoff:  25 * time.Millisecond,
 		linger:   100 * time.Millisecond,
 		acl:      zk.WorldACL(zk.PermAll),
+		names:    []kind{kindLock},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
 	for _, set := range opts {
@@ -63,6 +65,21 @@ func WithLinger(d time.Duration) Option {
 // Default: everybody may do everything.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = acl }
+}
+
+// WithNames sets what the names of a Mutex's nodes hold before their number, so that it shares its
+// path with clients that name theirs differently. This Mutex gives own to the nodes that it makes;
+// nodes with own or one of further in their names are contenders, and all others are not. Two
+// clients exclude each other only if each takes the other's names for contenders. Beside kazoo's
+// Lock use one of:
+//
+//	WithNames("__lock__")           and nothing to set for kazoo
+//	WithNames("lock-", "__lock__")  and extra_lock_patterns=["lock-"] for kazoo
+//
+// The names must be the same for all Mutex values on a path. An empty name, or one with a slash,
+// fails each acquisition. Default: "lock-".
+func WithNames(own string, further ...string) Option {
+	return func(o *options) { o.names = append([]kind{own}, further...) }
 }
 
 // WithLabel sets what Inspect shows of the holder or waiter besides its host and process, for

@@ -127,7 +127,7 @@ func (m *Semaphore) leaseOnce(ctx context.Context, n int, try bool) ([]*claim, e
 	if err := m.mightLease(ctx, n, try); err != nil {
 		return nil, err
 	}
-	gate, err := m.s.stand(ctx, mutexLine(m.path+"/locks", try), m.opts)
+	gate, err := m.s.stand(ctx, mutexLine(m.path+"/locks", []kind{kindLock}, try), m.opts)
 	if err != nil {
 		return nil, err
 	}

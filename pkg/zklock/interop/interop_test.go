@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	threads    = 8 // contenders on each side
-	javaRounds = 24
-	leases     = 3
-	limit      = 60 * time.Second
+	threads = 8 // contenders on each side
+	rounds  = 24
+	leases  = 3
+	limit   = 60 * time.Second
 )
 
 // shop is where both sides work under the lock: the Go side of testdata/CuratorContender.java.
@@ -61,13 +61,21 @@ func (s *shop) connect() *zklock.Session {
 	return session
 }
 
-// together lets the Java contenders and as many goroutines, over two sessions, work at the same
-// time, and the goroutines go on for as long as the Java process does. It returns how often each
-// side acquired the lock.
-func (s *shop) together(kind string, turn func(ctx context.Context, session *zklock.Session, thread, round int) error) (byJava, byGo int) {
+// turn acquires the lock once, and works under it.
+type turn func(ctx context.Context, session *zklock.Session, thread, round int) error
+
+// together lets Curator's class contend with the goroutines; see beside.
+func (s *shop) together(class string, turn turn) (byJava, byGo int) {
 	s.t.Helper()
-	java := startJava(s.t, serverstest.ZooKeeper(s.t).Addr(), kind, s.lock, s.work,
-		strconv.Itoa(threads), strconv.Itoa(javaRounds), strconv.Itoa(leases))
+	return s.beside(startJava(s.t, serverstest.ZooKeeper(s.t).Addr(), class, s.lock, s.work,
+		strconv.Itoa(threads), strconv.Itoa(rounds), strconv.Itoa(leases)), turn)
+}
+
+// beside lets the other process's contenders and as many goroutines, over two sessions, work at the
+// same time, and the goroutines go on for as long as the other process does. It returns how often
+// each side acquired the lock.
+func (s *shop) beside(other *contender, turn turn) (byOther, byGo int) {
+	s.t.Helper()
 	sessions := []*zklock.Session{s.connect(), s.connect()}
 	ctx, cancel := context.WithTimeout(s.t.Context(), limit)
 	defer cancel()
@@ -76,7 +84,7 @@ func (s *shop) together(kind string, turn func(ctx context.Context, session *zkl
 		count atomic.Int64
 		all   sync.WaitGroup
 	)
-	java.start()
+	other.start()
 	for thread := range threads {
 		all.Go(func() {
 			for round := 0; !over.Load(); round++ {
@@ -88,18 +96,18 @@ func (s *shop) together(kind string, turn func(ctx context.Context, session *zkl
 			}
 		})
 	}
-	byJava, sawOverlap := java.wait(s.t)
+	byOther, sawOverlap := other.wait(s.t)
 	over.Store(true)
 	all.Wait()
 	s.overlapped.Add(int64(sawOverlap))
-	s.t.Logf("%d acquisitions by Curator, %d by zklock, %d times seen together", byJava, count.Load(), s.overlapped.Load())
-	if byJava != threads*javaRounds {
-		s.t.Errorf("Curator acquired %d times of %d", byJava, threads*javaRounds)
+	s.t.Logf("%d acquisitions by the other process, %d by zklock, %d times seen together", byOther, count.Load(), s.overlapped.Load())
+	if byOther != threads*rounds {
+		s.t.Errorf("the other process acquired %d times of %d", byOther, threads*rounds)
 	}
 	if count.Load() < threads {
 		s.t.Errorf("zklock acquired %d times: the two sides hardly met", count.Load())
 	}
-	return byJava, int(count.Load())
+	return byOther, int(count.Load())
 }
 
 // increment adds one to the counter without compare-and-set: the lock alone keeps it right.
@@ -228,7 +236,7 @@ func TestRWMutexWithCurator(t *testing.T) {
 		lock, err := mutex.RLock(ctx)
 		return under(ctx, lock, err, func() error { return s.read(session.Conn()) })
 	})
-	s.checkCounter(int(written.Load()) + threads*javaRounds/4)
+	s.checkCounter(int(written.Load()) + threads*rounds/4)
 	if s.overlapped.Load() == 0 {
 		t.Error("no reader met another: nothing was shared")
 	}

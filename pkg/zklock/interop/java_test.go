@@ -75,7 +75,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// contender is a running Java process.
+// contender is a running process of another language.
 type contender struct {
 	cmd   *exec.Cmd
 	start func()
@@ -90,7 +90,12 @@ func startJava(t *testing.T, args ...string) *contender {
 	if err != nil {
 		t.Fatalf("%v: install the package %s", err, javaPackage)
 	}
-	cmd := exec.CommandContext(t.Context(), java, append([]string{javaHeap, "-cp", path, javaProgram}, args...)...)
+	return startContender(t, java, append([]string{javaHeap, "-cp", path, javaProgram}, args...)...)
+}
+
+func startContender(t *testing.T, program string, args ...string) *contender {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -105,7 +110,7 @@ func startJava(t *testing.T, args ...string) *contender {
 	}
 	c := &contender{cmd: cmd, lines: bufio.NewScanner(stdout), start: func() { fmt.Fprintln(stdin) }}
 	if !c.lines.Scan() || c.lines.Text() != "READY" {
-		t.Fatalf("the Java process said %q: %v", c.lines.Text(), cmd.Wait())
+		t.Fatalf("the other process said %q: %v", c.lines.Text(), cmd.Wait())
 	}
 	return c
 }
@@ -119,11 +124,11 @@ func (c *contender) wait(t *testing.T) (acquired, overlapped int) {
 		if _, err := fmt.Sscanf(line, "DONE acquired=%d overlapped=%d", &acquired, &overlapped); err == nil {
 			done = true
 		} else {
-			t.Errorf("the Java process: %s", line)
+			t.Errorf("the other process: %s", line)
 		}
 	}
 	if err := c.cmd.Wait(); err != nil || !done {
-		t.Errorf("the Java process ended: %v", err)
+		t.Errorf("the other process ended: %v", err)
 	}
 	return acquired, overlapped
 }
