@@ -3,6 +3,7 @@ package zklock
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -20,6 +21,8 @@ import (
 // A Monitor is for one zk.Conn. Its methods are safe for concurrent use.
 type Monitor struct {
 	dial zk.Dialer
+
+	zxid atomic.Int64 // of the last answer in the newest session; see wire
 
 	mu      sync.Mutex
 	wire    *wire  // the newest connection
@@ -71,17 +74,17 @@ func (m *Monitor) tell() {
 
 // established notes that the server serves the session id on w: the one before, which is resumed,
 // or a new one.
-func (m *Monitor) established(w *wire, id int64, timeout time.Duration, sent instant) (l *lease, resumed bool) {
+func (m *Monitor) established(w *wire, id int64, timeout time.Duration, sent instant) *lease {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if resumed = m.lease != nil && m.lease.id == id; !resumed {
+	if m.lease == nil || m.lease.id != id {
 		m.lease = &lease{id: id}
 	}
 	m.lease.timeout.Store(int64(timeout))
 	m.lease.hear(sent)
 	m.up = m.wire == w
 	m.tell()
-	return m.lease, resumed
+	return m.lease
 }
 
 func (m *Monitor) expired(w *wire) {
@@ -92,6 +95,7 @@ func (m *Monitor) expired(w *wire) {
 	}
 	m.lease.expired.Store(true)
 	m.lease = nil
+	m.zxid.Store(0)
 	m.tell()
 }
 

@@ -325,3 +325,30 @@ func TestWrapUsesTheCallersConnection(t *testing.T) {
 		t.Errorf("the caller's connection after Close: %v", err)
 	}
 }
+
+// A reconnect takes as long as its requests do, with credentials to be sent again and without.
+func TestReconnectIsNotHeldUp(t *testing.T) {
+	for name, opts := range map[string][]zklock.SessionOption{
+		"plain":     nil,
+		"with auth": {zklock.WithAuth("digest", []byte("clerk:secret")), zklock.WithAuth("digest", []byte("porter:secret"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, l := dialLink(t, opts...)
+			least := patience
+			for range 3 { // as the machine may be busy; before the fourth reconnect there is a pause
+				l.silence()
+				l.restore()
+				begin := time.Now()
+				for {
+					if _, _, err := s.Conn().Exists("/"); err == nil {
+						break
+					}
+				}
+				least = min(least, time.Since(begin))
+			}
+			if least > 150*time.Millisecond {
+				t.Errorf("the first answer after a reconnect took %s", least)
+			}
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,10 +12,11 @@ import (
 )
 
 const (
-	// requestHeader is the length of a packet and the xid that follows it.
-	requestHeader = 4 + 4
-	// answerHeader is the part of an answer that is looked at: length and xid.
-	answerHeader = 4 + 4
+	// requestHeader is length, xid and operation.
+	requestHeader = 4 + 4 + 4
+	// answerHeader is length, xid and zxid; the zxid begins at answerZxid.
+	answerHeader = 4 + 4 + 8
+	answerZxid   = 4 + 4
 	// helloHeader is, of the answer to a connect request: length, protocol version, session timeout
 	// in milliseconds, session id.
 	helloHeader = 4 + 4 + 4 + 8
@@ -23,16 +25,21 @@ const (
 	pingXid  = -2
 
 	opSetWatches = 101
-	// rewatchPatience is how long answers are held back for the library to renew its watches. It
-	// sends nothing where it has none, and then the patience is how much longer a reconnect takes. On
-	// a machine whose processors are all taken, 10 ms were not enough.
-	rewatchPatience = 250 * time.Millisecond
+	// helloZxid and setWatchesZxid are where the two requests that hold the last zxid seen hold it.
+	helloZxid      = 4 + 4
+	setWatchesZxid = requestHeader
 )
 
 // wire is one TCP connection of the client library, and reads along on it. It relies on the
 // library's writing each request in one call, and on the framing of ZooKeeper's protocol: every
 // packet begins with its length and, after the handshake, with the request's xid, which the answer
 // repeats.
+//
+// It also keeps, instead of the library, the zxid of the last answer. The library keeps it without a
+// lock: on a reconnect it asks for its watches anew, with what changed since that zxid, while new
+// answers may already have changed it, and then it is never told of a change in between. So the wire
+// takes the zxid out of each answer, and puts that of the last answer before the handshake into the
+// two requests that need it.
 type wire struct {
 	net.Conn
 	monitor *Monitor
@@ -48,9 +55,7 @@ type wire struct {
 	probeSent instant
 	pings     int // sent and not answered; they all have the same xid
 
-	// rewatched is closed when the library has renewed its watches; nil where it has not to, as
-	// the session is new, and once it has.
-	rewatched chan struct{}
+	seen int64 // the zxid of the last answer before the handshake
 
 	header [helloHeader]byte // of the packet being read
 	filled int
@@ -60,14 +65,18 @@ type wire struct {
 func (w *wire) Write(packet []byte) (int, error) {
 	w.mu.Lock()
 	xid := int32(helloXid)
-	if w.lease != nil && len(packet) >= requestHeader {
+	switch {
+	case w.lease == nil:
+		w.seen = w.monitor.zxid.Load()
+		packet = w.withSeen(packet, helloZxid)
+	case len(packet) >= requestHeader:
 		xid = int32(binary.BigEndian.Uint32(packet[4:]))
+		if binary.BigEndian.Uint32(packet[8:]) == opSetWatches {
+			packet = w.withSeen(packet, setWatchesZxid)
+		}
 	}
 	if xid == pingXid {
 		w.pings++
-	} else if w.rewatched != nil && len(packet) >= 12 && binary.BigEndian.Uint32(packet[8:]) == opSetWatches {
-		close(w.rewatched)
-		w.rewatched = nil
 	}
 	if !w.probing && (xid != pingXid || w.pings == 1) {
 		w.probing, w.probeXid, w.probeSent = true, xid, now()
@@ -81,8 +90,17 @@ func (w *wire) Write(packet []byte) (int, error) {
 	return n, err
 }
 
+// withSeen returns the packet with the zxid seen at the place. It leaves the caller's as it is.
+func (w *wire) withSeen(packet []byte, at int) []byte {
+	if len(packet) < at+8 {
+		return packet
+	}
+	packet = slices.Clone(packet)
+	binary.BigEndian.PutUint64(packet[at:], uint64(w.seen))
+	return packet
+}
+
 func (w *wire) Read(p []byte) (int, error) {
-	w.holdBack()
 	n, err := w.Conn.Read(p)
 	if n > 0 {
 		w.mu.Lock()
@@ -95,26 +113,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// holdBack lets the library renew its watches on a session that goes on before it sees an answer.
-// It asks for all changes since the last answer's transaction, and reads that number unguarded
-// while answers may change it: then a change of the children in between would never be told.
-func (w *wire) holdBack() {
-	w.mu.Lock()
-	rewatched, greeted := w.rewatched, w.lease != nil && w.body == 0
-	w.mu.Unlock()
-	if rewatched == nil || !greeted {
-		return
-	}
-	select {
-	case <-rewatched:
-	case <-time.After(rewatchPatience):
-		w.mu.Lock()
-		w.rewatched = nil
-		w.mu.Unlock()
-	}
-}
-
-// follow takes the next bytes that came in.
+// follow takes the next bytes that came in, and takes the zxids out of them.
 func (w *wire) follow(p []byte) {
 	for len(p) > 0 {
 		if w.body > 0 {
@@ -128,6 +127,9 @@ func (w *wire) follow(p []byte) {
 			want = helloHeader
 		}
 		n := copy(w.header[w.filled:want], p)
+		if at := max(0, answerZxid-w.filled); w.lease != nil && at < n {
+			clear(p[at:n])
+		}
 		w.filled += n
 		p = p[n:]
 		if w.filled < want {
@@ -138,7 +140,7 @@ func (w *wire) follow(p []byte) {
 		if w.lease == nil {
 			w.hello()
 		} else {
-			w.answer(int32(binary.BigEndian.Uint32(w.header[4:])))
+			w.answer(int32(binary.BigEndian.Uint32(w.header[4:])), int64(binary.BigEndian.Uint64(w.header[answerZxid:])))
 		}
 	}
 }
@@ -153,13 +155,13 @@ func (w *wire) hello() {
 		w.monitor.expired(w)
 		return
 	}
-	var resumed bool
-	if w.lease, resumed = w.monitor.established(w, id, timeout, w.probeSent); resumed {
-		w.rewatched = make(chan struct{})
-	}
+	w.lease = w.monitor.established(w, id, timeout, w.probeSent)
 }
 
-func (w *wire) answer(xid int32) {
+func (w *wire) answer(xid int32, zxid int64) {
+	if xid >= 0 && zxid > 0 { // neither an event nor a ping, nor from before the first transaction
+		w.monitor.zxid.Store(zxid)
+	}
 	if xid == pingXid && w.pings > 0 {
 		w.pings--
 	}

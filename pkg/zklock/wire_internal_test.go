@@ -1,51 +1,102 @@
 package zklock
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
-// On a session that goes on, no answer is seen before the library has asked for its watches anew:
-// it goes by the number of the last answer. Where it has none, answers come after a while all the same.
-func TestAnswersWaitForTheWatches(t *testing.T) {
-	for name, test := range map[string]struct {
-		asks bool
-		want time.Duration
-	}{
-		"with watches":    {true, 100 * time.Millisecond},
-		"without watches": {false, rewatchPatience},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client, server := net.Pipe()
-				defer func() { _, _ = client.Close(), server.Close() }()
-				w := &wire{Conn: client, monitor: NewMonitor(nil), lease: &lease{id: 1}, rewatched: make(chan struct{})}
-				answer := binary.BigEndian.AppendUint32(nil, answerHeader-4)
-				go func() { _, _ = server.Write(append(answer, make([]byte, answerHeader-4)...)) }()
-				go func() { _, _ = io.Copy(io.Discard, server) }()
-				begin := time.Now()
-				var library sync.WaitGroup
-				if test.asks {
-					library.Go(func() {
-						time.Sleep(50 * time.Millisecond)
-						_, _ = w.Write(make([]byte, 16)) // another request is none for watches
-						time.Sleep(50 * time.Millisecond)
-						_, _ = w.Write(binary.BigEndian.AppendUint32(make([]byte, requestHeader), opSetWatches))
-					})
+// packet returns a packet with its length before it.
+func packet(fields ...any) []byte {
+	var b bytes.Buffer
+	for _, f := range fields {
+		_ = binary.Write(&b, binary.BigEndian, f) // a buffer takes all
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(b.Len())), b.Bytes()...)
+}
+
+// However the bytes come in, the library is shown all but the zxids of the answers.
+func TestWireHidesTheZxidOfAnswers(t *testing.T) {
+	const xid, body = int32(7), int64(0x0807060504030201)
+	greeting := packet(int32(0), int32(6000), int64(42), make([]byte, 16), false)
+	for _, step := range []int{1, 3, 5, 1000} {
+		t.Run(fmt.Sprintf("%d bytes at a time", step), func(t *testing.T) {
+			client, server := net.Pipe()
+			m := NewMonitor(nil)
+			w := &wire{Conn: client, monitor: m}
+			m.wire = w
+			stream := func(answer, event int64) []byte {
+				return bytes.Join([][]byte{
+					greeting,
+					packet(xid, answer, int32(0), body),
+					packet(int32(-1), event, int32(0), body), // an event
+					packet(xid, int64(0), int32(0)),          // as an answer to an auth request
+				}, nil)
+			}
+			go func() {
+				for sent := stream(99, 98); len(sent) > 0; {
+					n, err := server.Write(sent[:min(step, len(sent))])
+					if err != nil {
+						return
+					}
+					sent = sent[n:]
 				}
-				if _, err := w.Read(make([]byte, answerHeader)); err != nil {
-					t.Fatal(err)
-				}
-				if waited := time.Since(begin); waited != test.want {
-					t.Errorf("an answer after %s, want %s", waited, test.want)
-				}
-				library.Wait()
-			})
+				_ = server.Close()
+			}()
+			got, err := io.ReadAll(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, stream(0, 0)) {
+				t.Errorf("the library reads %x, want %x", got, stream(0, 0))
+			}
+			if seen := m.zxid.Load(); seen != 99 {
+				t.Errorf("zxid %d, want 99", seen)
+			}
 		})
 	}
+}
+
+// The requests that tell the server what this client has seen say what it had seen before the
+// handshake, whatever the library puts there and whatever has been answered since.
+func TestWireTellsWhatWasSeenBefore(t *testing.T) {
+	client, server := net.Pipe()
+	defer func() { _, _ = client.Close(), server.Close() }()
+	m := NewMonitor(nil)
+	m.zxid.Store(99)
+	w := &wire{Conn: client, monitor: m}
+	hello := func(zxid int64) []byte { return packet(int32(0), zxid, int32(6000), int64(42), make([]byte, 16)) }
+	setWatches := func(zxid int64) []byte {
+		return packet(int32(1), int32(opSetWatches), zxid, int32(0), int32(0), int32(0))
+	}
+	get := packet(int32(2), int32(4), int64(5), true)
+	received := make(chan []byte)
+	go func() {
+		for _, p := range [][]byte{hello(0), setWatches(0), get} {
+			b := make([]byte, len(p))
+			_, _ = io.ReadFull(server, b) // what is missing shows
+			received <- b
+		}
+	}()
+	write := func(sent, want []byte) {
+		t.Helper()
+		before := bytes.Clone(sent)
+		if _, err := w.Write(sent); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-received; !bytes.Equal(got, want) {
+			t.Errorf("the server reads %x, want %x", got, want)
+		}
+		if !bytes.Equal(sent, before) {
+			t.Error("the library's packet was changed")
+		}
+	}
+	write(hello(5), hello(99))
+	w.lease = &lease{id: 42}
+	m.zxid.Store(100)
+	write(setWatches(100), setWatches(99))
+	write(get, get)
 }

@@ -1,0 +1,164 @@
+//go:build !race
+
+package zklock_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+const opSetWatches = 101
+
+// renewals records on the newest connection what the client says it has seen: in its handshake, and
+// each time it asks for its watches anew.
+type renewals struct {
+	mu      sync.Mutex
+	conn    net.Conn
+	hello   int64
+	renewed []int64
+	next    chan struct{} // closed at the next renewal
+}
+
+func (r *renewals) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conn, r.hello, r.renewed = conn, -1, nil
+	return &renewalConn{conn, r}, nil
+}
+
+type renewalConn struct {
+	net.Conn
+	r *renewals
+}
+
+func (c *renewalConn) Write(p []byte) (int, error) {
+	c.r.record(p)
+	return c.Conn.Write(p)
+}
+
+func (r *renewals) record(p []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.hello < 0:
+		r.hello = int64(binary.BigEndian.Uint64(p[8:]))
+	case len(p) >= 20 && binary.BigEndian.Uint32(p[8:]) == opSetWatches:
+		r.renewed = append(r.renewed, int64(binary.BigEndian.Uint64(p[12:])))
+		if len(r.renewed) == renewalPackets {
+			close(r.next)
+		}
+	}
+}
+
+// The library asks for its watches in packets of 128 KiB, and each says what was seen when it is made.
+const (
+	watchedNodes   = 20000
+	renewalPackets = 10 // at least
+)
+
+// watch sets watches, so many that to ask for them anew takes a moment.
+func (r *renewals) watch(t *testing.T, conn *zk.Conn) {
+	t.Helper()
+	path := serverstest.ZooKeeperRoot(t) + "/" + strings.Repeat("x", 70)
+	const atOnce = 100
+	var all sync.WaitGroup
+	for i := range atOnce {
+		all.Go(func() {
+			for k := i; k < watchedNodes; k += atOnce {
+				if _, _, _, err := conn.ExistsW(fmt.Sprintf("%s-%d", path, k)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// misses reconnects, with requests that wait for the connection, and says whether the client said, in
+// asking for its watches, that it had seen another zxid than when it connected: the events between the
+// two it is never told of.
+func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
+	t.Helper()
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	for range 20 {
+		all.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_, _, _ = conn.Exists("/") // fails while the connection is away
+				}
+			}
+		})
+	}
+	defer all.Wait()
+	defer close(stop)
+	renewed := make(chan struct{})
+	r.mu.Lock()
+	r.next = renewed
+	_ = r.conn.Close()
+	r.mu.Unlock()
+	writer := connect(t).Conn()
+	if _, err := writer.Set("/", nil, -1); err != nil { // there is something to miss
+		t.Fatal(err)
+	}
+	await(t, renewed, "the renewal of the watches")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.renewed, func(seen int64) bool { return seen != r.hello })
+}
+
+// The library reads the zxid that it has seen while answers change it, so that it may miss the events
+// between. When this fails the library has been put right, and the wire can leave zxids alone. It is
+// not run under the race detector, which would tell of the library's race.
+func TestTheLibraryMissesEvents(t *testing.T) {
+	r := &renewals{}
+	conn, events, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second,
+		zk.WithDialer(r.dial), zk.WithLogInfo(false), zk.WithLogger(silent{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		conn.Close()
+		for range events {
+		}
+	}()
+	r.watch(t, conn)
+	for reconnects := 1; !r.misses(t, conn); reconnects++ {
+		if reconnects == 20 {
+			t.Fatal("the library did not miss anything in 20 reconnects")
+		}
+	}
+}
+
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+func TestNoEventIsMissed(t *testing.T) {
+	r := &renewals{}
+	s := connect(t, zklock.WithDialer(r.dial))
+	r.watch(t, s.Conn())
+	for range 2 {
+		if r.misses(t, s.Conn()) {
+			t.Error("events may be missed")
+		}
+	}
+}
