@@ -12,6 +12,7 @@ type options struct {
 	heapMB            int
 	tickTime          time.Duration
 	containerInterval time.Duration
+	slowSync          time.Duration
 	bufferPoolMB      int
 	maxConnections    int
 	appendfsync       string
@@ -54,6 +55,10 @@ func WithTickTime(d time.Duration) Option { return func(o *options) { o.tickTime
 func WithContainerCheckInterval(d time.Duration) Option {
 	return func(o *options) { o.containerInterval = d }
 }
+
+// WithSlowSync makes each write of ZooKeeper to disk take longer by d, in whole milliseconds, on
+// Linux. It needs gcc. Default: as long as the disk takes.
+func WithSlowSync(d time.Duration) Option { return func(o *options) { o.slowSync = d } }
 
 // WithHeapMB bounds the heap of one ZooKeeper server. Default 512.
 func WithHeapMB(mb int) Option { return func(o *options) { o.heapMB = mb } }

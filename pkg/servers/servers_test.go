@@ -101,6 +101,22 @@ func killAndRestart(t *testing.T, s *servers.Server) {
 	}
 }
 
+func TestSlowSync(t *testing.T) {
+	t.Parallel()
+	const slow = 200 * time.Millisecond
+	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
+		return servers.StartZooKeeper(ctx, dir, servers.WithSlowSync(slow))
+	})
+	c := connect(t, s.Addr(), 10*time.Second)
+	begin := time.Now()
+	if _, err := c.Create("/slow", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < slow {
+		t.Errorf("a create took %s, want %s at least", took, slow)
+	}
+}
+
 // TestZooKeeperAdmitsWhatTestsNeed checks the settings that tests of locks rest on.
 func TestZooKeeperAdmitsWhatTestsNeed(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,12 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 	if err := os.WriteFile(file, []byte(strings.Join(config, "\n")+"\n"), 0o644); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
+	var env []string
+	if o.slowSync > 0 {
+		if env, err = slowSync(ctx, dir, o.slowSync); err != nil {
+			return nil, fmt.Errorf("start %s: %w", name, err)
+		}
+	}
 
 	z := &ZooKeeper{attach(name, o.addr)}
 	args := append([]string{
@@ -78,6 +84,7 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 		Name:  name,
 		Path:  java,
 		Args:  append(args, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file),
+		Env:   env,
 		Dir:   dir,
 		Addr:  o.addr,
 		Ready: z.serving,

@@ -38,6 +38,9 @@ var (
 	// errVanished says that a node of ours is gone, or is not of the session it was made in.
 	errVanished = errors.New("zklock: node in the queue vanished")
 
+	// errMoved says that an earlier node with our GUID has become our place in the queue.
+	errMoved = errors.New("zklock: place in the queue moved")
+
 	errSessionExpired = errors.New("ZooKeeper session expired")
 	errSilence        = errors.New("nothing heard from ZooKeeper for a session timeout")
 	errNodeDeleted    = errors.New("lock node deleted by another")

@@ -84,7 +84,7 @@ func (n *node) findAgain(ctx context.Context, pause *retryPause) error {
 		case err != nil:
 			return err
 		case len(found) > 0:
-			n.adopt(found[0]) // of two, the later would wait for the earlier
+			n.adopt(found[0]) // if it is not the only one, the look at the queue finds the others
 		}
 		return nil
 	}
@@ -115,31 +115,50 @@ func (n *node) createdLate(created string, err error) {
 	n.s.sweep(late.orphan())
 }
 
-// findNodes returns the paths of the nodes in dir that have the GUID, in the order of their creation.
+// findNodes returns the paths of the nodes in dir that have the GUID. It syncs the server first: a
+// create that went to another server may be proposed and not yet committed, and then a server does
+// not know of it that the session has moved to.
 func (s *Session) findNodes(ctx context.Context, dir, guid string) ([]string, error) {
-	names, err := s.children(ctx, dir)
+	names, err := call(ctx, s, func() ([]string, error) {
+		if _, err := s.conn.Sync(dir); err != nil {
+			return nil, err
+		}
+		names, _, err := s.conn.Children(dir)
+		return names, err
+	}, nil)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var twins []member // without numbers, so that the czxids tell the order
+	var found []string
 	for _, name := range names {
 		if strings.HasPrefix(name, protection(guid)) {
-			twins = append(twins, member{Name: name})
+			found = append(found, dir+"/"+name)
 		}
-	}
-	if len(twins) > 1 {
-		if twins, err = s.inOrder(ctx, dir, twins); err != nil {
-			return nil, err
-		}
-	}
-	var found []string
-	for _, twin := range twins {
-		found = append(found, dir+"/"+twin.Name)
 	}
 	return found, nil
+}
+
+// unite makes the earliest node in the queue that has the GUID this node's path, and removes the
+// others: a later one would wait for an earlier one for ever. It returns whether the path is another
+// now.
+func (n *node) unite(queue []member) (moved bool) {
+	before := n.path
+	first := true
+	for _, m := range queue {
+		twin := n.dir + "/" + m.Name
+		switch {
+		case !strings.HasPrefix(m.Name, protection(n.guid)):
+		case first:
+			first = false
+			n.adopt(twin)
+		default:
+			n.s.sweep(&orphan{path: twin, hooks: n.hooks, gone: make(chan struct{})})
+		}
+	}
+	return n.path != before
 }
 
 func (s *Session) children(ctx context.Context, dir string) ([]string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"testing"
 	"time"
 
@@ -271,6 +272,40 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	if err := foreign.Unlock(); err != nil {
 		t.Error(err)
 	}
+}
+
+// The reply of a create is lost, its node is not seen, and another is made; then the first turns up
+// ahead of the second, as on an ensemble where the connection moved to a server that lags. The first
+// is the place in the queue then, and the second goes.
+func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
+	s, l := dialLink(t)
+	other := connect(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
+	holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
+	waiter := func() string {
+		names := awaitChildren(t, other.Conn(), m.Path(), 2)
+		return path.Join(m.Path(), names[1-slices.Index(names, holder)])
+	}
+	l.cutAfter(opCreate)
+	l.dialing.Lock()
+	waiting := begin(t.Context(), m)
+	first := waiter()
+	if err := other.Conn().Delete(first, -1); err != nil {
+		t.Fatal(err)
+	}
+	l.dialing.Unlock()
+	second := waiter()
+	if _, err := s.Conn().Create(first, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	release(t, held)
+	lock := waiting.wait(t)
+	if left := awaitChildren(t, other.Conn(), m.Path(), 1); left[0] != path.Base(first) {
+		t.Errorf("the lock is held with %s, want %s and not %s", left[0], path.Base(first), path.Base(second))
+	}
+	release(t, lock)
+	awaitChildren(t, other.Conn(), m.Path(), 0)
 }
 
 // The reply of a create is lost, and two nodes with its GUID are there when it is looked for: one of

@@ -77,7 +77,7 @@ func (n *node) stay(ctx context.Context, t *term, await func() (*claim, error)) 
 		if err == nil {
 			return c, nil
 		}
-		if passing(err) && pause.wait(ctx, n.s) == nil {
+		if (passing(err) || errors.Is(err, errMoved)) && pause.wait(ctx, n.s) == nil {
 			if now, err := n.s.ready(ctx); err == nil && now == t {
 				continue
 			}
@@ -124,7 +124,8 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 }
 
 // look makes a queue of the children read, and finds the node in it. It fails with errVanished if
-// the node is not there, or is not of the term's session: then another takes the lock.
+// the node is not there, or is not of the term's session: then another takes the lock. It fails with
+// errMoved if there is an earlier node of ours, which is the node now: look again.
 func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []string, err error) ([]member, int, error) {
 	if werr := own.wait(ctx, n.s); err == nil {
 		err = werr
@@ -138,6 +139,9 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 	queue, err := n.s.queue(ctx, l.dir, names, l.kinds...)
 	if err != nil {
 		return nil, 0, err
+	}
+	if n.doubtful && n.unite(queue) {
+		return nil, 0, errMoved
 	}
 	at := place(queue, n.name())
 	if at < 0 {

@@ -11,17 +11,31 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// TestEnsemble lets fifty contend on three servers, kills the leader, kills a follower, and takes
-// the quorum away for ten seconds: nobody holds twice, and everybody goes on afterwards.
+// TestEnsemble lets fifty contend on three servers with slow disks, moves their connections from
+// follower to follower and from follower to leader, kills the leader, kills a follower, and takes the
+// quorum away for ten seconds: nobody holds twice, and everybody goes on afterwards.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	ensemble, err := servers.StartEnsemble(ctx, t.TempDir(), 3, servers.WithHeapMB(192))
+	ensemble, err := servers.StartEnsemble(ctx, t.TempDir(), 3, servers.WithHeapMB(192), servers.WithSlowSync(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ensemble.Kill() }) // its data goes with the test's folder
-	c := contend(t, ensemble.Addrs(), 50)
+	g := newGateway(t, ensemble)
+	t.Run("move with creates in flight", func(t *testing.T) {
+		testCreatesInFlight(t, g, connect(t, 20*time.Second, ensemble.Addrs()...))
+	})
+	c := contend(t, g.addrs(), 50)
+	t.Run("move all connections", func(t *testing.T) {
+		for _, move := range g.moves() {
+			g.only(move[0])
+			c.everyone(t)
+			g.only(move[1])
+		}
+		c.everyone(t)
+		g.all()
+	})
 	for _, fault := range []struct {
 		name   string
 		strike func() (heal func() error, err error)

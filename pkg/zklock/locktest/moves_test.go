@@ -1,0 +1,144 @@
+package locktest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
+)
+
+// gateway is a proxy for each server of an ensemble. It decides which of them its clients reach.
+type gateway struct {
+	proxies []*proxy
+	// first and second are the followers, by index.
+	leader, first, second int
+}
+
+func newGateway(t *testing.T, ensemble *servers.Ensemble) *gateway {
+	t.Helper()
+	leader, err := ensemble.Leader(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{leader: slices.Index(ensemble.Servers, leader)}
+	g.first, g.second = (g.leader+1)%3, (g.leader+2)%3
+	for _, s := range ensemble.Servers {
+		g.proxies = append(g.proxies, newProxy(t, s.Addr()))
+	}
+	return g
+}
+
+func (g *gateway) addrs() (addrs []string) {
+	for _, p := range g.proxies {
+		addrs = append(addrs, p.Listen)
+	}
+	return addrs
+}
+
+// only lets clients reach the one server, and breaks their connections to the others.
+func (g *gateway) only(server int) {
+	g.proxies[server].back()
+	for i, p := range g.proxies {
+		if i != server {
+			p.away()
+		}
+	}
+}
+
+// all lets clients reach all servers.
+func (g *gateway) all() {
+	for _, p := range g.proxies {
+		p.back()
+	}
+}
+
+// moves are the ways of a connection from a follower, where a create is not yet committed when the
+// next server is asked for its node, and back.
+func (g *gateway) moves() [][2]int {
+	return [][2]int{{g.first, g.second}, {g.second, g.first}, {g.first, g.leader}, {g.leader, g.first}}
+}
+
+// testCreatesInFlight moves a session to another server while creates are proposed and not yet
+// committed: each acquisition must find its node again, as a second one would wait for the first for
+// ever; and one whose context ends at that time must leave none.
+func testCreatesInFlight(t *testing.T, g *gateway, observer *zklock.Session) {
+	const (
+		rounds = 60
+		locks  = 8
+	)
+	moves := g.moves()
+	g.only(moves[0][0])
+	s := connect(t, 20*time.Second, g.addrs()...)
+	id := s.ID()
+	path := func(i int) string { return fmt.Sprintf("/locks/in-flight-%d", i) }
+	for i := range locks { // the parents are there
+		release(t, acquire(t, plain(s, path(i)), soon))
+	}
+	stuck := 0
+	for round := range rounds {
+		from, to := moves[round%len(moves)][0], moves[round%len(moves)][1]
+		g.only(from)
+		release(t, acquire(t, plain(s, path(0)), soon)) // over the connection to be cut
+
+		cut := make(chan struct{})
+		creates := 1 + rand.IntN(locks) // before the cut
+		cutOnce := sync.OnceFunc(func() { close(cut) })
+		g.proxies[from].script.cutAt(func(f frame) bool {
+			if creates == 0 {
+				cutOnce()
+				return true
+			}
+			if f.direction == requests && f.op == opCreate {
+				creates--
+			}
+			return false
+		})
+		g.proxies[to].back()
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		for i := range locks {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), soon)
+				defer cancel()
+				if i%4 == 3 {
+					stop := make(chan struct{})
+					defer close(stop)
+					go func() {
+						select {
+						case <-cut:
+							cancel()
+						case <-stop:
+						}
+					}()
+				}
+				lock, err := plain(s, path(i)).Acquire(ctx)
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				if err != nil && i%4 != 3 {
+					mu.Lock()
+					defer mu.Unlock()
+					stuck++
+					t.Errorf("round %d, lock %d: %v", round, i, err)
+				}
+			})
+		}
+		all.Wait()
+		for i := range locks {
+			awaitChildren(t, observer, path(i), 0, soon)
+		}
+		if stuck > 0 {
+			t.Fatalf("%d acquisitions are stuck in round %d", stuck, round)
+		}
+	}
+	if s.ID() != id {
+		t.Error("the session did not survive the moves")
+	}
+	g.all()
+}
