@@ -55,7 +55,7 @@ func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
 	if err != nil {
 		return moved, err
 	}
-	return moved, point(ctx, step, faultpoint.After, order.ErrUnavailable)
+	return moved, point(ctx, step, faultpoint.After, order.ErrUnanswered)
 }
 
 // Stuck is the reconciler's look for orders that nobody settled.
