@@ -3,8 +3,10 @@ package order
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +25,8 @@ type ReconcilerConfig struct {
 	Batch int
 	// Concurrency bounds the orders that are driven at the same time. Default 16.
 	Concurrency int
+	// MaxFailures is how many rounds may fail in a row before Run gives up. Default 3.
+	MaxFailures int
 }
 
 func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
@@ -37,6 +41,9 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	}
 	if c.Concurrency <= 0 {
 		c.Concurrency = 16
+	}
+	if c.MaxFailures <= 0 {
+		c.MaxFailures = 3
 	}
 	return c
 }
@@ -61,9 +68,11 @@ func NewReconciler(s *Service, cfg ReconcilerConfig, log *slog.Logger) *Reconcil
 	return &Reconciler{service: s, cfg: cfg.withDefaults(), log: log, after: map[Status]int64{}}
 }
 
-// Run does round after round until ctx ends. The pause between rounds is
-// jittered, grows while rounds fail, and falls away while there is a backlog.
-func (r *Reconciler) Run(ctx context.Context) {
+// Run does round after round until ctx ends, and returns nil then. The pause
+// between rounds is jittered, grows while rounds fail, and falls away while there
+// is a backlog. After too many failed rounds in a row Run returns the last one's
+// error: another replica may reach what this one cannot.
+func (r *Reconciler) Run(ctx context.Context) error {
 	stats := r.service.Stats()
 	stats.Leads.Store(1)
 	defer func() {
@@ -71,18 +80,21 @@ func (r *Reconciler) Run(ctx context.Context) {
 		stats.Backlog.Store(0)
 		stats.OldestMillis.Store(0)
 	}()
-	pause := r.cfg.Interval
+	pause, failures := r.cfg.Interval, 0
 	for ctx.Err() == nil {
 		round := httpapi.WithRequest(ctx, r.log)
 		more, err := r.Round(round)
 		switch {
 		case err != nil && ctx.Err() == nil:
+			if failures++; failures == r.cfg.MaxFailures {
+				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
+			}
 			pause = min(2*pause, r.cfg.MaxPause)
 			httpapi.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
 		case more:
-			pause = 0
+			pause, failures = 0, 0
 		default:
-			pause = r.cfg.Interval
+			pause, failures = r.cfg.Interval, 0
 		}
 		wait := time.NewTimer(pause/2 + rand.N(pause+1))
 		select {
@@ -92,12 +104,14 @@ func (r *Reconciler) Run(ctx context.Context) {
 		}
 		pause = max(pause, r.cfg.Interval)
 	}
+	return nil
 }
 
 // Round takes the oldest unsettled orders above those of the last round, at
 // most a batch of each status, and drives each one step or to its end. It
 // reports whether there were more than it took, and returns the error that
-// stopped it: the database's, or ErrStockUnavailable.
+// stopped it: the database's, ErrStockUnavailable, or ErrOutcomeUnknown where the
+// stock service answered for none of them.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
 	limit := time.Now().Add(-r.service.cfg.PendingLimit)
@@ -140,27 +154,32 @@ func (r *Reconciler) measure(ctx context.Context, limit time.Time) error {
 }
 
 // driveAll drives the orders, several at a time. It begins no more once the
-// stock service is down, and lets those that are begun end: a circuit breaker
-// that is trying the service again would take a withdrawn call for a failure
-// and never close. Any other failure is that order's alone.
+// stock service is down, and lets those that are begun end: their calls may be
+// the ones by which a circuit breaker tries the service again. A call that is
+// not answered is that order's alone, unless no order was settled beside it; any
+// other failure is.
 func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 	var (
-		all  errgroup.Group
-		down atomic.Bool
+		all     errgroup.Group
+		down    atomic.Bool
+		settled atomic.Bool
+		failed  = make([]error, len(orders))
 	)
 	all.SetLimit(r.cfg.Concurrency)
-	for _, o := range orders {
+	for i, o := range orders {
 		if ctx.Err() != nil || down.Load() {
 			break
 		}
 		all.Go(func() error {
 			end, err := r.service.drive(ctx, o)
 			if err == nil {
+				settled.Store(true)
 				r.service.stats.Reconciled.Add(1)
 				r.log.Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
 				return nil
 			}
 			r.log.Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
+			failed[i] = err
 			if errors.Is(err, ErrStockUnavailable) {
 				down.Store(true)
 				return err
@@ -168,7 +187,13 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 			return nil
 		})
 	}
-	return all.Wait()
+	if err := all.Wait(); err != nil || settled.Load() {
+		return err
+	}
+	if i := slices.IndexFunc(failed, func(err error) bool { return errors.Is(err, ErrOutcomeUnknown) }); i >= 0 {
+		return failed[i]
+	}
+	return nil
 }
 
 // drive takes an unsettled order to its end: it carries a wish to cancel out;

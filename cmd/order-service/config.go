@@ -32,7 +32,7 @@ type config struct {
 	// CancelAfter is the age at which the reconciler cancels an order that the stock service has not settled.
 	CancelAfter       time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
 	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`
-	// ReconcileMaxPause bounds the reconciler's growing pause while the stock service is down.
+	// ReconcileMaxPause bounds the reconciler's growing pause while the stock service is down, and is how long a replica that gave the lead up stays out.
 	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
 	// PriceTTL is how long a price may be used after it was asked for.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`

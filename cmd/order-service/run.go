@@ -66,7 +66,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	}
 	defer unregister()
 	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
-	stopReconciler := zookeeper.lead(background, "reconciler", reconciler.Run)
+	stopReconciler := zookeeper.lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()
 
 	handler := orderhttp.New(orders, map[string]httpapi.Check{

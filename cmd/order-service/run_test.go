@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -239,7 +240,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	for i := range 3 {
 		c := startCoordination(t.Context(), cfg, quiet)
 		t.Cleanup(func() { must(t, c.close(context.WithoutCancel(t.Context()))) })
-		stops[i] = c.lead(t.Context(), "work", func(ctx context.Context) {
+		stops[i] = c.lead(t.Context(), "work", time.Second, func(ctx context.Context) error {
 			mu.Lock()
 			leads[i] = true
 			turns = append(turns, i)
@@ -251,6 +252,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 			mu.Lock()
 			delete(leads, i)
 			mu.Unlock()
+			return nil
 		})
 	}
 	for want := 1; want <= 3; want++ {
@@ -265,6 +267,38 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 		})
 		stops[leader]()
 		delete(stops, leader)
+	}
+}
+
+func TestALeaderWhoseWorkFailsLetsAnotherLead(t *testing.T) {
+	const rest = 2 * time.Second
+	cfg := config{Settings: service.Settings{
+		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
+	}}
+	terms := make(chan time.Time, 100)
+	failing := startCoordination(t.Context(), cfg, quiet)
+	t.Cleanup(func() { must(t, failing.close(context.WithoutCancel(t.Context()))) })
+	t.Cleanup(failing.lead(t.Context(), "work", rest, func(context.Context) error {
+		terms <- time.Now()
+		return errors.New("out of reach")
+	}))
+	first := <-terms
+	if again := (<-terms).Sub(first); again < rest { // alone, it stands again after a rest
+		t.Errorf("it leads again after %s, want %s at least", again, rest)
+	}
+
+	working := make(chan struct{})
+	other := startCoordination(t.Context(), cfg, quiet)
+	t.Cleanup(func() { must(t, other.close(context.WithoutCancel(t.Context()))) })
+	t.Cleanup(other.lead(t.Context(), "work", rest, func(ctx context.Context) error {
+		close(working)
+		<-ctx.Done()
+		return nil
+	}))
+	select {
+	case <-working:
+	case <-time.After(30 * time.Second):
+		t.Error("the other never leads")
 	}
 }
 

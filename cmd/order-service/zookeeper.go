@@ -76,9 +76,11 @@ func (c *coordination) ready(context.Context) error {
 }
 
 // lead runs work under a context that lasts while this process is the one of
-// all replicas to do it, again and again. It ends with ctx or by the function
-// that it returns, which also waits for that.
-func (c *coordination) lead(ctx context.Context, name string, work func(context.Context)) (stop func()) {
+// all replicas to do it, again and again. Work that fails gives the lead up;
+// the process rests then before it stands again, so that others have it
+// meanwhile. It ends with ctx or by the function that it returns, which also
+// waits for that.
+func (c *coordination) lead(ctx context.Context, name string, rest time.Duration, work func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -92,7 +94,7 @@ func (c *coordination) lead(ctx context.Context, name string, work func(context.
 			if err := c.leadOnce(ctx, election, work); err != nil && ctx.Err() == nil {
 				c.log.Warn("not leading", "what", name, "error", err.Error())
 				select {
-				case <-time.After(time.Second):
+				case <-time.After(rest):
 				case <-ctx.Done():
 				}
 			}
@@ -106,7 +108,7 @@ func (c *coordination) lead(ctx context.Context, name string, work func(context.
 
 // leadOnce works for one term of office: from the election to the loss of the lead, the end of the
 // work, or the end of ctx.
-func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election, work func(context.Context)) error {
+func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election, work func(context.Context) error) error {
 	leadership, err := election.Campaign(ctx, "")
 	if err != nil {
 		return fmt.Errorf("take the lead: %w", err)
@@ -115,10 +117,14 @@ func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election, 
 	leading, cancel := context.WithCancel(leadership.Context())
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)() // the leadership's context does not end with ctx by itself
-	work(leading)
+	failure := work(leading)
 	resign, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer done()
-	if err := leadership.Resign(resign); err != nil && !errors.Is(err, zklock.ErrLost) {
+	err = leadership.Resign(resign)
+	if errors.Is(err, zklock.ErrLost) {
+		err = nil
+	}
+	if err := errors.Join(failure, err); err != nil {
 		return fmt.Errorf("give up the lead: %w", err)
 	}
 	return nil

@@ -163,7 +163,7 @@ var meanings = map[string]string{
 	"MIGRATE_WAIT":              "how long to wait for the database server",
 	"VERIFY_ORDER_DSN":          "order database, as verifier",
 	"RECONCILE_INTERVAL":        "pause between the reconciler's rounds",
-	"RECONCILE_MAX_PAUSE":       "longest pause, while the stock service is down",
+	"RECONCILE_MAX_PAUSE":       "longest pause while the stock service is down, and how long a replica that gave the lead up stays out",
 	"VERIFY_STOCK_DSN":          "stock database, as verifier",
 }
 

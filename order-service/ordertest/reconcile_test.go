@@ -308,7 +308,7 @@ func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) 
 	})
 	ctx, loseLead := context.WithCancel(t.Context())
 	var leading sync.WaitGroup
-	leading.Go(func() { order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Run(ctx) })
+	leading.Go(func() { _ = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Run(ctx) })
 	eventually(t, "the reconciler's calls are under way", func() bool { return w.wire.holding() >= probes })
 	loseLead()
 	leading.Wait()
@@ -318,6 +318,46 @@ func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) 
 	var confirmed int64
 	must(t, w.orderDB.Table("orders").Where("status = 'CONFIRMED'").Count(&confirmed).Error)
 	w.wantLevel(1, 1000-confirmed)
+}
+
+func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
+	for name, broken := range map[string]struct {
+		fault  fault
+		status order.Status
+		err    error
+	}{
+		"refused, pending":         {refuse, order.Pending, order.ErrStockUnavailable},
+		"unanswered, pending":      {drop, order.Pending, order.ErrStockUnavailable},
+		"unanswered, to cancel it": {drop, order.Cancelling, order.ErrOutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.replica(order.Config{})
+			w.restock(1, 10)
+			o := w.insert(r, time.Minute/2, 1, 1)
+			if broken.status == order.Cancelling {
+				moved(order.Pending, order.Cancelling)(w, r, o)
+			}
+			w.wire.breakAll(func(*http.Request) fault { return broken.fault })
+			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Interval: time.Millisecond, MaxPause: time.Millisecond}, quiet)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- reconciler.Run(ctx) }()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, broken.err) {
+					t.Errorf("it gives up with %v, want %v", err, broken.err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("it keeps at it")
+				cancel()
+				<-ended
+			}
+			w.wire.heal()
+			reconcile(t, r, 0)
+		})
+	}
 }
 
 // insert writes a pending order of that age, as a process would that died right after.
