@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // Cancel cancels a pending or confirmed order; the stock of a confirmed one
@@ -15,7 +15,7 @@ import (
 // answered, so that the wish may stand or not, the order is returned as it was
 // read before. ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
-	httpapi.AddLogAttrs(ctx, "order_id", id)
+	request.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {
 		s.stats.Shed.Add(1)
 		return Order{}, fmt.Errorf("cancel order: %w", ErrOverloaded)
@@ -30,11 +30,11 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	o, err = s.cancel(ctx, o, ReasonClient)
 	switch {
 	case errors.Is(err, ErrUnanswered) && o.Status != Cancelling:
-		httpapi.Logger(ctx).Warn("wish to cancel unanswered", "error", err.Error())
+		request.Logger(ctx).Warn("wish to cancel unanswered", "error", err.Error())
 	case err != nil && o.Status != Cancelling:
 		return Order{}, fmt.Errorf("cancel order: %w", err)
 	case err != nil:
-		httpapi.Logger(ctx).Warn("cancellation left to the reconciler", "error", err.Error())
+		request.Logger(ctx).Warn("cancellation left to the reconciler", "error", err.Error())
 	case o.Status == Rejected:
 		return o, ErrRejected
 	}

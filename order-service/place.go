@@ -8,7 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // Placement is the answer to a request: the order as it stood at its first
@@ -123,7 +123,7 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 	if prior.BodyHash != r.hash {
 		return Placement{}, ErrKeyReused
 	}
-	httpapi.AddLogAttrs(ctx, "order_id", prior.ID)
+	request.AddAttrs(ctx, "order_id", prior.ID)
 	s.stats.Replayed.Add(1)
 	if prior.Outcome == "" {
 		prior = s.awaitOutcome(ctx, prior)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // ReconcilerConfig bounds the reconciler's work. The zero value of a field means its default.
@@ -82,7 +82,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	}()
 	pause, failures := r.cfg.Interval, 0
 	for ctx.Err() == nil {
-		round := httpapi.WithRequest(ctx, r.log)
+		round := request.With(ctx, r.log, "")
 		more, err := r.Round(round)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -90,7 +90,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
 			}
 			pause = min(2*pause, r.cfg.MaxPause)
-			httpapi.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
+			request.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
 		case more:
 			pause, failures = 0, 0
 		default:

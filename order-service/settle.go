@@ -8,7 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // The reasons that the service itself gives.
@@ -46,7 +46,7 @@ func (s *Service) recorded(ctx context.Context, o Order) (Operation, error) {
 // an order whose cancellation is under way: that stays CANCELLING.
 func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, error) {
 	if !op.of(o) {
-		httpapi.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
+		request.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
 		return s.refuse(ctx, o, ErrFlagConflict)
 	}
 	switch op.State {

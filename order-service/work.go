@@ -8,7 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // carry starts the work on a drafted order. It has the pending limit, whatever
@@ -20,7 +20,7 @@ func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, err
 		cancel()
 		return nil, fmt.Errorf("%w: stopping", ErrUnavailable)
 	}
-	httpapi.AddLogAttrs(ctx, "order_id", o.ID)
+	request.AddAttrs(ctx, "order_id", o.ID)
 	go func() {
 		defer s.runs.remove(o.ID)
 		defer release()
@@ -46,7 +46,7 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 	}
 	op, err := s.confirm(ctx, o)
 	if err != nil {
-		httpapi.Logger(ctx).Warn("order not confirmed, left to the reconciler", "error", err.Error())
+		request.Logger(ctx).Warn("order not confirmed, left to the reconciler", "error", err.Error())
 		s.stats.Unsettled.Add(1)
 		return o, true, nil
 	}
@@ -54,7 +54,7 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
 	end, err := backoff.Retry(ctx, func() (Order, error) { return s.settle(ctx, o, op) }, backoff.WithBackOff(pause))
 	if err != nil {
-		httpapi.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
+		request.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
 		s.stats.Unsettled.Add(1)
 		return o, true, nil
 	}
@@ -96,11 +96,11 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
 		end, err := s.refuse(ctx, o, err)
 		if err != nil {
-			httpapi.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
+			request.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
 		}
 		return true, end
 	}
-	httpapi.Logger(ctx).Warn("stock service not available, order left to the reconciler", "error", err.Error())
+	request.Logger(ctx).Warn("stock service not available, order left to the reconciler", "error", err.Error())
 	s.stats.Unsettled.Add(1)
 	return true, o
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	order "orderstock/order-service"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
 )
 
 // problems is the one table from the domain's errors to those of the wire. The
@@ -35,15 +35,15 @@ var problems = []struct {
 	{order.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", time.Second},
 }
 
-// problem is the engine's table. Causes of a failure stay in the log.
-func problem(err error) *httpapi.Problem {
+// problemOf is the engine's table. Causes of a failure stay in the log.
+func problemOf(err error) *problem.Problem {
 	for _, row := range problems {
 		if errors.Is(err, row.err) {
 			detail := err.Error()
 			if row.status >= http.StatusInternalServerError {
 				detail = row.err.Error()
 			}
-			return httpapi.Errorf(row.status, row.code, "%s", detail).After(row.retryAfter)
+			return problem.New(row.status, row.code, "%s", detail).After(row.retryAfter)
 		}
 	}
 	return nil

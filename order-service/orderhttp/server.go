@@ -22,7 +22,7 @@ var _ Orders = (*order.Service)(nil)
 // New returns the handler of the order service. The checks are what /readyz asks.
 func New(orders Orders, checks map[string]httpapi.Check, log *slog.Logger) http.Handler {
 	h := &handlers{orders: orders}
-	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem})
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf})
 	httpapi.Health(e, checks)
 	e.POST("/v1/orders", httpapi.Handle(h.place))
 	e.GET("/v1/orders", httpapi.Handle(h.page))

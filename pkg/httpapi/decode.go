@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"orderstock/pkg/problem"
 )
 
-// Decode reads the request's JSON body into dst. It refuses, as a *Problem,
+// Decode reads the request's JSON body into dst. It refuses, as a *problem.Problem,
 // another content type (415 unsupported_media_type), a body over the engine's
 // bound (413 body_too_large), fields that dst does not have (400
 // unknown_field), values of the wrong type (400 invalid_field) and anything
@@ -21,16 +23,16 @@ func Decode(c *gin.Context, dst any) error {
 	if kind := c.GetHeader("Content-Type"); kind != "application/json" {
 		media, params, err := mime.ParseMediaType(kind)
 		if charset := params["charset"]; err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
-			return Errorf(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
+			return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
 		}
 	}
 	body, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			return Errorf(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most", tooLarge.Limit)
+			return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most", tooLarge.Limit)
 		}
-		return Errorf(http.StatusBadRequest, "malformed_json", "the body ended early")
+		return problem.New(http.StatusBadRequest, "malformed_json", "the body ended early")
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -38,12 +40,12 @@ func Decode(c *gin.Context, dst any) error {
 		return decodeProblem(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Errorf(http.StatusBadRequest, "malformed_json", "the body holds more than one JSON value")
+		return problem.New(http.StatusBadRequest, "malformed_json", "the body holds more than one JSON value")
 	}
 	return nil
 }
 
-func decodeProblem(err error) *Problem {
+func decodeProblem(err error) *problem.Problem {
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrongType):
@@ -51,11 +53,11 @@ func decodeProblem(err error) *Problem {
 		if field == "" {
 			field = "body"
 		}
-		return Errorf(http.StatusBadRequest, "invalid_field", "%s cannot be a %s", field, wrongType.Value)
+		return problem.New(http.StatusBadRequest, "invalid_field", "%s cannot be a %s", field, wrongType.Value)
 	case strings.HasPrefix(err.Error(), "json: unknown field "): // encoding/json has no type for it
-		return Errorf(http.StatusBadRequest, "unknown_field", "%s is not a field of this request", strings.TrimPrefix(err.Error(), "json: unknown field "))
+		return problem.New(http.StatusBadRequest, "unknown_field", "%s is not a field of this request", strings.TrimPrefix(err.Error(), "json: unknown field "))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return Errorf(http.StatusBadRequest, "malformed_json", "the body is empty or ends early")
+		return problem.New(http.StatusBadRequest, "malformed_json", "the body is empty or ends early")
 	}
-	return Errorf(http.StatusBadRequest, "malformed_json", "%s", err)
+	return problem.New(http.StatusBadRequest, "malformed_json", "%s", err)
 }

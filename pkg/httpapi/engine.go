@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"orderstock/pkg/problem"
+	"orderstock/pkg/request"
 )
 
 // Options of an engine. The zero value is usable.
@@ -23,7 +26,7 @@ type Options struct {
 	WriteTimeout time.Duration
 	// Problem is the service's one table from errors to problems; it returns nil
 	// for what it does not know.
-	Problem func(error) *Problem
+	Problem func(error) *problem.Problem
 }
 
 const (
@@ -56,22 +59,18 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	}
 	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {
-		return Errorf(http.StatusNotFound, "not_found", "no such path")
+		return problem.New(http.StatusNotFound, "not_found", "no such path")
 	}))
 	e.NoMethod(Handle(func(c *gin.Context) error {
-		return Errorf(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not for this path", c.Request.Method)
+		return problem.New(http.StatusMethodNotAllowed, "method_not_allowed", "%s is not for this path", c.Request.Method)
 	}))
 	return e
 }
 
 func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
-	id := c.GetHeader(HeaderRequestID)
-	if !validRequestID(id) {
-		id = newRequestID()
-	}
-	c.Header(HeaderRequestID, id)
-	ctx := withRequest(c.Request.Context(), log, id)
+	ctx := request.With(c.Request.Context(), log, c.GetHeader(HeaderRequestID))
+	c.Header(HeaderRequestID, request.ID(ctx))
 	if ms, err := strconv.ParseInt(c.GetHeader(HeaderTimeout), 10, 32); err == nil && ms > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
@@ -88,15 +87,15 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
 				panic(p)
 			}
-			Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
-			write(c, Errorf(http.StatusInternalServerError, "internal", "the request failed; the log has the cause under this request id"))
+			request.Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
+			write(c, problem.New(http.StatusInternalServerError, "internal", "the request failed; the log has the cause under this request id"))
 		}
 		level := slog.LevelDebug
 		if c.Writer.Status() >= http.StatusInternalServerError {
 			level = slog.LevelInfo
 		}
 		if log.Enabled(ctx, level) {
-			Logger(ctx).Log(ctx, level, "request", "method", c.Request.Method, "path", c.Request.URL.Path,
+			request.Logger(ctx).Log(ctx, level, "request", "method", c.Request.Method, "path", c.Request.URL.Path,
 				"status", c.Writer.Status(), "ms", float64(time.Since(start).Microseconds())/1000)
 		}
 	}()
@@ -139,7 +138,7 @@ func Bearer(token string) gin.HandlerFunc {
 		got := sha256.Sum256([]byte(given))
 		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 || !ok {
 			c.Header("WWW-Authenticate", `Bearer realm="orderstock"`)
-			write(c, Errorf(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
+			write(c, problem.New(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
 		}
 	}
 }

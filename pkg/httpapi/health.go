@@ -14,6 +14,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/singleflight"
+
+	"orderstock/pkg/request"
 )
 
 // Check asks whether something that the service uses answers.
@@ -127,7 +129,7 @@ func (h *health) log(ctx context.Context, r readiness) {
 	if r.Status != ready {
 		level = slog.LevelWarn
 	}
-	Logger(ctx).Log(ctx, level, r.Status, r.errs...)
+	request.Logger(ctx).Log(ctx, level, r.Status, r.errs...)
 }
 
 // Healthcheck asks url and returns nil if it answers 200: what a container's

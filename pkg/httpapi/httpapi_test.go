@@ -20,6 +20,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
+	"orderstock/pkg/request"
 )
 
 var errKnown = errors.New("known")
@@ -30,9 +32,9 @@ func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
 	var log bytes.Buffer
 	e := httpapi.NewEngine(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), httpapi.Options{
 		MaxBody: 1000,
-		Problem: func(err error) *httpapi.Problem {
+		Problem: func(err error) *problem.Problem {
 			if errors.Is(err, errKnown) {
-				return httpapi.Errorf(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
+				return problem.New(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
 			}
 			return nil
 		},
@@ -51,7 +53,7 @@ func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
 		return nil
 	}))
 	e.GET("/fails/:how", httpapi.Handle(func(c *gin.Context) error {
-		httpapi.AddLogAttrs(c.Request.Context(), "order_id", "42")
+		request.AddAttrs(c.Request.Context(), "order_id", "42")
 		switch c.Param("how") {
 		case "known":
 			return fmt.Errorf("wrapped: %w", errKnown)
@@ -109,13 +111,13 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code string) httpapi.Problem {
+func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code string) problem.Problem {
 	t.Helper()
-	var p httpapi.Problem
+	var p problem.Problem
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 		t.Fatalf("not a problem: %s", rec.Body)
 	}
-	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != httpapi.ProblemType || p.RequestID == "" {
+	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != problem.Type || p.RequestID == "" {
 		t.Fatalf("got %d %+v (%s), want %d %s", rec.Code, p, rec.Header().Get("Content-Type"), status, code)
 	}
 	return p

@@ -17,6 +17,8 @@ import (
 
 	"orderstock/pkg/coalesce"
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
+	"orderstock/pkg/request"
 )
 
 // Client calls the stock service. It passes the service token, the request id
@@ -213,7 +215,7 @@ func (c *Client) send(ctx context.Context, method, target string, payload []byte
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	if id := httpapi.RequestID(ctx); id != "" {
+	if id := request.ID(ctx); id != "" {
 		req.Header.Set(httpapi.HeaderRequestID, id)
 	}
 	if ms := timeLeft(ctx); ms > 0 {
@@ -246,7 +248,7 @@ func timeLeft(ctx context.Context) int64 {
 
 // refusal reads a problem back into an Error.
 func refusal(resp *http.Response, raw []byte) error {
-	var p httpapi.Problem
+	var p problem.Problem
 	if err := json.Unmarshal(raw, &p); err != nil || p.Code == "" {
 		p.Code, p.Detail = "http_"+strconv.Itoa(resp.StatusCode), http.StatusText(resp.StatusCode)
 	}
@@ -254,7 +256,7 @@ func refusal(resp *http.Response, raw []byte) error {
 	return errorOf(p, resp.StatusCode, seconds)
 }
 
-func errorOf(p httpapi.Problem, status int, retryAfter int64) *Error {
+func errorOf(p problem.Problem, status int, retryAfter int64) *Error {
 	return &Error{
 		Code: Code(p.Code), Status: status, Detail: p.Detail,
 		RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: kindOf(Code(p.Code), status),

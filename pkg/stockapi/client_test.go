@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 )
 
@@ -100,13 +101,13 @@ func TestPassesOnTokenRequestIDAndTime(t *testing.T) {
 		got = r.Header.Clone()
 		_, _ = w.Write([]byte(`{"flag":"f","state":"DONE"}`))
 	}))
-	ctx, cancel := context.WithTimeout(httpapi.WithRequest(t.Context(), slog.New(slog.DiscardHandler)), 5*time.Second)
+	ctx, cancel := context.WithTimeout(request.With(t.Context(), slog.New(slog.DiscardHandler), ""), 5*time.Second)
 	defer cancel()
 	op, err := c.Deduct(ctx, "f", []stockapi.Item{{GoodsID: "1", Num: 1}})
 	if err != nil || op.State != stockapi.Done {
 		t.Fatal(op, err)
 	}
-	if got.Get("Authorization") != "Bearer secret" || got.Get(httpapi.HeaderRequestID) != httpapi.RequestID(ctx) {
+	if got.Get("Authorization") != "Bearer secret" || got.Get(httpapi.HeaderRequestID) != request.ID(ctx) {
 		t.Errorf("headers %v", got)
 	}
 	if ms, err := strconv.Atoi(got.Get(httpapi.HeaderTimeout)); err != nil || ms < 3000 || ms > 5000 {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
 )
 
 // What a call can fail with; match with errors.Is. After ErrUnavailable,
@@ -80,12 +80,12 @@ var table = map[Code]struct {
 
 // Problem returns the answer that stands for code on the wire. An unknown code
 // answers as CodeInternal.
-func Problem(code Code, detail string) *httpapi.Problem {
+func Problem(code Code, detail string) *problem.Problem {
 	row, ok := table[code]
 	if !ok {
 		code, row = CodeInternal, table[CodeInternal]
 	}
-	return httpapi.Errorf(row.status, string(code), "%s", detail).After(row.retryAfter)
+	return problem.New(row.status, string(code), "%s", detail).After(row.retryAfter)
 }
 
 // Error is a refusal as the client hands it on. It unwraps to one of the sentinels above.

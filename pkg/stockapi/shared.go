@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"orderstock/pkg/coalesce"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // WithSharedRequests lets concurrent calls of Deduct share requests, of which up to n are on their
@@ -33,7 +33,7 @@ type sharedCall = coalesce.Call[Deduction, Operation]
 
 // deductShared is Deduct by a request that others may share.
 func (c *Client) deductShared(ctx context.Context, flag string, items []Item) (Operation, error) {
-	op, err := c.shared.Do(ctx, Deduction{Flag: flag, Items: items, RequestID: httpapi.RequestID(ctx)})
+	op, err := c.shared.Do(ctx, Deduction{Flag: flag, Items: items, RequestID: request.ID(ctx)})
 	return op, coalesce.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
 }
 

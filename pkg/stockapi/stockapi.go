@@ -8,7 +8,7 @@ package stockapi
 import (
 	"time"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
 )
 
 // State is how an operation ended.
@@ -61,7 +61,7 @@ type DeductAnswer struct {
 	// Index is the deduction's place in the request.
 	Index      int              `json:"index"`
 	Operation  *Operation       `json:"operation,omitempty"`
-	Problem    *httpapi.Problem `json:"problem,omitempty"`
+	Problem    *problem.Problem `json:"problem,omitempty"`
 	RetryAfter int64            `json:"retry_after,omitempty"`
 }
 

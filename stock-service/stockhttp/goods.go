@@ -8,6 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
+	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 	stock "orderstock/stock-service"
 )
@@ -69,7 +71,7 @@ func (h *handlers) goods(c *gin.Context) error {
 		return err
 	}
 	if len(goods) == 0 {
-		return httpapi.Errorf(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no goods %d", id)
+		return problem.New(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no goods %d", id)
 	}
 	c.JSON(http.StatusOK, goodsToWire(goods[0]))
 	return nil
@@ -85,7 +87,7 @@ func (h *handlers) restock(c *gin.Context) error {
 	if err := httpapi.Decode(c, &body); err != nil {
 		return err
 	}
-	httpapi.AddLogAttrs(c.Request.Context(), "flag", body.Flag, "goods_id", id)
+	request.AddAttrs(c.Request.Context(), "flag", body.Flag, "goods_id", id)
 	goods, err := h.service.Restock(c.Request.Context(), stock.Restock{
 		Flag: body.Flag, GoodsID: id, Num: body.Num, Name: body.Name, Price: body.Price,
 	})

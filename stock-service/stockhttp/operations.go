@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 )
 
@@ -30,7 +31,7 @@ func (h *handlers) deduct(c *gin.Context) error {
 
 // carryOut deducts, up to the reply.
 func (h *handlers) carryOut(ctx context.Context, flag string, wire []stockapi.Item) (stockapi.Operation, error) {
-	httpapi.AddLogAttrs(ctx, "flag", flag)
+	request.AddAttrs(ctx, "flag", flag)
 	items, err := itemsFromWire(wire)
 	if err != nil {
 		return stockapi.Operation{}, err
@@ -45,7 +46,7 @@ func (h *handlers) carryOut(ctx context.Context, flag string, wire []stockapi.It
 // cancel is POST /v1/operations/{flag}/cancel.
 func (h *handlers) cancel(c *gin.Context) error {
 	ctx, flag := c.Request.Context(), c.Param("flag")
-	httpapi.AddLogAttrs(ctx, "flag", flag)
+	request.AddAttrs(ctx, "flag", flag)
 	op, err := h.service.Cancel(ctx, flag)
 	if err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"orderstock/pkg/coalesce"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	stock "orderstock/stock-service"
 )
@@ -34,9 +34,9 @@ var codes = []struct {
 	{stock.ErrInvalidPage, stockapi.CodeInvalidPage},
 }
 
-// problem is the engine's table. Causes of a failure stay in the log: the
+// problemOf is the engine's table. Causes of a failure stay in the log: the
 // detail of a 503 names what could not be had, not where it is.
-func problem(err error) *httpapi.Problem {
+func problemOf(err error) *problem.Problem {
 	for _, row := range codes {
 		if errors.Is(err, row.err) {
 			p := stockapi.Problem(row.code, err.Error())

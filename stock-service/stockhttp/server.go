@@ -34,7 +34,7 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 		cfg.Timeout = 5 * time.Second
 	}
 	h := &handlers{service: service, writes: semaphore.NewWeighted(int64(cfg.MaxInFlight))}
-	e := httpapi.NewEngine(log, httpapi.Options{Problem: problem, MaxBody: maxBody})
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, MaxBody: maxBody})
 	httpapi.Health(e, cfg.Checks)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
@@ -243,7 +244,7 @@ func (s *server) dump(t *testing.T) string {
 }
 
 // send sends a request, "METHOD /path", as it stands, and reads the problem that answers it.
-func (s *server) send(t *testing.T, request, body, contentType, token string) (p httpapi.Problem, header http.Header) {
+func (s *server) send(t *testing.T, request, body, contentType, token string) (p problem.Problem, header http.Header) {
 	t.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -268,8 +269,8 @@ func (s *server) send(t *testing.T, request, body, contentType, token string) (p
 	if resp.StatusCode < 400 {
 		t.Fatalf("%s: %d %s; want it refused", request, resp.StatusCode, raw)
 	}
-	if kind := resp.Header.Get("Content-Type"); kind != httpapi.ProblemType {
-		t.Errorf("content type %q; want %q", kind, httpapi.ProblemType)
+	if kind := resp.Header.Get("Content-Type"); kind != problem.Type {
+		t.Errorf("content type %q; want %q", kind, problem.Type)
 	}
 	decode(t, raw, &p)
 	return p, resp.Header

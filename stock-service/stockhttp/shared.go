@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 	stock "orderstock/stock-service"
 )
@@ -52,9 +53,9 @@ func (h *handlers) deductAll(c *gin.Context) error {
 
 // deductOne carries out one of them, as if it had come by itself.
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (answer stockapi.DeductAnswer) {
-	ctx = httpapi.WithRequestID(ctx, d.RequestID)
+	ctx = request.Part(ctx, d.RequestID)
 	refuse := func(err error) {
-		p := httpapi.ProblemOf(ctx, err, problem).For(ctx)
+		p := httpapi.ProblemOf(ctx, err, problemOf).For(ctx)
 		answer = stockapi.DeductAnswer{Index: index, Problem: p, RetryAfter: p.RetrySeconds()}
 	}
 	defer func() {

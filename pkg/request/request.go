@@ -1,0 +1,97 @@
+// Package request carries a request's id and logger in its context, through all
+// that works on it.
+package request
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+)
+
+// request is what travels in the context of a request.
+type request struct {
+	id  string
+	log *slog.Logger
+
+	mu    sync.Mutex
+	attrs []any
+	built *slog.Logger
+}
+
+type key struct{}
+
+// With returns a context for the request of that id, whose lines go to log. A
+// missing or unfit id is replaced by a new one: an id has 1 to 64 letters,
+// digits, dashes and underscores.
+func With(ctx context.Context, log *slog.Logger, id string) context.Context {
+	if !valid(id) {
+		id = newID()
+	}
+	return context.WithValue(ctx, key{}, &request{id: id, log: log})
+}
+
+// Part returns a context for a part of the request that ctx belongs to, if the
+// part came with an id of its own. Otherwise it returns ctx.
+func Part(ctx context.Context, id string) context.Context {
+	r, ok := ctx.Value(key{}).(*request)
+	if !ok || !valid(id) {
+		return ctx
+	}
+	return With(ctx, r.log, id)
+}
+
+// ID returns the id of the request that ctx belongs to, or "".
+func ID(ctx context.Context) string {
+	if r, ok := ctx.Value(key{}).(*request); ok {
+		return r.id
+	}
+	return ""
+}
+
+// Logger returns the logger of the request that ctx belongs to: its lines
+// carry the request id and what AddAttrs added. Outside a request it is
+// slog's default.
+func Logger(ctx context.Context) *slog.Logger {
+	r, ok := ctx.Value(key{}).(*request)
+	if !ok {
+		return slog.Default()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.built == nil {
+		r.built = r.log.With(append([]any{"request_id", r.id}, r.attrs...)...)
+	}
+	return r.built
+}
+
+// AddAttrs adds attributes, such as the order id, to every line that the
+// request's logger writes from now on. It costs nothing until a line is written.
+func AddAttrs(ctx context.Context, args ...any) {
+	if r, ok := ctx.Value(key{}).(*request); ok {
+		r.mu.Lock()
+		r.attrs = append(r.attrs, args...)
+		r.built = nil
+		r.mu.Unlock()
+	}
+}
+
+func newID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// valid holds foreign ids to what is harmless in a log and a header.
+func valid(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for _, r := range []byte(id) {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return true
+}
