@@ -31,25 +31,25 @@ build: ## Compile all commands into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
 
 .PHONY: demo
-demo: bin/stack ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
-	bin/stack demo --strategy '$(STRATEGY)' -- --orders $(ORDERS) --concurrency $(CONCURRENCY) \
+demo: bin/dev ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
+	bin/dev demo --strategy '$(STRATEGY)' -- --orders $(ORDERS) --concurrency $(CONCURRENCY) \
 		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT)
 
 .PHONY: up
-up: bin/stack ## The same stack, left running; prints the addresses [STRATEGY]
-	bin/stack up --strategy '$(STRATEGY)'
+up: bin/dev ## The same stack, left running; prints the addresses [STRATEGY]
+	bin/dev up --strategy '$(STRATEGY)'
 
 .PHONY: down
-down: bin/stack ## Stop what "make up" left running
-	bin/stack down
+down: bin/dev ## Stop what "make up" left running
+	bin/dev down
 
 .PHONY: status
-status: bin/stack ## What "make up" left running, and whether it is ready
-	bin/stack status
+status: bin/dev ## What "make up" left running, and whether it is ready
+	bin/dev status
 
 .PHONY: test
-test: bin/stack ## All tests with the race detector on real servers [PKG RUN]
-	bin/stack test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
+	bin/dev test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Linter and formatting, on the release build and on the fault build
@@ -77,8 +77,8 @@ ladder: install ## Throughput of every strategy; writes out/ladder.json and a pi
 	$(GO) run ./cmd/ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: install
-install: bin/stack ## Install the servers and compilers that are missing (root on Debian; elsewhere says which)
-	@bin/stack install
+install: bin/dev ## Install the servers and compilers that are missing (root on Debian; elsewhere says which)
+	@bin/dev install
 
 .PHONY: readme
 readme: ## Fill the tables of README.md from the code and from out/
@@ -86,13 +86,13 @@ readme: ## Fill the tables of README.md from the code and from out/
 
 .PHONY: clean
 clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first
-	@[ ! -x bin/stack ] || bin/stack down
+	@[ ! -x bin/dev ] || bin/dev down
 	rm -rf bin out .run
 
 # Always run: the compiler knows by itself whether anything changed.
-.PHONY: bin/stack
-bin/stack:
-	@$(GO) build -o $@ ./cmd/stack
+.PHONY: bin/dev
+bin/dev:
+	@$(GO) build -o $@ ./cmd/dev
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

@@ -1,4 +1,4 @@
-// Command stack runs the whole of orderstock on this machine without
+// Command dev runs the whole of orderstock on this machine without
 // containers: servers, services, the load tester and its verdict. The Makefile
 // calls it.
 package main
@@ -20,7 +20,7 @@ func main() {
 		os.Exit(int(code))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "stack:", err)
+		fmt.Fprintln(os.Stderr, "dev:", err)
 		os.Exit(exitFailed)
 	}
 }

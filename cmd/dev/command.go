@@ -14,7 +14,7 @@ import (
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "stack",
+		Use:           "dev",
 		Short:         "Run orderstock with real servers on this machine",
 		SilenceUsage:  true,
 		SilenceErrors: true,
