@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"orderstock/loadtest"
+	"orderstock/loadtest/stack"
 	"orderstock/migrations"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/stack"
 )
 
 // wholeStack brings up the real services, on the run's servers, with databases,

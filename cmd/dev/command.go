@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 func newCommand() *cobra.Command {

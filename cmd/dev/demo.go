@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 func demoCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/stack"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/stack"
 )
 
 func downCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 // binDir is where the binaries are built to, and runDir where a stack that was

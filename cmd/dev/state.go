@@ -11,8 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers"
-	"orderstock/pkg/stack"
 )
 
 // state is what the holder of a stack that was left running tells the others.

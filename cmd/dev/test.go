@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/stack"
 )
 
 func testCommand() *cobra.Command {

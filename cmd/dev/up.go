@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 func upCommand() *cobra.Command {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers"
-	"orderstock/pkg/stack"
 )
 
 type flags struct {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 // faults puts the points of the protocol's steps between the service and its ports.

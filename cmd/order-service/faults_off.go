@@ -5,7 +5,7 @@ package main
 import (
 	"net/http"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 // faults puts nothing between the service and its ports: only a build with the

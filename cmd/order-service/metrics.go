@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	order "orderstock/order-service"
-	"orderstock/order-service/stockcall"
+	"orderstock/order-service/order"
+	"orderstock/order-service/stockclient"
 )
 
 // registerMetrics shows the counters at /metrics until unregister is called.
-func registerMetrics(orders *order.Stats, stock *stockcall.Stats) (unregister func(), err error) {
+func registerMetrics(orders *order.Stats, stock *stockclient.Stats) (unregister func(), err error) {
 	took := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "order_settled_seconds", Help: "Time from an order's insert to its first end, in the process that placed it.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
-	"orderstock/order-service/stockcall"
+	"orderstock/order-service/stockclient"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -43,7 +43,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 		return err
 	}
 	defer client.Close()
-	stock := stockcall.New(client, stockcall.Config{Timeout: cfg.StockTimeout}, log)
+	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout}, log)
 	defer stock.Close()
 
 	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.

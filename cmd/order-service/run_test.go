@@ -23,8 +23,8 @@ import (
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
 )

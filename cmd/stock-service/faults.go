@@ -10,8 +10,8 @@ import (
 	"net/http"
 
 	"orderstock/loadtest/faults/faultpoint"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 )
 
 // faults puts the points of the protocol's steps between the service and its ports.

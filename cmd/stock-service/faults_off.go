@@ -6,8 +6,8 @@ import (
 	"database/sql/driver"
 	"net/http"
 
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 )
 
 // faults puts nothing between the service and its ports: only a build with the

@@ -9,8 +9,8 @@ import (
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/service"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/loadtest/mutants/patch"
+	"orderstock/loadtest/stack"
 	"orderstock/migrations"
-	"orderstock/pkg/stack"
 )
 
 // Lab is the servers and, once started, the services. Its methods are for one

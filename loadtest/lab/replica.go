@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/stack"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/stack"
 )
 
 // Rule arms one point of a replica; see faultpoint's build with the tag "faults".

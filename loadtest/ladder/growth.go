@@ -8,8 +8,8 @@ import (
 	"math"
 	"time"
 
+	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers"
-	"orderstock/pkg/stack"
 )
 
 // Growth compares orders a second over empty and over grown tables.

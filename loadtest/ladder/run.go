@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"orderstock/loadtest"
+	"orderstock/loadtest/stack"
 	"orderstock/migrations"
 	"orderstock/pkg/opflag"
-	"orderstock/pkg/stack"
 	"orderstock/pkg/stockapi"
 )
 

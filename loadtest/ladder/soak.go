@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"orderstock/loadtest"
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 // Soak says how each service's memory went under long load.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 // lockCounts are the watch events that ZooKeeper has sent for deleted and for

@@ -9,8 +9,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"gorm.io/gorm"
 
-	order "orderstock/order-service"
-	"orderstock/pkg/coalesce"
+	"orderstock/order-service/order"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/mysqldb"
 )
 
@@ -20,10 +20,10 @@ const batchLimit = 5 * time.Second
 // DB is the store of orders. Safe for concurrent use; make one with New.
 type DB struct {
 	db      *gorm.DB
-	inserts *coalesce.Group[order.Order, insertion]
-	moves   *coalesce.Group[order.Move, moved]
-	byKey   *coalesce.Group[string, *order.Order]
-	byID    *coalesce.Group[int64, *order.Order]
+	inserts *batch.Group[order.Order, insertion]
+	moves   *batch.Group[order.Move, moved]
+	byKey   *batch.Group[string, *order.Order]
+	byID    *batch.Group[int64, *order.Order]
 
 	inserting, moving mysqldb.Caution
 }
@@ -37,10 +37,10 @@ var _ order.Store = (*DB)(nil)
 // New returns the store in the database db, whose schema is that of migrations/order.
 func New(db *gorm.DB) *DB {
 	d := &DB{db: db}
-	d.inserts = coalesce.Batch(d.insert, coalesce.WithTimeout(batchLimit))
-	d.moves = coalesce.Batch(d.move, coalesce.WithTimeout(batchLimit))
-	d.byKey = coalesce.Batch(d.findByKey, coalesce.WithTimeout(batchLimit))
-	d.byID = coalesce.Batch(d.findByID, coalesce.WithTimeout(batchLimit))
+	d.inserts = batch.Func(d.insert, batch.WithTimeout(batchLimit))
+	d.moves = batch.Func(d.move, batch.WithTimeout(batchLimit))
+	d.byKey = batch.Func(d.findByKey, batch.WithTimeout(batchLimit))
+	d.byID = batch.Func(d.findByID, batch.WithTimeout(batchLimit))
 	return d
 }
 
@@ -54,7 +54,7 @@ func (d *DB) Close() {
 
 // unavailable turns a failure after which nothing changed into the domain's.
 func unavailable(what string, err error) error {
-	if errors.Is(err, coalesce.ErrFull) {
+	if errors.Is(err, batch.ErrFull) {
 		return fmt.Errorf("%s: %w: %w", what, order.ErrOverloaded, err)
 	}
 	return fmt.Errorf("%s: %w: %w", what, order.ErrUnavailable, err)
@@ -63,7 +63,7 @@ func unavailable(what string, err error) error {
 // unwritten turns a write's failure into the domain's: ErrUnanswered, unless
 // nothing can have changed.
 func unwritten(ctx context.Context, what string, err error) error {
-	err = coalesce.Errors{Full: order.ErrOverloaded, Undone: order.ErrUnavailable, Unknown: order.ErrUnanswered}.Of(ctx, err)
+	err = batch.Errors{Full: order.ErrOverloaded, Undone: order.ErrUnavailable, Unknown: order.ErrUnanswered}.Of(ctx, err)
 	switch {
 	case errors.Is(err, order.ErrOverloaded), errors.Is(err, order.ErrUnavailable), errors.Is(err, order.ErrUnanswered):
 		return fmt.Errorf("%s: %w", what, err)

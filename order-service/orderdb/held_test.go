@@ -11,7 +11,7 @@ import (
 
 	"gorm.io/gorm"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"gorm.io/gorm"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
 )
 

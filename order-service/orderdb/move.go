@@ -9,7 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
 )
 

@@ -14,7 +14,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/migrations"
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers/serverstest"

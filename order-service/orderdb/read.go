@@ -6,7 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 // FindByKey implements order.Store. Concurrent calls share one statement.

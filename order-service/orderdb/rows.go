@@ -3,7 +3,7 @@ package orderdb
 import (
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 // orderRow is a row of orders.

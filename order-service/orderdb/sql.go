@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 // The statements that a batch shares are written out here and not by gorm:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/problem"
 )
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 // placeBody is the body of POST /v1/orders.

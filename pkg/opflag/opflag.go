@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 )
 
 // TTL is how long a flag waits to be taken.
@@ -28,8 +28,8 @@ const (
 type Flags struct {
 	client  *redis.Client
 	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
-	sets    *coalesce.Group[string, bool]
-	takes   *coalesce.Group[string, bool]
+	sets    *batch.Group[string, bool]
+	takes   *batch.Group[string, bool]
 }
 
 // Open returns the flags in the Redis at addr, host:port. It connects on first
@@ -98,8 +98,8 @@ func (f *Flags) Ping(ctx context.Context) error {
 // pipelined returns a group whose calls go to Redis as one pipeline of the
 // commands that add makes. A call is answered with what its command did: true
 // for a key that was set or deleted.
-func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *coalesce.Group[string, bool] {
-	return coalesce.Batch(func(ctx context.Context, flags []string) ([]bool, error) {
+func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *batch.Group[string, bool] {
+	return batch.Func(func(ctx context.Context, flags []string) ([]bool, error) {
 		replies, err := f.breaker.Execute(func() ([]redis.Cmder, error) {
 			return f.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for _, flag := range flags {
@@ -121,5 +121,5 @@ func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *c
 			}
 		}
 		return did, nil
-	}, coalesce.WithTimeout(timeout))
+	}, batch.WithTimeout(timeout))
 }

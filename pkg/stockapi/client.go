@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
@@ -35,7 +35,7 @@ type Client struct {
 	http  *http.Client
 	turn  atomic.Uint64
 	// shared gathers deductions that share requests; nil where each has its own.
-	shared *coalesce.Group[Deduction, Operation]
+	shared *batch.Group[Deduction, Operation]
 	home   atomic.Uint64 // the base URL that serves, where calls have a home
 	spread bool          // they have none
 }

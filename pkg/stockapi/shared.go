@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/request"
 )
 
@@ -22,19 +22,19 @@ import (
 // WithSpread they go to all in turn.
 func WithSharedRequests(n int) Option {
 	return func(c *Client) {
-		c.shared = coalesce.New(c.sendShared, coalesce.WithMaxBatch(MaxDeductions), coalesce.WithConcurrency(n), coalesce.WithGather(8))
+		c.shared = batch.New(c.sendShared, batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(n), batch.WithGather(8))
 	}
 }
 
 // WithSpread lets all calls go to the base URLs in turn.
 func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
-type sharedCall = coalesce.Call[Deduction, Operation]
+type sharedCall = batch.Call[Deduction, Operation]
 
 // deductShared is Deduct by a request that others may share.
 func (c *Client) deductShared(ctx context.Context, flag string, items []Item) (Operation, error) {
 	op, err := c.shared.Do(ctx, Deduction{Flag: flag, Items: items, RequestID: request.ID(ctx)})
-	return op, coalesce.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
+	return op, batch.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
 }
 
 // sendShared sends one request for all who wait, and hands the answers on as they come.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"orderstock/pkg/zklock"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // caseStudy locks as the case study was published: one lock for all goods,

@@ -3,7 +3,7 @@ package deduct
 import (
 	"context"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // conditionalUpdate takes no lock at all: the conditions of the update and the

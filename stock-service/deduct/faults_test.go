@@ -12,8 +12,8 @@ import (
 
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stocktest"
 )
 

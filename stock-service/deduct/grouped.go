@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"orderstock/pkg/coalesce"
-	stock "orderstock/stock-service"
+	"orderstock/pkg/batch"
+	"orderstock/stock-service/stock"
 )
 
 // grouped lets one holder of the one lock of the stock serve everyone who
@@ -23,7 +23,7 @@ type grouped struct {
 	*zkSession
 	ledger Ledger
 	path   string
-	calls  *coalesce.Group[stock.Request, stock.Operation]
+	calls  *batch.Group[stock.Request, stock.Operation]
 
 	// Only run and idle touch these, one at a time.
 	kept  *Lock     // the lock between groups; nil where it is not held
@@ -43,15 +43,15 @@ const (
 	gatherPart = 1
 )
 
-type groupCall = coalesce.Call[stock.Request, stock.Operation]
+type groupCall = batch.Call[stock.Request, stock.Operation]
 
 func newGrouped(cfg Config) (Strategy, error) {
 	g := &grouped{
 		keeper: keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, zkSession: openSession(cfg),
 		ledger: cfg.Ledger, path: cfg.Root + "/stock/all",
 	}
-	g.calls = coalesce.New(g.run, coalesce.WithMaxBatch(maxGroup), coalesce.WithMaxQueue(maxWaiting),
-		coalesce.WithTimeout(groupLimit), coalesce.WithGather(gatherPart), coalesce.WithIdle(g.letGo))
+	g.calls = batch.New(g.run, batch.WithMaxSize(maxGroup), batch.WithMaxQueue(maxWaiting),
+		batch.WithTimeout(groupLimit), batch.WithGather(gatherPart), batch.WithIdle(g.letGo))
 	return g, nil
 }
 
@@ -64,7 +64,7 @@ func (g *grouped) Close() error {
 // Deduct implements stock.Deducter.
 func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	op, err := g.calls.Do(ctx, r)
-	return op, coalesce.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}.Of(ctx, err)
+	return op, batch.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}.Of(ctx, err)
 }
 
 // run serves one group: the lock first, then all who wait by then.

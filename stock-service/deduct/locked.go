@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // Lock is a lock while it is held.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // redisLock takes a Redlock for each goods. The lock has no order of waiters

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"orderstock/pkg/zklock"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // sequential takes a ZooKeeper mutex for each goods: orders for different

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"orderstock/pkg/zklock/herd"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // singleNode takes the case study's "low" lock for each goods: one node that

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // Strategy is a way of deducting that holds connections of its own.

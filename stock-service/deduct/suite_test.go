@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"orderstock/pkg/servers/serverstest"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stocktest"
 )
 

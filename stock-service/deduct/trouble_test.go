@@ -18,8 +18,8 @@ import (
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stocktest"
 )

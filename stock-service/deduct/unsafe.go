@@ -3,7 +3,7 @@ package deduct
 import (
 	"context"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // unsafe reads the level and then writes what it makes of it, with no lock:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // zkLock takes the lock of the ZooKeeper client library for each goods. It

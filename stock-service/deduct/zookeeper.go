@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"orderstock/pkg/zklock"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // zkSession is the process's one ZooKeeper session for locks. It connects in

@@ -7,7 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // Cancel implements stock.Ledger. It needs no lock of ZooKeeper: where a

@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // DB is the ledger. Safe for concurrent use; make one with New.

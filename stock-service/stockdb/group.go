@@ -11,7 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // DeductGroup carries many requests out in one transaction of six statements,

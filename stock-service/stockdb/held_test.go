@@ -10,7 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stocktest"
 )
 

@@ -12,7 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stocktest"
 )

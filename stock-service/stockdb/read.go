@@ -9,19 +9,19 @@ import (
 
 	"gorm.io/gorm"
 
-	"orderstock/pkg/coalesce"
-	stock "orderstock/stock-service"
+	"orderstock/pkg/batch"
+	"orderstock/stock-service/stock"
 )
 
 // reads shares one look into the database among the callers that ask at the
 // same time. Each gets the answers of all, by flag, and looks at its own.
-type reads[V any] = coalesce.Group[[]string, map[string]V]
+type reads[V any] = batch.Group[[]string, map[string]V]
 
 func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
-	return coalesce.Batch(func(ctx context.Context, calls [][]string) ([]map[string]V, error) {
+	return batch.Func(func(ctx context.Context, calls [][]string) ([]map[string]V, error) {
 		found, err := look(ctx, slices.Concat(calls...))
 		return slices.Repeat([]map[string]V{found}, len(calls)), err
-	}, coalesce.WithTimeout(readLimit))
+	}, batch.WithTimeout(readLimit))
 }
 
 // shared waits for the caller's part of a shared read. It changes nothing, so
@@ -31,7 +31,7 @@ func shared[V any](ctx context.Context, group *reads[V], flags []string) (map[st
 	switch {
 	case err == nil:
 		return found, nil
-	case errors.Is(err, coalesce.ErrFull):
+	case errors.Is(err, batch.ErrFull):
 		return nil, fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
 	}
 	return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)

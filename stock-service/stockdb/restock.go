@@ -8,7 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // Restock implements stock.Ledger.

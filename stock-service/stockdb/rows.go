@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // operationRow is a row of operations.

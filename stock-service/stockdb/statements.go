@@ -9,7 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // token writes a fencing token into a statement, in hex: MySQL leaves a

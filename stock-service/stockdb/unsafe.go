@@ -6,7 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // DeductUnsafe carries one request out by reading the levels and then writing

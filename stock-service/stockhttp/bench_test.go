@@ -11,8 +11,8 @@ import (
 
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
 	"orderstock/stock-service/stocktest"
 )

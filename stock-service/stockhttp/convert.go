@@ -2,7 +2,7 @@ package stockhttp
 
 import (
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 func itemsFromWire(items []stockapi.Item) ([]stock.Item, error) {

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 const (

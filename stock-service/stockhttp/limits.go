@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"orderstock/pkg/httpapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // atMost sheds the requests for which no slot is free.

@@ -3,10 +3,10 @@ package stockhttp
 import (
 	"errors"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // codes is the one table from the domain's errors to those of the wire; what
@@ -21,7 +21,7 @@ var codes = []struct {
 	{stock.ErrUnknownGoods, stockapi.CodeUnknownGoods},
 	{stock.ErrLevelOverflow, stockapi.CodeLevelOverflow},
 	{stock.ErrOverloaded, stockapi.CodeOverloaded},
-	{coalesce.ErrFull, stockapi.CodeOverloaded},
+	{batch.ErrFull, stockapi.CodeOverloaded},
 	{stock.ErrStaleToken, stockapi.CodeUnavailable},
 	{stock.ErrUnavailable, stockapi.CodeUnavailable},
 	{stock.ErrInvalidFlag, stockapi.CodeInvalidFlag},

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"orderstock/pkg/httpapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // Config says how the service is served.

@@ -15,8 +15,8 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
 	"orderstock/stock-service/stocktest"
 )

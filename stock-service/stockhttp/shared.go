@@ -15,7 +15,7 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 // deductAll is POST /v1/operations: many deductions by one request. None waits for another, and

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
 )
 

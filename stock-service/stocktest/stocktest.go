@@ -16,7 +16,7 @@ import (
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"orderstock/loadtest/mutants/patch"
-	"orderstock/pkg/stack"
+	"orderstock/loadtest/stack"
 )
 
 func root(t *testing.T) string {

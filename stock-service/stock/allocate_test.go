@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	stock "orderstock/stock-service"
+	"orderstock/stock-service/stock"
 )
 
 func TestAllocate(t *testing.T) {

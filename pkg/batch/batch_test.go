@@ -1,4 +1,4 @@
-package coalesce_test
+package batch_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,15 +23,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // gated is a group whose batches each wait for a send on gate after they took
 // their calls, and tell on taken what they took.
 type gated struct {
-	*coalesce.Group[int, int]
+	*batch.Group[int, int]
 	gate  chan struct{}
 	taken chan []int
 }
 
-func newGated(t *testing.T, opts ...coalesce.Option) *gated {
+func newGated(t *testing.T, opts ...batch.Option) *gated {
 	t.Helper()
 	g := &gated{gate: make(chan struct{}), taken: make(chan []int, 100)}
-	g.Group = coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+	g.Group = batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 		g.taken <- slices.Clone(ins)
 		<-g.gate
 		return ins, nil
@@ -94,7 +94,7 @@ func TestCallersReadyTogetherGoTogether(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const callers = 64
 	sizes := make(chan int, callers)
-	g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+	g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 		sizes <- len(ins)
 		return ins, nil
 	})
@@ -114,7 +114,7 @@ func TestCallersReadyTogetherGoTogether(t *testing.T) {
 }
 
 func TestCallsThatWaitGoTogetherInOrder(t *testing.T) {
-	g := newGated(t, coalesce.WithMaxBatch(3))
+	g := newGated(t, batch.WithMaxSize(3))
 	first := g.occupy(t)
 	var waiting []<-chan error
 	for i := range 7 {
@@ -135,10 +135,10 @@ func TestCallsThatWaitGoTogetherInOrder(t *testing.T) {
 }
 
 func TestTheQueueIsBounded(t *testing.T) {
-	g := newGated(t, coalesce.WithMaxQueue(2))
+	g := newGated(t, batch.WithMaxQueue(2))
 	first := g.occupy(t)
 	a, b := g.queue(t, t.Context(), 1), g.queue(t, t.Context(), 2)
-	if _, err := g.Do(t.Context(), 3); !errors.Is(err, coalesce.ErrFull) {
+	if _, err := g.Do(t.Context(), 3); !errors.Is(err, batch.ErrFull) {
 		t.Fatalf("a third waiter got %v, want ErrFull", err)
 	}
 	g.gate <- struct{}{}
@@ -157,7 +157,7 @@ func TestAWithdrawnCallIsNeverRun(t *testing.T) {
 	leaves := g.queue(t, ctx, 1)
 	stays := g.queue(t, t.Context(), 2)
 	cancel()
-	if err := <-leaves; !errors.Is(err, coalesce.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
+	if err := <-leaves; !errors.Is(err, batch.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want ErrWithdrawn and Canceled", err)
 	}
 	g.gate <- struct{}{}
@@ -180,7 +180,7 @@ func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
 	g.gate <- struct{}{}
 	<-g.taken
 	cancel()
-	if err := <-leaves; errors.Is(err, coalesce.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
+	if err := <-leaves; errors.Is(err, batch.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want Canceled without ErrWithdrawn", err)
 	}
 	g.gate <- struct{}{}
@@ -192,13 +192,13 @@ func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
 }
 
 func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
-	g := newGated(t, coalesce.WithMaxQueue(10))
+	g := newGated(t, batch.WithMaxQueue(10))
 	first := g.occupy(t)
 	for range 1000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := g.queue(t, ctx, 1)
 		cancel()
-		if err := <-done; !errors.Is(err, coalesce.ErrWithdrawn) {
+		if err := <-done; !errors.Is(err, batch.ErrWithdrawn) {
 			t.Fatal(err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
 func TestTheLateTakeGathersWhoComesMeanwhile(t *testing.T) {
 	started, locked := make(chan struct{}), make(chan struct{})
 	sizes := make(chan int, 1)
-	g := coalesce.New(func(_ context.Context, take func() []*coalesce.Call[int, int]) {
+	g := batch.New(func(_ context.Context, take func() []*batch.Call[int, int]) {
 		started <- struct{}{}
 		<-locked // as one waits for a lock
 		calls := take()
@@ -242,14 +242,14 @@ func TestTheLateTakeGathersWhoComesMeanwhile(t *testing.T) {
 }
 
 func TestAPanicAnswersItsBatchAndTheNextGoesOn(t *testing.T) {
-	g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+	g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 		if ins[0] == 13 {
 			panic("thirteen")
 		}
 		return ins, nil
 	})
 	t.Cleanup(g.Close)
-	if _, err := g.Do(t.Context(), 13); !errors.Is(err, coalesce.ErrPanic) {
+	if _, err := g.Do(t.Context(), 13); !errors.Is(err, batch.ErrPanic) {
 		t.Fatalf("got %v, want ErrPanic", err)
 	}
 	if out, err := g.Do(t.Context(), 7); out != 7 || err != nil {
@@ -258,14 +258,14 @@ func TestAPanicAnswersItsBatchAndTheNextGoesOn(t *testing.T) {
 }
 
 func TestAForgottenCallIsAnswered(t *testing.T) {
-	for name, run := range map[string]coalesce.Run[int, int]{
-		"taken":     func(_ context.Context, take func() []*coalesce.Call[int, int]) { take() },
-		"not taken": func(context.Context, func() []*coalesce.Call[int, int]) {},
+	for name, run := range map[string]batch.Run[int, int]{
+		"taken":     func(_ context.Context, take func() []*batch.Call[int, int]) { take() },
+		"not taken": func(context.Context, func() []*batch.Call[int, int]) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := coalesce.New(run)
+			g := batch.New(run)
 			t.Cleanup(g.Close)
-			if _, err := g.Do(t.Context(), 1); !errors.Is(err, coalesce.ErrUnresolved) {
+			if _, err := g.Do(t.Context(), 1); !errors.Is(err, batch.ErrUnresolved) {
 				t.Fatalf("got %v, want ErrUnresolved", err)
 			}
 		})
@@ -273,18 +273,18 @@ func TestAForgottenCallIsAnswered(t *testing.T) {
 }
 
 func TestTheWrongNumberOfAnswersIsAnErrorForAll(t *testing.T) {
-	g := coalesce.Batch(func(context.Context, []int) ([]int, error) { return nil, nil })
+	g := batch.Func(func(context.Context, []int) ([]int, error) { return nil, nil })
 	t.Cleanup(g.Close)
-	if _, err := g.Do(t.Context(), 1); !errors.Is(err, coalesce.ErrUnresolved) {
+	if _, err := g.Do(t.Context(), 1); !errors.Is(err, batch.ErrUnresolved) {
 		t.Fatalf("got %v, want ErrUnresolved", err)
 	}
 }
 
 func TestABatchHasItsTime(t *testing.T) {
-	g := coalesce.Batch(func(ctx context.Context, _ []int) ([]int, error) {
+	g := batch.Func(func(ctx context.Context, _ []int) ([]int, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
-	}, coalesce.WithTimeout(time.Millisecond))
+	}, batch.WithTimeout(time.Millisecond))
 	t.Cleanup(g.Close)
 	if _, err := g.Do(t.Context(), 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v, want DeadlineExceeded", err)
@@ -301,7 +301,7 @@ func TestCloseServesWhoWaitsAndRefusesTheRest(t *testing.T) {
 		probe, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, err := g.Do(probe, 2)
-		return errors.Is(err, coalesce.ErrClosed)
+		return errors.Is(err, batch.ErrClosed)
 	})
 	g.gate <- struct{}{}
 	g.gate <- struct{}{}
@@ -317,7 +317,7 @@ func TestCloseServesWhoWaitsAndRefusesTheRest(t *testing.T) {
 func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 	var ran [20000]atomic.Int32
 	var serving, most atomic.Int32
-	g := coalesce.Batch(func(_ context.Context, ins []int) ([]string, error) {
+	g := batch.Func(func(_ context.Context, ins []int) ([]string, error) {
 		n := serving.Add(1)
 		defer serving.Add(-1)
 		for {
@@ -334,7 +334,7 @@ func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 			outs[i] = fmt.Sprint(in)
 		}
 		return outs, nil
-	}, coalesce.WithMaxBatch(16), coalesce.WithConcurrency(3))
+	}, batch.WithMaxSize(16), batch.WithConcurrency(3))
 	var callers sync.WaitGroup
 	for w := range 100 {
 		callers.Go(func() {
@@ -348,7 +348,7 @@ func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 				switch {
 				case err == nil && out != fmt.Sprint(in):
 					t.Errorf("Do(%d) = %s", in, out)
-				case errors.Is(err, coalesce.ErrWithdrawn) && ran[in].Load() != 0:
+				case errors.Is(err, batch.ErrWithdrawn) && ran[in].Load() != 0:
 					t.Errorf("call %d was withdrawn and ran", in)
 				case err != nil && !errors.Is(err, context.Canceled):
 					t.Errorf("Do(%d): %v", in, err)
@@ -372,7 +372,7 @@ func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 func BenchmarkDo(b *testing.B) {
 	for _, size := range []int{1, 64, 256} {
 		b.Run(fmt.Sprintf("callers=%d", size), func(b *testing.B) {
-			g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) { return ins, nil })
+			g := batch.Func(func(_ context.Context, ins []int) ([]int, error) { return ins, nil })
 			defer g.Close()
 			b.SetParallelism(size)
 			b.ReportAllocs()
@@ -397,14 +397,14 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	goOn, begin := make(chan struct{}, 2), make(chan struct{})
-	g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+	g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 		<-begin
 		enter()
 		defer inside.Add(-1)
 		batches.Add(1)
 		time.Sleep(time.Millisecond)
 		return ins, nil
-	}, coalesce.WithMaxBatch(2), coalesce.WithIdle(func(context.Context) {
+	}, batch.WithMaxSize(2), batch.WithIdle(func(context.Context) {
 		enter()
 		defer inside.Add(-1)
 		idles.Add(1)
@@ -446,7 +446,7 @@ func TestIdle(t *testing.T) {
 
 func TestErrorsOf(t *testing.T) {
 	full, undone, unknown := errors.New("full"), errors.New("undone"), errors.New("unknown")
-	e := coalesce.Errors{Full: full, Undone: undone, Unknown: unknown}
+	e := batch.Errors{Full: full, Undone: undone, Unknown: unknown}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	answer := errors.New("the batch's answer")
@@ -454,11 +454,11 @@ func TestErrorsOf(t *testing.T) {
 		ctx       context.Context
 		err, want error
 	}{
-		{t.Context(), coalesce.ErrFull, full},
-		{t.Context(), coalesce.ErrClosed, undone},
-		{ended, fmt.Errorf("%w: %w", coalesce.ErrWithdrawn, context.Canceled), undone},
-		{t.Context(), coalesce.ErrUnresolved, unknown},
-		{t.Context(), fmt.Errorf("%w: oops", coalesce.ErrPanic), unknown},
+		{t.Context(), batch.ErrFull, full},
+		{t.Context(), batch.ErrClosed, undone},
+		{ended, fmt.Errorf("%w: %w", batch.ErrWithdrawn, context.Canceled), undone},
+		{t.Context(), batch.ErrUnresolved, unknown},
+		{t.Context(), fmt.Errorf("%w: oops", batch.ErrPanic), unknown},
 		{ended, context.Canceled, unknown},
 	} {
 		if got := e.Of(c.ctx, c.err); !errors.Is(got, c.want) || !errors.Is(got, c.err) {
@@ -475,11 +475,11 @@ func TestErrorsOf(t *testing.T) {
 func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sizes []int
-		g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+		g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 			sizes = append(sizes, len(ins))
 			time.Sleep(8 * time.Millisecond)
 			return ins, nil
-		}, coalesce.WithGather(4))
+		}, batch.WithGather(4))
 		defer g.Close()
 		began := time.Now()
 		// call calls at a time since the beginning and wants the answer at another.
@@ -516,10 +516,10 @@ func TestGather(t *testing.T) {
 // After a batch that took long, the wait for company is bounded by itself.
 func TestGatherIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := coalesce.Batch(func(_ context.Context, ins []int) ([]int, error) {
+		g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 			time.Sleep(time.Minute)
 			return ins, nil
-		}, coalesce.WithGather(1))
+		}, batch.WithGather(1))
 		defer g.Close()
 		do := func() { _, _ = g.Do(t.Context(), 0) }
 		var rush sync.WaitGroup

@@ -1,4 +1,4 @@
-package stockcall
+package stockclient
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 
-	order "orderstock/order-service"
-	"orderstock/pkg/coalesce"
+	"orderstock/order-service/order"
+	"orderstock/pkg/batch"
 	"orderstock/pkg/stockapi"
 )
 
@@ -32,7 +32,7 @@ type Caller struct {
 	budget *budget
 	writes *gobreaker.CircuitBreaker[stockapi.Operation]
 	reads  *gobreaker.CircuitBreaker[any]
-	ledger *coalesce.Group[string, record]
+	ledger *batch.Group[string, record]
 	stats  Stats
 }
 
@@ -66,7 +66,7 @@ func New(client *stockapi.Client, cfg Config, log *slog.Logger) *Caller {
 		writes: gobreaker.NewCircuitBreaker[stockapi.Operation](breakerSettings("stock writes", cfg.Rest, log)),
 		reads:  gobreaker.NewCircuitBreaker[any](breakerSettings("stock reads", cfg.Rest, log)),
 	}
-	c.ledger = coalesce.Batch(c.readLedger, coalesce.WithMaxBatch(maxFlags), coalesce.WithTimeout(cfg.Timeout))
+	c.ledger = batch.Func(c.readLedger, batch.WithMaxSize(maxFlags), batch.WithTimeout(cfg.Timeout))
 	return c
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 func TestRequests(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/stockapi"
 )
 

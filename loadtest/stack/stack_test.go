@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/stack"
 	"orderstock/migrations"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/stack"
 )
 
 // TestUpKillPauseRestartStop takes a stack on shared servers through its life.

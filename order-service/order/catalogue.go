@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 )
 
 // maxPrices bounds the goods whose prices are remembered.
@@ -18,7 +18,7 @@ const maxPrices = 10_000
 // remembered: they may appear at any time.
 type catalogue struct {
 	ttl   time.Duration
-	fetch *coalesce.Group[[]int64, map[int64]int64]
+	fetch *batch.Group[[]int64, map[int64]int64]
 
 	mu     sync.RWMutex
 	prices map[int64]price
@@ -31,7 +31,7 @@ type price struct {
 
 func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
 	c := &catalogue{ttl: ttl, prices: map[int64]price{}}
-	c.fetch = coalesce.Batch(func(ctx context.Context, ins [][]int64) ([]map[int64]int64, error) {
+	c.fetch = batch.Func(func(ctx context.Context, ins [][]int64) ([]map[int64]int64, error) {
 		ids := slices.Concat(ins...)
 		slices.Sort(ids)
 		asked := time.Now()
@@ -45,7 +45,7 @@ func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
 			outs[i] = prices
 		}
 		return outs, nil
-	}, coalesce.WithConcurrency(2), coalesce.WithTimeout(5*time.Second))
+	}, batch.WithConcurrency(2), batch.WithTimeout(5*time.Second))
 	return c
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 func pageOf(t *testing.T, body string) (ids []string, next string) {

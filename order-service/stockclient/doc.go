@@ -1,6 +1,6 @@
-// Package stockcall is the order service's way to the stock service. It is the
+// Package stockclient is the order service's way to the stock service. It is the
 // one layer that tries again: a few times at most, with jittered pauses that
 // honour Retry-After, out of a budget that keeps retries a small share of all
 // calls, and behind a circuit breaker that leaves a failing service alone.
 // Reads of the ledger by concurrent orders share requests.
-package stockcall
+package stockclient

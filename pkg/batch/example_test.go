@@ -1,16 +1,16 @@
-package coalesce_test
+package batch_test
 
 import (
 	"context"
 	"fmt"
 	"sync"
 
-	"orderstock/pkg/coalesce"
+	"orderstock/pkg/batch"
 )
 
 // Concurrent lookups become one query for many.
-func ExampleBatch() {
-	lookup := coalesce.Batch(func(_ context.Context, ids []int) ([]string, error) {
+func ExampleFunc() {
+	lookup := batch.Func(func(_ context.Context, ids []int) ([]string, error) {
 		// SELECT … WHERE id IN (ids…): one round trip for all of them
 		names := make([]string, len(ids))
 		for i, id := range ids {
@@ -29,7 +29,7 @@ func ExampleBatch() {
 func ExampleNew() {
 	var lock sync.Mutex // stands for a lock that takes long to get
 	left := 3
-	deduct := coalesce.New(func(_ context.Context, take func() []*coalesce.Call[int, bool]) {
+	deduct := batch.New(func(_ context.Context, take func() []*batch.Call[int, bool]) {
 		lock.Lock()
 		defer lock.Unlock()
 		for _, call := range take() { // now, not before: the batch is as large as it can be

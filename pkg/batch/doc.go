@@ -1,4 +1,4 @@
-// Package coalesce lets concurrent calls share round trips: what waits while
+// Package batch lets concurrent calls share round trips: what waits while
 // one batch is on its way goes out together as the next.
 //
 // By default it adds no delay. A call that finds nobody being served starts a batch of
@@ -12,7 +12,7 @@
 // # What a caller can rely on
 //
 //   - Order: batches take calls first come, first served; no call is passed over.
-//   - Bounds: a batch holds at most WithMaxBatch calls, the queue at most
+//   - Bounds: a batch holds at most WithMaxSize calls, the queue at most
 //     WithMaxQueue; past that Do answers ErrFull at once, so that load is shed
 //     and not hoarded.
 //   - Cancellation: a caller whose context ends leaves at once. If its call was
@@ -41,4 +41,4 @@
 // The function of a group may run many times at once if WithConcurrency says
 // so; with the default, one batch at a time, and no locking is needed for what
 // only the function touches.
-package coalesce
+package batch

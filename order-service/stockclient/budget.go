@@ -1,4 +1,4 @@
-package stockcall
+package stockclient
 
 import (
 	"sync"

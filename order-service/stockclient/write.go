@@ -1,4 +1,4 @@
-package stockcall
+package stockclient
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/stockapi"
 )
 

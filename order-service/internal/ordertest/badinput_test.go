@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/stockapi"
 )
 

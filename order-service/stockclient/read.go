@@ -1,4 +1,4 @@
-package stockcall
+package stockclient
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/pkg/stockapi"
 )
 

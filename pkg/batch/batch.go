@@ -1,4 +1,4 @@
-package coalesce
+package batch
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 
 var (
 	// ErrFull is returned by Do at once when the queue is at its bound: shed the load.
-	ErrFull = errors.New("coalesce: queue full")
+	ErrFull = errors.New("batch: queue full")
 	// ErrWithdrawn is returned by Do, wrapped together with the context's error, when
 	// the call left the queue before a batch took it: nothing was done for it, nor
 	// ever will be. A context error without ErrWithdrawn means that a batch has the
 	// call, and what becomes of it is unknown.
-	ErrWithdrawn = errors.New("coalesce: withdrawn before it was taken")
+	ErrWithdrawn = errors.New("batch: withdrawn before it was taken")
 	// ErrClosed is returned by Do after Close.
-	ErrClosed = errors.New("coalesce: closed")
+	ErrClosed = errors.New("batch: closed")
 	// ErrUnresolved answers a call that the batch's function took, or should have
 	// taken, and left without an answer.
-	ErrUnresolved = errors.New("coalesce: call left without an answer")
+	ErrUnresolved = errors.New("batch: call left without an answer")
 	// ErrPanic answers the calls of a batch whose function panicked.
-	ErrPanic = errors.New("coalesce: panic while the batch ran")
+	ErrPanic = errors.New("batch: panic while the batch ran")
 )
 
 // Errors are a caller's own for the ways in which Do fails without an answer of the batch.
@@ -62,7 +62,7 @@ func (e Errors) Of(ctx context.Context, err error) error {
 // ends when the group is closed and, with WithTimeout, after the bound.
 type Run[In, Out any] func(ctx context.Context, take func() []*Call[In, Out])
 
-// Group coalesces concurrent calls of Do. Safe for concurrent use; make one with New or Batch.
+// Group runs concurrent calls of Do in batches. Safe for concurrent use; make one with New or Func.
 type Group[In, Out any] struct {
 	run    Run[In, Out]
 	opts   options
@@ -97,10 +97,10 @@ func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 	return g
 }
 
-// Batch returns a group for work that needs nothing before it takes its calls:
+// Func returns a group for work that needs nothing before it takes its calls:
 // fn gets the inputs of a batch and answers outs[i] to ins[i]. An error of fn
 // answers all of them.
-func Batch[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
+func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
 	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
 		calls := take()
 		if len(calls) == 0 {
@@ -369,8 +369,8 @@ type options struct {
 // Option sets a bound of a group. A bound below 1 is taken as 1.
 type Option func(*options)
 
-// WithMaxBatch bounds the calls that one batch takes. Default 256.
-func WithMaxBatch(n int) Option { return func(o *options) { o.maxBatch = max(1, n) } }
+// WithMaxSize bounds the calls that one batch takes. Default 256.
+func WithMaxSize(n int) Option { return func(o *options) { o.maxBatch = max(1, n) } }
 
 // WithMaxQueue bounds the calls that wait for a batch; one more gets ErrFull. Default 4096.
 func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, n) } }

@@ -14,6 +14,6 @@
 // Place waits for that record for a while and no longer; what it leaves
 // unsettled, in this process or in one that died, the Reconciler ends.
 //
-// Adapters: orderdb keeps the orders in MySQL, stockcall calls the stock
+// Adapters: orderdb keeps the orders in MySQL, stockclient calls the stock
 // service, orderhttp serves it all over HTTP.
 package order

@@ -1,4 +1,4 @@
-package stockcall_test
+package stockclient_test
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	order "orderstock/order-service"
-	"orderstock/order-service/stockcall"
+	"orderstock/order-service/order"
+	"orderstock/order-service/stockclient"
 	"orderstock/pkg/stockapi"
 )
 
@@ -46,13 +46,13 @@ func newServer(t *testing.T, steps ...http.HandlerFunc) *server {
 	return s
 }
 
-func newCaller(t *testing.T, s *server, cfg stockcall.Config) *stockcall.Caller {
+func newCaller(t *testing.T, s *server, cfg stockclient.Config) *stockclient.Caller {
 	t.Helper()
 	client, err := stockapi.NewClient([]string{s.URL}, "token")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := stockcall.New(client, cfg, quiet)
+	c := stockclient.New(client, cfg, quiet)
 	t.Cleanup(func() {
 		c.Close()
 		client.Close()
@@ -100,7 +100,7 @@ func TestADeductionIsTriedAgainWhereThatMayHelp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, c.steps...)
-			op, err := newCaller(t, s, stockcall.Config{}).Deduct(t.Context(), "1", items)
+			op, err := newCaller(t, s, stockclient.Config{}).Deduct(t.Context(), "1", items)
 			if !errors.Is(err, c.want) || (err == nil) != (op.State == order.OperationDone) {
 				t.Errorf("got %+v, %v; want %v", op, err, c.want)
 			}
@@ -114,7 +114,7 @@ func TestADeductionIsTriedAgainWhereThatMayHelp(t *testing.T) {
 func TestRetryAfterIsHonoured(t *testing.T) {
 	s := newServer(t, problem(503, "overloaded", "1"), done)
 	start := time.Now()
-	if _, err := newCaller(t, s, stockcall.Config{}).Deduct(t.Context(), "1", items); err != nil {
+	if _, err := newCaller(t, s, stockclient.Config{}).Deduct(t.Context(), "1", items); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(start); took < time.Second {
@@ -127,7 +127,7 @@ func TestATryIsBoundedAndItsOutcomeUnknown(t *testing.T) {
 	s := newServer(t, func(http.ResponseWriter, *http.Request) { <-leave })
 	defer close(leave)
 	start := time.Now()
-	_, err := newCaller(t, s, stockcall.Config{Timeout: 100 * time.Millisecond, Tries: 2}).Deduct(t.Context(), "1", items)
+	_, err := newCaller(t, s, stockclient.Config{Timeout: 100 * time.Millisecond, Tries: 2}).Deduct(t.Context(), "1", items)
 	if !errors.Is(err, order.ErrOutcomeUnknown) {
 		t.Errorf("got %v", err)
 	}
@@ -142,7 +142,7 @@ func TestRetriesHaveABudget(t *testing.T) {
 	})
 	// A breaker would end this sooner: each caller has its own, the budget is what is watched.
 	const calls = 60
-	c := newCaller(t, s, stockcall.Config{Rest: time.Nanosecond})
+	c := newCaller(t, s, stockclient.Config{Rest: time.Nanosecond})
 	var all sync.WaitGroup
 	for range calls {
 		all.Go(func() { _, _ = c.Deduct(t.Context(), "1", items) })
@@ -163,7 +163,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 		}
 		done(w, r)
 	})
-	c := newCaller(t, s, stockcall.Config{Tries: 1, Rest: 50 * time.Millisecond})
+	c := newCaller(t, s, stockclient.Config{Tries: 1, Rest: 50 * time.Millisecond})
 	for range 20 {
 		_, _ = c.Deduct(t.Context(), "1", items)
 	}
@@ -189,7 +189,7 @@ func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
 	as := func(h http.HandlerFunc) { answer.Store(&h) }
 	as(cut)
 	s := newServer(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
-	c := newCaller(t, s, stockcall.Config{Tries: 1, Timeout: time.Minute, Rest: 50 * time.Millisecond})
+	c := newCaller(t, s, stockclient.Config{Tries: 1, Timeout: time.Minute, Rest: 50 * time.Millisecond})
 	for deadline := time.Now().Add(20 * time.Second); !c.Down(); {
 		_, _ = c.Deduct(t.Context(), "1", items)
 		if time.Now().After(deadline) {
@@ -231,7 +231,7 @@ func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
 
 func TestRefusalsOfAHealthyServiceDoNotOpenTheBreaker(t *testing.T) {
 	s := newServer(t, problem(422, "unknown_goods", ""))
-	c := newCaller(t, s, stockcall.Config{})
+	c := newCaller(t, s, stockclient.Config{})
 	for range 50 {
 		if _, err := c.Deduct(t.Context(), "1", items); !errors.Is(err, order.ErrUnknownGoods) {
 			t.Fatal(err)
@@ -256,7 +256,7 @@ func TestConcurrentConfirmationsShareRequests(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"operations":[%s],"flows":[%s]}`, strings.Join(operations, ","), strings.Join(flows, ","))
 	})
-	c := newCaller(t, s, stockcall.Config{})
+	c := newCaller(t, s, stockclient.Config{})
 	var all sync.WaitGroup
 	for i := 1; i <= flags; i++ {
 		all.Go(func() {

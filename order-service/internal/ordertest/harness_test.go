@@ -22,17 +22,17 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/migrations"
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
-	"orderstock/order-service/stockcall"
+	"orderstock/order-service/stockclient"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/snowid"
 	"orderstock/pkg/stockapi"
-	stock "orderstock/stock-service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
 )
@@ -115,7 +115,7 @@ type replica struct {
 	*order.Service
 	w     *world
 	store *orderdb.DB
-	stock *stockcall.Caller
+	stock *stockclient.Caller
 	http  *httptest.Server
 }
 
@@ -126,7 +126,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
 	client, err := stockapi.NewClient([]string{w.stockURL}, token)
 	must(w.t, err)
-	r.stock = stockcall.New(client, stockcall.Config{}, quiet)
+	r.stock = stockclient.New(client, stockclient.Config{}, quiet)
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
 	r.http = httptest.NewServer(orderhttp.New(r.Service, nil, quiet))
 	w.t.Cleanup(func() {

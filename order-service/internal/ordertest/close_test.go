@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	order "orderstock/order-service"
+	"orderstock/order-service/order"
 )
 
 func holdDeductions(r *http.Request) fault {
