@@ -3,7 +3,6 @@ package linear
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -92,20 +91,6 @@ func alone(calls []Call) []porcupine.Operation {
 		operations[i] = porcupine.Operation{ClientId: i, Input: batch{c}, Call: c.Begin, Return: c.End}
 	}
 	return operations
-}
-
-// Explain is Check that also writes porcupine's drawing of the history, a page
-// of HTML with the longest linearizations found, to w.
-func Explain(calls []Call, limit time.Duration, w io.Writer) (Result, error) {
-	if err := validate(calls); err != nil {
-		return Unknown, err
-	}
-	m := model()
-	result, info := porcupine.CheckOperationsVerbose(m, alone(calls), limit)
-	if err := porcupine.Visualize(m, info, w); err != nil {
-		return resultOf(result), fmt.Errorf("draw history: %w", err)
-	}
-	return resultOf(result), nil
 }
 
 func resultOf(r porcupine.CheckResult) Result {

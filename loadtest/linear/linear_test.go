@@ -1,7 +1,6 @@
 package linear_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -144,14 +143,6 @@ func TestNoHistory(t *testing.T) {
 		if got, err := linear.Check(calls, time.Second); err == nil {
 			t.Errorf("%s: %s, want an error", name, got)
 		}
-	}
-}
-
-func TestExplainDraws(t *testing.T) {
-	var page bytes.Buffer
-	got, err := linear.Explain([]linear.Call{restock(0, 1, items(1, 1)), done("a", 2, 3, items(1, 2))}, time.Second, &page)
-	if err != nil || got != linear.Violation || !bytes.Contains(page.Bytes(), []byte("<html")) {
-		t.Errorf("%s %v, %d bytes", got, err, page.Len())
 	}
 }
 

@@ -71,9 +71,6 @@ func NewRequest(key string, items []Item) (Request, error) {
 	return r, nil
 }
 
-// Same reports whether both order the same, whatever their keys and however they were written.
-func (r Request) Same(other Request) bool { return r.hash == other.hash }
-
 // hashItems returns the SHA-256 of the items in canonical form: two bodies that
 // order the same have the same, however they are written.
 func hashItems(items []Item) [32]byte {

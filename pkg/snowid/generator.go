@@ -71,13 +71,13 @@ func (g *Generator) Next() (int64, error) {
 		}
 		return 0, fmt.Errorf("%w: the clock was set forth by %s", ErrNoLease, off)
 	}
-	id := g.lease.node.Generate().Int64()
-	at := Time(id).UnixMilli()
+	id := g.lease.node.Generate()
+	at := id.Time()
 	if at > g.lease.mark {
 		return 0, fmt.Errorf("%w: could not be renewed in time", ErrNoLease)
 	}
 	g.lease.last = at
-	return id, nil
+	return id.Int64(), nil
 }
 
 // drop gives the lease up and lets keep take another, by the clock as it stands

@@ -14,7 +14,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
@@ -311,15 +310,5 @@ func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
 	eventually(t, "ids come back", func() bool {
 		_, err := g.Next()
 		return err == nil
-	})
-}
-
-func TestTimeAndFirstAtAgree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		at := time.UnixMilli(rapid.Int64Range(1_300_000_000_000, 3_400_000_000_000).Draw(t, "ms"))
-		first := snowid.FirstAt(at)
-		if !snowid.Time(first).Equal(at) || !snowid.Time(first-1).Before(at) {
-			t.Fatalf("%d is of %s, %d of %s", first, snowid.Time(first), first-1, snowid.Time(first-1))
-		}
 	})
 }

@@ -118,21 +118,6 @@ func (c *Client) Stock(ctx context.Context, goodsIDs ...string) ([]Goods, error)
 	return page.Goods, err
 }
 
-// StockPage returns up to limit goods with ids above after, by rising id. An
-// empty after starts at the first; limit 0 leaves it to the service.
-func (c *Client) StockPage(ctx context.Context, after string, limit int) (StockResponse, error) {
-	query := url.Values{}
-	if after != "" {
-		query.Set("after", after)
-	}
-	if limit > 0 {
-		query.Set("limit", strconv.Itoa(limit))
-	}
-	var page StockResponse
-	err := c.call(ctx, http.MethodGet, "/v1/stock?"+query.Encode(), nil, &page)
-	return page, err
-}
-
 // Restock adds req.Num pieces to the goods, which it makes if new, once under
 // req.Flag, and returns the level after it. Errors as for Deduct.
 func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest) (Goods, error) {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bwmarrin/snowflake"
 	"github.com/go-sql-driver/mysql"
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
@@ -29,7 +30,6 @@ import (
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/snowid"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stock"
@@ -151,7 +151,9 @@ type idSource struct{ last atomic.Int64 }
 func (s *idSource) Next() (int64, error) { return s.at(time.Now()), nil }
 
 // at returns an id as it would have been given at that time.
-func (s *idSource) at(t time.Time) int64 { return snowid.FirstAt(t) + s.last.Add(1)%(1<<22) }
+func (s *idSource) at(t time.Time) int64 {
+	return (t.UnixMilli()-snowflake.Epoch)<<22 + s.last.Add(1)%(1<<22)
+}
 
 // restock adds pieces of a goods at a price of 250.
 func (w *world) restock(goodsID, num int64) {
