@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 	"net/http"
 	"time"
@@ -16,6 +17,11 @@ import (
 var faults faultPorts
 
 type faultPorts struct{}
+
+// connector passes a point around each commit.
+func (faultPorts) connector(c driver.Connector) driver.Connector {
+	return faultpoint.Connector(c, nil)
+}
 
 func (faultPorts) store(s order.Store) order.Store     { return faultyStore{s} }
 func (faultPorts) stock(s order.Stock) order.Stock     { return faultyStock{s} }

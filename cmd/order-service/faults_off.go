@@ -3,6 +3,7 @@
 package main
 
 import (
+	"database/sql/driver"
 	"net/http"
 
 	"orderstock/order-service/order"
@@ -10,7 +11,10 @@ import (
 
 // faults puts nothing between the service and its ports: only a build with the
 // tag "faults" does.
-var faults noFaults
+var faults struct {
+	connector func(driver.Connector) driver.Connector
+	noFaults
+}
 
 type noFaults struct{}
 

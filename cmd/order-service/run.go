@@ -22,7 +22,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 	log := service.Begin("order-service", cfg.Settings)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns})
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) fault {
 	if c.Step != Around {
 		return newStrike(l, pointOf(c.Step), c, rng)
 	}
+	if f := newLong(l, c.Fault, rng); f != nil {
+		return f
+	}
 	var both together
 	for name := range strings.SplitSeq(c.Fault, "+") {
 		both = append(both, newSurrounding(l, name, rng))

@@ -14,7 +14,7 @@ type Cell struct {
 	Step string `json:"step"`
 	// When is before, after or during.
 	When string `json:"when"`
-	// Fault is one of Strikes, or one or two of Surroundings joined by "+".
+	// Fault is one of Strikes, one of Alone, or one or two of Surroundings joined by "+".
 	Fault string `json:"fault"`
 	// NA says why the fault does not apply; empty where it does.
 	NA string `json:"na,omitempty"`
@@ -143,6 +143,9 @@ func Cells() []Cell {
 			all = append(all, c)
 		}
 	}
+	for _, fault := range Alone {
+		all = append(all, Cell{Step: Around, When: During, Fault: fault})
+	}
 	return all
 }
 
@@ -166,6 +169,9 @@ func Reduced() []Cell {
 		if i%3 == 0 {
 			some = append(some, Cell{Step: Around, When: During, Fault: fault + "+" + Surroundings[i+2]})
 		}
+	}
+	for _, fault := range Alone {
+		some = append(some, Cell{Step: Around, When: During, Fault: fault})
 	}
 	return some
 }

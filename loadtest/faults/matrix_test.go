@@ -32,6 +32,7 @@ func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 		}
 		want = append(want, faults.Strikes...)
 		want = append(want, faults.Surroundings...)
+		want = append(want, faults.Alone...)
 		for _, w := range append(want, "before", "after", "during") {
 			if !seen[w] {
 				t.Errorf("the %s matrix leaves out %s", name, w)
@@ -43,7 +44,7 @@ func TestEachSetCoversEachStepAndEachFault(t *testing.T) {
 func TestWholeMatrix(t *testing.T) {
 	cells := faults.Cells()
 	steps, around := len(faultpoint.Steps), len(faults.Surroundings)
-	if want := steps*2*len(faults.Strikes) + around + around*(around-1)/2; len(cells) != want {
+	if want := steps*2*len(faults.Strikes) + around + around*(around-1)/2 + len(faults.Alone); len(cells) != want {
 		t.Errorf("%d cells, want %d", len(cells), want)
 	}
 	names := map[string]bool{}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,8 @@ const (
 	Linearizable = "linearizable"
 	// FreshOrder: a fresh order is confirmed once all is healed.
 	FreshOrder = "fresh-order-confirmed"
+	// Unmet: what was asked of a fault of Alone, such as the rate of the others while it lasts.
+	Unmet = "unmet"
 	// NotGivenUp: no order is cancelled that no client cancelled. It holds only
 	// where the fault is shorter than the time after which orders are given up.
 	NotGivenUp = "not-given-up"
@@ -81,6 +84,7 @@ func Once(ctx context.Context, l *lab.Lab, c Cell, load Load, seed uint64) *Run 
 func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
 	fault := faultOf(l, r.Cell, rng)
+	load = cmp.Or(longLoads[r.Cell.Fault], load)
 	if s, ok := fault.(*strike); ok {
 		if err := s.Reach(ctx); err != nil {
 			return err
@@ -139,6 +143,12 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f fault) (on, healed
 	}
 	if r.Fired == 0 {
 		r.fail(loadtest.Unknown, "the fault never struck")
+	} else if d, ok := f.(demanding); ok {
+		if err := d.Unmet(); err != nil {
+			r.Violations++
+			r.Broken = append(r.Broken, Unmet)
+			r.fail(loadtest.Violation, "%v", err)
+		}
 	}
 	return on, time.Now(), nil
 }

@@ -30,7 +30,11 @@ type Load struct {
 	Clients int
 	// Cancel is the share of the orders that clients cancel.
 	Cancel float64
+	// Repeat is the share of the orders that clients send again under the same key. Default usualRepeat.
+	Repeat float64
 }
+
+const usualRepeat = 0.15
 
 // DefaultLoad lasts two and a half seconds, which grouped deductions bear.
 var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 
@@ -23,7 +24,7 @@ func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traf
 		OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
 		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout,
 		HistoryPath: filepath.Join(l.ServicesDir(), "history.jsonl"), // of the last run, beside the services' logs
-		Mix:         loadtest.Mix{Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3, Repeat: 0.15, Cancel: load.Cancel, Seed: seed + 1},
+		Mix:         loadtest.Mix{Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1},
 	}
 	go func() {
 		defer close(t.done)

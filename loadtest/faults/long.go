@@ -1,0 +1,190 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"orderstock/loadtest"
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
+)
+
+// The faults that last longer than the others, and of which something is asked
+// while they last or just after. They strike alone.
+const (
+	OrderFrozen     = "order-frozen"     // an order service is paused inside a transaction, its keys are repeated elsewhere
+	StockFrozen     = "stock-frozen"     // a stock service is, and its flags are
+	ZooKeeperFrozen = "zookeeper-frozen" // ZooKeeper is paused for 14 s
+)
+
+// Alone lists those faults.
+var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen}
+
+// longLoads are the loads that last as long as they do. With every order sent
+// to two replicas at once, whatever a frozen one holds is repeated elsewhere.
+// Calls of a paused process keep their clients until they time out, so that
+// there are many.
+var longLoads = map[string]Load{
+	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
+	StockFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
+	ZooKeeperFrozen: {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
+}
+
+// demanding is a fault of which something is asked that the databases and the
+// history do not show.
+type demanding interface {
+	fault
+	// Unmet returns what is asked and does not hold, once the fault is healed.
+	Unmet() error
+}
+
+var (
+	_ demanding = (*frozen)(nil)
+	_ demanding = (*recovering)(nil)
+)
+
+// frozen pauses a replica inside a transaction, just before its commit. Orders
+// must go on ending at half the rate of before, at least.
+type frozen struct {
+	*strike
+	before float64 // orders that ended in a second
+
+	struck time.Time
+	ended  int
+	during float64
+}
+
+const (
+	measureFor = 2 * time.Second
+	frozenFor  = 8 * time.Second
+)
+
+func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
+	at := point{step: faultpoint.Commit, by: by, wire: lab.ToMySQL}
+	return &frozen{strike: newStrike(l, at, Cell{When: string(faultpoint.Before), Fault: Pause}, rng)}
+}
+
+// Arm implements fault. It measures first.
+func (f *frozen) Arm(ctx context.Context) error {
+	first, err := countEnded(ctx, f.lab)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(measureFor):
+	}
+	last, err := countEnded(ctx, f.lab)
+	if err != nil {
+		return err
+	}
+	f.before = float64(last-first) / time.Since(began).Seconds()
+	return f.strike.Arm(ctx)
+}
+
+// Fired implements fault. It counts from the moment at which the fault struck.
+func (f *frozen) Fired(ctx context.Context) (int, error) {
+	n, err := f.strike.Fired(ctx)
+	if err == nil && n > 0 && f.struck.IsZero() {
+		f.struck = time.Now()
+		f.ended, err = countEnded(ctx, f.lab)
+	}
+	return n, err
+}
+
+// Hold implements fault.
+func (*frozen) Hold() time.Duration { return frozenFor }
+
+// Heal implements fault.
+func (f *frozen) Heal(ctx context.Context) error {
+	ended, err := countEnded(ctx, f.lab)
+	if !f.struck.IsZero() {
+		f.during = float64(ended-f.ended) / time.Since(f.struck).Seconds()
+	}
+	return errors.Join(err, f.strike.Heal(ctx))
+}
+
+// Unmet implements demanding.
+func (f *frozen) Unmet() error {
+	if f.before == 0 {
+		return errors.New("no order ended before")
+	}
+	if f.during < f.before/2 {
+		return fmt.Errorf("%.1f orders a second ended while it was frozen, %.1f before: less than half", f.during, f.before)
+	}
+	return nil
+}
+
+func countEnded(ctx context.Context, l *lab.Lab) (n int, err error) {
+	if err := l.OrderDB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE outcome IS NOT NULL").Scan(&n); err != nil {
+		return 0, fmt.Errorf("count orders that ended: %w", err)
+	}
+	return n, nil
+}
+
+// recovering is a surrounding after which every order service must confirm an
+// order within recoverWithin.
+type recovering struct {
+	*surrounding
+	lab   *lab.Lab
+	unmet error
+}
+
+// Heal implements fault.
+func (f *recovering) Heal(ctx context.Context) error {
+	if err := f.surrounding.Heal(ctx); err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	for i := range f.lab.Orders {
+		if err := confirms(limit, f.lab, f.lab.OrderURLs()[i]); err != nil {
+			f.unmet = fmt.Errorf("%s does not place orders within %s: %w", f.lab.Orders[i].Name(), recoverWithin, err)
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+// Unmet implements demanding.
+func (f *recovering) Unmet() error { return f.unmet }
+
+// confirms places orders at one order service until one is confirmed or ctx ends.
+func confirms(ctx context.Context, l *lab.Lab, url string) error {
+	for {
+		report, err := loadtest.Fire(ctx, loadtest.FireConfig{
+			OrderURLs: []string{url}, StockURLs: l.StockURLs(), StockToken: l.Token(),
+			Orders: 1, Concurrency: 1, Timeout: callTimeout, Mix: loadtest.Mix{Goods: 1, Stock: 10},
+		})
+		if err == nil && report.Confirmed == 1 {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return cmp.Or(err, ctx.Err())
+		}
+		time.Sleep(50 * time.Millisecond) // a poll of another process
+	}
+}
+
+// newLong returns the fault of that name; nil where it is none of Alone.
+func newLong(l *lab.Lab, name string, rng *rand.Rand) fault {
+	switch name {
+	case OrderFrozen:
+		return newFrozen(l, orderService, rng)
+	case StockFrozen:
+		return newFrozen(l, stockService, rng)
+	case ZooKeeperFrozen:
+		return &recovering{lab: l, surrounding: &surrounding{
+			strike: func(context.Context) error { return l.ZooKeeper.Pause() },
+			mend:   func(context.Context) error { return l.ZooKeeper.Resume() },
+			hold:   14 * time.Second,
+		}}
+	}
+	return nil
+}
