@@ -18,9 +18,9 @@ var faults faultPorts
 
 type faultPorts struct{}
 
-// connector passes a point around each commit.
+// connector passes a point inside the transaction that inserts orders.
 func (faultPorts) connector(c driver.Connector) driver.Connector {
-	return faultpoint.Connector(c, nil)
+	return faultpoint.Connector(c, map[string]faultpoint.Step{"INSERT INTO order_items ": faultpoint.InsertItems})
 }
 
 func (faultPorts) store(s order.Store) order.Store     { return faultyStore{s} }

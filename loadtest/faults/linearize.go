@@ -92,6 +92,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 	if err != nil {
 		return err
 	}
+	last.Items = last.Items[:min(len(last.Items), len(r.history.Goods))] // those made since are not the run's
 	result, err := linear.Check(append(calls, last), linearWithin)
 	if err != nil {
 		return err
@@ -236,7 +237,12 @@ func nanos(micros string) int64 {
 	return n * 1000
 }
 
-func pairs(ctx context.Context, db *sql.DB, query string, args ...any) (map[string]string, error) {
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func pairs(ctx context.Context, db querier, query string, args ...any) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read outcomes: %w", err)

@@ -3,9 +3,13 @@ package faults
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
 	"time"
 
 	"orderstock/loadtest"
@@ -30,8 +34,15 @@ var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen}
 // there are many.
 var longLoads = map[string]Load{
 	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
-	StockFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
+	StockFrozen:     {Orders: 1000, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	ZooKeeperFrozen: {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
+}
+
+// longEnv is what the services need for a fault beside Env. With the deductions
+// spread over all stock services, a frozen one takes its share of the breaker's
+// probes, and the breaker stays open for as long as it is frozen.
+var longEnv = map[string]map[string]string{
+	StockFrozen: {"STOCK_SPREAD": "false"},
 }
 
 // demanding is a fault of which something is asked that the databases and the
@@ -47,7 +58,7 @@ var (
 	_ demanding = (*recovering)(nil)
 )
 
-// frozen pauses a replica inside a transaction, just before its commit. Orders
+// frozen pauses a replica inside a transaction, after its rows are written. Orders
 // must go on ending at half the rate of before, at least.
 type frozen struct {
 	*strike
@@ -56,16 +67,26 @@ type frozen struct {
 	struck time.Time
 	ended  int
 	during float64
+
+	stopRepeats context.CancelFunc
+	repeats     sync.WaitGroup
 }
 
-const (
-	measureFor = 2 * time.Second
-	frozenFor  = 8 * time.Second
-)
+const measureFor = 2 * time.Second
+
+// frozenFor is how long a process is frozen. What a stock service holds, the
+// lock of the stock and the rows of the few goods, nobody has until its session
+// and its connection end, some 6 s later.
+var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockService: 16 * time.Second}
 
 func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
-	at := point{step: faultpoint.Commit, by: by, wire: lab.ToMySQL}
-	return &frozen{strike: newStrike(l, at, Cell{When: string(faultpoint.Before), Fault: Pause}, rng)}
+	at := point{step: faultpoint.InsertItems, by: by, wire: lab.ToMySQL}
+	if by == stockService {
+		at.step = faultpoint.InsertFlow
+	}
+	f := &frozen{strike: newStrike(l, at, Cell{When: string(faultpoint.After), Fault: Pause}, rng)}
+	f.target = 0 // of the stock services the first has the work
+	return f
 }
 
 // Arm implements fault. It measures first.
@@ -93,16 +114,84 @@ func (f *frozen) Fired(ctx context.Context) (int, error) {
 	n, err := f.strike.Fired(ctx)
 	if err == nil && n > 0 && f.struck.IsZero() {
 		f.struck = time.Now()
-		f.ended, err = countEnded(ctx, f.lab)
+		if f.ended, err = countEnded(ctx, f.lab); err == nil && f.point.by == orderService {
+			err = f.repeat(ctx)
+		}
 	}
 	return n, err
 }
 
+// repeat sends the orders that the frozen process holds to another, again and
+// again until the fault is healed.
+func (f *frozen) repeat(ctx context.Context) error {
+	held, err := heldOrders(ctx, f.lab)
+	if err != nil {
+		return err
+	}
+	ctx, f.stopRepeats = context.WithCancel(ctx)
+	url := f.lab.OrderURLs()[1-f.target] + "/v1/orders"
+	for key, body := range held {
+		f.repeats.Go(func() {
+			for ctx.Err() == nil {
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+				if err != nil {
+					return // the address is a replica's
+				}
+				req.Header.Set("Content-Type", "application/json")
+				req.Header.Set("Idempotency-Key", key)
+				if resp, err := http.DefaultClient.Do(req); err == nil { // the answer is not judged
+					_ = resp.Body.Close()
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		})
+	}
+	return nil
+}
+
+// heldOrders returns the body of each order that is inserted and not committed, by its key.
+func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
+	const query = "SELECT idempotency_key, GROUP_CONCAT(CONCAT('{\"goods_id\":\"', goods_id, '\",\"num\":', num, '}'))" +
+		" FROM orders JOIN order_items ON order_id = id WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key"
+	read := func(isolation sql.IsolationLevel) (map[string]string, error) {
+		tx, err := l.OrderDB.BeginTx(ctx, &sql.TxOptions{Isolation: isolation})
+		if err != nil {
+			return nil, fmt.Errorf("read held orders: %w", err)
+		}
+		defer func() { _ = tx.Rollback() }() // only read
+		return pairs(ctx, tx, query)
+	}
+	committed, err := read(sql.LevelReadCommitted)
+	if err != nil {
+		return nil, err
+	}
+	held, err := read(sql.LevelReadUncommitted)
+	if err != nil {
+		return nil, err
+	}
+	for key, items := range held {
+		if held[key] = `{"items":[` + items + `]}`; committed[key] != "" {
+			delete(held, key)
+		}
+	}
+	if len(held) == 0 {
+		return nil, errors.New("the frozen process holds no order")
+	}
+	return held, nil
+}
+
 // Hold implements fault.
-func (*frozen) Hold() time.Duration { return frozenFor }
+func (f *frozen) Hold() time.Duration { return frozenFor[f.point.by] }
 
 // Heal implements fault.
 func (f *frozen) Heal(ctx context.Context) error {
+	if f.stopRepeats != nil {
+		f.stopRepeats()
+		f.repeats.Wait()
+	}
 	ended, err := countEnded(ctx, f.lab)
 	if !f.struck.IsZero() {
 		f.during = float64(ended-f.ended) / time.Since(f.struck).Seconds()

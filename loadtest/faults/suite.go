@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -125,13 +126,19 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 		w.lab = l
 		w.since = freshAfter
 	}
-	if w.since >= freshAfter {
-		if err := w.lab.StartServices(ctx, Env); err != nil {
+	own := longEnv[c.Fault]
+	if w.since >= freshAfter || own != nil {
+		env := maps.Clone(Env)
+		maps.Copy(env, own)
+		if err := w.lab.StartServices(ctx, env); err != nil {
 			return nil, err
 		}
 		w.since = 0
 	}
 	w.since++
+	if own != nil {
+		w.since = freshAfter
+	}
 	r := Once(ctx, w.lab, c, DefaultLoad, seed)
 	if r.Outcome == loadtest.Pass {
 		return r, nil

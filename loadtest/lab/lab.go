@@ -109,7 +109,9 @@ func (l *Lab) StartServices(ctx context.Context, env map[string]string, stockArg
 		env = map[string]string{}
 	}
 	env["FAULTPOINT_LOG"] = l.firedLog()
-	env["STOCK_SPREAD"] = "true" // each stock service has work, and meets the faults
+	if env["STOCK_SPREAD"] == "" {
+		env["STOCK_SPREAD"] = "true" // each stock service has work, and meets the faults
+	}
 	l.wires = map[string]map[string][]*Wire{}
 	var err error
 	l.stack, err = stack.Up(ctx, stack.Config{

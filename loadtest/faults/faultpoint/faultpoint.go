@@ -30,6 +30,10 @@ const (
 	Reconcile   Step = "reconcile"
 )
 
+// InsertItems lies inside the transaction that inserts orders, between the rows
+// of orders and the commit. It is a part of InsertOrder, and so not one of Steps.
+const InsertItems Step = "insert-items"
+
 // Steps lists all steps.
 var Steps = []Step{
 	InsertOrder, SetFlag, CallStock, TakeFlag, LookupFlow, AcquireLock, UpdateStock, InsertFlow,
