@@ -1,13 +1,16 @@
 package faults
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -23,10 +26,11 @@ const (
 	OrderFrozen     = "order-frozen"     // an order service is paused inside a transaction, its keys are repeated elsewhere
 	StockFrozen     = "stock-frozen"     // a stock service is, and its flags are
 	ZooKeeperFrozen = "zookeeper-frozen" // ZooKeeper is paused for 14 s
+	LeaderCut       = "leader-cut"       // no reply of a stock service reaches the order service that reconciles
 )
 
 // Alone lists those faults.
-var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen}
+var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen, LeaderCut}
 
 // longLoads are the loads that last as long as they do. With every order sent
 // to two replicas at once, whatever a frozen one holds is repeated elsewhere.
@@ -36,6 +40,7 @@ var longLoads = map[string]Load{
 	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	StockFrozen:     {Orders: 1000, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	ZooKeeperFrozen: {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
+	LeaderCut:       {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
 }
 
 // longEnv is what the services need for a fault beside Env. With the deductions
@@ -56,6 +61,7 @@ type demanding interface {
 var (
 	_ demanding = (*frozen)(nil)
 	_ demanding = (*recovering)(nil)
+	_ demanding = (*leaderCut)(nil)
 )
 
 // frozen pauses a replica inside a transaction, after its rows are written. Orders
@@ -244,6 +250,71 @@ func (f *recovering) Heal(ctx context.Context) error {
 // Unmet implements demanding.
 func (f *recovering) Unmet() error { return f.unmet }
 
+// leaderCut keeps replies of the stock services from the order service that
+// reconciles, which leaves its orders behind. Another must take the lead and
+// settle them while the fault lasts.
+type leaderCut struct {
+	lab    *lab.Lab
+	leader *lab.Replica
+	unmet  error
+}
+
+// settledAfter is the age at which an order must be settled while the leader is cut off.
+const settledAfter = 10 * time.Second
+
+// Arm implements fault.
+func (f *leaderCut) Arm(context.Context) error {
+	latest := -1
+	var since string
+	for i, r := range f.lab.Orders {
+		log, err := os.ReadFile(r.LogPath())
+		if err != nil {
+			return fmt.Errorf("find the leader: %w", err)
+		}
+		for line := range bytes.Lines(log) {
+			var entry struct{ Time, Msg string }
+			if json.Unmarshal(line, &entry) == nil && entry.Msg == "leading" && entry.Time > since {
+				latest, since = i, entry.Time
+			}
+		}
+	}
+	if latest < 0 {
+		return errors.New("find the leader: no order service leads")
+	}
+	f.leader = f.lab.Orders[latest]
+	return f.leader.EachWire(lab.ToStock, (*lab.Wire).LoseReplies)
+}
+
+// Fired implements fault. It has struck once the leader has left an order behind.
+func (f *leaderCut) Fired(ctx context.Context) (int, error) { return f.older(ctx, 2*stockTimeout) }
+
+// Hold implements fault.
+func (*leaderCut) Hold() time.Duration { return settledAfter + 4*time.Second }
+
+// Heal implements fault.
+func (f *leaderCut) Heal(ctx context.Context) error {
+	n, err := f.older(ctx, settledAfter)
+	if n > 0 {
+		f.unmet = fmt.Errorf("%d orders are not settled after %s, though another order service reaches the stock", n, settledAfter)
+	}
+	if f.leader != nil {
+		err = errors.Join(err, f.leader.EachWire(lab.ToStock, func(w *lab.Wire) error { return w.Mend(ctx) }))
+	}
+	return err
+}
+
+// Unmet implements demanding.
+func (f *leaderCut) Unmet() error { return f.unmet }
+
+// older counts the orders of that age that have not ended.
+func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err error) {
+	err = f.lab.OrderDB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING') AND created_at < ?", time.Now().UTC().Add(-age)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count orders that have not ended: %w", err)
+	}
+	return n, nil
+}
+
 // confirms places orders at one order service until one is confirmed or ctx ends.
 func confirms(ctx context.Context, l *lab.Lab, url string) error {
 	for {
@@ -274,6 +345,8 @@ func newLong(l *lab.Lab, name string, rng *rand.Rand) fault {
 			mend:   func(context.Context) error { return l.ZooKeeper.Resume() },
 			hold:   14 * time.Second,
 		}}
+	case LeaderCut:
+		return &leaderCut{lab: l}
 	}
 	return nil
 }
