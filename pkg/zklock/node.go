@@ -34,6 +34,9 @@ func (s *Session) createNode(ctx context.Context, dir string, k kind, o options)
 	n := &node{s: s, dir: dir, guid: newGUID(), acl: o.acl, data: o.data, hooks: o.hooks}
 	prefix := dir + "/" + protection(n.guid) + k
 	var pause retryPause
+	if err := s.unstick(ctx, dir); err != nil {
+		return nil, err
+	}
 	for {
 		created, err := call(ctx, s, func() (string, error) {
 			return s.conn.Create(prefix, n.data, zk.FlagEphemeralSequential, n.acl)
@@ -104,7 +107,7 @@ func (n *node) createdLate(created string, err error) {
 	switch {
 	case err == nil:
 		late.path = created
-		if !passing(n.s.conn.Delete(created, -1)) {
+		if !passing(n.s.deleteNow(created)) {
 			return
 		}
 	case disconnected(err):

@@ -154,6 +154,52 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 	}
 }
 
+// Whoever may not delete nodes is told so, instead of waiting for its own node; and goes on when it may.
+func TestWithoutDeletePermission(t *testing.T) {
+	s, other := connect(t), connect(t)
+	acl := func(more int32) []zk.ACL { return zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermAdmin | more) }
+	for name, test := range map[string]struct {
+		opts     []zklock.Option
+		released error
+	}{
+		"no hand-off": {[]zklock.Option{zklock.WithHandoff(1, 0)}, zk.ErrNoAuth},
+		"no linger":   {[]zklock.Option{zklock.WithLinger(0)}, zk.ErrNoAuth},
+		"linger":      {[]zklock.Option{zklock.WithLinger(time.Millisecond)}, nil}, // the place goes later
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", test.opts...)
+			if _, err := other.Conn().Create(m.Path(), nil, 0, acl(0)); err != nil {
+				t.Fatal(err)
+			}
+			if err := acquire(t, m).Release(t.Context()); !errors.Is(err, test.released) {
+				t.Errorf("release: %v", err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var err error
+			for err == nil { // while it lingers
+				var lock *zklock.Lock
+				if lock, err = m.Acquire(ctx); err == nil {
+					_ = lock.Release(ctx) // as above
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+			if !errors.Is(err, zk.ErrNoAuth) {
+				t.Errorf("acquire behind the node that stays: %v", err)
+			}
+			if _, err := m.TryAcquire(ctx); !errors.Is(err, zk.ErrNoAuth) {
+				t.Errorf("try behind the node that stays: %v", err)
+			}
+			awaitChildren(t, other.Conn(), m.Path(), 1)
+			if _, err := other.Conn().SetACL(m.Path(), acl(zk.PermDelete), -1); err != nil {
+				t.Fatal(err)
+			}
+			release(t, acquire(t, m))
+			awaitChildren(t, other.Conn(), m.Path(), 0)
+		})
+	}
+}
+
 // An administrator deletes a waiter's node: it queues again when its turn would have come.
 func TestDeletedWaiterQueuesAgain(t *testing.T) {
 	s, other := connect(t), connect(t)

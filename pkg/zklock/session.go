@@ -37,6 +37,7 @@ type Session struct {
 	queues  map[string]*cohort
 	holds   map[holdKey]*hold
 	watches map[string]*watch
+	stuck   map[string]string   // by parent: a node of ours that may not be deleted
 	asking  map[string]struct{} // by the path of the lock, see ask
 
 	requests   sync.WaitGroup // calls of the client library, which end with the connection
@@ -86,6 +87,7 @@ func newSession(conn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o sessi
 		queues:  map[string]*cohort{},
 		holds:   map[holdKey]*hold{},
 		watches: map[string]*watch{},
+		stuck:   map[string]string{},
 		asking:  map[string]struct{}{},
 	}
 	s.ctx, s.close = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close, and a lock has no values but its acquirer's

@@ -89,6 +89,9 @@ func (n *node) stay(ctx context.Context, t *term, await func() (*claim, error)) 
 
 // mightGet asks, before anything is written, whether one who came now would have to wait.
 func (s *Session) mightGet(ctx context.Context, l line) error {
+	if err := s.unstick(ctx, l.dir); err != nil {
+		return err
+	}
 	names, err := s.children(ctx, l.dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err

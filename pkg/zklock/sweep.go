@@ -3,7 +3,9 @@ package zklock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"path"
 	"sync"
 	"time"
 
@@ -87,21 +89,50 @@ func (s *Session) sweepOnce(ctx context.Context, o *orphan) error {
 
 // deleteNode removes a node of ours, and returns zk.ErrNoNode if it is gone already. late gets the
 // outcome if the caller has gone; it may be nil.
-func (s *Session) deleteNode(ctx context.Context, path string, late func(error)) error {
+func (s *Session) deleteNode(ctx context.Context, node string, late func(error)) error {
 	_, err := call(ctx, s, func() (struct{}, error) {
-		err := s.conn.Delete(path, -1)
-		if err == nil || errors.Is(err, zk.ErrNoNode) {
-			s.mu.Lock()
-			delete(s.nodes, path)
-			s.mu.Unlock()
-		}
-		return struct{}{}, err
+		return struct{}{}, s.deleteNow(node)
 	}, func(_ struct{}, err error) {
 		if late != nil {
 			late(err)
 		}
 	})
 	return err
+}
+
+// deleteNow is deleteNode for as long as it takes. It notes if the node may not be deleted.
+func (s *Session) deleteNow(node string) error {
+	err := s.conn.Delete(node, -1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dir := path.Dir(node)
+	switch {
+	case err == nil, errors.Is(err, zk.ErrNoNode):
+		delete(s.nodes, node)
+		if s.stuck[dir] == node {
+			delete(s.stuck, dir)
+		}
+	case errors.Is(err, zk.ErrNoAuth):
+		s.stuck[dir] = node
+		s.log.Error("zookeeper lock node cannot be deleted", "node", node, "cause", err)
+		err = fmt.Errorf("node %s cannot be deleted and stays until the session ends; give delete permission on its parent: %w", node, err)
+	}
+	return err
+}
+
+// unstick fails if a node of ours in dir may not be deleted: whoever comes after it would wait until
+// the session ends. It tries again, as the permission may have been given since.
+func (s *Session) unstick(ctx context.Context, dir string) error {
+	s.mu.Lock()
+	node, stuck := s.stuck[dir]
+	s.mu.Unlock()
+	if !stuck {
+		return nil
+	}
+	if err := s.deleteNode(ctx, node, nil); !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	return nil
 }
 
 // discard removes the node without waiting for it.
