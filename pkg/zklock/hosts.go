@@ -23,7 +23,8 @@ const lookupTimeout = 3 * time.Second
 // servers in random order, and resolves the names again before each round and after each
 // connection that was lost: servers move. A name that does not resolve keeps the addresses that it had.
 //
-// It does not always have the library pause for a second before a round: with one server that
+// It has the library pause for a second before a round if the round before was in vain, or if there
+// is no other address than that of the connection that was lost; but not always: with one server that
 // would be a second for each reconnect and two for each expired session, in which nobody can have
 // the lock.
 type hosts struct {
@@ -34,7 +35,7 @@ type hosts struct {
 	servers []server
 	round   []string // addresses still to be tried
 	current string   // the address that was tried last
-	begun   bool     // there was a round
+	vain    bool     // no server of the round has answered; true within it, too
 	unknown error    // why names did not resolve in this round
 }
 
@@ -81,8 +82,9 @@ func (h *hosts) Next() (addr string, pause bool) {
 	defer h.mu.Unlock()
 	if len(h.round) == 0 {
 		h.resolve()
-		pause = h.begun && !h.spared.Allow()
-		h.begun = true
+		same := len(h.round) == 1 && h.round[0] == h.current
+		pause = (h.vain || same) && !h.spared.Allow()
+		h.vain = true
 	}
 	h.current, h.round = h.round[0], h.round[1:]
 	return h.current, pause
@@ -93,7 +95,7 @@ func (h *hosts) Next() (addr string, pause bool) {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.round = nil
+	h.round, h.vain = nil, false
 }
 
 // resolve begins a round. The caller holds the mutex.

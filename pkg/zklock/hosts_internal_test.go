@@ -70,6 +70,29 @@ func TestNamesAreResolvedAgain(t *testing.T) {
 	}
 }
 
+func TestNoPauseToAnotherServer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		addrs []string
+		pause bool
+	}{
+		"three servers": {[]string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}, false},
+		"one server":    {[]string{"10.0.0.1"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := hostsOf(t, names{"zk": test.addrs}, "zk:2181")
+			h.spared = rate.NewLimiter(0, 0)
+			h.Next()
+			for range 5 {
+				h.Connected()
+				if addr, pause := h.Next(); pause != test.pause {
+					t.Errorf("after a connection, a pause before %s: %v", addr, pause)
+				}
+			}
+		})
+	}
+}
+
 func TestPausesBetweenRounds(t *testing.T) {
 	t.Parallel()
 	h := hostsOf(t, names{"zk": {"10.0.0.1", "10.0.0.2"}}, "zk:2181")
