@@ -23,6 +23,7 @@ const (
 	opSetData         = 5
 	opChildren        = 12
 	opMulti           = 14
+	opSync            = 9
 	opClose           = -11
 )
 

@@ -34,7 +34,7 @@ func (s *Session) createNode(ctx context.Context, dir string, k kind, o options)
 	n := &node{s: s, dir: dir, guid: newGUID(), acl: o.acl, data: o.data, hooks: o.hooks}
 	prefix := dir + "/" + protection(n.guid) + k
 	var pause retryPause
-	if err := s.unstick(ctx, dir); err != nil {
+	if _, err := s.unstick(ctx, dir); err != nil {
 		return nil, err
 	}
 	for {

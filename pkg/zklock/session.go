@@ -37,7 +37,8 @@ type Session struct {
 	queues  map[string]*cohort
 	holds   map[holdKey]*hold
 	watches map[string]*watch
-	stuck   map[string]string   // by parent: a node of ours that may not be deleted
+	stuck   map[string]struct{} // nodes of ours that may not be deleted
+	refused chan struct{}       // closed when there is another
 	asking  map[string]struct{} // by the path of the lock, see ask
 
 	requests   sync.WaitGroup // calls of the client library, which end with the connection
@@ -87,7 +88,8 @@ func newSession(conn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o sessi
 		queues:  map[string]*cohort{},
 		holds:   map[holdKey]*hold{},
 		watches: map[string]*watch{},
-		stuck:   map[string]string{},
+		stuck:   map[string]struct{}{},
+		refused: make(chan struct{}),
 		asking:  map[string]struct{}{},
 	}
 	s.ctx, s.close = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close, and a lock has no values but its acquirer's

@@ -89,7 +89,7 @@ func (n *node) stay(ctx context.Context, t *term, await func() (*claim, error)) 
 
 // mightGet asks, before anything is written, whether one who came now would have to wait.
 func (s *Session) mightGet(ctx context.Context, l line) error {
-	if err := s.unstick(ctx, l.dir); err != nil {
+	if _, err := s.unstick(ctx, l.dir); err != nil {
 		return err
 	}
 	names, err := s.children(ctx, l.dir)
@@ -120,7 +120,11 @@ func (n *node) await(ctx context.Context, t *term, l line) (*claim, error) {
 		if l.try {
 			return nil, ErrNotAcquired
 		}
-		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.Name), ahead.Czxid); err != nil {
+		refused, err := n.s.unstick(ctx, l.dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := n.awaitEnd(ctx, t, own, n.s.watch(l.dir+"/"+ahead.Name), ahead.Czxid, refused); err != nil {
 			return nil, err
 		}
 	}
@@ -154,8 +158,8 @@ func (n *node) look(ctx context.Context, t *term, own *watch, l line, names []st
 }
 
 // awaitEnd waits until the node ahead is gone, or something else is reason to look again. czxid is
-// the node's ahead, or 0 if no other node can have its name.
-func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch, czxid int64) error {
+// the node's ahead, or 0 if no other node can have its name. refused is from unstick.
+func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch, czxid int64, refused <-chan struct{}) error {
 	err := ahead.wait(ctx, n.s)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
@@ -171,6 +175,8 @@ func (n *node) awaitEnd(ctx context.Context, t *term, own, ahead *watch, czxid i
 		n.hooks.woken(n.dir)
 		return nil
 	case <-own.fired:
+		return nil
+	case <-refused:
 		return nil
 	case <-t.ctx.Done():
 		return fmt.Errorf("%w: %w", errVanished, context.Cause(t.ctx))

@@ -105,15 +105,14 @@ func (s *Session) deleteNow(node string) error {
 	err := s.conn.Delete(node, -1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dir := path.Dir(node)
 	switch {
 	case err == nil, errors.Is(err, zk.ErrNoNode):
 		delete(s.nodes, node)
-		if s.stuck[dir] == node {
-			delete(s.stuck, dir)
-		}
+		delete(s.stuck, node)
 	case errors.Is(err, zk.ErrNoAuth):
-		s.stuck[dir] = node
+		s.stuck[node] = struct{}{}
+		close(s.refused)
+		s.refused = make(chan struct{})
 		s.log.Error("zookeeper lock node cannot be deleted", "node", node, "cause", err)
 		err = fmt.Errorf("node %s cannot be deleted and stays until the session ends; give delete permission on its parent: %w", node, err)
 	}
@@ -121,18 +120,24 @@ func (s *Session) deleteNow(node string) error {
 }
 
 // unstick fails if a node of ours in dir may not be deleted: whoever comes after it would wait until
-// the session ends. It tries again, as the permission may have been given since.
-func (s *Session) unstick(ctx context.Context, dir string) error {
+// the session ends. It tries again, as the permission may have been given since. refused is closed
+// when the next node of ours may not be deleted.
+func (s *Session) unstick(ctx context.Context, dir string) (refused <-chan struct{}, err error) {
 	s.mu.Lock()
-	node, stuck := s.stuck[dir]
+	refused = s.refused
+	var nodes []string
+	for node := range s.stuck {
+		if path.Dir(node) == dir {
+			nodes = append(nodes, node)
+		}
+	}
 	s.mu.Unlock()
-	if !stuck {
-		return nil
+	for _, node := range nodes {
+		if err := s.deleteNode(ctx, node, nil); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
 	}
-	if err := s.deleteNode(ctx, node, nil); !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	return nil
+	return refused, nil
 }
 
 // discard removes the node without waiting for it.
