@@ -10,7 +10,8 @@
 //
 //  1. rows of stock, by rising goods id,
 //  2. rows of operations, by rising flag,
-//  3. rows of stock_flow.
+//  3. rows of stock_flow,
+//  4. rows of restocks.
 //
 // What a transaction has to know before it can take them, such as the items of
 // an operation that is to be given back, it reads before it begins, without

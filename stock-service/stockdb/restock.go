@@ -21,6 +21,9 @@ func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) 
 		if err := insertRestockFlow(tx, r); err != nil {
 			return err
 		}
+		if err := insertRestock(tx, r); err != nil {
+			return err
+		}
 		goods, err = readGoods(tx, r.GoodsID)
 		if err == nil && goods.Num > stock.MaxLevel {
 			return fmt.Errorf("%w: %d of goods %d", stock.ErrLevelOverflow, goods.Num, r.GoodsID)
@@ -41,6 +44,14 @@ func insertRestockFlow(tx *gorm.DB, r stock.Restock) error {
 		r.Flag, r.GoodsID, string(stock.KindRestock), r.Num, now()).Error
 	if err != nil {
 		return fmt.Errorf("insert flow: %w", err)
+	}
+	return nil
+}
+
+func insertRestock(tx *gorm.DB, r stock.Restock) error {
+	err := tx.Exec("INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)", r.Flag, r.GoodsID, r.Name, r.Price).Error
+	if err != nil {
+		return fmt.Errorf("insert restock: %w", err)
 	}
 	return nil
 }
@@ -74,20 +85,22 @@ func readGoods(tx *gorm.DB, id int64) (stock.Goods, error) {
 }
 
 // restocked answers a restock whose flag is used already, or whose commit was
-// not answered: the goods as they are where the flow is this very restock's.
+// not answered: the goods as they are where the flag was used for this very restock.
 func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock.Goods, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	db := s.db.WithContext(ctx)
-	var nums []int64
-	err := db.Raw("SELECT num FROM stock_flow WHERE flag = ? AND goods_id = ? AND kind = ?", r.Flag, r.GoodsID, string(stock.KindRestock)).Scan(&nums).Error
+	var firsts []restockRow
+	err := db.Raw(`SELECT f.num, r.name, r.price, r.flag IS NOT NULL AS told FROM stock_flow f
+		LEFT JOIN restocks r ON r.flag = f.flag AND r.goods_id = f.goods_id
+		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`, r.Flag, r.GoodsID, string(stock.KindRestock)).Scan(&firsts).Error
 	switch {
 	case err != nil:
 		return stock.Goods{}, errors.Join(cause, err)
-	case len(nums) == 0:
+	case len(firsts) == 0:
 		return stock.Goods{}, cause
-	case nums[0] != r.Num:
-		return stock.Goods{}, fmt.Errorf("%w: flag %s restocked %d", stock.ErrFlagConflict, r.Flag, nums[0])
+	case !firsts[0].is(r):
+		return stock.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price", stock.ErrFlagConflict, r.Flag, firsts[0].Num)
 	}
 	return readGoods(db, r.GoodsID)
 }

@@ -65,5 +65,23 @@ func (r flowRow) domain() stock.Flow {
 	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: stock.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
 }
 
+// restockRow is what is recorded of a restock. Told is false for one of before
+// names and prices were recorded.
+type restockRow struct {
+	Num   int64
+	Name  *string
+	Price *int64
+	Told  bool
+}
+
+// is reports whether r repeats the restock of the row: what it leaves out contradicts nothing.
+func (row restockRow) is(r stock.Restock) bool {
+	return row.Num == r.Num && (!row.Told || repeats(row.Name, r.Name) && repeats(row.Price, r.Price))
+}
+
+func repeats[T comparable](first, again *T) bool {
+	return again == nil || first != nil && *first == *again
+}
+
 // now is the time that rows are stamped with, as fine as their columns.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
