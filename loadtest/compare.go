@@ -67,6 +67,7 @@ type comparison struct {
 	found  *findings
 	v      *Verdict
 	prices map[int64]int64
+	pruned map[string]bool // orders deleted, their flow rows perhaps not yet
 	ledger *ledger
 
 	operations *cursor[operationRow]
@@ -80,6 +81,9 @@ func compare(ctx context.Context, orders, stock *reader, h *History, t *told, fo
 	c := &comparison{
 		h: h, told: t, found: found, v: v, prices: h.prices(),
 		ledger: &ledger{sums: map[int64]*goodsSum{}, ops: make([]storedOp, h.Orders())},
+	}
+	if c.pruned, err = scanPruned(ctx, orders); err != nil {
+		return nil, fmt.Errorf("read order database: %w", err)
 	}
 	// The stock side is read first: what it holds then has its order already.
 	var txs []*sql.Tx
@@ -170,7 +174,7 @@ func (c *comparison) flow(row *flowRow) {
 		c.ledger.sums[row.goods] = sum
 	}
 	sum.all += row.num
-	if (row.kind == deductRow) == (row.num > 0) || row.num == 0 {
+	if row.kind != prunedRow && ((row.kind == deductRow) == (row.num > 0) || row.num == 0) {
 		c.found.add(FlowSigns, "flag %s, goods %d: a row of %d", row.flag, row.goods, row.num)
 	}
 	switch row.kind {
@@ -182,6 +186,8 @@ func (c *comparison) flow(row *flowRow) {
 	case restoreRow:
 		sum.restored += row.num
 		c.group.restores = append(c.group.restores, Item{row.goods, row.num})
+	case prunedRow: // deducted and not restored
+		sum.deducted -= row.num
 	}
 }
 
@@ -197,6 +203,9 @@ func (c *comparison) look() {
 	}
 	c.note(n)
 	c.checkFlows()
+	if c.pruned[g.flag] {
+		return
+	}
 	if len(g.flag) < len(DirectPrefix) || g.flag[:len(DirectPrefix)] != DirectPrefix {
 		c.checkOrder(n)
 	}

@@ -32,6 +32,7 @@ const (
 	restockRow = iota
 	deductRow
 	restoreRow
+	prunedRow
 )
 
 type orderRow struct {
@@ -89,6 +90,8 @@ func scanFlows(ctx context.Context, tx *sql.Tx) (*cursor[flowRow], error) {
 				r.kind = deductRow
 			case "restore":
 				r.kind = restoreRow
+			case "pruned":
+				r.kind = prunedRow
 			default:
 				return fmt.Errorf("flow of kind %q", kind)
 			}
@@ -97,6 +100,25 @@ func scanFlows(ctx context.Context, tx *sql.Tx) (*cursor[flowRow], error) {
 			r.num, err2 = number(num)
 			return errors.Join(err, err2)
 		})
+}
+
+// scanPruned reads the orders that are deleted and of which the stock database
+// may still hold the operation and flow rows.
+func scanPruned(ctx context.Context, orders *reader) (map[string]bool, error) {
+	rows, err := orders.db.QueryContext(ctx, "SELECT order_id FROM pruned")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // only read
+	pruned := map[string]bool{}
+	for rows.Next() {
+		var flag string
+		if err := rows.Scan(&flag); err != nil {
+			return nil, err
+		}
+		pruned[flag] = true
+	}
+	return pruned, rows.Err()
 }
 
 // byFlag returns what sorts orders by their flag, the id in decimal, as the

@@ -89,6 +89,7 @@ func TestTheWholeStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
+	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
 	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
 }
 
@@ -117,6 +118,65 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 		var text bytes.Buffer
 		_ = v.Write(&text)
 		t.Errorf("want a pass with orders of each end:\n%s", &text)
+	}
+}
+
+// Orders become old, and are pruned while new ones, repeats and
+// cancellations come in. Nothing is wrong at the end, and the old ones are gone.
+func prunedUnderLoad(t *testing.T, bin string) {
+	t.Helper()
+	st := wholeStack(t, bin, func(*stack.Config) {})
+	cfg := fireAt(st)
+	cfg.Mix = loadtest.Mix{Goods: 4, Stock: 300, Repeat: 0.2, Cancel: 0.3}
+	cfg.Orders = 500
+	old, err := loadtest.Fire(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(t, st, old.History); v.Outcome != loadtest.Pass {
+		t.Fatalf("before: %s", v)
+	}
+	a := st.Accounts()
+	server := st.Servers.MySQL
+	if err := server.Exec(t.Context(), "UPDATE "+a.OrderDB+".orders SET created_at = created_at - INTERVAL 40 DAY, updated_at = updated_at - INTERVAL 40 DAY"); err != nil {
+		t.Fatal(err)
+	}
+
+	cfg.Orders, cfg.Rate = 600, 150
+	type fired struct {
+		report *loadtest.Report
+		err    error
+	}
+	ended := make(chan fired, 1)
+	go func() {
+		report, err := loadtest.Fire(t.Context(), cfg)
+		ended <- fired{report, err}
+	}()
+	prune := func(days time.Duration) int {
+		n, err := migrations.Prune(t.Context(), migrations.Config{AdminDSN: server.AdminDSN(), Accounts: a}, days*24*time.Hour)
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	if n := prune(50); n != 0 {
+		t.Errorf("%d orders pruned that are not that old", n)
+	}
+	if n := prune(30); n != 500 {
+		t.Errorf("%d orders pruned, want 500", n)
+	}
+	young := <-ended
+	if young.err != nil {
+		t.Fatal(young.err)
+	}
+	v := judge(t, st, young.report.History)
+	if v.Outcome != loadtest.Pass || v.Confirmed == 0 || v.Cancelled == 0 {
+		var text bytes.Buffer
+		_ = v.Write(&text)
+		t.Errorf("want a pass with orders of each end:\n%s", &text)
+	}
+	if v := judge(t, st, old.History); !slices.Equal(v.Violated(), []string{loadtest.AcknowledgedOrderKept}) {
+		t.Errorf("of the old orders, %v are missed, want nothing but that they are gone", v.Violated())
 	}
 }
 

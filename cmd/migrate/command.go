@@ -34,7 +34,7 @@ func (c config) migrations() migrations.Config {
 func newCommand(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the databases, users and tables of orderstock",
+		Short: "Make the databases, users and tables of orderstock, and prune old orders",
 	}
 	root.SetOut(out)
 	root.AddCommand(
@@ -65,8 +65,37 @@ func newCommand(out io.Writer) *cobra.Command {
 				return printStatus(cmd, cfg)
 			},
 		},
+		newPrune(),
 	)
 	return root
+}
+
+func newPrune() *cobra.Command {
+	var days int
+	cmd := &cobra.Command{
+		Use:   "prune --days N",
+		Short: "Delete orders that ended, and that nobody touched for N days; a sum for each goods stands for their flow rows",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := env.ParseAs[config]()
+			if err != nil {
+				return fmt.Errorf("read configuration: %w", err)
+			}
+			if days < 1 || days > 36500 {
+				return fmt.Errorf("days %d: want 1 to 36500, and more than any client repeats or cancels an order", days)
+			}
+			n, err := migrations.Prune(cmd.Context(), cfg.migrations(), time.Duration(days)*24*time.Hour)
+			if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d orders pruned\n", n); err == nil {
+				err = printErr
+			}
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&days, "days", 0, "how long an order is kept after its last change")
+	if err := cmd.MarkFlagRequired("days"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return cmd
 }
 
 func printStatus(cmd *cobra.Command, cfg config) error {

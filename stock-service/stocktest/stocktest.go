@@ -106,14 +106,14 @@ var Invariants = map[string]string{
 		SELECT f.goods_id FROM stock_flow f LEFT JOIN stock s ON s.goods_id = f.goods_id WHERE s.goods_id IS NULL`,
 	"deductions have an operation that is done or restored": `
 		SELECT f.flag FROM stock_flow f LEFT JOIN operations o ON o.flag = f.flag
-		WHERE f.kind <> 'restock' AND (o.flag IS NULL OR o.state NOT IN ('DONE', 'RESTORED'))`,
+		WHERE f.kind IN ('deduct', 'restore') AND (o.flag IS NULL OR o.state NOT IN ('DONE', 'RESTORED'))`,
 	"restores are those of restored operations": `
 		SELECT f.flag FROM stock_flow f JOIN operations o ON o.flag = f.flag
 		WHERE f.kind = 'restore' AND o.state <> 'RESTORED'`,
 	"an operation's flows are its items": `
 		SELECT o.flag FROM operations o LEFT JOIN (
 			SELECT flag, kind, GROUP_CONCAT(CONCAT(goods_id, ':', ABS(num)) ORDER BY goods_id SEPARATOR ',') AS items
-			FROM stock_flow WHERE kind <> 'restock' GROUP BY flag, kind) f ON f.flag = o.flag
+			FROM stock_flow WHERE kind IN ('deduct', 'restore') GROUP BY flag, kind) f ON f.flag = o.flag
 		WHERE (o.state IN ('DONE', 'RESTORED') AND (f.items IS NULL OR f.items <> o.items))
 		   OR (o.state IN ('REJECTED', 'CANCELLED') AND f.items IS NOT NULL)`,
 	"restored operations have their restores": `

@@ -1,0 +1,213 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// pruneBatch bounds the orders of one transaction, and the rows of one look for them.
+const pruneBatch = 200
+
+// Prune deletes the orders that have ended and that nobody has touched for keep,
+// with their items, operations and flow rows, and returns how many they were.
+// For each goods one row of kind pruned keeps the sum of its flow rows, so that
+// a stock level stays the sum of its rows. Restocks stay, so that a repeat is
+// known for ever; what is known of an order's key and flag goes with the order,
+// so keep must be longer than any client repeats or cancels. It is a day at least.
+//
+// It may run beside the services, and be killed and run again. Of several at
+// once one works; the others return ErrBusy after a minute.
+func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err error) {
+	if keep < 24*time.Hour {
+		return 0, fmt.Errorf("prune: keep %s: want a day at least", keep)
+	}
+	p := pruner{before: time.Now().UTC().Add(-keep)}
+	if p.orders, err = open(cfg.AdminDSN, &cfg.Accounts.Migrator, cfg.Accounts.OrderDB); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.orders.Close()) }()
+	if p.stock, err = open(cfg.AdminDSN, &cfg.Accounts.Migrator, cfg.Accounts.StockDB); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, p.stock.Close()) }()
+	if err := locked(ctx, p.orders, "prune", p.run); err != nil {
+		return p.count, fmt.Errorf("prune: %w", err)
+	}
+	return p.count, nil
+}
+
+// pruner deletes orders in the order database first, so that nobody can cancel
+// them any more; the table pruned remembers which, until the stock database has
+// let them go, too.
+type pruner struct {
+	orders, stock *sql.DB
+	before        time.Time
+	count         int
+}
+
+func (p *pruner) run(ctx context.Context) error {
+	if err := p.finish(ctx); err != nil { // what another left behind
+		return err
+	}
+	for after := int64(0); ; {
+		ids, last, err := p.look(ctx, after)
+		if err != nil || last == after {
+			return err
+		}
+		after = last
+		if len(ids) == 0 {
+			continue
+		}
+		if err := transact(ctx, p.orders, func(tx *sql.Tx) error { return p.take(ctx, tx, ids) }); err != nil {
+			return err
+		}
+		if err := p.finish(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// old is the condition of an order that may go.
+const old = "status IN ('CONFIRMED', 'REJECTED', 'CANCELLED') AND created_at < ? AND updated_at < ?"
+
+// look returns those of the next orders by id that may go, and the last id that
+// it looked at: after itself once there are none, or only young ones. Ids rise with time.
+func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64, err error) {
+	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch),
+		p.before, p.before, p.before, after)
+	if err != nil {
+		return nil, 0, fmt.Errorf("look for old orders: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	last = after
+	young := true
+	for rows.Next() {
+		var id int64
+		var created, may bool
+		if err := rows.Scan(&id, &created, &may); err != nil {
+			return nil, 0, fmt.Errorf("look for old orders: %w", err)
+		}
+		if last, young = id, young && !created; may {
+			ids = append(ids, id)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, fmt.Errorf("look for old orders: %w", err)
+	}
+	if young {
+		last = after
+	}
+	return ids, last, nil
+}
+
+// take deletes the orders that still may go, and notes them in pruned.
+func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
+	held, err := column[int64](ctx, tx, "SELECT id FROM orders WHERE id IN ("+marks(ids)+") AND "+old+" ORDER BY id FOR UPDATE", append(args(ids), p.before, p.before)...)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	for _, statement := range []string{
+		"INSERT INTO pruned (order_id) VALUES (" + strings.ReplaceAll(marks(held), ",", "),(") + ")",
+		"DELETE FROM orders WHERE id IN (" + marks(held) + ") ORDER BY idempotency_key", // as inserts take the keys
+		"DELETE FROM order_items WHERE order_id IN (" + marks(held) + ")",
+	} {
+		if _, err := tx.ExecContext(ctx, statement, args(held)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish deletes from the stock database what belongs to the orders in pruned, and then them.
+func (p *pruner) finish(ctx context.Context) error {
+	for {
+		ids, err := column[int64](ctx, p.orders, "SELECT order_id FROM pruned ORDER BY order_id LIMIT "+strconv.Itoa(pruneBatch))
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		if err := transact(ctx, p.stock, func(tx *sql.Tx) error { return fold(ctx, tx, ids) }); err != nil {
+			return err
+		}
+		if _, err := p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...); err != nil {
+			return err
+		}
+		p.count += len(ids)
+	}
+}
+
+// fold puts the pruned rows of the goods in the place of the flow rows of the
+// orders. It takes the rows in the order of package stockdb: operations, then flows.
+func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
+	flags := make([]string, len(ids))
+	for i, id := range ids {
+		flags[i] = strconv.FormatInt(id, 10)
+	}
+	slices.Sort(flags)
+	in := "flag IN (" + marks(flags) + ")"
+	if _, err := column[string](ctx, tx, "SELECT flag FROM operations WHERE "+in+" ORDER BY flag FOR UPDATE", args(flags)...); err != nil {
+		return err
+	}
+	for _, statement := range []string{
+		`INSERT INTO stock_flow (flag, goods_id, kind, num, created_at)
+			SELECT '', goods_id, 'pruned', gone.num, UTC_TIMESTAMP(6) FROM
+				(SELECT goods_id, SUM(num) AS num FROM stock_flow WHERE ` + in + ` AND kind <> 'restock' GROUP BY goods_id) gone
+			ON DUPLICATE KEY UPDATE num = stock_flow.num + gone.num`,
+		"DELETE FROM stock_flow WHERE " + in + " AND kind <> 'restock'",
+		"DELETE FROM operations WHERE " + in,
+	} {
+		if _, err := tx.ExecContext(ctx, statement, args(flags)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transact runs fn in a transaction that sees what others commit meanwhile, as
+// the services' own do.
+func transact(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return err
+	}
+	if err := fn(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// column returns the first column of the query's rows.
+func column[T any](ctx context.Context, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, args ...any,
+) (values []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var value T
+		if err := rows.Scan(&value); err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, rows.Err()
+}
+
+// marks returns "?,?" for as many values.
+func marks[T any](values []T) string { return strings.Repeat("?,", len(values)-1) + "?" }
+
+func args[T any](values []T) []any {
+	all := make([]any, len(values))
+	for i, v := range values {
+		all[i] = v
+	}
+	return all
+}
