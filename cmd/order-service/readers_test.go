@@ -160,5 +160,7 @@ func TestReadersThatDoNotReadCostLittle(t *testing.T) {
 		t.Errorf("%d pages unread hold %d MiB, want %d at most", readers, grown>>20, allowed>>20)
 	}
 	stop()
-	_ = <-ended // an error where a page was still being written
+	if err := <-ended; err != nil {
+		t.Log("a page was still being written:", err)
+	}
 }

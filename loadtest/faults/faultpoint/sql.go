@@ -60,23 +60,23 @@ func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, er
 	if err != nil {
 		return nil, err
 	}
-	return tx{base, ctx}, nil
+	return tx{base, func(when When) error { return At(ctx, Commit, when) }}, nil
 }
 
 type tx struct {
 	driver.Tx
-	ctx context.Context
+	point func(When) error // the commit's
 }
 
 func (t tx) Commit() error {
-	if err := At(t.ctx, Commit, Before); err != nil {
+	if err := t.point(Before); err != nil {
 		_ = t.Rollback() // a transaction that does not roll back ends with its connection
 		return err
 	}
 	if err := t.Tx.Commit(); err != nil {
 		return err
 	}
-	return At(t.ctx, Commit, After)
+	return t.point(After)
 }
 
 // around runs the step between its two points.
