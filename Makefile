@@ -81,8 +81,8 @@ install: bin/dev ## Install the servers and compilers that are missing (root on 
 	@bin/dev install
 
 .PHONY: readme
-readme: ## Fill the tables of README.md from the code and from out/
-	$(GO) run ./cmd/readme
+readme: bin/dev ## Fill the tables of the documents from the code and from out/
+	bin/dev readme
 
 .PHONY: clean
 clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first

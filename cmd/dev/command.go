@@ -19,7 +19,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(), testCommand(), installCommand())
+	root.AddCommand(demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(), testCommand(), installCommand(), readmeCommand())
 	return root
 }
 

@@ -1,4 +1,4 @@
-package main
+package readme
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 	"orderstock/loadtest"
 )
 
-func invariants(string, string) (string, error) {
+func invariants(sources) (string, error) {
 	text := "| invariant | what holds |\n| --- | --- |\n"
 	for _, name := range loadtest.Invariants() {
 		text += fmt.Sprintf("| `%s` | %s |\n", name, loadtest.Says(name))
@@ -45,29 +46,46 @@ var faultsOfTheCaseStudy = []struct{ letter, fault string }{
 	{"Q", "price and quantity are the client's word"},
 }
 
-var faultTest = regexp.MustCompile(`(?m)^func (TestFault([A-Q])(?:[A-Z_]\w*)?)\(`)
+var (
+	faultTest  = regexp.MustCompile(`(?m)^func (TestFault([A-Q])(?:[A-Z_]\w*)?)\(`)
+	faultPatch = regexp.MustCompile(`(?m)^Published-Fault: ([A-Q])$`)
+)
 
-// caseStudyFaults finds the regression tests by their names: TestFaultA…
-func caseStudyFaults(root, _ string) (string, error) {
-	tests := map[string][]string{}
-	err := eachFile(root, "_test.go", func(path, text string) {
+// caseStudyFaults finds the regression tests by their names, TestFaultA…, and
+// the patches that bring a fault back by the letter in them.
+func caseStudyFaults(from sources) (string, error) {
+	tests, patches := map[string][]string{}, map[string][]string{}
+	err := eachFile(from.root, "_test.go", func(path, text string) {
 		for _, m := range faultTest.FindAllStringSubmatch(text, -1) {
-			folder := filepath.ToSlash(filepath.Dir(path))
-			tests[m[2]] = append(tests[m[2]], fmt.Sprintf("[`%s`](%s) in `%s`", m[1], filepath.ToSlash(path), folder))
+			tests[m[2]] = append(tests[m[2]], link(m[1], path))
 		}
 	})
 	if err != nil {
 		return "", err
 	}
-	text := "| | fault | test |\n| --- | --- | --- |\n"
+	err = eachFile(from.root, ".patch", func(path, text string) {
+		if m := faultPatch.FindStringSubmatch(text); m != nil {
+			patches[m[1]] = append(patches[m[1]], link(strings.TrimSuffix(filepath.Base(path), ".patch"), path))
+		}
+	})
+	if err != nil {
+		return "", err
+	}
+	text := "| | fault | test | patch that brings it back |\n| --- | --- | --- | --- |\n"
 	for _, f := range faultsOfTheCaseStudy {
 		if len(tests[f.letter]) == 0 {
 			return "", fmt.Errorf("fault %s has no test TestFault%s…", f.letter, f.letter)
 		}
 		slices.Sort(tests[f.letter])
-		text += fmt.Sprintf("| %s | %s | %s |\n", f.letter, f.fault, strings.Join(tests[f.letter], "<br>"))
+		text += fmt.Sprintf("| %s | %s | %s | %s |\n", f.letter, f.fault,
+			strings.Join(tests[f.letter], "<br>"), strings.Join(patches[f.letter], "<br>"))
 	}
 	return text, nil
+}
+
+// link returns a link to a file of the module for the table in loadtestDoc.
+func link(name, path string) string {
+	return fmt.Sprintf("[`%s`](../%s)", name, filepath.ToSlash(path))
 }
 
 // eachFile calls fn with every file of the project whose name ends so; paths are relative to root.
@@ -82,7 +100,7 @@ func eachFile(root, suffix string, fn func(path, text string)) error {
 		if d.IsDir() || !strings.HasSuffix(d.Name(), suffix) {
 			return nil
 		}
-		text, err := readFile(path)
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
@@ -90,7 +108,7 @@ func eachFile(root, suffix string, fn func(path, text string)) error {
 		if err != nil {
 			return err
 		}
-		fn(relative, text)
+		fn(relative, string(text))
 		return nil
 	})
 }
@@ -103,27 +121,15 @@ type setting struct {
 
 // settings reads the variables, their defaults and their comments from the
 // config structs of the binaries.
-func settings(root, _ string) (string, error) {
+func settings(from sources) (string, error) {
 	var all []*setting
 	for _, binary := range []string{"order-service", "stock-service", "migrate", "loadtest"} {
-		files, err := filepath.Glob(filepath.Join(root, "cmd", binary, "*.go"))
+		fields, err := configFields(from.root, filepath.Join("cmd", binary), "")
 		if err != nil {
 			return "", err
 		}
-		if strings.HasSuffix(binary, "-service") {
-			files = append([]string{filepath.Join(root, "pkg", "service", "settings.go")}, files...)
-		}
-		for _, file := range files {
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-			if err != nil {
-				return "", err
-			}
-			ast.Inspect(parsed, func(n ast.Node) bool {
-				if field, ok := n.(*ast.Field); ok && field.Tag != nil {
-					all = addSetting(all, binary, field)
-				}
-				return true
-			})
+		for _, field := range fields {
+			all = addSetting(all, binary, field)
 		}
 	}
 	text := "| variable | default | read by | what |\n| --- | --- | --- | --- |\n"
@@ -137,6 +143,66 @@ func settings(root, _ string) (string, error) {
 		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, s.standard, strings.Join(s.binaries, ", "), s.says)
 	}
 	return text, nil
+}
+
+// configFields returns the fields with tags of the structs in the folder, or of
+// the struct called name alone. A struct of another package of the module that is
+// embedded stands for its fields.
+func configFields(root, folder, name string) (fields []*ast.Field, err error) {
+	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		var types []*ast.StructType
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && (name == "" || spec.Name.Name == name) {
+				if structure, ok := spec.Type.(*ast.StructType); ok {
+					types = append(types, structure)
+				}
+			}
+			return true
+		})
+		for _, t := range types {
+			for _, field := range t.Fields.List {
+				if field.Tag != nil {
+					fields = append(fields, field)
+					continue
+				}
+				embedded, ok := field.Type.(*ast.SelectorExpr)
+				if !ok || len(field.Names) > 0 {
+					continue
+				}
+				if at := importedFrom(file, embedded.X); at != "" {
+					more, err := configFields(root, at, embedded.Sel.Name)
+					if err != nil {
+						return nil, err
+					}
+					fields = append(fields, more...)
+				}
+			}
+		}
+	}
+	return fields, nil
+}
+
+// importedFrom returns the folder of the package of the module that the file imports under that name, or "".
+func importedFrom(file *ast.File, name ast.Expr) string {
+	ident, ok := name.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if folder, ok := strings.CutPrefix(path, "orderstock/"); ok && filepath.Base(folder) == ident.Name {
+			return folder
+		}
+	}
+	return ""
 }
 
 // meanings are those of variables whose name says nearly all.
@@ -153,18 +219,21 @@ var meanings = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "how long ZooKeeper waits for a silent session",
 	"LOCK_TIMEOUT":              "how long a deduction waits for its lock",
 	"MAX_IN_FLIGHT":             "orders or operations in work; more are answered 503 at once",
-	"STOCK_URLS":                "addresses of the stock service, several by comma; an order service sends deductions to the first that serves",
-	"ORDER_URLS":                "addresses of the order service, several by comma",
-	"MYSQL_ADMIN_DSN":           "of a user who may make databases and users",
-	"ORDER_DB_PASSWORD":         "of order_app",
-	"STOCK_DB_PASSWORD":         "of stock_app",
-	"MIGRATE_DB_PASSWORD":       "of migrator",
-	"VERIFY_DB_PASSWORD":        "of verifier, who may only read",
-	"MIGRATE_WAIT":              "how long to wait for the database server",
-	"VERIFY_ORDER_DSN":          "order database, as verifier",
-	"RECONCILE_INTERVAL":        "pause between the reconciler's rounds",
-	"RECONCILE_MAX_PAUSE":       "longest pause while the stock service is down, and how long a replica that gave the lead up stays out",
-	"VERIFY_STOCK_DSN":          "stock database, as verifier",
+	"STOCK_URLS":                "addresses of the stock service, several by comma; see STOCK_SPREAD",
+	"STOCK_SPREAD": "true sends calls round-robin; by default they stick to the first healthy stock service, " +
+		"where the lock can stay. With STOCK_REQUESTS=0 they are sent round-robin in any case",
+	"ORDER_URLS":          "addresses of the order service, several by comma",
+	"MYSQL_ADMIN_DSN":     "of a user who may make databases and users",
+	"ORDER_DB_PASSWORD":   "of order_app",
+	"STOCK_DB_PASSWORD":   "of stock_app",
+	"MIGRATE_DB_PASSWORD": "of migrator",
+	"VERIFY_DB_PASSWORD":  "of verifier, who may only read",
+	"MIGRATE_WAIT":        "how long to wait for the database server",
+	"VERIFY_ORDER_DSN":    "order database, as verifier",
+	"RECONCILE_INTERVAL":  "pause between the reconciler's rounds",
+	"RECONCILE_MAX_PAUSE": "longest pause of the reconciler while the stock service is down, " +
+		"and how long a replica that gave the lead up stays out",
+	"VERIFY_STOCK_DSN": "stock database, as verifier",
 }
 
 func addSetting(all []*setting, binary string, field *ast.Field) []*setting {

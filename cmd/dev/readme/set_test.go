@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"orderstock/loadtest/readme"
+	"orderstock/cmd/dev/readme"
 )
 
 func TestSetReplacesOnlyItsSection(t *testing.T) {

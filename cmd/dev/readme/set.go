@@ -1,5 +1,3 @@
-// Package readme puts measured tables into a Markdown file, so that the file
-// shows what a run wrote and nobody copies figures by hand.
 package readme
 
 import (

@@ -1,0 +1,61 @@
+// Package readme fills the tables of the documents: from the code what the code
+// knows, and from the results of runs what they measured. Nobody copies them by
+// hand.
+package readme
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// table is a part of a document between two marks: see Set.
+type table struct {
+	name string
+	// file is the document, relative to the module.
+	file string
+	// text makes the part; "" leaves what is there.
+	text func(sources) (string, error)
+}
+
+// sources are what the tables are made from.
+type sources struct {
+	// root is the folder of the module, out that of the results.
+	root, out string
+	// history is the module's, newest first.
+	history []commit
+}
+
+// tables lists all of them.
+var tables = []table{
+	{"invariants", loadtestDoc, invariants},
+	{"case-study-faults", loadtestDoc, caseStudyFaults},
+	{"settings", "cmd/README.md", settings},
+	{"faults", loadtestDoc, faultMatrix},
+	{"mutants", loadtestDoc, mutantTable},
+	{"lock-bench", "pkg/zklock/README.md", lockBench},
+	{"ladder", loadtestDoc, ladderTables},
+	{"growth", loadtestDoc, growth},
+	{"soak", loadtestDoc, soak},
+	{"replicas", loadtestDoc, replicas},
+}
+
+const loadtestDoc = "loadtest/README.md"
+
+// Fill fills the tables of the module in the folder root. A table whose run has
+// left no results in the folder out stays as it is. Fill fills all that it can, and
+// returns an error that names the others.
+func Fill(ctx context.Context, root, out string) (err error) {
+	from := sources{root: root, out: out, history: history(ctx, root)}
+	for _, t := range tables {
+		text, e := t.text(from)
+		if e == nil && text != "" {
+			e = Set(filepath.Join(root, t.file), t.name, text)
+		}
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("table %s: %w", t.name, e))
+		}
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package readme
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/mutants"
+)
+
+// result reads what a run left in the folder out, and says when and with which
+// code that was measured; nil if there was no run.
+func result[T any](from sources, name string) (r *T, measured string, err error) {
+	data, err := os.ReadFile(filepath.Join(from.out, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	r = new(T)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", name, err)
+	}
+	measured, err = from.measured(name)
+	return r, measured, err
+}
+
+// faultMatrix sums the cells of out/faults.json up by fault.
+func faultMatrix(from sources) (string, error) {
+	report, measured, err := result[faults.Report](from, "faults.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	type sum struct {
+		cells, runs, fired, orders, violations, unsettled, unknown int
+		settle                                                     float64
+	}
+	var names []string
+	sums := map[string]*sum{}
+	for _, c := range report.Cells {
+		name := c.Fault
+		s := sums[name]
+		if s == nil {
+			s = &sum{}
+			sums[name] = s
+			names = append(names, name)
+		}
+		s.cells++
+		s.runs += c.Runs
+		s.fired += c.Fired
+		s.orders += c.Orders
+		s.violations += c.Violations
+		s.unsettled += c.Unsettled
+		s.unknown += c.Unknown
+		s.settle = max(s.settle, c.SettleP99MS)
+	}
+	slices.Sort(names)
+	text := fmt.Sprintf("%s.\n%d runs of %d cells, %d orders, faults fired %d times, %d violations,\n"+
+		"%d orders left unsettled, %d runs that proved nothing.\n\n", measured,
+		report.Total.Runs, len(report.Cells), report.Total.Orders, report.Total.Fired, report.Total.Violations,
+		report.Total.Unsettled, report.Total.Unknown)
+	text += "| fault | cells | runs | fired | orders | violations | unsettled | slowest p99 to settle |\n" +
+		"| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	for _, name := range names {
+		s := sums[name]
+		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %.1f s |\n",
+			name, s.cells, s.runs, s.fired, s.orders, s.violations, s.unsettled, s.settle/1000)
+	}
+	return text, nil
+}
+
+// mutantTable is out/mutants.json.
+func mutantTable(from sources) (string, error) {
+	report, measured, err := result[mutants.Report](from, "mutants.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	ok := 0
+	text := "| | what is broken | under | caught by, or absorbed by | as expected |\n| --- | --- | --- | --- | --- |\n"
+	for _, row := range report.Rows {
+		mark := "**no**"
+		if row.OK {
+			ok++
+			mark = "yes"
+		}
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", row.Kind, row.Mutant, row.Cell, row.CaughtBy, mark)
+	}
+	return fmt.Sprintf("%s. %d of %d as expected.\n\n%s", measured, ok, len(report.Rows), text), nil
+}
+
+// lockBench is out/lock-bench.json.
+func lockBench(from sources) (string, error) {
+	report, measured, err := result[struct {
+		Rows []struct {
+			Lock       string  `json:"lock"`
+			Processes  int     `json:"processes"`
+			Contenders int     `json:"contenders"`
+			Paths      int     `json:"paths"`
+			PerS       float64 `json:"per_s"`
+			P50        float64 `json:"p50_ms"`
+			P99        float64 `json:"p99_ms"`
+			WakeUps    float64 `json:"wakeups_per_release"`
+		} `json:"rows"`
+	}](from, "lock-bench.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	text := measured + ".\n\n" +
+		"| lock | processes | contenders | paths | acquisitions/s | p50 ms | p99 ms | wake-ups for each release |\n" +
+		"| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	for _, r := range report.Rows {
+		text += fmt.Sprintf("| %s | %d | %d | %d | %.0f | %.2f | %.2f | %.1f |\n",
+			r.Lock, r.Processes, r.Contenders, r.Paths, r.PerS, r.P50, r.P99, r.WakeUps)
+	}
+	return text, nil
+}
+
+// ladderTables is out/ladder.json, with its picture beside the document.
+func ladderTables(from sources) (string, error) {
+	r, err := ladder.ReadResult(filepath.Join(from.out, "ladder.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	measured, err := from.measured("ladder.json")
+	if err != nil {
+		return "", err
+	}
+	if err := r.Draw(filepath.Join(from.root, filepath.Dir(loadtestDoc), "ladder.svg")); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf(`%s
+on %s, %s.
+
+The deduction call alone, one hot product:
+
+%s
+Whole orders, one hot product:
+
+%s
+![Throughput and latency by clients for each strategy](ladder.svg)
+
+What the default strategy must reach. The error is the standard error over slices of 250 ms. It is too small for a row
+of few turns, as one turn is off by a sixth. "One hot goods" is the best of 64 and 256 clients.
+
+%s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.MarkdownRatios()), nil
+}
+
+// growth is out/ladder-growth.json.
+func growth(from sources) (string, error) {
+	r, measured, err := result[ladder.Growth](from, "ladder-growth.json")
+	if r == nil || err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s.\n%.0f orders a second over %d orders and %d flow rows, %.0f over empty tables:\n"+
+		"%.2f ± %.2f times as many (to reach: %g).\n",
+		measured, r.Grown.DonePerS, r.Orders, r.Flows, r.Empty.DonePerS,
+		r.Ratio.Value, r.Ratio.Error, r.Ratio.Want), nil
+}
+
+// soak is out/ladder-soak.json.
+func soak(from sources) (string, error) {
+	r, measured, err := result[ladder.Soak](from, "ladder-soak.json")
+	if r == nil || err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%s.\n%.0f minutes at %.0f orders a second, verdict %s.\n\n", measured, r.Minutes, r.DonePerS, r.Verdict)
+	text += fmt.Sprintf("| service | resident memory at the end | times that after %.0f minutes (to reach: 0.9 to 1.1) |\n"+
+		"| --- | --: | --: |\n", r.Minutes/5)
+	for _, s := range r.Services {
+		text += fmt.Sprintf("| %s | %d MiB | %.2f |\n", s.Name, s.End>>20, s.Ratio)
+	}
+	return text, nil
+}
+
+// replicas is out/ladder-replicas.json.
+func replicas(from sources) (string, error) {
+	r, measured, err := result[ladder.Replicas](from, "ladder-replicas.json")
+	if r == nil || err != nil {
+		return "", err
+	}
+	text := measured + ".\n\n| path | replicas | legs | clients | with one | with several | times as many | to reach |\n" +
+		"| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	for _, p := range r.Paths {
+		if len(p.One) > 0 {
+			text += fmt.Sprintf("| %s | %d | %d | %d | %.0f/s | %.0f/s | %.3f ± %.3f | %g |\n",
+				p.Path, p.Several[0].Replicas, len(p.One), p.One[0].Clients,
+				ladder.PerS(p.One), ladder.PerS(p.Several), p.Ratio.Value, p.Ratio.Error, p.Ratio.Want)
+		}
+	}
+	return text, nil
+}
