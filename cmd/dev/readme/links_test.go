@@ -1,0 +1,79 @@
+package readme_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	linkTarget = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notAnchor  = regexp.MustCompile(`[^a-z0-9 _-]`)
+)
+
+func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..")
+	links := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", "out", "bin", ".run"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".md" {
+			return nil
+		}
+		for _, m := range linkTarget.FindAllStringSubmatch(read(t, path), -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			file := path
+			if target != "" {
+				file = filepath.Join(filepath.Dir(path), target)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: link to %s: %v", path, m[1], err)
+			} else if anchor != "" && !slices.Contains(anchors(read(t, file)), anchor) {
+				t.Errorf("%s: link to %s: no such heading", path, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil || links < 20 {
+		t.Errorf("found %d links, error %v", links, err)
+	}
+}
+
+// anchors returns the names under which the headings of a document can be linked to.
+func anchors(text string) (all []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
+
+// The first page is to be read in one go: what is longer belongs into a folder's own.
+func TestFirstPageIsShort(t *testing.T) {
+	t.Parallel()
+	if n := len(read(t, filepath.Join("..", "..", "..", "README.md"))); n > 9000 {
+		t.Errorf("README.md has %d bytes, want at most 9000", n)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
