@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
-	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/servers"
 )
 
 func testCommand() *cobra.Command {
@@ -38,9 +38,9 @@ func testCommand() *cobra.Command {
 			}()
 			say("running the tests")
 			return run(ctx, map[string]string{
-				serverstest.EnvMySQL:     s.MySQL.AdminDSN(),
-				serverstest.EnvRedis:     s.Redis.Addr(),
-				serverstest.EnvZooKeeper: s.ZooKeeper.Addr(),
+				servers.EnvTestMySQL:     s.MySQL.AdminDSN(),
+				servers.EnvTestRedis:     s.Redis.Addr(),
+				servers.EnvTestZooKeeper: s.ZooKeeper.Addr(),
 			}, args[0], args[1:]...)
 		},
 	}

@@ -16,13 +16,6 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// The environment's names for the servers to use.
-const (
-	EnvMySQL     = "ORDERSTOCK_TEST_MYSQL"
-	EnvRedis     = "ORDERSTOCK_TEST_REDIS"
-	EnvZooKeeper = "ORDERSTOCK_TEST_ZOOKEEPER"
-)
-
 // shared is a server of which the test process needs at most one.
 type shared[T any] struct {
 	get func() (T, error)
@@ -52,13 +45,13 @@ func (s shared[T]) of(t testing.TB) T {
 }
 
 var (
-	mysqlServer = share("mysql", EnvMySQL,
+	mysqlServer = share("mysql", servers.EnvTestMySQL,
 		func(ctx context.Context, dir string) (*servers.MySQL, error) { return servers.StartMySQL(ctx, dir) },
 		servers.AttachMySQL)
-	redisServer = share("redis", EnvRedis,
+	redisServer = share("redis", servers.EnvTestRedis,
 		func(ctx context.Context, dir string) (*servers.Redis, error) { return servers.StartRedis(ctx, dir) },
 		func(addr string) (*servers.Redis, error) { return servers.AttachRedis(addr), nil })
-	zookeeperServer = share("zookeeper", EnvZooKeeper,
+	zookeeperServer = share("zookeeper", servers.EnvTestZooKeeper,
 		func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
 			return servers.StartZooKeeper(ctx, dir)
 		},

@@ -1,0 +1,9 @@
+package servers
+
+// The environment variables that tell tests to use servers that run already, by the administrator's
+// DSN for MySQL and by host:port for the others. Package serverstest reads them.
+const (
+	EnvTestMySQL     = "ORDERSTOCK_TEST_MYSQL"
+	EnvTestRedis     = "ORDERSTOCK_TEST_REDIS"
+	EnvTestZooKeeper = "ORDERSTOCK_TEST_ZOOKEEPER"
+)
