@@ -14,10 +14,8 @@ import (
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "dev",
-		Short:         "Run orderstock with real servers on this machine",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "dev",
+		Short: "Run orderstock with real servers on this machine",
 	}
 	root.AddCommand(demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(), testCommand(), installCommand(), readmeCommand())
 	return root

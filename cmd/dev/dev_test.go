@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"orderstock/pkg/command"
 )
 
 func TestRunPassesTheExitCodeOn(t *testing.T) {
 	t.Parallel()
 	err := run(t.Context(), map[string]string{"CODE": "7"}, "sh", "-c", "exit $CODE")
-	if code, ok := errors.AsType[exitCode](err); !ok || code != 7 {
+	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 7 {
 		t.Errorf("run of a program that exits with 7: %v", err)
 	}
 	if err := run(t.Context(), nil, "true"); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
 )
 
@@ -76,7 +77,7 @@ func statusCommand() *cobra.Command {
 				return err
 			}
 			if !s.print(cmd.Context(), cmd.OutOrStdout()) {
-				return exitCode(1)
+				return &command.ExitError{Code: command.Failed} // printed above
 			}
 			return nil
 		},

@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"orderstock/pkg/command"
 )
 
 // run runs a program with this one's output and the given variables added to
 // its environment. When ctx ends, its process group is interrupted, and after
-// 15 s killed. An exit code other than 0 is returned as an exitCode.
+// 15 s killed. An exit code other than 0 is returned as an ExitError.
 func run(ctx context.Context, env map[string]string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = os.Environ()
@@ -31,7 +33,7 @@ func run(ctx context.Context, env map[string]string, name string, args ...string
 		return fmt.Errorf("run %s: %w", name, context.Cause(ctx))
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
-		return exitCode(exit.ExitCode())
+		return &command.ExitError{Code: exit.ExitCode()}
 	}
 	if err != nil {
 		return fmt.Errorf("run %s: %w", name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
 )
 
 func upCommand() *cobra.Command {
@@ -107,7 +108,7 @@ func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) err
 			if _, err := io.Copy(os.Stderr, log); err != nil {
 				return fmt.Errorf("up: %w", err)
 			}
-			return exitCode(exitFailed)
+			return &command.ExitError{Code: command.Unknown} // the log says why
 		case <-ctx.Done():
 			return fmt.Errorf("up: %w", context.Cause(ctx))
 		case <-tick.C:

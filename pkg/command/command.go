@@ -1,8 +1,10 @@
-// Package command runs the project's programs from their command lines.
+// Package command runs the project's programs from their command lines, and gives them all the same
+// exit codes.
 package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -11,16 +13,66 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs the program: cmd, with a context that ends on SIGINT and SIGTERM. It does not return.
-// An error is printed after the program's name, and the exit code is then 1.
-func Main(cmd *cobra.Command) {
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // where all contexts begin
-	err := cmd.ExecuteContext(ctx)
-	stop()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", cmd.Name(), err)
-		os.Exit(1)
+// The exit codes of all programs.
+const (
+	Passed  = 0 // What was checked holds, or what was asked for is done.
+	Failed  = 1 // What was checked does not hold.
+	Unknown = 2 // It could not be found out: an error, or wrong usage.
+)
+
+// ExitError is an error of a command that sets the program's exit code.
+type ExitError struct {
+	Code int
+	// Err is printed. If it is nil, nothing is: the command has said all already.
+	Err error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit status %d", e.Code)
 	}
-	os.Exit(0)
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Fail returns err, which says what a check found to be wrong, as an ExitError with the code Failed.
+// It returns nil for nil.
+func Fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ExitError{Failed, err}
+}
+
+// Main runs the program: cmd, with a context that ends on SIGINT, on SIGTERM and on the other signals.
+// It does not return.
+func Main(cmd *cobra.Command, others ...os.Signal) {
+	signals := append([]os.Signal{os.Interrupt, syscall.SIGTERM}, others...)
+	ctx, stop := signal.NotifyContext(context.Background(), signals...) //nolint:forbidigo // where all contexts begin
+	code := Run(ctx, cmd)
+	stop()
+	os.Exit(code)
+}
+
+// Run executes cmd and returns the program's exit code: Passed, the code of an ExitError, or Unknown for
+// any other error. It prints the error after the program's name. A command line that names no command
+// gets the help and the code Unknown.
+func Run(ctx context.Context, cmd *cobra.Command) int {
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	ran, err := cmd.ExecuteContextC(ctx)
+	if err == nil && !ran.Runnable() && !ran.Flags().Changed("help") {
+		err = errors.New("no command given")
+	}
+	if err == nil {
+		return Passed
+	}
+	exit, ok := errors.AsType[*ExitError](err)
+	if !ok {
+		exit = &ExitError{Unknown, err}
+	}
+	if exit.Err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.Name(), err)
+	}
+	return exit.Code
 }

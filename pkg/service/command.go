@@ -11,6 +11,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
+	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
 )
 
@@ -27,12 +28,12 @@ func Command(name, short string, serve func(context.Context) error, listenAddr f
 		if err != nil {
 			return fmt.Errorf("read LISTEN_ADDR: %w", err)
 		}
-		return httpapi.Healthcheck(cmd.Context(), "http://"+net.JoinHostPort("127.0.0.1", port)+"/readyz")
+		return command.Fail(httpapi.Healthcheck(cmd.Context(), "http://"+net.JoinHostPort("127.0.0.1", port)+"/readyz"))
 	}
 	root := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: run}
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
-		&cobra.Command{Use: "health", Short: "Exit 0 if the service on this machine is ready", Args: cobra.NoArgs, RunE: health},
+		&cobra.Command{Use: "health", Short: "Exit 0 if the service on this machine is ready, 1 if it is not", Args: cobra.NoArgs, RunE: health},
 	)
 	return root
 }
