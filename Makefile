@@ -62,19 +62,19 @@ fmt: $(GOLANGCI) ## Format all Go files
 
 .PHONY: bench-lock
 bench-lock: install ## Measure the locks beside each other; writes out/lock-bench.json [BENCH_FLAGS]
-	$(GO) run ./cmd/lockbench $(BENCH_FLAGS)
+	$(GO) run ./cmd/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
 faults: install ## Fault matrix: every step × fault, a verdict for each; writes out/faults.json [SEEDS CELL]
-	$(GO) run ./cmd/faults
+	$(GO) run ./cmd/loadtest faults
 
 .PHONY: mutants
 mutants: install ## Broken variants of the services, each to be caught; writes out/mutants.json
-	$(GO) run ./cmd/mutants
+	$(GO) run ./cmd/loadtest mutants
 
 .PHONY: ladder
 ladder: install ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1 LADDER_FLAGS]
-	$(GO) run ./cmd/ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
+	$(GO) run ./cmd/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: install
 install: bin/dev ## Install the servers and compilers that are missing (root on Debian; elsewhere says which)

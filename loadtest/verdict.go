@@ -67,8 +67,8 @@ func (v *Verdict) Violated() []string {
 }
 
 // ExitCode is 0 for pass, 1 for a violation and 2 for unknown.
-func (v *Verdict) ExitCode() int {
-	switch v.Outcome {
+func (o Outcome) ExitCode() int {
+	switch o {
 	case Pass:
 		return 0
 	case Violation:

@@ -15,7 +15,7 @@ import (
 func TestAGoodWorldPasses(t *testing.T) {
 	t.Parallel()
 	v := newWorld(t).verify(t)
-	if v.Outcome != loadtest.Pass || v.ExitCode() != 0 {
+	if v.Outcome != loadtest.Pass || v.Outcome.ExitCode() != 0 {
 		var text bytes.Buffer
 		_ = v.Write(&text)
 		t.Fatalf("want a pass:\n%s", &text)
@@ -295,8 +295,8 @@ func TestEachCorruptionIsFound(t *testing.T) {
 				exec(t, w.order, name(s))
 			}
 			v := w.verify(t)
-			if v.Outcome != loadtest.Violation || v.ExitCode() != 1 {
-				t.Errorf("outcome %s, exit code %d; want a violation", v.Outcome, v.ExitCode())
+			if v.Outcome != loadtest.Violation || v.Outcome.ExitCode() != 1 {
+				t.Errorf("outcome %s, exit code %d; want a violation", v.Outcome, v.Outcome.ExitCode())
 			}
 			if !slices.Contains(v.Violated(), c.finds) {
 				t.Errorf("found %v, want %s", v.Violated(), c.finds)
@@ -369,8 +369,8 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 		"databases the wrong way": func(c *loadtest.VerifyConfig) { c.StockDSN, c.OrderDSN = c.OrderDSN, c.StockDSN },
 	} {
 		v := verify(change)
-		if v.Outcome != loadtest.Unknown || v.ExitCode() != 2 || len(v.Reasons) == 0 {
-			t.Errorf("%s: %s, exit code %d, reasons %q; want unknown", name, v.Outcome, v.ExitCode(), v.Reasons)
+		if v.Outcome != loadtest.Unknown || v.Outcome.ExitCode() != 2 || len(v.Reasons) == 0 {
+			t.Errorf("%s: %s, exit code %d, reasons %q; want unknown", name, v.Outcome, v.Outcome.ExitCode(), v.Reasons)
 		}
 	}
 	exec(t, good.stock, "UPDATE stock SET num = -1 WHERE goods_id = 1")

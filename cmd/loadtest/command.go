@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest"
+	"orderstock/pkg/command"
 )
 
 func newCommand(out, progress io.Writer) *cobra.Command {
@@ -15,16 +16,15 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 		Short: "Fire orders at the services, and judge what came of them",
 		Long: `Fire orders at the services, and judge what came of them.
 
-Where things are comes from the environment: ORDER_URLS, STOCK_URLS,
-SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN of a user who may read.
+For fire and verify, where things are comes from the environment: ORDER_URLS,
+STOCK_URLS, SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN of a user
+who may read. The others start servers and services of their own.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
 	}
 	root.SetOut(out)
 	root.SetErr(progress)
-	root.AddCommand(fireCommand(), verifyCommand())
+	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), locksCommand())
 	return root
 }
 
@@ -117,8 +117,8 @@ func judge(cmd *cobra.Command, where surroundings, cfg loadtest.VerifyConfig, to
 	if err != nil {
 		return err
 	}
-	if code := verdict.ExitCode(); code != 0 {
-		return verdictError(code)
+	if code := verdict.Outcome.ExitCode(); code != command.Passed {
+		return &command.ExitError{Code: code} // the verdict was printed
 	}
 	return nil
 }

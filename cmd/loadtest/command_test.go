@@ -4,14 +4,20 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/pflag"
+
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/locks"
 	"orderstock/migrations"
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -51,17 +57,70 @@ func databases(t *testing.T) *sql.DB {
 	return stock
 }
 
-func command(t *testing.T, args ...string) (out string, exit int) {
+// execute runs the program and fails the test if it prints an error.
+func execute(t *testing.T, args ...string) (out string, exit int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := newCommand(&stdout, &stderr)
 	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(t.Context())
-	var verdict verdictError
-	if err != nil && !errors.As(err, &verdict) {
+	exit = command.Run(t.Context(), cmd)
+	if strings.Contains(stderr.String(), "loadtest: ") {
+		t.Fatal(stderr.String())
+	}
+	return stdout.String(), exit
+}
+
+// TestWrongUsage gives each command something that it cannot work with. It must say so, with the exit
+// code 2, and start nothing.
+func TestWrongUsage(t *testing.T) {
+	for _, test := range []struct{ args, env, says string }{
+		{"", "", "no command given"},
+		{"fault", "", `unknown command "fault"`},
+		{"faults --cell nonsense", "", `no cell "nonsense"`},
+		{"faults", "SEEDS=many", `"Seeds"`},
+		{"mutants", "TRIES=many", `"Tries"`},
+		{"ladder --strategies groupde", "", `strategy "groupde"`},
+		{"ladder --clients 0", "", "0 clients"},
+		{"ladder --mysql postgres", "", `--mysql "postgres"`},
+		{"ladder replicas --legs 1", "", "--legs 1"},
+		{"locks --locks zk.lock", "", `no lock "zk.lock"`},
+		{"locks --shapes 4x64", "", `shape "4x64"`},
+		{"locks worker zklock", "", "a worker has the arguments"},
+	} {
+		t.Run(test.args+test.env, func(t *testing.T) {
+			if name, value, ok := strings.Cut(test.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			var stdout, stderr bytes.Buffer
+			cmd := newCommand(&stdout, &stderr)
+			cmd.SetArgs(append([]string{}, strings.Fields(test.args)...))
+			if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), test.says) {
+				t.Errorf("exit code %d, printed %q; want %d and %q", exit, stderr.String(), command.Unknown, test.says)
+			}
+		})
+	}
+}
+
+func TestQuickLocksKeepWhatIsGiven(t *testing.T) {
+	t.Parallel()
+	plan := locks.Full()
+	f := pflag.NewFlagSet("locks", pflag.ContinueOnError)
+	planFlags(f, &plan)
+	if err := f.Parse([]string{"--window", "1m"}); err != nil {
 		t.Fatal(err)
 	}
-	return stdout.String(), int(verdict)
+	want := locks.Quick()
+	want.Window = time.Minute
+	if got := hurried(f, plan); !reflect.DeepEqual(got, want) {
+		t.Errorf("the quick plan is %+v, want %+v", got, want)
+	}
+}
+
+func TestFaultsNameTheirCells(t *testing.T) {
+	out, exit := execute(t, "faults", "--list")
+	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(faults.Cells()) {
+		t.Errorf("exit code %d, %d cells", exit, lines)
+	}
 }
 
 func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
@@ -85,7 +144,7 @@ func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, exit := command(t, append([]string{"verify"}, step.args...)...)
+		out, exit := execute(t, append([]string{"verify"}, step.args...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if exit != step.exit || lines[len(lines)-1] != step.line {
 			t.Errorf("exit code %d, want %d; last line\n%s\nwant\n%s", exit, step.exit, lines[len(lines)-1], step.line)
@@ -100,7 +159,7 @@ func TestVerdictAsJSON(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(history), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := command(t, "verify", "--json", "--out", file)
+	out, _ := execute(t, "verify", "--json", "--out", file)
 	saved, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

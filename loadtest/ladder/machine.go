@@ -25,19 +25,19 @@ const Image = "mysql:9.7"
 
 const containerPassword = "ladder"
 
-// MaxConnections is how many clients the database must admit: the services of
+// maxConnections is how many clients the database must admit: the services of
 // all rows of a point stand beside one another, with what connections they ever needed.
-const MaxConnections = 5000
+const maxConnections = 5000
 
-// HaveImage reports whether a Docker engine answers and has the image.
-func HaveImage(ctx context.Context) bool {
+// haveImage reports whether a Docker engine answers and has the image.
+func haveImage(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "image", "inspect", Image).Run() == nil
 }
 
-// StartContainer runs the image's MySQL as durable as a production primary, on
+// startContainer runs the image's MySQL as durable as a production primary, on
 // the host's network, so that no proxy stands between it and the services. The
 // function that it returns removes the container and its data.
-func StartContainer(ctx context.Context) (*servers.MySQL, func(context.Context) error, error) {
+func startContainer(ctx context.Context) (*servers.MySQL, func(context.Context) error, error) {
 	port, err := servers.FreePort()
 	if err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w", Image, err)
@@ -46,7 +46,7 @@ func StartContainer(ctx context.Context) (*servers.MySQL, func(context.Context) 
 	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--rm", "--name", name, "--network", "host",
 		"--env", "MYSQL_ROOT_PASSWORD="+containerPassword, Image,
 		"--port="+strconv.Itoa(port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
-		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", fmt.Sprintf("--max-connections=%d", MaxConnections)).CombinedOutput()
+		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", fmt.Sprintf("--max-connections=%d", maxConnections)).CombinedOutput()
 	if err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w: %s", Image, err, out)
 	}
@@ -113,9 +113,9 @@ func machine() string {
 // warmFor is how long ZooKeeper is kept busy before anything is measured.
 const warmFor = 8 * time.Second
 
-// WarmUp keeps ZooKeeper busy with what a lock asks of it, until Java's compilers have seen to it:
+// warmUp keeps ZooKeeper busy with what a lock asks of it, until Java's compilers have seen to it:
 // they would take their time from what is measured first.
-func WarmUp(ctx context.Context, zookeeper string) error {
+func warmUp(ctx context.Context, zookeeper string) error {
 	session, err := zklock.Connect(ctx, []string{zookeeper})
 	if err != nil {
 		return fmt.Errorf("warm ZooKeeper up: %w", err)

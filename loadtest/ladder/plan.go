@@ -3,6 +3,7 @@ package ladder
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Strategies are all that the stock service knows, slowest first as the case study tells the story.
@@ -63,10 +64,30 @@ func Full() Plan {
 	return Plan{Strategies: Strategies, Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256}, Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true}
 }
 
+// QuickWindow is what Config.Measure should be for the quick plan: it has few rows and time left, and orders
+// under conditional-update come in bursts of up to a second, of which a turn has to hold several.
+const QuickWindow = 5 * time.Second
+
 // Quick is what a few minutes allow: the strategy of the case study, the plain
 // update and the default, under load, on one hot goods.
 func Quick() Plan {
 	return Plan{Strategies: []string{"case-study", "conditional-update", Default}, Replicas: []int{1}, Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}}
+}
+
+// Check returns an error for a strategy that there is not, and for a number of clients or replicas that
+// cannot be run.
+func (p Plan) Check() error {
+	for _, s := range p.Strategies {
+		if !slices.Contains(Strategies, s) {
+			return fmt.Errorf("strategy %q: there are %v", s, Strategies)
+		}
+	}
+	for _, n := range slices.Concat(p.Clients, p.Replicas) {
+		if n < 1 || n > 10_000 {
+			return fmt.Errorf("%d clients or replicas: want 1 to 10000", n)
+		}
+	}
+	return nil
 }
 
 // shapes lists what is measured at each point.

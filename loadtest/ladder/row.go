@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -67,8 +68,13 @@ type Ratio struct {
 	OK   bool    `json:"ok"`
 }
 
-// Write writes the result as JSON into the file, making its folder.
-func (r *Result) Write(file string) error { return loadtest.SaveJSON(file, r) }
+// Save writes ladder.json and ladder.svg into the folder, making it.
+func (r *Result) Save(folder string) error {
+	if err := loadtest.SaveJSON(filepath.Join(folder, "ladder.json"), r); err != nil {
+		return err
+	}
+	return r.Draw(filepath.Join(folder, "ladder.svg"))
+}
 
 func decodeResult(body []byte) (*Result, error) {
 	r := &Result{}

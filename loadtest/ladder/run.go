@@ -356,7 +356,7 @@ func passwords(a *migrations.Accounts) {
 	}
 }
 
-// ReadResult reads a result that Write wrote.
+// ReadResult reads the ladder.json that Save wrote.
 func ReadResult(file string) (*Result, error) {
 	body, err := os.ReadFile(file)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package locks
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func (b *bench) startFleet(ctx context.Context, lock string, s shape, root strin
 	}()
 	for p := range s.processes {
 		args := []string{
-			b.servers, path.Join(root, "path-"), strconv.Itoa(s.paths),
+			b.Servers, path.Join(root, "path-"), strconv.Itoa(s.paths),
 			strconv.Itoa(p * s.threads()), strconv.Itoa(s.threads()),
 		}
 		cmd, err := b.command(ctx, lock, args)
@@ -81,11 +82,8 @@ func (b *bench) command(ctx context.Context, lock string, args []string) (*exec.
 		}
 		return curatorCommand(ctx, b.classes, args), nil
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return exec.CommandContext(ctx, self, append([]string{"worker", lock}, args...)...), nil
+	line := slices.Concat(b.Worker, []string{lock}, args)
+	return exec.CommandContext(ctx, line[0], line[1:]...), nil
 }
 
 func startWorker(cmd *exec.Cmd) (*worker, error) {

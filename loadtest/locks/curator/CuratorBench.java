@@ -13,7 +13,7 @@ import org.apache.curator.retry.ExponentialBackoffRetry;
 
 /**
  * One process of threads that acquire and release Curator's InterProcessMutex: the Java twin of
- * lockbench's own worker, with the same protocol.
+ * package locks' own worker, with the same protocol.
  *
  * Arguments: servers, first path's prefix, number of paths, number of the first contender, threads. It
  * prints READY; for each line "start-ms warmup-ms window-ms" (start: Unix time) that it reads it

@@ -1,28 +1,45 @@
-package main
+package locks
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"orderstock/pkg/servers"
 )
+
+// Config says how to measure. Every field but Servers is required.
+type Config struct {
+	Plan Plan
+	// Servers are the addresses of a running ZooKeeper, separated by commas; empty: Run starts one.
+	Servers string
+	// Worker is a command line that passes its further arguments to Work, in a process of its own.
+	Worker []string
+	// Table is where the rows go as they are measured.
+	Table io.Writer
+}
 
 // bench measures all locks in all shapes.
 type bench struct {
-	plan
-	servers string
+	Config
 	dir     string
 	root    string // of all paths, so that two runs on one server do not meet
 	classes string // compiled Java, once it was needed
 }
 
-// row is one line of the table and of the file.
-type row struct {
+// Row is one lock in one shape: a line of the table and of the file. A latency is the time from the
+// call to the grant; for "raw" it is the time of the pair. A wake-up is a watch event that made a
+// waiter look again.
+type Row struct {
 	Lock              string  `json:"lock"`
 	Processes         int     `json:"processes"`
 	Contenders        int     `json:"contenders"`
@@ -46,14 +63,34 @@ type cell struct {
 	wakeups  int64
 }
 
-func (b *bench) run(ctx context.Context, shapes []shape, out io.Writer) ([]row, error) {
-	if err := checkLocks(b.locks); err != nil {
+// Run measures the plan's locks in each of its shapes, and returns a row for each.
+func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
+	shapes, err := parseShapes(cfg.Plan.Shapes)
+	if err != nil {
 		return nil, err
 	}
-	var rows []row
-	printHeader(out)
+	if err := checkLocks(cfg.Plan.Locks); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "orderstock-locks-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if cfg.Servers == "" {
+		zk, err := servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"), servers.WithHeapMB(1024))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = zk.Kill() }() // its data goes with the folder
+		cfg.Servers = zk.Addr()
+	}
+	fmt.Fprintf(cfg.Table, "ZooKeeper at %s; %d rounds of %s after %s\n\n", cfg.Servers, cfg.Plan.Rounds, cfg.Plan.Window, cfg.Plan.Warmup)
+	b := &bench{Config: cfg, dir: dir, root: "/locks-" + strings.ToLower(rand.Text()[:8])}
+	var rows []Row
+	printHeader(cfg.Table)
 	for _, s := range shapes {
-		more, err := b.runShape(ctx, s, out)
+		more, err := b.runShape(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("shape %s: %w", s, err)
 		}
@@ -73,8 +110,8 @@ func (s shape) turns() int {
 
 // runShape keeps the workers of all locks alive over the rounds, so that Java's compiler has
 // warmed up and connections stand; at any time only one lock's workers work.
-func (b *bench) runShape(ctx context.Context, s shape, out io.Writer) (rows []row, err error) {
-	cells := make([]*cell, len(b.locks))
+func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
+	cells := make([]*cell, len(b.Plan.Locks))
 	defer func() {
 		for _, c := range cells {
 			if c != nil {
@@ -82,28 +119,28 @@ func (b *bench) runShape(ctx context.Context, s shape, out io.Writer) (rows []ro
 			}
 		}
 	}()
-	for i, lock := range b.locks {
+	for i, lock := range b.Plan.Locks {
 		fleet, err := b.startFleet(ctx, lock, s, path.Join(b.root, s.String(), strings.ReplaceAll(lock, ".", "-")))
 		if err != nil {
 			return nil, fmt.Errorf("start workers of %s: %w", lock, err)
 		}
 		cells[i] = &cell{fleet: fleet, waits: newHistogram(), ops: make([]int64, s.processes)}
 	}
-	for turn := range b.rounds * s.turns() {
-		w := window{warmup: b.warmup / time.Duration(s.turns()), length: b.window / time.Duration(s.turns())}
+	for turn := range b.Plan.Rounds * s.turns() {
+		w := window{warmup: b.Plan.Warmup / time.Duration(s.turns()), length: b.Plan.Window / time.Duration(s.turns())}
 		if turn == 0 {
-			w.warmup = 2 * b.warmup
+			w.warmup = 2 * b.Plan.Warmup
 		}
 		for i := range cells {
 			i = (i + turn) % len(cells) // so that none comes always after the same
 			if err := cells[i].measure(ctx, w); err != nil {
-				return nil, fmt.Errorf("measure %s: %w", b.locks[i], err)
+				return nil, fmt.Errorf("measure %s: %w", b.Plan.Locks[i], err)
 			}
 		}
 	}
 	for i, c := range cells {
-		r := c.row(b.locks[i], s, time.Duration(b.rounds)*b.window)
-		printRow(out, r)
+		r := c.row(b.Plan.Locks[i], s, time.Duration(b.Plan.Rounds)*b.Plan.Window)
+		printRow(b.Table, r)
 		rows = append(rows, r)
 	}
 	return rows, nil
@@ -127,14 +164,14 @@ func (c *cell) measure(ctx context.Context, w window) error {
 	return nil
 }
 
-func (c *cell) row(lock string, s shape, measured time.Duration) row {
+func (c *cell) row(lock string, s shape, measured time.Duration) Row {
 	var total int64
 	least := c.ops[0]
 	for _, n := range c.ops {
 		total += n
 		least = min(least, n)
 	}
-	r := row{
+	r := Row{
 		Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
 		PerSecond: float64(total) / measured.Seconds(),
 		P50:       float64(c.waits.ValueAtQuantile(50)) / 1e6,

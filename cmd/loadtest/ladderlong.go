@@ -12,7 +12,7 @@ import (
 	"orderstock/loadtest/ladder"
 )
 
-func newGrowthCommand(f *flags) *cobra.Command {
+func growthCommand(f *ladderFlags) *cobra.Command {
 	var orders int
 	var strategy string
 	c := &cobra.Command{
@@ -20,20 +20,12 @@ func newGrowthCommand(f *flags) *cobra.Command {
 		Short: "Compare orders a second over empty and over grown tables",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withServers(c.Context(), *f, func(cfg ladder.Config) error {
+			return f.onServers(c, func(cfg ladder.Config) error {
 				g, err := ladder.MeasureGrowth(c.Context(), cfg, strategy, orders)
 				if err != nil {
 					return err
 				}
-				fmt.Println(g.Server)
-				fmt.Println(g.Empty.Line())
-				fmt.Println(g.Grown.Line())
-				fmt.Println(g.Ratio.Line())
-				err = loadtest.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g)
-				if f.check && !g.Ratio.OK {
-					err = errors.Join(err, missed(g.Ratio))
-				}
-				return errors.Join(err, passed(g.Empty.Verdict), passed(g.Grown.Verdict))
+				return errors.Join(g.Write(cfg.Table), loadtest.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g), failed(g.Judge(f.check)))
 			})
 		},
 	}
@@ -42,7 +34,7 @@ func newGrowthCommand(f *flags) *cobra.Command {
 	return c
 }
 
-func newSoakCommand(f *flags) *cobra.Command {
+func soakCommand(f *ladderFlags) *cobra.Command {
 	var length time.Duration
 	var rate float64
 	var strategy string
@@ -51,19 +43,12 @@ func newSoakCommand(f *flags) *cobra.Command {
 		Short: "Watch the services' memory under long load",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withServers(c.Context(), *f, func(cfg ladder.Config) error {
-				s, err := ladder.MeasureSoak(c.Context(), cfg, strategy, length, rate)
+			return f.onServers(c, func(cfg ladder.Config) error {
+				soak, err := ladder.MeasureSoak(c.Context(), cfg, strategy, length, rate)
 				if err != nil {
 					return err
 				}
-				fmt.Printf("%.0f minutes at %.0f orders/s; verdict %s\n", s.Minutes, s.DonePerS, s.Verdict)
-				for _, service := range s.Services {
-					fmt.Printf("%-10s %4d MiB after a fifth of the time, %4d MiB at the end: ratio %.2f, want 0.9 to 1.1\n", service.Name, service.Early>>20, service.End>>20, service.Ratio)
-					if f.check && (service.Ratio < 0.9 || service.Ratio > 1.1) {
-						err = errors.Join(err, fmt.Errorf("missed: memory of %s: ratio %.2f", service.Name, service.Ratio))
-					}
-				}
-				return errors.Join(err, loadtest.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), s), passed(s.Verdict))
+				return errors.Join(soak.Write(cfg.Table), loadtest.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), soak), failed(soak.Judge(f.check)))
 			})
 		},
 	}
@@ -73,7 +58,7 @@ func newSoakCommand(f *flags) *cobra.Command {
 	return c
 }
 
-func newReplicasCommand(f *flags) *cobra.Command {
+func replicasCommand(f *ladderFlags) *cobra.Command {
 	var n, clients, legs int
 	c := &cobra.Command{
 		Use:   "replicas",
@@ -95,20 +80,13 @@ Writes out/ladder-replicas.json.`,
 					return fmt.Errorf("--%s %d: want %d to %d", v.name, v.value, v.least, v.most)
 				}
 			}
-			return withServers(c.Context(), *f, func(cfg ladder.Config) error {
+			return f.onServers(c, func(cfg ladder.Config) error {
 				r, err := ladder.MeasureReplicas(c.Context(), cfg, n, clients, legs)
-				for _, p := range r.Paths {
-					if f.check && len(p.One) > 0 && !p.Ratio.OK {
-						err = errors.Join(err, missed(p.Ratio))
-					}
+				err = errors.Join(err, failed(r.Judge(f.check)))
+				if r.Measured() {
+					err = errors.Join(err, loadtest.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), r))
 				}
-				for _, row := range r.Wrong() {
-					err = errors.Join(err, passed(row.Verdict))
-				}
-				if len(r.Paths) == 0 || len(r.Paths[0].One) == 0 {
-					return err // nothing was measured
-				}
-				return errors.Join(err, loadtest.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), r))
+				return err
 			})
 		},
 	}
@@ -116,11 +94,4 @@ Writes out/ladder-replicas.json.`,
 	c.Flags().IntVar(&clients, "clients", 256, "concurrent clients")
 	c.Flags().IntVar(&legs, "legs", 30, "legs on each path")
 	return c
-}
-
-func passed(verdict string) error {
-	if verdict != "pass" {
-		return fmt.Errorf("verdict %s", verdict)
-	}
-	return nil
 }

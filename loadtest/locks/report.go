@@ -1,12 +1,11 @@
-package main
+package locks
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
+
+	"orderstock/loadtest"
 )
 
 func printHeader(out io.Writer) {
@@ -14,32 +13,26 @@ func printHeader(out io.Writer) {
 		"lock", "processes", "contenders", "paths", "per s", "p50 ms", "p99 ms", "max ms", "wakeups/release", "least share")
 }
 
-func printRow(out io.Writer, r row) {
+func printRow(out io.Writer, r Row) {
 	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.4f %10.3f %10.1f %15.2f %10.0f%%\n",
 		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.longest, r.WakeupsPerRelease, 100*r.leastShare)
 }
 
-func writeJSON(file string, rows []row) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(map[string][]row{"rows": rows}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+// Save writes the rows as JSON to the file, and makes its folder.
+func Save(file string, rows []Row) error {
+	return loadtest.SaveJSON(file, map[string][]Row{"rows": rows})
 }
 
 // table finds rows by lock and shape.
-type table []row
+type table []Row
 
-func (t table) find(lock string, s shape) (row, bool) {
+func (t table) find(lock string, s shape) (Row, bool) {
 	for _, r := range t {
 		if r.Lock == lock && (shape{r.Processes, r.Contenders, r.Paths}) == s {
 			return r, true
 		}
 	}
-	return row{}, false
+	return Row{}, false
 }
 
 // target is something that zklock has to reach; value and goal are in the same unit.
@@ -63,15 +56,15 @@ const fairnessWindow = 10 * time.Second
 // targets lists what these rows allow to judge.
 func (t table) targets() []target {
 	var all []target
-	ratio := func(text, lock, other string, s shape, of func(row) float64, goal float64, most bool) {
+	ratio := func(text, lock, other string, s shape, of func(Row) float64, goal float64, most bool) {
 		a, ok := t.find(lock, s)
 		b, also := t.find(other, s)
 		if ok && also && of(b) > 0 {
 			all = append(all, target{text, of(a) / of(b), goal, most})
 		}
 	}
-	perSecond := func(r row) float64 { return r.PerSecond }
-	p99 := func(r row) float64 { return r.P99 }
+	perSecond := func(r Row) float64 { return r.PerSecond }
+	p99 := func(r Row) float64 { return r.P99 }
 	ratio("64 on one path: throughput, times zk.Lock", zklockLock, clientLock, crowd, perSecond, 30, false)
 	ratio("64 on one path: throughput, times Curator", zklockLock, curatorLock, crowd, perSecond, 30, false)
 	ratio("64 on one path: p99, part of zk.Lock's", zklockLock, clientLock, crowd, p99, 0.2, true)
@@ -89,8 +82,8 @@ func (t table) targets() []target {
 	return all
 }
 
-// printTargets says of each target whether it is reached, and returns whether one was missed.
-func printTargets(out io.Writer, rows []row) (missed bool) {
+// PrintTargets prints each target that the rows allow to judge, and reports whether one was missed.
+func PrintTargets(out io.Writer, rows []Row) (missed bool) {
 	fmt.Fprintln(out, "\ntargets")
 	for _, t := range table(rows).targets() {
 		word, bound := "reached", "at least"

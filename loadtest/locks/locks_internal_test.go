@@ -1,7 +1,9 @@
-package main
+package locks
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,10 +15,13 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// TestMain lets the test binary be the worker that lockbench starts.
+// TestMain lets the test binary be the worker that Run starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
-		main()
+		if err := Work(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())
@@ -24,20 +29,22 @@ func TestMain(m *testing.M) {
 
 // TestRun measures every lock, Curator's too, for a moment, and reads the file.
 func TestRun(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "out", "lock-bench.json")
-	cmd := newCommand()
-	cmd.SetArgs([]string{
-		"--zookeeper", serverstest.ZooKeeper(t).Addr(), "--out", out,
-		"--shapes", "2x4x1", "--rounds", "1", "--window", "1500ms", "--warmup", "300ms",
+	rows, err := Run(t.Context(), Config{
+		Plan:    Plan{Locks: Names, Shapes: []string{"2x4x1"}, Rounds: 1, Window: 1500 * time.Millisecond, Warmup: 300 * time.Millisecond},
+		Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
 	})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out", "lock-bench.json")
+	if err := Save(out, rows); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Rows []row }
+	var file struct{ Rows []Row }
 	if err := json.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
@@ -52,26 +59,26 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %.2f wake-ups for each release", r.Lock, r.WakeupsPerRelease)
 		}
 	}
-	if !slices.Equal(names, lockNames) {
+	if !slices.Equal(names, Names) {
 		t.Errorf("rows of %q", names)
 	}
 }
 
 func TestTargets(t *testing.T) {
-	make := func(factor float64) []row {
-		at := func(lock string, s shape, perSecond, p99 float64) row {
-			return row{
+	make := func(factor float64) []Row {
+		at := func(lock string, s shape, perSecond, p99 float64) Row {
+			return Row{
 				Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
 				PerSecond: perSecond, P99: p99, leastShare: factor, measured: fairnessWindow,
 			}
 		}
-		return []row{
+		return []Row{
 			at(zklockLock, crowd, 30_000*factor, 10/factor), at(clientLock, crowd, 1000, 50), at(curatorLock, crowd, 1000, 50),
 			at(noHandoffLock, crowd, 900*factor, 1),
 			at(rawLock, alone, 1000, 1), at(zklockLock, alone, 10_000*factor, 1),
 		}
 	}
-	if printTargets(io.Discard, make(1)) {
+	if PrintTargets(io.Discard, make(1)) {
 		t.Error("a target is missed by rows that just reach them")
 	}
 	if n := len(table(make(1)).targets()); n != 8 {
@@ -95,10 +102,5 @@ func TestPlan(t *testing.T) {
 	}
 	if err := checkLocks([]string{"zk.lock"}); err == nil || !strings.Contains(err.Error(), clientLock) {
 		t.Errorf("an unknown lock: %v", err)
-	}
-	p := plan{rounds: 3, window: time.Minute}
-	p.shorten(func(flag string) bool { return flag == "window" })
-	if p.rounds != 1 || p.window != time.Minute {
-		t.Errorf("the quick plan is %+v", p)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,10 +10,11 @@ import (
 
 	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
+	"orderstock/pkg/command"
 )
 
-// config is read from the environment first, then from the flags.
-type config struct {
+// faultsConfig is read from the environment first, then from the flags.
+type faultsConfig struct {
 	Seeds   int    `env:"SEEDS" envDefault:"1"`
 	Cell    string `env:"CELL"`
 	Lanes   int    `env:"LANES" envDefault:"2"`
@@ -23,32 +23,17 @@ type config struct {
 	List    bool
 }
 
-// errFailed says that a run did not pass; the report has been printed.
-type errFailed struct{ verdict loadtest.Outcome }
-
-func (e errFailed) Error() string { return "verdict: " + string(e.verdict) }
-
-func exitCode(err error) int {
-	var failed errFailed
-	if errors.As(err, &failed) && failed.verdict == loadtest.Violation {
-		return 1
-	}
-	return 2
-}
-
-func newCommand() *cobra.Command {
-	cfg, envErr := env.ParseAs[config]()
+func faultsCommand() *cobra.Command {
+	cfg, envErr := env.ParseAs[faultsConfig]()
 	cmd := &cobra.Command{
-		Use:           "faults",
-		Short:         "Run the fault matrix on real servers; exit 0 pass, 1 violation, 2 unknown",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:   "faults",
+		Short: "Run the fault matrix on real servers",
+		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if envErr != nil {
 				return fmt.Errorf("read configuration: %w", envErr)
 			}
-			return run(cmd, cfg)
+			return runFaults(cmd, cfg)
 		},
 	}
 	f := cmd.Flags()
@@ -61,7 +46,7 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-func run(cmd *cobra.Command, cfg config) error {
+func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite := faults.Config{Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out, Print: cmd.OutOrStdout()}
 	if cfg.Reduced {
 		suite.Cells = faults.Reduced()
@@ -97,7 +82,7 @@ func run(cmd *cobra.Command, cfg config) error {
 		return err
 	}
 	if report.Verdict != loadtest.Pass {
-		return errFailed{report.Verdict}
+		return &command.ExitError{Code: report.Verdict.ExitCode(), Err: fmt.Errorf("verdict: %s", report.Verdict)}
 	}
 	return nil
 }

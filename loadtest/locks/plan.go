@@ -1,4 +1,4 @@
-package main
+package locks
 
 import (
 	"fmt"
@@ -6,29 +6,27 @@ import (
 	"time"
 )
 
-// plan says what is measured, and for how long.
-type plan struct {
-	locks  []string
-	shapes []string
-	rounds int
-	window time.Duration
-	warmup time.Duration
+// Plan says what is measured, and for how long.
+type Plan struct {
+	// Locks are some of Names.
+	Locks []string
+	// Shapes of contention, as processes x contenders x paths: "4x64x1".
+	Shapes []string
+	// Rounds is the number of windows for each lock and shape.
+	Rounds int
+	// Window is the length of one window, and Warmup the time before it that does not count, both over
+	// all turns in which the window is measured. The first turn has twice the warm-up of a window.
+	Window, Warmup time.Duration
 }
 
-// shorten makes a quick run of what was not set explicitly.
-func (p *plan) shorten(changed func(flag string) bool) {
-	if !changed("rounds") {
-		p.rounds = 1
-	}
-	if !changed("window") {
-		p.window = 2 * time.Second
-	}
-	if !changed("warmup") {
-		p.warmup = 500 * time.Millisecond
-	}
-	if !changed("shapes") {
-		p.shapes = []string{"1x1x1", "4x64x1"}
-	}
+// Full is the whole measurement.
+func Full() Plan {
+	return Plan{Locks: Names, Shapes: []string{"1x1x1", "4x64x1", "4x64x64"}, Rounds: 3, Window: 4 * time.Second, Warmup: 1500 * time.Millisecond}
+}
+
+// Quick is a short look: one short window each, without the many paths.
+func Quick() Plan {
+	return Plan{Locks: Names, Shapes: []string{"1x1x1", "4x64x1"}, Rounds: 1, Window: 2 * time.Second, Warmup: 500 * time.Millisecond}
 }
 
 // shape is a form of contention: contenders, spread evenly over processes, and over paths.
@@ -60,8 +58,8 @@ func parseShapes(texts []string) ([]shape, error) {
 
 func checkLocks(names []string) error {
 	for _, name := range names {
-		if !slices.Contains(lockNames, name) {
-			return fmt.Errorf("no lock %q; there are %q", name, lockNames)
+		if !slices.Contains(Names, name) {
+			return fmt.Errorf("no lock %q; there are %q", name, Names)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package locks
 
 import (
 	"context"
@@ -22,8 +22,9 @@ const (
 	rawLock       = "raw"
 )
 
-// lockNames are in the order of measurement.
-var lockNames = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, rawLock}
+// Names are all locks that can be measured, in the order of measurement. "raw" is no lock: it is a
+// create and a delete.
+var Names = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, rawLock}
 
 const sessionTimeout = 30 * time.Second
 

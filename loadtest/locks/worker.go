@@ -1,4 +1,4 @@
-package main
+package locks
 
 import (
 	"bufio"
@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/spf13/cobra"
 )
 
 // ready is the line with which a worker says that it is connected.
@@ -29,24 +27,21 @@ type job struct {
 	threads int
 }
 
-func newWorkerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "worker lock servers path-prefix paths first-contender contenders",
-		Short:  "Be one process of contenders, by orders on the standard input",
-		Hidden: true,
-		Args:   cobra.ExactArgs(6),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			j := job{lock: args[0], servers: args[1], prefix: args[2]}
-			for i, to := range []*int{&j.paths, &j.first, &j.threads} {
-				n, err := strconv.Atoi(args[3+i])
-				if err != nil {
-					return err
-				}
-				*to = n
-			}
-			return j.work(cmd.Context(), os.Stdin, os.Stdout)
-		},
+// Work is one process of contenders: what Config.Worker runs, with the arguments that Run gives it. It
+// reads orders for windows and answers them, until the orders end.
+func Work(ctx context.Context, args []string, orders io.Reader, answers io.Writer) error {
+	if len(args) != 6 {
+		return fmt.Errorf("a worker has the arguments lock, servers, path prefix, paths, first contender, contenders: got %q", args)
 	}
+	j := job{lock: args[0], servers: args[1], prefix: args[2]}
+	for i, to := range []*int{&j.paths, &j.first, &j.threads} {
+		n, err := strconv.Atoi(args[3+i])
+		if err != nil {
+			return err
+		}
+		*to = n
+	}
+	return j.work(ctx, orders, answers)
 }
 
 func (j job) work(ctx context.Context, orders io.Reader, answers io.Writer) (err error) {

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/ladder"
+	"orderstock/pkg/command"
+)
+
+// ladderFlags are those of the ladder and of its subcommands.
+type ladderFlags struct {
+	mysql string
+	out   string
+	check bool
+	cfg   ladder.Config
+}
+
+// onServers calls measure with the servers up, and prints to the command's output.
+func (f ladderFlags) onServers(c *cobra.Command, measure func(ladder.Config) error) error {
+	f.cfg.Table = c.OutOrStdout()
+	f.cfg.Progress = func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) }
+	return ladder.OnServers(c.Context(), f.mysql, f.cfg, measure)
+}
+
+// failed gives a measurement that is not as it has to be the exit code for it.
+func failed(err error) error {
+	if _, ok := errors.AsType[ladder.Failure](err); ok {
+		return command.Fail(err)
+	}
+	return err
+}
+
+func ladderCommand() *cobra.Command {
+	var (
+		f     ladderFlags
+		quick bool
+		plan  ladder.Plan
+	)
+	c := &cobra.Command{
+		Use:   "ladder",
+		Short: "Measure the deduction strategies beside one another",
+		Long: `Starts MySQL, Redis and ZooKeeper, then measures every strategy with the same
+load: sales a second and latency by clients, on one hot goods and on many, on
+the deduction call alone and on whole orders. All strategies take turns at each
+load. Every row gets the verifier's verdict. Only ratios between rows of one run
+mean anything.
+
+Writes out/ladder.json and out/ladder.svg.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.cfg.Plan = ladder.Full()
+			if quick {
+				f.cfg.Plan = ladder.Quick()
+				if !c.Flags().Changed("window") {
+					f.cfg.Measure = ladder.QuickWindow
+				}
+			}
+			if len(plan.Strategies) > 0 {
+				f.cfg.Plan.Strategies = plan.Strategies
+			}
+			if len(plan.Clients) > 0 {
+				f.cfg.Plan.Clients = plan.Clients
+			}
+			if len(plan.Replicas) > 0 {
+				f.cfg.Plan.Replicas = plan.Replicas
+			}
+			return measureLadder(c, f)
+		},
+	}
+	p := c.PersistentFlags()
+	p.StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each of the turns in which a row is measured")
+	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
+	p.StringVar(&f.out, "out", "out", "folder of the results")
+	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
+	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f))
+	c.Flags().BoolVar(&quick, "quick", false, "only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
+	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil, "only these strategies")
+	c.Flags().IntSliceVar(&plan.Clients, "clients", nil, "only these numbers of clients")
+	c.Flags().IntSliceVar(&plan.Replicas, "replicas", nil, "only these numbers of stock services")
+	return c
+}
+
+func measureLadder(c *cobra.Command, f ladderFlags) error {
+	if err := f.cfg.Plan.Check(); err != nil {
+		return err
+	}
+	var result *ladder.Result
+	err := f.onServers(c, func(cfg ladder.Config) (err error) {
+		result, err = ladder.Run(c.Context(), cfg)
+		if len(result.Rows) == 0 {
+			return err
+		}
+		if saveErr := result.Save(f.out); saveErr != nil {
+			return errors.Join(err, saveErr)
+		}
+		fmt.Fprintln(c.OutOrStdout(), "written:", filepath.Join(f.out, "ladder.json"), filepath.Join(f.out, "ladder.svg"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range result.Ratios {
+		fmt.Fprintln(c.OutOrStdout(), r.Line())
+	}
+	return failed(result.Judge(f.check))
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"orderstock/loadtest/locks"
+	"orderstock/pkg/command"
+)
+
+// errMissed says that a target was missed under --check.
+var errMissed = errors.New("a target was missed")
+
+func locksCommand() *cobra.Command {
+	var (
+		cfg          = locks.Config{Plan: locks.Full()}
+		out          string
+		quick, check bool
+	)
+	cmd := &cobra.Command{
+		Use:   "locks",
+		Short: "Measure ZooKeeper locks beside each other",
+		Long: `Starts a ZooKeeper of its own and runs, for each shape of contention and each
+lock, processes of contenders that acquire and release without a pause. All
+locks of a shape take turns over several rounds, each in another order, many
+times in a round, so that a change in the machine's mood meets them all.
+
+A latency is the time from the call to the grant; for "raw", which is a create
+and a delete without any lock, it is the time of the pair. A wake-up is a watch
+event that made a waiter look again.`,
+		Example: `  loadtest locks                  measure all, print the table and the targets
+  loadtest locks --quick          a short look, for a change in hand
+  loadtest locks --check          exit with 1 if a target is missed
+  loadtest locks --locks zklock,zk.Lock --shapes 4x64x1`,
+		Args: cobra.NoArgs,
+	}
+	f := cmd.Flags()
+	planFlags(f, &cfg.Plan)
+	f.StringVar(&cfg.Servers, "zookeeper", "", "measure on this running server (host:port) and start none")
+	f.StringVar(&out, "out", filepath.Join("out", "lock-bench.json"), "file for the figures; empty for none")
+	f.BoolVar(&quick, "quick", false, "one short window each, without the many paths")
+	f.BoolVar(&check, "check", false, "exit with 1 if a target is missed")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if quick {
+			cfg.Plan = hurried(f, cfg.Plan)
+		}
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		cfg.Worker, cfg.Table = []string{self, "locks", "worker"}, cmd.OutOrStdout()
+		rows, err := locks.Run(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		if out != "" {
+			if err := locks.Save(out, rows); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "\nfigures: %s\n", out)
+		}
+		if missed := locks.PrintTargets(cmd.OutOrStdout(), rows); missed && check {
+			return command.Fail(errMissed)
+		}
+		return nil
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:    "worker lock servers path-prefix paths first-contender contenders",
+		Short:  "Be one process of contenders, by orders on the standard input",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return locks.Work(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	})
+	return cmd
+}
+
+func planFlags(f *pflag.FlagSet, p *locks.Plan) {
+	f.StringSliceVar(&p.Locks, "locks", p.Locks, "the locks to measure")
+	f.StringSliceVar(&p.Shapes, "shapes", p.Shapes, "processes x contenders x paths")
+	f.IntVar(&p.Rounds, "rounds", p.Rounds, "windows for each lock and shape")
+	f.DurationVar(&p.Window, "window", p.Window, "length of one window, over all its turns")
+	f.DurationVar(&p.Warmup, "warmup", p.Warmup, "run before each window, over all its turns; twice as long before the first turn")
+}
+
+// hurried is the quick plan, with what given has of its flags.
+func hurried(f *pflag.FlagSet, given locks.Plan) locks.Plan {
+	p := locks.Quick()
+	for name, take := range map[string]func(){
+		"locks":  func() { p.Locks = given.Locks },
+		"shapes": func() { p.Shapes = given.Shapes },
+		"rounds": func() { p.Rounds = given.Rounds },
+		"window": func() { p.Window = given.Window },
+		"warmup": func() { p.Warmup = given.Warmup },
+	} {
+		if f.Changed(name) {
+			take()
+		}
+	}
+	return p
+}

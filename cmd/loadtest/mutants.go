@@ -1,0 +1,47 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/mutants"
+	"orderstock/pkg/command"
+)
+
+// mutantsConfig is read from the environment first, then from the flags.
+type mutantsConfig struct {
+	Only  string `env:"ONLY"`
+	Tries int    `env:"TRIES"`
+	Out   string
+}
+
+var errNotCaught = errors.New("a mutant was not caught as it should be")
+
+func mutantsCommand() *cobra.Command {
+	cfg, envErr := env.ParseAs[mutantsConfig]()
+	cmd := &cobra.Command{
+		Use:   "mutants",
+		Short: "Run broken variants of the services; each must be caught",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if envErr != nil {
+				return fmt.Errorf("read configuration: %w", envErr)
+			}
+			report, err := mutants.Execute(cmd.Context(), mutants.Config{Only: cfg.Only, Tries: cfg.Tries, Out: cfg.Out, Print: cmd.OutOrStdout()})
+			if err != nil {
+				return err
+			}
+			if !report.OK() {
+				return command.Fail(errNotCaught)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&cfg.Only, "only", cfg.Only, "run the rows whose name holds this (ONLY)")
+	cmd.Flags().IntVar(&cfg.Tries, "tries", cfg.Tries, "seeds that an absorbed variant must bear, 3 by default (TRIES)")
+	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
+	return cmd
+}
