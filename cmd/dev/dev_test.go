@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,22 @@ import (
 
 	"orderstock/pkg/command"
 )
+
+// TestNoProgramLinksTheTests looks for what only tests need in what is shipped.
+func TestNoProgramLinksTheTests(t *testing.T) {
+	t.Parallel()
+	for _, tags := range []string{"", "faults"} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "orderstock/cmd/...").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dep := range strings.Lines(string(out)) {
+			if dep = strings.TrimSpace(dep); dep == "testing" || dep == "go.uber.org/goleak" {
+				t.Errorf("with the tags %q the programs link %s", tags, dep)
+			}
+		}
+	}
+}
 
 func TestRunPassesTheExitCodeOn(t *testing.T) {
 	t.Parallel()
