@@ -15,11 +15,16 @@ import (
 
 // faultsConfig is read from the environment first, then from the flags.
 type faultsConfig struct {
-	Seeds   int    `env:"SEEDS" envDefault:"1"`
-	Cell    string `env:"CELL"`
-	Lanes   int    `env:"LANES" envDefault:"2"`
-	Out     string `env:"OUT" envDefault:"out"`
-	Reduced bool   `env:"REDUCED"`
+	// Seeds is how often "loadtest faults" runs each cell.
+	Seeds int `env:"SEEDS" envDefault:"1"`
+	// Cell is the one cell of the fault matrix to run.
+	Cell string `env:"CELL"`
+	// Lanes is how many systems the fault matrix breaks at the same time.
+	Lanes int `env:"LANES" envDefault:"2"`
+	// Out is the folder for the results of the fault matrix.
+	Out string `env:"OUT" envDefault:"out"`
+	// Reduced is whether only a part of the fault matrix runs.
+	Reduced bool `env:"REDUCED"`
 	List    bool
 }
 

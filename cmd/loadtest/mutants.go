@@ -13,8 +13,10 @@ import (
 
 // mutantsConfig is read from the environment first, then from the flags.
 type mutantsConfig struct {
-	Only  string `env:"ONLY"`
-	Tries int    `env:"TRIES"`
+	// Only is a part of the names of the mutants to run.
+	Only string `env:"ONLY"`
+	// Tries is how many seeds a variant must bear that nothing is to catch; 0 is 3.
+	Tries int `env:"TRIES"`
 	Out   string
 }
 

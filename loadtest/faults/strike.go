@@ -99,7 +99,10 @@ func (s *strike) Arm(ctx context.Context) (err error) {
 			rules = append(rules, s.point.reach...)
 		}
 		if err := r.Arm(ctx, rules...); err != nil {
-			return err
+			// A point that is passed at once stops the process before it answers.
+			if n, _ := s.Fired(ctx); n == 0 {
+				return err
+			}
 		}
 	}
 	return nil
