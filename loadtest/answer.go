@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"orderstock/pkg/stockapi"
+	"orderstock/pkg/operation"
 )
 
 // readOrder puts what the order service told into c.
@@ -38,8 +38,8 @@ func readOrder(c *Call, body []byte) {
 // readOperation puts what the stock service told into c.
 func readOperation(c *Call, body []byte) {
 	var o struct {
-		State  stockapi.State `json:"state"`
-		Repeat bool           `json:"repeat"`
+		State  operation.State `json:"state"`
+		Repeat bool            `json:"repeat"`
 	}
 	if err := json.Unmarshal(body, &o); err != nil {
 		c.unreadable()

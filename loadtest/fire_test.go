@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"orderstock/loadtest"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
 )
@@ -285,9 +286,9 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 		}
 		switch len(made) {
 		case 1:
-			return stockapi.Operation{State: stockapi.Done}, nil
+			return stockapi.Operation{State: operation.Done}, nil
 		case 2:
-			return stockapi.Operation{State: stockapi.Rejected, Repeat: true}, nil
+			return stockapi.Operation{State: operation.Rejected, Repeat: true}, nil
 		case 3:
 			return stockapi.Operation{}, &stockapi.Error{Code: stockapi.CodeFlagConflict, Status: http.StatusConflict}
 		case 4:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/service"
@@ -127,7 +128,7 @@ func TestServesAndStops(t *testing.T) {
 		go func() {
 			sent <- struct{}{}
 			op, err := client.Deduct(context.WithoutCancel(t.Context()), p.Flag(), []stockapi.Item{{GoodsID: fmt.Sprint(goods), Num: 1}})
-			if err == nil && op.State != stockapi.Done {
+			if err == nil && op.State != operation.Done {
 				err = fmt.Errorf("state %s", op.State)
 			}
 			answers <- err

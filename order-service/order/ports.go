@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"orderstock/pkg/operation"
 )
 
 // Store keeps the orders. Its methods return ErrUnavailable where the database
@@ -41,20 +43,9 @@ type Move struct {
 	Reason   string
 }
 
-// State is how an operation at the stock service ended.
-type State string
-
-// The states.
-const (
-	OperationDone      State = "DONE"
-	OperationRejected  State = "REJECTED"
-	OperationCancelled State = "CANCELLED" // cancelled before anything was deducted
-	OperationRestored  State = "RESTORED"  // deducted, then given back
-)
-
 // Operation is what the stock service has recorded under a flag.
 type Operation struct {
-	State  State
+	State  operation.State
 	Reason string
 	// Items by rising goods id, without prices; none where a cancellation came first.
 	Items []Item
@@ -62,7 +53,7 @@ type Operation struct {
 
 // of reports whether the operation is the order's own.
 func (op Operation) of(o Order) bool {
-	if op.State == OperationCancelled {
+	if op.State == operation.Cancelled {
 		return true
 	}
 	return slices.EqualFunc(op.Items, o.Items, func(a, b Item) bool { return a.GoodsID == b.GoodsID && a.Num == b.Num })

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 )
 
 func TestRequests(t *testing.T) {
@@ -27,13 +28,13 @@ func TestRequests(t *testing.T) {
 		"a hundred items":      {"", many[:100], nil},
 		"the highest quantity": {"", []order.Item{{GoodsID: math.MaxInt64, Num: math.MaxInt32}}, nil},
 		"the longest key":      {strings.Repeat("~", 255), one, nil},
-		"no items":             {"", nil, order.ErrInvalidItems},
-		"101 items":            {"", many, order.ErrInvalidItems},
-		"no quantity":          {"", []order.Item{{GoodsID: 1}}, order.ErrInvalidNum},
-		"a negative quantity":  {"", []order.Item{{GoodsID: 1, Num: -1}}, order.ErrInvalidNum},
-		"too high a quantity":  {"", []order.Item{{GoodsID: 1, Num: 1 << 31}}, order.ErrInvalidNum},
-		"no goods":             {"", []order.Item{{Num: 1}}, order.ErrInvalidGoodsID},
-		"goods twice":          {"", append(one, one...), order.ErrDuplicateGoods},
+		"no items":             {"", nil, operation.ErrInvalidItems},
+		"101 items":            {"", many, operation.ErrInvalidItems},
+		"no quantity":          {"", []order.Item{{GoodsID: 1}}, operation.ErrInvalidNum},
+		"a negative quantity":  {"", []order.Item{{GoodsID: 1, Num: -1}}, operation.ErrInvalidNum},
+		"too high a quantity":  {"", []order.Item{{GoodsID: 1, Num: 1 << 31}}, operation.ErrInvalidNum},
+		"no goods":             {"", []order.Item{{Num: 1}}, operation.ErrInvalidGoodsID},
+		"goods twice":          {"", append(one, one...), operation.ErrDuplicateGoods},
 		"too long a key":       {strings.Repeat("~", 256), one, order.ErrInvalidKey},
 		"a key with a newline": {"a\nb", one, order.ErrInvalidKey},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/request"
 )
 
@@ -50,11 +51,11 @@ func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, err
 		return s.refuse(ctx, o, ErrFlagConflict)
 	}
 	switch op.State {
-	case OperationDone:
+	case operation.Done:
 		return s.move(ctx, o, Confirmed, "", Pending)
-	case OperationRejected:
+	case operation.Rejected:
 		return s.move(ctx, o, Rejected, op.Reason, Pending, Cancelling)
-	case OperationCancelled, OperationRestored:
+	case operation.Cancelled, operation.Restored:
 		if o.Status == Pending {
 			o, err := s.move(ctx, o, Cancelled, ReasonForeign, Pending)
 			if err != nil || o.Status != Cancelling {

@@ -17,6 +17,7 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -97,7 +98,7 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 		o := pending(id+1, "")
 		if id < heavy {
 			o.Items = nil
-			for goods := range int64(order.MaxItems) {
+			for goods := range int64(operation.MaxItems) {
 				o.Items = append(o.Items, order.Item{GoodsID: goods + 1, Num: 1, Price: 1})
 			}
 		}
@@ -129,7 +130,7 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 		for i, o := range page {
 			want := 2
 			if o.ID <= heavy {
-				want = order.MaxItems
+				want = operation.MaxItems
 			}
 			if o.ID != tc.after+int64(i)+1 || len(o.Items) != want {
 				t.Errorf("after %d: order %d comes as number %d with %d items", tc.after, o.ID, i, len(o.Items))

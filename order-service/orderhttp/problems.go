@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 )
 
@@ -19,10 +20,10 @@ var problems = []struct {
 }{
 	{order.ErrInvalidKey, http.StatusBadRequest, "invalid_idempotency_key", 0},
 	{order.ErrInvalidID, http.StatusBadRequest, "invalid_order_id", 0},
-	{order.ErrInvalidItems, http.StatusUnprocessableEntity, "invalid_items", 0},
-	{order.ErrInvalidNum, http.StatusUnprocessableEntity, "invalid_num", 0},
-	{order.ErrInvalidGoodsID, http.StatusUnprocessableEntity, "invalid_goods_id", 0},
-	{order.ErrDuplicateGoods, http.StatusUnprocessableEntity, "duplicate_goods", 0},
+	{operation.ErrInvalidItems, http.StatusUnprocessableEntity, "invalid_items", 0},
+	{operation.ErrInvalidNum, http.StatusUnprocessableEntity, "invalid_num", 0},
+	{operation.ErrInvalidGoodsID, http.StatusUnprocessableEntity, "invalid_goods_id", 0},
+	{operation.ErrDuplicateGoods, http.StatusUnprocessableEntity, "duplicate_goods", 0},
 	{order.ErrTotalOverflow, http.StatusUnprocessableEntity, "total_overflow", 0},
 	{order.ErrUnknownGoods, http.StatusUnprocessableEntity, "unknown_goods", 0},
 	{order.ErrKeyReused, http.StatusUnprocessableEntity, "idempotency_key_reused", 0},

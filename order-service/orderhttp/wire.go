@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 )
 
 // placeBody is the body of POST /v1/orders.
@@ -34,12 +35,12 @@ func (q *quantity) UnmarshalJSON(text []byte) error {
 
 // domain returns the items; their rules are the domain's to check.
 func (b placeBody) domain() ([]order.Item, error) {
-	if len(b.Items) > order.MaxItems {
-		return nil, order.ErrInvalidItems
+	if len(b.Items) > operation.MaxItems {
+		return nil, operation.ErrInvalidItems
 	}
 	items := make([]order.Item, len(b.Items))
 	for i, item := range b.Items {
-		id, err := order.ParseGoodsID(item.GoodsID)
+		id, err := operation.ParseGoodsID(item.GoodsID)
 		if err != nil {
 			return nil, err
 		}

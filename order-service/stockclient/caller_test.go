@@ -19,6 +19,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/order-service/stockclient"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -101,7 +102,7 @@ func TestADeductionIsTriedAgainWhereThatMayHelp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, c.steps...)
 			op, err := newCaller(t, s, stockclient.Config{}).Deduct(t.Context(), "1", items)
-			if !errors.Is(err, c.want) || (err == nil) != (op.State == order.OperationDone) {
+			if !errors.Is(err, c.want) || (err == nil) != (op.State == operation.Done) {
 				t.Errorf("got %+v, %v; want %v", op, err, c.want)
 			}
 			if n := s.requests.Load(); n != c.requests {

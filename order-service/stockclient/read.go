@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -47,13 +48,13 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 	flows := answer.(stockapi.FlowsResponse)
 	deducted := map[string][]stockapi.Item{}
 	for _, f := range flows.Flows {
-		if f.Kind == stockapi.KindDeduct {
+		if f.Kind == operation.KindDeduct {
 			deducted[f.Flag] = append(deducted[f.Flag], stockapi.Item{GoodsID: f.GoodsID, Num: -f.Num})
 		}
 	}
 	found := make(map[string]record, len(flows.Operations))
 	for _, wire := range flows.Operations {
-		op, err := operation(wire)
+		op, err := outcome(wire)
 		if err == nil && !complete(wire, deducted[wire.Flag]) {
 			err = fmt.Errorf("flows of flag %s are not its operation's items", wire.Flag)
 		}
@@ -69,7 +70,7 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 // complete reports whether a deduction has its flow rows, all and no others.
 // The two are one transaction, so anything else is a reason to decide nothing.
 func complete(op stockapi.Operation, deducted []stockapi.Item) bool {
-	if op.State != stockapi.Done || slices.Equal(op.Items, deducted) {
+	if op.State != operation.Done || slices.Equal(op.Items, deducted) {
 		return true
 	}
 	byGoods := func(a, b stockapi.Item) int { return strings.Compare(a.GoodsID, b.GoodsID) }

@@ -5,23 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
 // Deduct implements order.Stock.
 func (c *Caller) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
-	wire := make([]stockapi.Item, len(items))
+	unpriced := make([]operation.Item, len(items))
 	for i, item := range items {
-		wire[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
+		unpriced[i] = operation.Item{GoodsID: item.GoodsID, Num: item.Num}
 	}
+	sent := stockapi.ItemsOf(unpriced)
 	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
-		return c.client.Deduct(ctx, flag, wire)
+		return c.client.Deduct(ctx, flag, sent)
 	})
 }
 
@@ -60,7 +61,7 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 	if err != nil {
 		return order.Operation{}, domain(err, mayHaveBeenDone)
 	}
-	return operation(op)
+	return outcome(op)
 }
 
 // try sends once, through the breaker.
@@ -98,15 +99,15 @@ func timeLeft(ctx context.Context) time.Duration {
 	return time.Minute
 }
 
-// operation reads an outcome from the wire.
-func operation(op stockapi.Operation) (order.Operation, error) {
-	out := order.Operation{State: order.State(op.State), Reason: op.Reason, Items: make([]order.Item, len(op.Items))}
-	for i, item := range op.Items {
-		id, err := strconv.ParseInt(item.GoodsID, 10, 64)
-		if err != nil {
-			return order.Operation{}, fmt.Errorf("%w: read answer: %w", order.ErrOutcomeUnknown, err)
-		}
-		out.Items[i] = order.Item{GoodsID: id, Num: item.Num}
+// outcome reads an operation that was sent.
+func outcome(op stockapi.Operation) (order.Operation, error) {
+	items, err := stockapi.ParseItems(op.Items)
+	if err != nil {
+		return order.Operation{}, fmt.Errorf("%w: read answer: %w", order.ErrOutcomeUnknown, err)
+	}
+	out := order.Operation{State: op.State, Reason: op.Reason, Items: make([]order.Item, len(items))}
+	for i, item := range items {
+		out.Items[i] = order.Item{GoodsID: item.GoodsID, Num: item.Num}
 	}
 	return out, nil
 }

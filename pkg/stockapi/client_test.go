@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 )
@@ -104,7 +105,7 @@ func TestPassesOnTokenRequestIDAndTime(t *testing.T) {
 	ctx, cancel := context.WithTimeout(request.With(t.Context(), slog.New(slog.DiscardHandler), ""), 5*time.Second)
 	defer cancel()
 	op, err := c.Deduct(ctx, "f", []stockapi.Item{{GoodsID: "1", Num: 1}})
-	if err != nil || op.State != stockapi.Done {
+	if err != nil || op.State != operation.Done {
 		t.Fatal(op, err)
 	}
 	if got.Get("Authorization") != "Bearer secret" || got.Get(httpapi.HeaderRequestID) != request.ID(ctx) {
@@ -300,7 +301,7 @@ func TestSharedRequestCutShort(t *testing.T) {
 		errs := make(chan error, 4)
 		deduct := func() {
 			op, err := c.Deduct(t.Context(), "a", nil)
-			if err == nil && op.State != stockapi.Done {
+			if err == nil && op.State != operation.Done {
 				err = errors.New("not done")
 			}
 			errs <- err

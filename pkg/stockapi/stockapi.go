@@ -8,27 +8,37 @@ package stockapi
 import (
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 )
 
-// State is how an operation ended.
-type State string
-
-const (
-	// Done: the stock of every item was deducted.
-	Done State = "DONE"
-	// Rejected: the stock of one item or more was short; nothing was deducted, and never will be under this flag.
-	Rejected State = "REJECTED"
-	// Cancelled: the flag was cancelled before anything was deducted; a late deduction does nothing.
-	Cancelled State = "CANCELLED"
-	// Restored: the deduction was done and then cancelled; its stock came back, once.
-	Restored State = "RESTORED"
-)
-
-// Item is one line of an operation.
+// Item is an operation.Item as it is sent.
 type Item struct {
 	GoodsID string `json:"goods_id"`
 	Num     int64  `json:"num"`
+}
+
+// ItemsOf returns the items as they are sent.
+func ItemsOf(items []operation.Item) []Item {
+	sent := make([]Item, len(items))
+	for i, item := range items {
+		sent[i] = Item{GoodsID: operation.FormatGoodsID(item.GoodsID), Num: item.Num}
+	}
+	return sent
+}
+
+// ParseItems reads items that were sent. It returns operation.ErrInvalidGoodsID
+// for a malformed goods id, and checks no other rule.
+func ParseItems(sent []Item) ([]operation.Item, error) {
+	items := make([]operation.Item, len(sent))
+	for i, item := range sent {
+		id, err := operation.ParseGoodsID(item.GoodsID)
+		if err != nil {
+			return nil, err
+		}
+		items[i] = operation.Item{GoodsID: id, Num: item.Num}
+	}
+	return items, nil
 }
 
 // DeductRequest is the body of PUT /v1/operations/{flag}.
@@ -68,32 +78,23 @@ type DeductAnswer struct {
 // Operation is the recorded outcome under a flag: the answer to a deduction,
 // to its repeats and to a cancellation.
 type Operation struct {
-	Flag   string `json:"flag"`
-	State  State  `json:"state"`
-	Reason string `json:"reason"`
-	Items  []Item `json:"items"`
+	Flag   string          `json:"flag"`
+	State  operation.State `json:"state"`
+	Reason string          `json:"reason"`
+	Items  []Item          `json:"items"`
 	// FencingToken is that of the lock holder that wrote the outcome, in sortable hex; empty where no lock was held.
 	FencingToken string `json:"fencing_token"`
 	// Repeat is true where this call found the outcome and did not make it.
 	Repeat bool `json:"repeat"`
 }
 
-// Kind says what a flow row did to the stock.
-type Kind string
-
-const (
-	KindRestock Kind = "restock"
-	KindDeduct  Kind = "deduct"
-	KindRestore Kind = "restore"
-)
-
 // Flow is one row of the ledger; Num is signed.
 type Flow struct {
-	Flag      string    `json:"flag"`
-	GoodsID   string    `json:"goods_id"`
-	Kind      Kind      `json:"kind"`
-	Num       int64     `json:"num"`
-	CreatedAt time.Time `json:"created_at"`
+	Flag      string         `json:"flag"`
+	GoodsID   string         `json:"goods_id"`
+	Kind      operation.Kind `json:"kind"`
+	Num       int64          `json:"num"`
+	CreatedAt time.Time      `json:"created_at"`
 }
 
 // FlowsResponse answers GET /v1/flows?flag=a&flag=b: the operations recorded

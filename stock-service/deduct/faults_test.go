@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
@@ -41,7 +42,7 @@ func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, token 
 // lockPaths are where the strategies of package zklock lock goods, below the root.
 func lockPaths(goods int64) map[string]string {
 	return map[string]string{
-		"sequential": "/stock/" + stock.FormatGoodsID(goods),
+		"sequential": "/stock/" + operation.FormatGoodsID(goods),
 		"grouped":    "/stock/all",
 		"case-study": "/reduceStock",
 	}
@@ -81,8 +82,8 @@ func TestFaultALockOutlivesCommit(t *testing.T) {
 					}
 				}}
 			})
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
-			if err != nil || op.State != stock.Done || looked != 1 {
+			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+			if err != nil || op.State != operation.Done || looked != 1 {
 				t.Fatalf("deduct: %+v, %v; looked %d times", op, err, looked)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -106,14 +107,14 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 			p := stocktest.New(t)
 			s := p.Service(open(t, name, p))
 			a, b, c := p.Goods(t, 10), p.Goods(t, 10), p.Goods(t, 1)
-			op, err := s.Deduct(t.Context(), p.Flag(), []stock.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}, {GoodsID: c, Num: 2}})
-			if err != nil || op.State != stock.Rejected {
+			op, err := s.Deduct(t.Context(), p.Flag(), []operation.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}, {GoodsID: c, Num: 2}})
+			if err != nil || op.State != operation.Rejected {
 				t.Errorf("third of three too few: %+v, %v; want rejected", op, err)
 			}
 			// A flow row that is in the way fails the last statement of the transaction.
 			flag := p.Flag()
 			must(t, p.DB.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, 'deduct', 0, NOW(6))", flag, b).Error)
-			if op, err = s.Deduct(t.Context(), flag, []stock.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}}); err == nil {
+			if op, err = s.Deduct(t.Context(), flag, []operation.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}}); err == nil {
 				t.Errorf("deducted though its flow could not be written: %+v", op)
 			}
 			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 {
@@ -138,8 +139,8 @@ func TestFaultCFlagTakenThenDied(t *testing.T) {
 	if !p.Flags.Set(t.Context(), flag) || !p.Flags.Take(t.Context(), flag) {
 		t.Fatal("the first attempt did not get as far as to take the flag")
 	}
-	op, err := s.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 3}})
-	if err != nil || op.State != stock.Done || op.Repeat || p.Level(t, goods) != 7 {
+	op, err := s.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 3}})
+	if err != nil || op.State != operation.Done || op.Repeat || p.Level(t, goods) != 7 {
 		t.Errorf("retry: %+v, %v, %d left; want it done now, 7 left", op, err, p.Level(t, goods))
 	}
 }
@@ -151,7 +152,7 @@ func TestFaultDRepeatIsAnswered(t *testing.T) {
 	s := p.Service(open(t, "grouped", p))
 	goods := p.Goods(t, 10)
 	for _, num := range []int64{4, 40} {
-		flag, items := p.Flag(), []stock.Item{{GoodsID: goods, Num: num}}
+		flag, items := p.Flag(), []operation.Item{{GoodsID: goods, Num: num}}
 		first, err := s.Deduct(t.Context(), flag, items)
 		must(t, err)
 		for name, prepare := range map[string]func(){
@@ -186,7 +187,7 @@ func TestFaultGOneSessionForAllLocks(t *testing.T) {
 			s := open(t, name, p, func(c *deduct.Config) { c.ZooKeeper = []string{front.addr} })
 			workers(4, func(int) {
 				for range 3 {
-					if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}}); err != nil {
+					if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -207,11 +208,11 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, lock.Release(t.Context())) }()
 	s := open(t, "sequential", p, func(c *deduct.Config) { c.Root, c.LockTimeout = root, 300*time.Millisecond })
-	if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: idle, Num: 1}}}); err != nil {
+	if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: idle, Num: 1}}}); err != nil {
 		t.Errorf("other goods: %v; want them to go on", err)
 	}
 	flag := p.Flag()
-	_, err = s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}}})
+	_, err = s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}}})
 	if !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("goods under another's lock: %v; want unavailable", err)
 	}

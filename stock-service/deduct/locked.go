@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -47,7 +48,7 @@ func (l *locked) Deduct(ctx context.Context, r stock.Request) (stock.Operation, 
 
 // takeAll takes the locks of the items in their order, which is the same for
 // everyone, so that nobody waits in a circle. All or none; one time limit for all.
-func (l *locked) takeAll(ctx context.Context, items []stock.Item) ([]Lock, error) {
+func (l *locked) takeAll(ctx context.Context, items []operation.Item) ([]Lock, error) {
 	limited, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	locks := make([]Lock, 0, len(items))
@@ -64,7 +65,7 @@ func (l *locked) takeAll(ctx context.Context, items []stock.Item) ([]Lock, error
 
 // fenceOf returns the fence of the locks of the items. Each goods is fenced by
 // its own lock: tokens of two locks do not rise together.
-func fenceOf(items []stock.Item, locks []Lock) stock.Fence {
+func fenceOf(items []operation.Item, locks []Lock) stock.Fence {
 	if len(locks) == 0 || locks[0].Token.IsZero() {
 		return nil
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"orderstock/pkg/operation"
+
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
-
-	"orderstock/stock-service/stock"
 )
 
 // redisLock takes a Redlock for each goods. The lock has no order of waiters
@@ -33,7 +33,7 @@ func newRedisLock(cfg Config) (Strategy, error) {
 	locks := redsync.New(goredis.NewPool(s.client))
 	tries := 1 + int(cfg.LockTimeout/redisLockPause)
 	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg.Ledger, func(ctx context.Context, goodsID int64) (Lock, error) {
-		m := locks.NewMutex("stocklock:"+stock.FormatGoodsID(goodsID),
+		m := locks.NewMutex("stocklock:"+operation.FormatGoodsID(goodsID),
 			redsync.WithExpiry(redisLockExpiry), redsync.WithTries(tries), redsync.WithRetryDelay(redisLockPause))
 		if err := m.LockContext(ctx); err != nil {
 			return Lock{}, err

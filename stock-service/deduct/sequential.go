@@ -3,8 +3,8 @@ package deduct
 import (
 	"context"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
-	"orderstock/stock-service/stock"
 )
 
 // sequential takes a ZooKeeper mutex for each goods: orders for different
@@ -18,7 +18,7 @@ type sequential struct {
 func newSequential(cfg Config) (Strategy, error) {
 	s := &sequential{zkSession: openSession(cfg)}
 	s.locked = locked{keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, cfg.Ledger, func(ctx context.Context, goodsID int64) (Lock, error) {
-		return s.acquire(ctx, cfg.Root+"/stock/"+stock.FormatGoodsID(goodsID), zklock.WithHandoff(1, 0))
+		return s.acquire(ctx, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), zklock.WithHandoff(1, 0))
 	}}
 	return s, nil
 }

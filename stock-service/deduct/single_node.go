@@ -3,6 +3,7 @@ package deduct
 import (
 	"context"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock/herd"
 	"orderstock/stock-service/stock"
 )
@@ -22,7 +23,7 @@ func newSingleNode(cfg Config) (Strategy, error) {
 		if err != nil {
 			return Lock{}, err
 		}
-		lock, err := herd.NewSingleNode(session, cfg.Root+"/single-node/"+stock.FormatGoodsID(goodsID)).Acquire(ctx)
+		lock, err := herd.NewSingleNode(session, cfg.Root+"/single-node/"+operation.FormatGoodsID(goodsID)).Acquire(ctx)
 		if err != nil {
 			return Lock{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stock"
@@ -73,7 +74,7 @@ type suite struct {
 	service *stock.Service
 }
 
-func (s *suite) deduct(t *testing.T, flag string, items ...stock.Item) stock.Operation {
+func (s *suite) deduct(t *testing.T, flag string, items ...operation.Item) stock.Operation {
 	t.Helper()
 	op, err := s.service.Deduct(t.Context(), flag, items)
 	if err != nil {
@@ -97,10 +98,10 @@ func (s *suite) sellsOutExactly(t *testing.T) {
 	var done, rejected atomic.Int64
 	workers(crowd, func(int) {
 		for range each {
-			switch op := s.deduct(t, s.Flag(), stock.Item{GoodsID: goods, Num: 1}); op.State {
-			case stock.Done:
+			switch op := s.deduct(t, s.Flag(), operation.Item{GoodsID: goods, Num: 1}); op.State {
+			case operation.Done:
 				done.Add(1)
-			case stock.Rejected:
+			case operation.Rejected:
 				rejected.Add(1)
 				if want := stock.ShortReason(goods); op.Reason != want {
 					t.Errorf("reason %q; want %q", op.Reason, want)
@@ -120,15 +121,15 @@ func (s *suite) sellsOutExactly(t *testing.T) {
 
 func (s *suite) allOrNothing(t *testing.T) {
 	plenty, few := s.Goods(t, 10), s.Goods(t, 1)
-	op := s.deduct(t, s.Flag(), stock.Item{GoodsID: few, Num: 2}, stock.Item{GoodsID: plenty, Num: 3})
-	if op.State != stock.Rejected || op.Reason != stock.ShortReason(few) {
+	op := s.deduct(t, s.Flag(), operation.Item{GoodsID: few, Num: 2}, operation.Item{GoodsID: plenty, Num: 3})
+	if op.State != operation.Rejected || op.Reason != stock.ShortReason(few) {
 		t.Errorf("%s %q; want rejected for goods %d", op.State, op.Reason, few)
 	}
 	if s.Level(t, plenty) != 10 || s.Level(t, few) != 1 {
 		t.Errorf("levels %d, %d; want 10, 1 as before", s.Level(t, plenty), s.Level(t, few))
 	}
-	op = s.deduct(t, s.Flag(), stock.Item{GoodsID: few, Num: 1}, stock.Item{GoodsID: plenty, Num: 10})
-	if op.State != stock.Done || s.Level(t, plenty) != 0 || s.Level(t, few) != 0 {
+	op = s.deduct(t, s.Flag(), operation.Item{GoodsID: few, Num: 1}, operation.Item{GoodsID: plenty, Num: 10})
+	if op.State != operation.Done || s.Level(t, plenty) != 0 || s.Level(t, few) != 0 {
 		t.Errorf("%s, levels %d, %d; want done, 0, 0", op.State, s.Level(t, plenty), s.Level(t, few))
 	}
 }
@@ -138,8 +139,8 @@ func (s *suite) repeatsAtTheSameTime(t *testing.T) {
 	s.Flags.Set(t.Context(), flag)
 	var firsts atomic.Int64
 	workers(20, func(int) {
-		op := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 7})
-		if op.State != stock.Done {
+		op := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 7})
+		if op.State != operation.Done {
 			t.Errorf("state %s; want done", op.State)
 		}
 		if !op.Repeat {
@@ -153,7 +154,7 @@ func (s *suite) repeatsAtTheSameTime(t *testing.T) {
 
 func (s *suite) severalGoodsBothWaysRound(t *testing.T) {
 	a, b, c := s.Goods(t, 60), s.Goods(t, 60), s.Goods(t, 60)
-	orders := [][]stock.Item{
+	orders := [][]operation.Item{
 		{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 2}},
 		{{GoodsID: b, Num: 2}, {GoodsID: a, Num: 1}},
 		{{GoodsID: c, Num: 1}, {GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}},
@@ -173,13 +174,13 @@ func (s *suite) severalGoodsBothWaysRound(t *testing.T) {
 
 func (s *suite) otherItemsUnderAFlag(t *testing.T) {
 	goods, flag := s.Goods(t, 10), s.Flag()
-	s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 1})
-	_, err := s.service.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 2}})
+	s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 1})
+	_, err := s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 2}})
 	if !errors.Is(err, stock.ErrFlagConflict) {
 		t.Errorf("other items, flag absent: %v; want a conflict", err)
 	}
 	s.Flags.Set(t.Context(), flag) // so that only the unique key is left to tell
-	_, err = s.service.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 2}})
+	_, err = s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 2}})
 	if !errors.Is(err, stock.ErrFlagConflict) {
 		t.Errorf("other items, flag set: %v; want a conflict", err)
 	}
@@ -190,7 +191,7 @@ func (s *suite) otherItemsUnderAFlag(t *testing.T) {
 
 func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
 	goods, flag := s.Goods(t, 10), s.Flag()
-	_, err := s.service.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 99}, {GoodsID: 1 << 60, Num: 1}})
+	_, err := s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 99}, {GoodsID: 1 << 60, Num: 1}})
 	if !errors.Is(err, stock.ErrUnknownGoods) {
 		t.Errorf("unknown goods: %v", err)
 	}
@@ -202,14 +203,14 @@ func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
 
 func (s *suite) rejectedStaysRejected(t *testing.T) {
 	goods, flag := s.Goods(t, 1), s.Flag()
-	first := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 5})
+	first := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 5})
 	if _, err := s.service.Restock(t.Context(), stock.Restock{Flag: s.Flag(), GoodsID: goods, Num: 100}); err != nil {
 		t.Fatal(err)
 	}
 	s.Flags.Set(t.Context(), flag)
 	for range 2 {
-		again := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 5})
-		if first.State != stock.Rejected || again.State != stock.Rejected || again.Reason != first.Reason || !again.Repeat {
+		again := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 5})
+		if first.State != operation.Rejected || again.State != operation.Rejected || again.Reason != first.Reason || !again.Repeat {
 			t.Errorf("first %+v, again %+v; want the same rejection", first, again)
 		}
 	}
@@ -220,11 +221,11 @@ func (s *suite) rejectedStaysRejected(t *testing.T) {
 
 func (s *suite) cancelledBefore(t *testing.T) {
 	goods, flag := s.Goods(t, 10), s.Flag()
-	if op, err := s.service.Cancel(t.Context(), flag); err != nil || op.State != stock.Cancelled {
+	if op, err := s.service.Cancel(t.Context(), flag); err != nil || op.State != operation.Cancelled {
 		t.Fatalf("cancel: %+v, %v", op, err)
 	}
 	s.Flags.Set(t.Context(), flag)
-	if op := s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 1}); op.State != stock.Cancelled || !op.Repeat {
+	if op := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 1}); op.State != operation.Cancelled || !op.Repeat {
 		t.Errorf("deduct after cancel: %+v; want the cancellation", op)
 	}
 	if left := s.Level(t, goods); left != 10 {
@@ -239,7 +240,7 @@ func (s *suite) cancelledMeanwhile(t *testing.T) {
 		flag := s.Flag()
 		var both sync.WaitGroup
 		var deducted, cancelled stock.Operation
-		both.Go(func() { deducted = s.deduct(t, flag, stock.Item{GoodsID: goods, Num: 3}) })
+		both.Go(func() { deducted = s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 3}) })
 		both.Go(func() {
 			var err error
 			if cancelled, err = s.service.Cancel(t.Context(), flag); err != nil {
@@ -248,12 +249,12 @@ func (s *suite) cancelledMeanwhile(t *testing.T) {
 		})
 		both.Wait()
 		switch cancelled.State {
-		case stock.Cancelled: // came first
-			if deducted.State != stock.Cancelled {
+		case operation.Cancelled: // came first
+			if deducted.State != operation.Cancelled {
 				t.Errorf("deduct says %s of a flag that was cancelled first", deducted.State)
 			}
-		case stock.Restored: // came second
-			if deducted.State != stock.Done && deducted.State != stock.Restored {
+		case operation.Restored: // came second
+			if deducted.State != operation.Done && deducted.State != operation.Restored {
 				t.Errorf("deduct says %s of a flag that was restored", deducted.State)
 			}
 		default:
@@ -267,11 +268,11 @@ func (s *suite) cancelledMeanwhile(t *testing.T) {
 
 func (s *suite) restoredOnce(t *testing.T) {
 	a, b, flag := s.Goods(t, 10), s.Goods(t, 10), s.Flag()
-	s.deduct(t, flag, stock.Item{GoodsID: a, Num: 4}, stock.Item{GoodsID: b, Num: 1})
+	s.deduct(t, flag, operation.Item{GoodsID: a, Num: 4}, operation.Item{GoodsID: b, Num: 1})
 	var firsts atomic.Int64
 	workers(8, func(int) {
 		op, err := s.service.Cancel(t.Context(), flag)
-		if err != nil || op.State != stock.Restored {
+		if err != nil || op.State != operation.Restored {
 			t.Errorf("cancel: %+v, %v", op, err)
 		}
 		if !op.Repeat {
@@ -281,7 +282,7 @@ func (s *suite) restoredOnce(t *testing.T) {
 	if firsts.Load() != 1 || s.Level(t, a) != 10 || s.Level(t, b) != 10 {
 		t.Errorf("%d restored it, levels %d, %d; want 1, 10, 10", firsts.Load(), s.Level(t, a), s.Level(t, b))
 	}
-	if op := s.deduct(t, flag, stock.Item{GoodsID: a, Num: 4}, stock.Item{GoodsID: b, Num: 1}); op.State != stock.Restored {
+	if op := s.deduct(t, flag, operation.Item{GoodsID: a, Num: 4}, operation.Item{GoodsID: b, Num: 1}); op.State != operation.Restored {
 		t.Errorf("deduct after restore: %s", op.State)
 	}
 }
@@ -299,7 +300,7 @@ func TestUnsafeOversells(t *testing.T) {
 		}
 		goods := p.Goods(t, 1000)
 		workers(16, func(int) {
-			_, _ = s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+			_, _ = s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
 		})
 	}
 	// The ledger is broken as it should be: make it right for the check at the end.

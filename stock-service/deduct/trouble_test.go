@@ -15,6 +15,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
@@ -51,11 +52,11 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	var done, rejected atomic.Int64
 	for range company {
 		wg.Go(func() {
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
 			switch {
 			case err != nil:
 				t.Errorf("in company with a poisoned operation: %v", err)
-			case op.State == stock.Done:
+			case op.State == operation.Done:
 				done.Add(1)
 			default:
 				rejected.Add(1)
@@ -63,7 +64,7 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 		})
 	}
 	wg.Go(func() {
-		poison := stock.Request{Flag: strings.Repeat("x", 65), Items: []stock.Item{{GoodsID: goods, Num: 1}}}
+		poison := stock.Request{Flag: strings.Repeat("x", 65), Items: []operation.Item{{GoodsID: goods, Num: 1}}}
 		if op, err := s.Deduct(t.Context(), poison); err == nil || errors.Is(err, stock.ErrUnknownOutcome) {
 			t.Errorf("the poisoned one: %+v, %v; want it to fail for certain", op, err)
 		}
@@ -84,7 +85,7 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 func TestGroupWithRepeatsInIt(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 100)
-	item := []stock.Item{{GoodsID: goods, Num: 1}}
+	item := []operation.Item{{GoodsID: goods, Num: 1}}
 	var requests []stock.Request
 	for range 30 {
 		requests = append(requests, stock.Request{Flag: p.Flag(), Items: item})
@@ -99,9 +100,9 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 		switch {
 		case i < 10 && (o.Err != nil || !o.Operation.Repeat || o.Operation.Token != first[i].Operation.Token):
 			t.Errorf("repeat %d: %+v", i, o)
-		case i == 29 && (o.Err != nil || o.Operation.State != stock.Cancelled):
+		case i == 29 && (o.Err != nil || o.Operation.State != operation.Cancelled):
 			t.Errorf("the cancelled one: %+v", o)
-		case i >= 10 && i < 29 && (o.Err != nil || o.Operation.Repeat || o.Operation.State != stock.Done):
+		case i >= 10 && i < 29 && (o.Err != nil || o.Operation.Repeat || o.Operation.State != operation.Done):
 			t.Errorf("new one %d: %+v", i, o)
 		}
 	}
@@ -119,8 +120,8 @@ func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 	busy, other := open(t, "grouped", p, sameRoot), open(t, "grouped", p, sameRoot)
 	goods := p.Goods(t, 1_000_000)
 	one := func(s deduct.Strategy) error {
-		op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}})
-		if err == nil && op.State != stock.Done {
+		op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+		if err == nil && op.State != operation.Done {
 			err = fmt.Errorf("state %s", op.State)
 		}
 		return err
@@ -173,8 +174,8 @@ func TestLostCommitReplyIsResolved(t *testing.T) {
 			})
 			s := open(t, name, p, func(c *deduct.Config) { c.Ledger = ledger })
 			workers(10, func(int) {
-				op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 2}}})
-				if err != nil || op.State != stock.Done {
+				op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}})
+				if err != nil || op.State != operation.Done {
 					t.Errorf("%+v, %v; want it done", op, err)
 				}
 			})
@@ -199,13 +200,13 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 				return gone.Load()
 			})
 			s := open(t, name, p, func(c *deduct.Config) { c.Ledger = ledger })
-			request := stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 2}}}
+			request := stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
 			op, err := s.Deduct(t.Context(), request)
 			if !errors.Is(err, stock.ErrUnknownOutcome) {
 				t.Fatalf("%+v, %v; want it unknown", op, err)
 			}
 			again, err := open(t, name, p).Deduct(t.Context(), request)
-			if err != nil || again.State != stock.Done || !again.Repeat || p.Level(t, goods) != 98 {
+			if err != nil || again.State != operation.Done || !again.Repeat || p.Level(t, goods) != 98 {
 				t.Errorf("repeat: %+v, %v, %d left; want the first attempt's outcome, 98", again, err, p.Level(t, goods))
 			}
 		})
@@ -244,7 +245,7 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	v := vanishing{p.Ledger, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
 	s := open(t, "grouped", p, func(c *deduct.Config) { c.Ledger = v })
 	request := func() stock.Request {
-		return stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 2}}}
+		return stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
 	}
 	var alone sync.WaitGroup
 	alone.Go(func() {
@@ -294,7 +295,7 @@ func TestStaleTokenIsRefused(t *testing.T) {
 			s := open(t, name, p)
 			goods, other, flag := p.Goods(t, 5), p.Goods(t, 5), p.Flag()
 			must(t, p.DB.Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ?", bytes.Repeat([]byte{0x7f}, 16), goods).Error)
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
+			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
 			if !errors.Is(err, stock.ErrStaleToken) {
 				t.Errorf("%+v, %v; want the token refused", op, err)
 			}
@@ -319,7 +320,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 			must(t, row.Raw("SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods).Scan(new(int64)).Error)
 			answer := make(chan error, 1)
 			go func() {
-				_, err := s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+				_, err := s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}}})
 				answer <- err
 			}()
 			eventually(t, "the transaction to wait for the row", func() bool {
@@ -357,7 +358,7 @@ func TestReleaseIsNotALoss(t *testing.T) {
 	})
 	workers(32, func(int) {
 		for range 100 {
-			if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: goods, Num: 1}}}); err != nil {
+			if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -401,7 +402,7 @@ func TestZooKeeperAway(t *testing.T) {
 				c.ZooKeeper, c.LockTimeout = []string{"127.0.0.1:1"}, 300*time.Millisecond
 			})
 			goods, flag, start := p.Goods(t, 5), p.Flag(), time.Now()
-			_, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+			_, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}}})
 			if took := time.Since(start); !errors.Is(err, stock.ErrUnavailable) || took > 5*time.Second {
 				t.Errorf("%v after %v; want unavailable in time", err, took)
 			}
@@ -427,8 +428,8 @@ func TestRedisAway(t *testing.T) {
 		for range 5 {
 			flag := p.Flag()
 			for range 2 {
-				op, err := s.Deduct(t.Context(), flag, []stock.Item{{GoodsID: goods, Num: 1}})
-				if err != nil || op.State != stock.Done {
+				op, err := s.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 1}})
+				if err != nil || op.State != operation.Done {
 					t.Errorf("%+v, %v; want it done", op, err)
 				}
 			}
@@ -451,11 +452,11 @@ func TestGroupOfManyGoods(t *testing.T) {
 		ids[i] = p.Goods(t, 3)
 	}
 	workers(6, func(i int) {
-		items := make([]stock.Item, stock.MaxItems)
+		items := make([]operation.Item, operation.MaxItems)
 		for k := range items {
-			items[k] = stock.Item{GoodsID: ids[(i%3)*stock.MaxItems+k], Num: 1}
+			items[k] = operation.Item{GoodsID: ids[(i%3)*operation.MaxItems+k], Num: 1}
 		}
-		if op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: items}); err != nil || op.State != stock.Done {
+		if op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: items}); err != nil || op.State != operation.Done {
 			t.Errorf("%s, %v; want it done", op.State, err)
 		}
 	})

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/go-zookeeper/zk"
+	"orderstock/pkg/operation"
 
-	"orderstock/stock-service/stock"
+	"github.com/go-zookeeper/zk"
 )
 
 // zkLock takes the lock of the ZooKeeper client library for each goods. It
@@ -38,7 +38,7 @@ func newZKLock(cfg Config) (Strategy, error) {
 }
 
 func (s *zkLock) acquireGoods(ctx context.Context, goodsID int64) (Lock, error) {
-	lock := zk.NewLock(s.conn, s.rootPath+stock.FormatGoodsID(goodsID), zk.WorldACL(zk.PermAll))
+	lock := zk.NewLock(s.conn, s.rootPath+operation.FormatGoodsID(goodsID), zk.WorldACL(zk.PermAll))
 	got := make(chan error, 1)
 	s.givenUp.Go(func() { got <- lock.Lock() })
 	select {

@@ -1,6 +1,10 @@
 package stock
 
-import "fmt"
+import (
+	"fmt"
+
+	"orderstock/pkg/operation"
+)
 
 // Level is a goods' row as a transaction that holds it sees it.
 type Level struct {
@@ -44,14 +48,14 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]O
 			a.Outcomes[i] = outcome(op.Answer(r.Items))
 			continue
 		}
-		op := Operation{Flag: r.Flag, State: Done, Items: r.Items}
+		op := Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
 		short, err := FirstShort(r.Items, levels)
 		switch {
 		case err != nil:
 			a.Outcomes[i].Err = err
 			continue
 		case short != 0:
-			op.State, op.Reason = Rejected, ShortReason(short)
+			op.State, op.Reason = operation.Rejected, ShortReason(short)
 		default:
 			for _, item := range r.Items {
 				levels[item.GoodsID].Num -= item.Num
@@ -68,7 +72,7 @@ func outcome(op Operation, err error) Outcome { return Outcome{Operation: op, Er
 
 // FirstShort returns the first goods of which too little is left, or 0. It
 // returns ErrUnknownGoods where one of them does not exist, short or not.
-func FirstShort(items []Item, levels map[int64]*Level) (int64, error) {
+func FirstShort(items []operation.Item, levels map[int64]*Level) (int64, error) {
 	var short int64
 	for _, item := range items {
 		level, ok := levels[item.GoodsID]

@@ -7,45 +7,48 @@ import (
 
 	"pgregory.net/rapid"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
 func TestAllocate(t *testing.T) {
-	ask := func(flag string, items ...stock.Item) stock.Request { return stock.Request{Flag: flag, Items: items} }
+	ask := func(flag string, items ...operation.Item) stock.Request {
+		return stock.Request{Flag: flag, Items: items}
+	}
 	requests := []stock.Request{
-		ask("first", stock.Item{GoodsID: 1, Num: 2}),
-		ask("too-many", stock.Item{GoodsID: 1, Num: 1}, stock.Item{GoodsID: 2, Num: 9}),
-		ask("fits-still", stock.Item{GoodsID: 1, Num: 1}, stock.Item{GoodsID: 2, Num: 5}),
-		ask("first", stock.Item{GoodsID: 1, Num: 2}),
-		ask("first", stock.Item{GoodsID: 1, Num: 1}),
-		ask("unknown", stock.Item{GoodsID: 1, Num: 99}, stock.Item{GoodsID: 3, Num: 1}),
-		ask("done", stock.Item{GoodsID: 1, Num: 7}),
-		ask("tombstone", stock.Item{GoodsID: 1, Num: 1}),
-		ask("none-left", stock.Item{GoodsID: 1, Num: 1}),
-		ask("none-left", stock.Item{GoodsID: 1, Num: 1}),
+		ask("first", operation.Item{GoodsID: 1, Num: 2}),
+		ask("too-many", operation.Item{GoodsID: 1, Num: 1}, operation.Item{GoodsID: 2, Num: 9}),
+		ask("fits-still", operation.Item{GoodsID: 1, Num: 1}, operation.Item{GoodsID: 2, Num: 5}),
+		ask("first", operation.Item{GoodsID: 1, Num: 2}),
+		ask("first", operation.Item{GoodsID: 1, Num: 1}),
+		ask("unknown", operation.Item{GoodsID: 1, Num: 99}, operation.Item{GoodsID: 3, Num: 1}),
+		ask("done", operation.Item{GoodsID: 1, Num: 7}),
+		ask("tombstone", operation.Item{GoodsID: 1, Num: 1}),
+		ask("none-left", operation.Item{GoodsID: 1, Num: 1}),
+		ask("none-left", operation.Item{GoodsID: 1, Num: 1}),
 	}
 	recorded := map[string]stock.Operation{
-		"done":      {Flag: "done", State: stock.Done, Items: []stock.Item{{GoodsID: 1, Num: 7}}, Repeat: true},
-		"tombstone": {Flag: "tombstone", State: stock.Cancelled, Repeat: true},
+		"done":      {Flag: "done", State: operation.Done, Items: []operation.Item{{GoodsID: 1, Num: 7}}, Repeat: true},
+		"tombstone": {Flag: "tombstone", State: operation.Cancelled, Repeat: true},
 	}
 	levels := map[int64]*stock.Level{1: {Num: 3}, 2: {Num: 5}}
 	a := stock.Allocate(requests, levels, recorded)
 
 	want := []struct {
-		state  stock.State
+		state  operation.State
 		repeat bool
 		err    error
 	}{
-		{stock.Done, false, nil},
-		{stock.Rejected, false, nil},
-		{stock.Done, false, nil},
-		{stock.Done, true, nil},
+		{operation.Done, false, nil},
+		{operation.Rejected, false, nil},
+		{operation.Done, false, nil},
+		{operation.Done, true, nil},
 		{"", false, stock.ErrFlagConflict},
 		{"", false, stock.ErrUnknownGoods},
-		{stock.Done, true, nil},
-		{stock.Cancelled, true, nil},
-		{stock.Rejected, false, nil},
-		{stock.Rejected, true, nil},
+		{operation.Done, true, nil},
+		{operation.Cancelled, true, nil},
+		{operation.Rejected, false, nil},
+		{operation.Rejected, true, nil},
 	}
 	for i, w := range want {
 		got := a.Outcomes[i]
@@ -72,9 +75,9 @@ func TestAllocateAnyGroup(t *testing.T) {
 		}
 		var requests []stock.Request
 		for range rapid.IntRange(1, 30).Draw(t, "requests") {
-			items, err := stock.NewItems(rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) stock.Item {
-				return stock.Item{GoodsID: rapid.Int64Range(1, 5).Draw(t, "goods"), Num: rapid.Int64Range(1, 6).Draw(t, "num")}
-			}), 1, 3, func(i stock.Item) int64 { return i.GoodsID }).Draw(t, "items"))
+			items, err := operation.NewItems(rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) operation.Item {
+				return operation.Item{GoodsID: rapid.Int64Range(1, 5).Draw(t, "goods"), Num: rapid.Int64Range(1, 6).Draw(t, "num")}
+			}), 1, 3, func(i operation.Item) int64 { return i.GoodsID }).Draw(t, "items"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,10 +93,10 @@ func TestAllocateAnyGroup(t *testing.T) {
 			for _, item := range requests[i].Items {
 				fits = fits && left[item.GoodsID] >= item.Num
 			}
-			if fits != (o.Operation.State == stock.Done) {
+			if fits != (o.Operation.State == operation.Done) {
 				t.Fatalf("request %d %v with %v left: %s", i, requests[i], left, o.Operation.State)
 			}
-			if o.Operation.State == stock.Done {
+			if o.Operation.State == operation.Done {
 				for _, item := range requests[i].Items {
 					left[item.GoodsID] -= item.Num
 					taken[item.GoodsID] += item.Num
@@ -109,7 +112,7 @@ func TestAllocateAnyGroup(t *testing.T) {
 }
 
 func TestItems(t *testing.T) {
-	items, err := stock.NewItems([]stock.Item{{GoodsID: 9, Num: 1}, {GoodsID: 2, Num: 3}})
+	items, err := operation.NewItems([]operation.Item{{GoodsID: 9, Num: 1}, {GoodsID: 2, Num: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,11 +129,11 @@ func TestItems(t *testing.T) {
 			t.Errorf("decode %q: %v", bad, got)
 		}
 	}
-	most := make([]stock.Item, stock.MaxItems)
+	most := make([]operation.Item, operation.MaxItems)
 	for i := range most {
-		most[i] = stock.Item{GoodsID: 1<<63 - 1 - int64(i), Num: 1<<31 - 1}
+		most[i] = operation.Item{GoodsID: 1<<63 - 1 - int64(i), Num: 1<<31 - 1}
 	}
-	if most, err = stock.NewItems(most); err != nil || len(stock.EncodeItems(most)) > 3400 {
+	if most, err = operation.NewItems(most); err != nil || len(stock.EncodeItems(most)) > 3400 {
 		t.Errorf("the longest items do not fit their column: %d, %v", len(stock.EncodeItems(most)), err)
 	}
 }

@@ -22,14 +22,10 @@ var (
 	ErrLevelOverflow = errors.New("stock level too high")
 )
 
-// The rules that a request can break.
+// The rules that a request can break, beside those of package operation.
 var (
-	ErrInvalidFlag    = errors.New("a flag has 1 to 64 letters, digits, dashes or underscores")
-	ErrInvalidGoodsID = errors.New("a goods id is a whole number above zero, in decimal without leading zeros")
-	ErrInvalidItems   = errors.New("an operation has 1 to 100 items")
-	ErrInvalidNum     = errors.New("a quantity is a whole number from 1 to 2147483647")
-	ErrDuplicateGoods = errors.New("the same goods twice in one operation")
-	ErrInvalidPrice   = errors.New("a price is a whole number of minor units from 0 to 9007199254740991")
-	ErrInvalidName    = errors.New("a name has at most 100 characters")
-	ErrInvalidPage    = errors.New("invalid page")
+	ErrInvalidFlag  = errors.New("a flag must have 1 to 64 letters, digits, dashes or underscores")
+	ErrInvalidPrice = errors.New("a price must be a whole number of minor units from 0 to 9007199254740991")
+	ErrInvalidName  = errors.New("a name must have at most 100 characters")
+	ErrInvalidPage  = errors.New("invalid page")
 )

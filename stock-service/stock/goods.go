@@ -2,9 +2,10 @@ package stock
 
 import (
 	"fmt"
-	"math"
 	"time"
 	"unicode/utf8"
+
+	"orderstock/pkg/operation"
 )
 
 // MaxLevel is the highest stock level, and the highest price: 2^53-1, which
@@ -19,21 +20,11 @@ type Goods struct {
 	Num   int64
 }
 
-// Kind says what a flow row did to the stock.
-type Kind string
-
-// The kinds of flow rows.
-const (
-	KindRestock Kind = "restock"
-	KindDeduct  Kind = "deduct"
-	KindRestore Kind = "restore"
-)
-
 // Flow is one row of the ledger: at every moment a goods' level is the sum of its rows' Num.
 type Flow struct {
 	Flag      string
 	GoodsID   int64
-	Kind      Kind
+	Kind      operation.Kind
 	Num       int64
 	CreatedAt time.Time
 }
@@ -48,16 +39,16 @@ type Restock struct {
 	Price   *int64
 }
 
-// Validate returns ErrInvalidFlag, ErrInvalidGoodsID, ErrInvalidNum,
+// Validate returns ErrInvalidFlag, operation.ErrInvalidGoodsID, operation.ErrInvalidNum,
 // ErrInvalidName or ErrInvalidPrice where the restock breaks a rule.
 func (r Restock) Validate() error {
 	switch {
 	case !ValidFlag(r.Flag):
 		return ErrInvalidFlag
 	case r.GoodsID < 1:
-		return ErrInvalidGoodsID
-	case r.Num < 1 || r.Num > math.MaxInt32:
-		return fmt.Errorf("%w: not %d", ErrInvalidNum, r.Num)
+		return operation.ErrInvalidGoodsID
+	case r.Num < 1 || r.Num > operation.MaxNum:
+		return fmt.Errorf("%w: not %d", operation.ErrInvalidNum, r.Num)
 	case r.Name != nil && (!utf8.ValidString(*r.Name) || utf8.RuneCountInString(*r.Name) > 100):
 		return ErrInvalidName
 	case r.Price != nil && (*r.Price < 0 || *r.Price > MaxLevel):

@@ -5,35 +5,23 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+
+	"orderstock/pkg/operation"
 )
 
-// State is how an operation ended.
-type State string
-
-const (
-	// Done: every item was deducted.
-	Done State = "DONE"
-	// Rejected: an item was short; nothing was deducted, and never will be under this flag.
-	Rejected State = "REJECTED"
-	// Cancelled: the flag was cancelled before anything came under it.
-	Cancelled State = "CANCELLED"
-	// Restored: done, then cancelled; the stock came back, once.
-	Restored State = "RESTORED"
-)
-
-// Request is an operation to be carried out: a valid flag, and items from NewItems.
+// Request is an operation to be carried out: a valid flag, and items from operation.NewItems.
 type Request struct {
 	Flag  string
-	Items []Item
+	Items []operation.Item
 }
 
 // Operation is the outcome recorded under a flag.
 type Operation struct {
 	Flag   string
-	State  State
+	State  operation.State
 	Reason string
 	// Items by rising goods id; none where a cancellation came first.
-	Items []Item
+	Items []operation.Item
 	// Token is that of the lock's holder; zero where no lock was held.
 	Token Token
 	// Repeat is true where the outcome was there before this call.
@@ -43,8 +31,8 @@ type Operation struct {
 // Answer returns the recorded outcome as the answer to a repeat with these
 // items, or ErrFlagConflict where the flag was used for others. A cancellation
 // that came first answers whatever items come late.
-func (o Operation) Answer(items []Item) (Operation, error) {
-	if o.State != Cancelled && !slices.Equal(o.Items, items) {
+func (o Operation) Answer(items []operation.Item) (Operation, error) {
+	if o.State != operation.Cancelled && !slices.Equal(o.Items, items) {
 		return Operation{}, fmt.Errorf("%w: flag %s has other items", ErrFlagConflict, o.Flag)
 	}
 	o.Repeat = true
@@ -53,7 +41,7 @@ func (o Operation) Answer(items []Item) (Operation, error) {
 
 // ShortReason is the reason of an operation that was rejected for too little of the goods.
 func ShortReason(goodsID int64) string {
-	return "insufficient_stock: goods " + FormatGoodsID(goodsID)
+	return "insufficient_stock: goods " + operation.FormatGoodsID(goodsID)
 }
 
 // Token is the fencing token of a lock's holder: of two holders of one lock,
@@ -83,7 +71,7 @@ type Fence func(goodsID int64) Token
 func FenceAll(token Token) Fence { return func(int64) Token { return token } }
 
 // Highest returns the highest token for the items, or the zero token without a lock.
-func (f Fence) Highest(items []Item) Token {
+func (f Fence) Highest(items []operation.Item) Token {
 	var highest Token
 	if f == nil {
 		return highest

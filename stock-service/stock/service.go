@@ -1,6 +1,10 @@
 package stock
 
-import "context"
+import (
+	"context"
+
+	"orderstock/pkg/operation"
+)
 
 // Flags is the hint in Redis that an operation's first attempt is under way.
 type Flags interface {
@@ -52,12 +56,12 @@ func NewService(flags Flags, ledger Ledger, deducter Deducter) *Service {
 
 // Deduct takes the items from the stock under the flag, all or none. A repeat
 // is answered with the first attempt's outcome. Beside a Deducter's errors it
-// returns those of NewItems and ErrInvalidFlag.
-func (s *Service) Deduct(ctx context.Context, flag string, items []Item) (Operation, error) {
+// returns those of operation.NewItems and ErrInvalidFlag.
+func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (Operation, error) {
 	if !ValidFlag(flag) {
 		return Operation{}, ErrInvalidFlag
 	}
-	items, err := NewItems(items)
+	items, err := operation.NewItems(items)
 	if err != nil {
 		return Operation{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -22,7 +23,7 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	switch {
 	case errors.Is(err, stock.ErrUnknownOutcome):
 		found, readErr := s.resolve(ctx, flag, err)
-		if readErr == nil && found.State != stock.Done { // a deduction that is still there was not cancelled, so far
+		if readErr == nil && found.State != operation.Done { // a deduction that is still there was not cancelled, so far
 			return found, nil
 		}
 	case errors.Is(err, errMoved):
@@ -43,12 +44,12 @@ func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	op, ok := recorded[flag]
 	switch {
 	case !ok:
-		op = stock.Operation{Flag: flag, State: stock.Cancelled}
+		op = stock.Operation{Flag: flag, State: operation.Cancelled}
 		return op, s.transact(ctx, func(tx *gorm.DB) error { return insertTombstone(tx, op) })
-	case op.State != stock.Done:
+	case op.State != operation.Done:
 		return op, nil
 	}
-	op.State, op.Repeat = stock.Restored, false
+	op.State, op.Repeat = operation.Restored, false
 	return op, s.transact(ctx, func(tx *gorm.DB) error { return restore(tx, op) })
 }
 
@@ -77,12 +78,12 @@ func restore(tx *gorm.DB, op stock.Operation) error {
 			return fmt.Errorf("update stock: goods %d is gone", item.GoodsID)
 		}
 	}
-	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?", string(stock.Restored), op.Flag, string(stock.Done))
+	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?", string(operation.Restored), op.Flag, string(operation.Done))
 	if done.Error != nil {
 		return fmt.Errorf("update operation: %w", done.Error)
 	}
 	if done.RowsAffected != 1 {
 		return errMoved
 	}
-	return insertFlows(tx, stock.KindRestore, op)
+	return insertFlows(tx, operation.KindRestore, op)
 }

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -19,7 +20,7 @@ const maxMoves = 5
 // the outcome under its flag, which turns a second attempt away with all that
 // it took, then the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, State: stock.Done, Items: r.Items, Token: fence.Highest(r.Items)}
+	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
 	err := errMoved
 	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
 		var short int64
@@ -30,11 +31,11 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (st
 			if err := insertOperations(tx, op); err != nil {
 				return err
 			}
-			return insertFlows(tx, stock.KindDeduct, op)
+			return insertFlows(tx, operation.KindDeduct, op)
 		})
 		if errors.Is(err, errShort) {
 			// The transaction is rolled back: what other items took is back.
-			op.State, op.Reason = stock.Rejected, stock.ShortReason(short)
+			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 			err = s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, op) })
 		}
 	}
@@ -60,7 +61,7 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 
 // takeItems lowers the level of each goods. It returns errShort with the first
 // goods of which too little is left.
-func takeItems(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64, err error) {
+func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	for i, item := range items {
 		hit, err := takeItem(tx, item, fence)
 		if err != nil {
@@ -73,7 +74,7 @@ func takeItems(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64,
 	return 0, nil
 }
 
-func takeItem(tx *gorm.DB, item stock.Item, fence stock.Fence) (hit bool, err error) {
+func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, err error) {
 	set, where := "num = num - ?, updated_at = ?", "goods_id = ? AND num >= ?"
 	args := []any{item.Num, now()}
 	if fence != nil {
@@ -90,7 +91,7 @@ func takeItem(tx *gorm.DB, item stock.Item, fence stock.Fence) (hit bool, err er
 }
 
 // whyMissed looks at the rows of the items that were not taken to say why the first was missed.
-func whyMissed(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64, err error) {
+func whyMissed(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	levels, err := readLevels(tx, goodsOf(items), "")
 	if err != nil {
 		return 0, err
@@ -109,7 +110,7 @@ func whyMissed(tx *gorm.DB, items []stock.Item, fence stock.Fence) (short int64,
 }
 
 // checkFence returns ErrStaleToken where a later holder of the lock has written to one of the goods.
-func checkFence(items []stock.Item, levels map[int64]*stock.Level, fence stock.Fence) error {
+func checkFence(items []operation.Item, levels map[int64]*stock.Level, fence stock.Fence) error {
 	if fence == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -62,7 +63,7 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error)
 	}
 	held := make([]bool, len(requests))
 	for i, r := range requests {
-		held[i] = heldFlags[r.Flag] || slices.ContainsFunc(r.Items, func(item stock.Item) bool { return heldGoods[item.GoodsID] })
+		held[i] = heldFlags[r.Flag] || slices.ContainsFunc(r.Items, func(item operation.Item) bool { return heldGoods[item.GoodsID] })
 	}
 	return held, nil
 }
@@ -95,7 +96,7 @@ func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held sto
 		if err := takeTogether(tx, allocation.Taken, held); err != nil {
 			return err
 		}
-		return insertFlows(tx, stock.KindDeduct, fresh...)
+		return insertFlows(tx, operation.KindDeduct, fresh...)
 	})
 	return outcomes, err
 }

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stocktest"
 )
@@ -52,7 +53,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 		for _, size := range []int{1, 8} {
 			t.Run(fmt.Sprint(name, " in groups of ", size), func(t *testing.T) {
 				p := stocktest.New(t)
-				held := stock.Request{Flag: "held", Items: []stock.Item{{GoodsID: p.Goods(t, 100), Num: 1}}}
+				held := stock.Request{Flag: "held", Items: []operation.Item{{GoodsID: p.Goods(t, 100), Num: 1}}}
 				free := p.Goods(t, 1000)
 				release := hold(t, p.DB, c.statement, c.arg(held.Flag, held.Items[0].GoodsID))
 				began := time.Now()
@@ -60,7 +61,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 				for range groups {
 					requests := []stock.Request{held}
 					for len(requests) < size {
-						requests = append(requests, stock.Request{Flag: p.Flag(), Items: []stock.Item{{GoodsID: free, Num: 1}}})
+						requests = append(requests, stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: free, Num: 1}}})
 					}
 					outcomes, err := p.Ledger.DeductGroup(t.Context(), requests, stock.Token{})
 					if err != nil {
@@ -70,7 +71,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 						if i == 0 && (!errors.Is(o.Err, stock.ErrUnavailable) || !errors.Is(o.Err, mysqldb.ErrHeld)) {
 							t.Errorf("what is held: %+v; want it set aside", o)
 						}
-						if i > 0 && (o.Err != nil || o.Operation.State != stock.Done) {
+						if i > 0 && (o.Err != nil || o.Operation.State != operation.Done) {
 							t.Errorf("another: %+v", o)
 						}
 					}
@@ -80,7 +81,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 				}
 				release()
 				outcomes, err := p.Ledger.DeductGroup(t.Context(), []stock.Request{held}, stock.Token{})
-				if err != nil || outcomes[0].Err != nil || outcomes[0].Operation.State != stock.Done {
+				if err != nil || outcomes[0].Err != nil || outcomes[0].Operation.State != operation.Done {
 					t.Errorf("once it is free: %+v, %v", outcomes, err)
 				}
 			})

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stocktest"
@@ -43,7 +44,7 @@ func TestNoDeadlocks(t *testing.T) {
 		r := stock.Request{Flag: fmt.Sprint("load-", flag)}
 		for _, id := range goods {
 			if rng.IntN(2) == 0 || id == goods[flag%len(goods)] {
-				r.Items = append(r.Items, stock.Item{GoodsID: id, Num: 1 + rng.Int64N(3)})
+				r.Items = append(r.Items, operation.Item{GoodsID: id, Num: 1 + rng.Int64N(3)})
 			}
 		}
 		return r

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -41,7 +42,7 @@ func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) 
 
 func insertRestockFlow(tx *gorm.DB, r stock.Restock) error {
 	err := tx.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, ?)",
-		r.Flag, r.GoodsID, string(stock.KindRestock), r.Num, now()).Error
+		r.Flag, r.GoodsID, string(operation.KindRestock), r.Num, now()).Error
 	if err != nil {
 		return fmt.Errorf("insert flow: %w", err)
 	}
@@ -93,7 +94,7 @@ func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock
 	var firsts []restockRow
 	err := db.Raw(`SELECT f.num, r.name, r.price, r.flag IS NOT NULL AS told FROM stock_flow f
 		LEFT JOIN restocks r ON r.flag = f.flag AND r.goods_id = f.goods_id
-		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`, r.Flag, r.GoodsID, string(stock.KindRestock)).Scan(&firsts).Error
+		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`, r.Flag, r.GoodsID, string(operation.KindRestock)).Scan(&firsts).Error
 	switch {
 	case err != nil:
 		return stock.Goods{}, errors.Join(cause, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -22,7 +23,7 @@ func (r operationRow) domain() (stock.Operation, error) {
 	if err != nil {
 		return stock.Operation{}, fmt.Errorf("read operation %s: %w", r.Flag, err)
 	}
-	op := stock.Operation{Flag: r.Flag, State: stock.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
+	op := stock.Operation{Flag: r.Flag, State: operation.State(r.State), Reason: r.Reason, Items: items, Repeat: true}
 	copy(op.Token[:], r.FencingToken)
 	return op, nil
 }
@@ -62,7 +63,7 @@ type flowRow struct {
 }
 
 func (r flowRow) domain() stock.Flow {
-	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: stock.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
+	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
 }
 
 // restockRow is what is recorded of a restock. Told is false for one of before

@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -56,16 +57,16 @@ func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 }
 
 // insertFlows writes the ledger's rows for the items of those operations that are done.
-func insertFlows(tx *gorm.DB, kind stock.Kind, operations ...stock.Operation) error {
+func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...stock.Operation) error {
 	at, rows := now(), 0
 	args := make([]any, 0, 5*len(operations))
 	for _, op := range operations {
-		if op.State == stock.Rejected {
+		if op.State == operation.Rejected {
 			continue
 		}
 		for _, item := range op.Items {
 			num := item.Num
-			if kind == stock.KindDeduct {
+			if kind == operation.KindDeduct {
 				num = -num
 			}
 			args = append(args, op.Flag, item.GoodsID, string(kind), num, at)
@@ -88,7 +89,7 @@ func tuples(columns, rows int) string {
 	return strings.Repeat(row+",", rows-1) + row
 }
 
-func goodsOf(items []stock.Item) []int64 {
+func goodsOf(items []operation.Item) []int64 {
 	goods := make([]int64, len(items))
 	for i, item := range items {
 		goods[i] = item.GoodsID

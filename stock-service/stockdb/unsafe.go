@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -25,7 +26,7 @@ func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fenc
 // read. An earlier holder that comes back is turned away from then on; were the
 // token written with the level alone, it could still come between this holder's
 // reading and its writing.
-func (s *DB) announce(ctx context.Context, items []stock.Item, fence stock.Fence) error {
+func (s *DB) announce(ctx context.Context, items []operation.Item, fence stock.Fence) error {
 	if fence == nil {
 		return nil
 	}
@@ -42,9 +43,9 @@ func (s *DB) announce(ctx context.Context, items []stock.Item, fence stock.Fence
 // overwrite records the request's outcome by the levels that read returns, and
 // writes what is left of them.
 func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, read func(tx *gorm.DB) (map[int64]*stock.Level, error)) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, State: stock.Done, Items: r.Items, Token: fence.Highest(r.Items)}
+	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
 	err := s.transact(ctx, func(tx *gorm.DB) error {
-		op.State, op.Reason = stock.Done, ""
+		op.State, op.Reason = operation.Done, ""
 		levels, err := read(tx)
 		if err != nil {
 			return err
@@ -54,7 +55,7 @@ func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, 
 			return err
 		}
 		if short != 0 {
-			op.State, op.Reason = stock.Rejected, stock.ShortReason(short)
+			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 			return insertOperations(tx, op)
 		}
 		for _, item := range r.Items {
@@ -65,12 +66,12 @@ func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, 
 		if err := insertOperations(tx, op); err != nil {
 			return err
 		}
-		return insertFlows(tx, stock.KindDeduct, op)
+		return insertFlows(tx, operation.KindDeduct, op)
 	})
 	return s.settle(ctx, op, err)
 }
 
-func overwriteItem(tx *gorm.DB, item stock.Item, left int64, fence stock.Fence) error {
+func overwriteItem(tx *gorm.DB, item operation.Item, left int64, fence stock.Fence) error {
 	set, where, args := "num = ?, updated_at = ?", "goods_id = ?", []any{left, now()}
 	if fence == nil {
 		args = append(args, item.GoodsID)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
@@ -28,14 +29,14 @@ func BenchmarkDeduct(b *testing.B) {
 				p, d := benchPlace(b, name)
 				goods := p.Goods(b, 1<<30)
 				spread(b, p, clients, func(flag string) error {
-					op, err := d.Deduct(b.Context(), stock.Request{Flag: flag, Items: []stock.Item{{GoodsID: goods, Num: 1}}})
+					op, err := d.Deduct(b.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}}})
 					return done(string(op.State), err)
 				})
 			})
 			for kind, opts := range map[string][]stockapi.Option{"http": nil, "shared": {stockapi.WithSharedRequests(4)}} {
 				b.Run(fmt.Sprintf("%s/%s/clients=%d", kind, name, clients), func(b *testing.B) {
 					p, d := benchPlace(b, name)
-					items := []stockapi.Item{{GoodsID: stock.FormatGoodsID(p.Goods(b, 1<<30)), Num: 1}}
+					items := []stockapi.Item{{GoodsID: operation.FormatGoodsID(p.Goods(b, 1<<30)), Num: 1}}
 					handler := stockhttp.New(p.Service(d), stockhttp.Config{Token: token}, stocktest.Quiet)
 					h := httptest.NewServer(handler)
 					defer h.Close()
@@ -69,7 +70,7 @@ func benchPlace(b *testing.B, name string) (*stocktest.Place, deduct.Strategy) {
 }
 
 func done(state string, err error) error {
-	if err == nil && state != string(stock.Done) {
+	if err == nil && state != string(operation.Done) {
 		err = fmt.Errorf("state %s", state)
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
@@ -32,9 +33,9 @@ func (h *handlers) stock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := stockapi.StockResponse{Goods: allGoodsToWire(goods)}
+	answer := stockapi.StockResponse{Goods: goodsBodies(goods)}
 	if len(goods) == limit {
-		answer.Next = stock.FormatGoodsID(goods[limit-1].ID)
+		answer.Next = operation.FormatGoodsID(goods[limit-1].ID)
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil
@@ -46,7 +47,7 @@ func (h *handlers) namedGoods(c *gin.Context, named []string) error {
 	}
 	ids := make([]int64, len(named))
 	for i, s := range named {
-		id, err := stock.ParseGoodsID(s)
+		id, err := operation.ParseGoodsID(s)
 		if err != nil {
 			return err
 		}
@@ -56,13 +57,13 @@ func (h *handlers) namedGoods(c *gin.Context, named []string) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, stockapi.StockResponse{Goods: allGoodsToWire(goods)})
+	c.JSON(http.StatusOK, stockapi.StockResponse{Goods: goodsBodies(goods)})
 	return nil
 }
 
 // goods is GET /v1/stock/{goods_id}.
 func (h *handlers) goods(c *gin.Context) error {
-	id, err := stock.ParseGoodsID(c.Param("goods_id"))
+	id, err := operation.ParseGoodsID(c.Param("goods_id"))
 	if err != nil {
 		return err
 	}
@@ -73,13 +74,13 @@ func (h *handlers) goods(c *gin.Context) error {
 	if len(goods) == 0 {
 		return problem.New(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no goods %d", id)
 	}
-	c.JSON(http.StatusOK, goodsToWire(goods[0]))
+	c.JSON(http.StatusOK, goodsBody(goods[0]))
 	return nil
 }
 
 // restock is POST /v1/stock/{goods_id}/restock.
 func (h *handlers) restock(c *gin.Context) error {
-	id, err := stock.ParseGoodsID(c.Param("goods_id"))
+	id, err := operation.ParseGoodsID(c.Param("goods_id"))
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (h *handlers) restock(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, goodsToWire(goods))
+	c.JSON(http.StatusOK, goodsBody(goods))
 	return nil
 }
 
@@ -106,17 +107,17 @@ func page(c *gin.Context) (after int64, limit int, err error) {
 		}
 	}
 	if s := c.Query("after"); s != "" {
-		if after, err = stock.ParseGoodsID(s); err != nil {
+		if after, err = operation.ParseGoodsID(s); err != nil {
 			return 0, 0, err
 		}
 	}
 	return after, limit, nil
 }
 
-func allGoodsToWire(goods []stock.Goods) []stockapi.Goods {
-	wire := make([]stockapi.Goods, len(goods))
+func goodsBodies(goods []stock.Goods) []stockapi.Goods {
+	bodies := make([]stockapi.Goods, len(goods))
 	for i, g := range goods {
-		wire[i] = goodsToWire(g)
+		bodies[i] = goodsBody(g)
 	}
-	return wire
+	return bodies
 }

@@ -30,9 +30,9 @@ func (h *handlers) deduct(c *gin.Context) error {
 }
 
 // carryOut deducts, up to the reply.
-func (h *handlers) carryOut(ctx context.Context, flag string, wire []stockapi.Item) (stockapi.Operation, error) {
+func (h *handlers) carryOut(ctx context.Context, flag string, sent []stockapi.Item) (stockapi.Operation, error) {
 	request.AddAttrs(ctx, "flag", flag)
-	items, err := itemsFromWire(wire)
+	items, err := stockapi.ParseItems(sent)
 	if err != nil {
 		return stockapi.Operation{}, err
 	}
@@ -40,7 +40,7 @@ func (h *handlers) carryOut(ctx context.Context, flag string, wire []stockapi.It
 	if err != nil {
 		return stockapi.Operation{}, err
 	}
-	return operationToWire(op), nil
+	return operationBody(op), nil
 }
 
 // cancel is POST /v1/operations/{flag}/cancel.
@@ -51,7 +51,7 @@ func (h *handlers) cancel(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, operationToWire(op))
+	c.JSON(http.StatusOK, operationBody(op))
 	return nil
 }
 
@@ -68,12 +68,12 @@ func (h *handlers) flows(c *gin.Context) error {
 	answer := stockapi.FlowsResponse{Operations: make([]stockapi.Operation, 0, len(operations)), Flows: make([]stockapi.Flow, len(flows))}
 	for _, flag := range flags {
 		if op, ok := operations[flag]; ok {
-			answer.Operations = append(answer.Operations, operationToWire(op))
+			answer.Operations = append(answer.Operations, operationBody(op))
 			delete(operations, flag) // a flag that was asked for twice is answered once
 		}
 	}
 	for i, flow := range flows {
-		answer.Flows[i] = flowToWire(flow)
+		answer.Flows[i] = flowBody(flow)
 	}
 	c.JSON(http.StatusOK, answer)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
@@ -25,10 +26,10 @@ var codes = []struct {
 	{stock.ErrStaleToken, stockapi.CodeUnavailable},
 	{stock.ErrUnavailable, stockapi.CodeUnavailable},
 	{stock.ErrInvalidFlag, stockapi.CodeInvalidFlag},
-	{stock.ErrInvalidGoodsID, stockapi.CodeInvalidGoods},
-	{stock.ErrInvalidItems, stockapi.CodeInvalidItems},
-	{stock.ErrInvalidNum, stockapi.CodeInvalidNum},
-	{stock.ErrDuplicateGoods, stockapi.CodeDuplicateGoods},
+	{operation.ErrInvalidGoodsID, stockapi.CodeInvalidGoods},
+	{operation.ErrInvalidItems, stockapi.CodeInvalidItems},
+	{operation.ErrInvalidNum, stockapi.CodeInvalidNum},
+	{operation.ErrDuplicateGoods, stockapi.CodeDuplicateGoods},
 	{stock.ErrInvalidPrice, stockapi.CodeInvalidPrice},
 	{stock.ErrInvalidName, stockapi.CodeInvalidName},
 	{stock.ErrInvalidPage, stockapi.CodeInvalidPage},

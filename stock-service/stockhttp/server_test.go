@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
@@ -69,10 +70,10 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 
 	items := []stockapi.Item{{GoodsID: "1001", Num: 4}}
 	op, err := s.client.Deduct(ctx, "f1", items)
-	if err != nil || op.State != stockapi.Done || op.Repeat || len(op.Items) != 1 || op.Items[0] != items[0] {
+	if err != nil || op.State != operation.Done || op.Repeat || len(op.Items) != 1 || op.Items[0] != items[0] {
 		t.Fatalf("deduct: %+v, %v", op, err)
 	}
-	if op, err = s.client.Deduct(ctx, "f1", items); err != nil || op.State != stockapi.Done || !op.Repeat {
+	if op, err = s.client.Deduct(ctx, "f1", items); err != nil || op.State != operation.Done || !op.Repeat {
 		t.Errorf("deduct again: %+v, %v; want the repeat", op, err)
 	}
 	if _, err = s.client.Deduct(ctx, "f1", []stockapi.Item{{GoodsID: "1001", Num: 5}}); !errors.Is(err, stockapi.ErrFlagConflict) {
@@ -81,18 +82,18 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	if _, err = s.client.Deduct(ctx, "f2", []stockapi.Item{{GoodsID: "77", Num: 1}}); !errors.Is(err, stockapi.ErrUnknownGoods) {
 		t.Errorf("deduct unknown goods: %v", err)
 	}
-	if op, err = s.client.Deduct(ctx, "f3", []stockapi.Item{{GoodsID: "1001", Num: 7}}); err != nil || op.State != stockapi.Rejected || op.Reason != "insufficient_stock: goods 1001" {
+	if op, err = s.client.Deduct(ctx, "f3", []stockapi.Item{{GoodsID: "1001", Num: 7}}); err != nil || op.State != operation.Rejected || op.Reason != "insufficient_stock: goods 1001" {
 		t.Errorf("deduct too many: %+v, %v", op, err)
 	}
 
 	flows, err := s.client.Flows(ctx, "f1", "f3", "nothing")
-	if err != nil || len(flows.Operations) != 2 || len(flows.Flows) != 1 || flows.Flows[0].Num != -4 || flows.Flows[0].Kind != stockapi.KindDeduct {
+	if err != nil || len(flows.Operations) != 2 || len(flows.Flows) != 1 || flows.Flows[0].Num != -4 || flows.Flows[0].Kind != operation.KindDeduct {
 		t.Errorf("flows: %+v, %v; want two operations, one row of -4", flows, err)
 	}
-	if op, err = s.client.Cancel(ctx, "f1"); err != nil || op.State != stockapi.Restored {
+	if op, err = s.client.Cancel(ctx, "f1"); err != nil || op.State != operation.Restored {
 		t.Errorf("cancel: %+v, %v", op, err)
 	}
-	if op, err = s.client.Cancel(ctx, "f3"); err != nil || op.State != stockapi.Rejected {
+	if op, err = s.client.Cancel(ctx, "f3"); err != nil || op.State != operation.Rejected {
 		t.Errorf("cancel what was rejected: %+v, %v", op, err)
 	}
 	named, err := s.client.Stock(ctx, "1001", "5")
@@ -142,7 +143,7 @@ func TestPagesOfStock(t *testing.T) {
 // TestBadInput shows that each is refused with a 4xx that says why, and changes nothing.
 func TestBadInput(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
-	goods := stock.FormatGoodsID(s.Goods(t, 10))
+	goods := operation.FormatGoodsID(s.Goods(t, 10))
 	hundredAndOne := strings.Repeat(`{"goods_id":"1","num":1},`, 100) + `{"goods_id":"1","num":1}`
 	item := func(num string) string { return `{"items":[{"goods_id":"` + goods + `","num":` + num + `}]}` }
 	id := func(id string) string { return `{"items":[{"goods_id":` + id + `,"num":1}]}` }
@@ -236,7 +237,7 @@ func TestFaultQQuantityIsChecked(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
 	goods := s.Goods(t, 10)
 	for _, num := range []int64{0, -1, -1 << 40, 1 << 31} {
-		_, err := s.client.Deduct(t.Context(), s.Flag(), []stockapi.Item{{GoodsID: stock.FormatGoodsID(goods), Num: num}})
+		_, err := s.client.Deduct(t.Context(), s.Flag(), []stockapi.Item{{GoodsID: operation.FormatGoodsID(goods), Num: num}})
 		if !errors.Is(err, stockapi.ErrInvalid) {
 			t.Errorf("num %d: %v; want it refused", num, err)
 		}

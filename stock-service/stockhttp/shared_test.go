@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
@@ -41,7 +42,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestSharedRequestsAnswerEachByItself(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
 	c, sent := sharing(t, s, 1)
-	plenty, scarce := stock.FormatGoodsID(s.Goods(t, 1000)), stock.FormatGoodsID(s.Goods(t, 3))
+	plenty, scarce := operation.FormatGoodsID(s.Goods(t, 1000)), operation.FormatGoodsID(s.Goods(t, 3))
 	one := func(goods string) []stockapi.Item { return []stockapi.Item{{GoodsID: goods, Num: 1}} }
 	if _, err := c.Deduct(t.Context(), "used", one(plenty)); err != nil {
 		t.Fatal(err)
@@ -68,9 +69,9 @@ func TestSharedRequestsAnswerEachByItself(t *testing.T) {
 					t.Errorf("flag %s is answered with %s", call.flag, op.Flag)
 				case err == nil && op.Repeat:
 					repeats.Add(1)
-				case err == nil && op.State == stockapi.Done:
+				case err == nil && op.State == operation.Done:
 					done.Add(1)
-				case err == nil && op.State == stockapi.Rejected:
+				case err == nil && op.State == operation.Rejected:
 					rejected.Add(1)
 				case errors.Is(err, stockapi.ErrUnknownGoods):
 					unknown.Add(1)
@@ -119,7 +120,7 @@ func (g gated) Deduct(ctx context.Context, r stock.Request) (stock.Operation, er
 			return stock.Operation{}, stock.ErrUnavailable
 		}
 	}
-	return stock.Operation{Flag: r.Flag, State: stock.Done, Items: r.Items}, nil
+	return stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}, nil
 }
 
 // post sends a shared request and returns a reader of its answer's lines.
@@ -174,11 +175,11 @@ func TestASharedRequestHoldsNobodyUp(t *testing.T) {
 	if a := seen[2]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeUnavailable) || a.RetryAfter != 1 || a.Problem.RequestID != "of-its-own" {
 		t.Errorf("the one that runs out of time: %+v", a)
 	}
-	if a := seen[3]; a.Operation == nil || a.Operation.Flag != "fast" || a.Operation.State != stockapi.Done {
+	if a := seen[3]; a.Operation == nil || a.Operation.Flag != "fast" || a.Operation.State != operation.Done {
 		t.Errorf("the fast one: %+v", a)
 	}
 	close(g.open)
-	if a := line(t, lines); a.Index != 0 || a.Operation == nil || a.Operation.State != stockapi.Done {
+	if a := line(t, lines); a.Index != 0 || a.Operation == nil || a.Operation.State != operation.Done {
 		t.Errorf("the slow one: %+v", a)
 	}
 }
@@ -201,7 +202,7 @@ func TestSharedRequestsAreShedOneByOne(t *testing.T) {
 
 func TestBadSharedRequests(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{})
-	goods := stock.FormatGoodsID(s.Goods(t, 1000))
+	goods := operation.FormatGoodsID(s.Goods(t, 1000))
 	before := s.dump(t)
 	op := `{"flag":"bad","items":[{"goods_id":"` + goods + `","num":1}]}`
 	for body, code := range map[string]string{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -75,7 +76,7 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 	w.wire.heal() // the deduction arrives, and finds the tombstone
 	eventually(t, "the deduction has arrived", func() bool { return w.wire.holding() == 0 })
 	o := r.wantOrder(a.id(t), order.Cancelled, order.Cancelled)
-	if state := w.state(o); state != stockapi.Cancelled {
+	if state := w.state(o); state != operation.Cancelled {
 		t.Errorf("operation is %s", state)
 	}
 	w.wantLevel(1, 10)
@@ -293,10 +294,10 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	for _, o := range all {
 		ends[o.Status]++
 		switch state := w.state(o); {
-		case o.Status == order.Confirmed && state == stockapi.Done:
+		case o.Status == order.Confirmed && state == operation.Done:
 			left -= o.Items[0].Num
-		case o.Status == order.Rejected && state == stockapi.Rejected:
-		case o.Status == order.Cancelled && (state == stockapi.Cancelled || state == stockapi.Restored):
+		case o.Status == order.Rejected && state == operation.Rejected:
+		case o.Status == order.Cancelled && (state == operation.Cancelled || state == operation.Restored):
 		default:
 			t.Errorf("order %d is %s, its operation %q", o.ID, o.Status, state)
 		}

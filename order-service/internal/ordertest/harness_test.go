@@ -28,6 +28,7 @@ import (
 	"orderstock/order-service/orderhttp"
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
@@ -197,7 +198,7 @@ func (w *world) wantRows(orders, items int64) {
 }
 
 // state returns the state recorded under the order's flag; "" where nothing is.
-func (w *world) state(o order.Order) stockapi.State {
+func (w *world) state(o order.Order) operation.State {
 	w.t.Helper()
 	flows, err := w.client.Flows(w.t.Context(), o.Flag())
 	must(w.t, err)

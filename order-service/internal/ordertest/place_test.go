@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
-	"orderstock/pkg/stockapi"
+	"orderstock/pkg/operation"
 )
 
 func TestAnOrderTakesStockAndPrice(t *testing.T) {
@@ -27,7 +27,7 @@ func TestAnOrderTakesStockAndPrice(t *testing.T) {
 	w.wantLevel(1001, 8)
 	w.wantLevel(1002, 7)
 	o := r.wantOrder(a.id(t), order.Confirmed, order.Confirmed)
-	if state := w.state(o); state != stockapi.Done {
+	if state := w.state(o); state != operation.Done {
 		t.Errorf("its operation is %q", state)
 	}
 	got := r.call("GET", "/v1/orders/"+a.order.ID, "")

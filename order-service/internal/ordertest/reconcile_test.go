@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -42,7 +43,7 @@ type stuck struct {
 
 	status, outcome order.Status
 	reason          string
-	state           stockapi.State
+	state           operation.State
 	level           int64 // of goods that began with 10, for an order of 4
 }
 
@@ -94,56 +95,56 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 	for i, s := range []stuck{
 		{
 			name: "died after the insert", age: young,
-			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
+			status: order.Confirmed, outcome: order.Confirmed, state: operation.Done, level: 6,
 		},
 		{
 			name: "died after the insert, sold out since", age: young, prepare: soldOut,
-			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2,
+			status: order.Rejected, outcome: order.Rejected, state: operation.Rejected, level: 2,
 		},
 		{
 			name: "died after the deduction", age: young, prepare: deducted,
-			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
+			status: order.Confirmed, outcome: order.Confirmed, state: operation.Done, level: 6,
 		},
 		{
 			name: "died after the deduction, long ago", age: old, prepare: deducted,
-			status: order.Confirmed, outcome: order.Confirmed, state: stockapi.Done, level: 6,
+			status: order.Confirmed, outcome: order.Confirmed, state: operation.Done, level: 6,
 		},
 		{
 			name: "died after the rejection", age: young, prepare: then(soldOut, deducted),
-			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2,
+			status: order.Rejected, outcome: order.Rejected, state: operation.Rejected, level: 2,
 		},
 		{
 			name: "never deducted, long ago", age: old,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired, state: stockapi.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired, state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "wish to cancel, nothing deducted", age: young, prepare: moved(order.Pending, order.Cancelling),
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling), deducted),
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: stockapi.Restored, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: operation.Restored, level: 10,
 		},
 		{
 			name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut, moved(order.Pending, order.Cancelling), deducted),
-			status: order.Rejected, outcome: order.Rejected, state: stockapi.Rejected, level: 2,
+			status: order.Rejected, outcome: order.Rejected, state: operation.Rejected, level: 2,
 		},
 		{
 			name: "wish to cancel a confirmed order", age: young,
 			prepare: then(deducted, moved(order.Pending, order.Confirmed), moved(order.Confirmed, order.Cancelling)),
-			status:  order.Cancelled, outcome: order.Confirmed, reason: order.ReasonClient, state: stockapi.Restored, level: 10,
+			status:  order.Cancelled, outcome: order.Confirmed, reason: order.ReasonClient, state: operation.Restored, level: 10,
 		},
 		{
 			name: "flag cancelled, order not", age: young, prepare: flagCancelled,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign, state: stockapi.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign, state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "goods that the stock service does not know", age: young, goods: 404,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown, state: stockapi.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown, state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "flag in use for something else", age: young, prepare: flagTaken,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonConflict, state: stockapi.Done, level: 9,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonConflict, state: operation.Done, level: 9,
 		},
 	} {
 		t.Run(s.name, func(t *testing.T) {

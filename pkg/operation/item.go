@@ -1,0 +1,67 @@
+package operation
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+const (
+	// MaxItems is the highest number of items in one operation.
+	MaxItems = 100
+	// MaxNum is the highest quantity of one item.
+	MaxNum = math.MaxInt32
+)
+
+// The rules that items can break; match with errors.Is.
+var (
+	ErrInvalidItems   = errors.New("the number of items must be from 1 to 100")
+	ErrInvalidNum     = errors.New("a quantity must be a whole number from 1 to 2147483647")
+	ErrInvalidGoodsID = errors.New("a goods id must be a whole number from 1 to 9223372036854775807, in decimal without leading zeros")
+	ErrDuplicateGoods = errors.New("the same goods must not appear twice")
+)
+
+// Item is a quantity of one product.
+type Item struct {
+	GoodsID int64
+	Num     int64
+}
+
+// NewItems returns a copy of the items by rising goods id, the order in which
+// locks and rows are taken. It returns ErrInvalidItems, ErrInvalidGoodsID,
+// ErrInvalidNum or ErrDuplicateGoods if the items break a rule.
+func NewItems(items []Item) ([]Item, error) {
+	if len(items) == 0 || len(items) > MaxItems {
+		return nil, fmt.Errorf("%w, not %d", ErrInvalidItems, len(items))
+	}
+	sorted := slices.Clone(items)
+	slices.SortFunc(sorted, func(a, b Item) int { return cmp.Compare(a.GoodsID, b.GoodsID) })
+	for i, item := range sorted {
+		if item.GoodsID < 1 {
+			return nil, fmt.Errorf("%w, not %d", ErrInvalidGoodsID, item.GoodsID)
+		}
+		if item.Num < 1 || item.Num > MaxNum {
+			return nil, fmt.Errorf("%w, not %d of goods %d", ErrInvalidNum, item.Num, item.GoodsID)
+		}
+		if i > 0 && sorted[i-1].GoodsID == item.GoodsID {
+			return nil, fmt.Errorf("%w: goods %d", ErrDuplicateGoods, item.GoodsID)
+		}
+	}
+	return sorted, nil
+}
+
+// ParseGoodsID reads a goods id as FormatGoodsID writes it. It returns
+// ErrInvalidGoodsID for any other spelling of the number.
+func ParseGoodsID(s string) (int64, error) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || id < 1 || s[0] == '0' || s[0] == '+' {
+		return 0, ErrInvalidGoodsID
+	}
+	return id, nil
+}
+
+// FormatGoodsID writes a goods id for URLs, bodies and lock names.
+func FormatGoodsID(id int64) string { return strconv.FormatInt(id, 10) }

@@ -1,0 +1,31 @@
+// Package operation holds what the order service and the stock service agree on
+// without a network between them: the items of an operation and their rules, and
+// the states in which an operation can end. Both domains import it, and the API
+// of package stockapi carries it. It does no I/O.
+package operation
+
+// State is the end of an operation.
+type State string
+
+const (
+	// Done: every item was deducted.
+	Done State = "DONE"
+	// Rejected: the stock of an item was short. Nothing was deducted, and nothing
+	// will ever be deducted under this flag.
+	Rejected State = "REJECTED"
+	// Cancelled: the flag was cancelled before anything was deducted. A late
+	// deduction does nothing.
+	Cancelled State = "CANCELLED"
+	// Restored: the items were deducted and then given back, once.
+	Restored State = "RESTORED"
+)
+
+// Kind is the cause of a flow row.
+type Kind string
+
+// The kinds of flow rows.
+const (
+	KindRestock Kind = "restock"
+	KindDeduct  Kind = "deduct"
+	KindRestore Kind = "restore"
+)
