@@ -1,14 +1,13 @@
-// Package loadtest fires orders at the two services and judges what came of them.
+// Package loadtest only names what its folders do. A run goes through three of them:
 //
-// Fire makes fresh goods, sends the orders of a Mix (with repeats and
-// cancellations, if asked) and keeps a History: every call with its times and
-// its answer. Verify reads that history and both databases, never a service,
-// and returns a Verdict: pass, violation or unknown.
+//	h, err := fire.Run(ctx, fire.Config{Target: target})                           // send orders
+//	err = h.Save("out/history.jsonl")                                              // package history
+//	verdict, err := verify.Run(ctx, verify.Config{Databases: databases, History: h}) // settle, read, judge
+//	err = verdict.Save("out/verdict.json")
+//	err = verdict.Write(os.Stdout)
 //
-//	report, err := loadtest.Fire(ctx, loadtest.FireConfig{…})
-//	verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{History: report.History, …})
-//
-// Latency counts from the time at which an order was meant to be sent, not from
-// the time at which a client was free to send it, so a server that stalls is
-// charged with the wait that it caused (Gil Tene's "coordinated omission").
+// fire and verify import history and not each other. Package linear searches a history of the stock for
+// one possible order of its calls. The harnesses build on these: faults, mutants, ladder and locks.
+// Package stack brings up real servers and services for all of them; lab does so with a proxy on
+// every connection and fault points in the services.
 package loadtest

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -55,23 +57,13 @@ func wholeStack(t *testing.T, bin string, change func(*stack.Config)) *stack.Sta
 	return st
 }
 
-func fireAt(st *stack.Stack) loadtest.FireConfig {
-	cfg := loadtest.FireConfig{StockToken: st.Token(), Concurrency: 32}
-	for _, s := range st.Order {
-		cfg.OrderURLs = append(cfg.OrderURLs, s.URL())
-	}
-	for _, s := range st.Stock {
-		cfg.StockURLs = append(cfg.StockURLs, s.URL())
-	}
-	return cfg
+func fireAt(st *stack.Stack) fire.Config {
+	return fire.Config{Target: st.Target(), Concurrency: 32}
 }
 
-func judge(t *testing.T, st *stack.Stack, h *loadtest.History) *loadtest.Verdict {
+func judge(t *testing.T, st *stack.Stack, h *history.History) *verify.Verdict {
 	t.Helper()
-	env := st.LoadtestEnv()
-	v, err := loadtest.Verify(t.Context(), loadtest.VerifyConfig{
-		OrderDSN: env["VERIFY_ORDER_DSN"], StockDSN: env["VERIFY_STOCK_DSN"], History: h, Settle: time.Minute,
-	})
+	v, err := verify.Run(t.Context(), verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,19 +94,19 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 		c.OrderEnv, c.StockEnv = short, short // the dead ones are gone sooner
 	})
 	cfg := fireAt(st)
-	cfg.Orders, cfg.Rate, cfg.Mix = 400, 200, loadtest.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.2}
+	cfg.Orders, cfg.Rate, cfg.Mix = 400, 200, fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.2}
 	killed := make(chan error, 1)
 	middle := time.AfterFunc(time.Second, func() { killed <- errors.Join(st.Stock[1].Kill(), st.Order[1].Kill()) })
 	defer middle.Stop()
-	report, err := loadtest.Fire(t.Context(), cfg)
+	h, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := <-killed; err != nil {
 		t.Fatal(err)
 	}
-	v := judge(t, st, report.History)
-	if v.Outcome != loadtest.Pass || v.Confirmed == 0 || v.Rejected == 0 || v.Cancelled == 0 {
+	v := judge(t, st, h)
+	if v.Outcome != verify.Pass || v.Confirmed == 0 || v.Rejected == 0 || v.Cancelled == 0 {
 		var text bytes.Buffer
 		_ = v.Write(&text)
 		t.Errorf("want a pass with orders of each end:\n%s", &text)
@@ -127,13 +119,13 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	t.Helper()
 	st := wholeStack(t, bin, func(*stack.Config) {})
 	cfg := fireAt(st)
-	cfg.Mix = loadtest.Mix{Goods: 4, Stock: 300, Repeat: 0.2, Cancel: 0.3}
+	cfg.Mix = fire.Mix{Goods: 4, Stock: 300, Repeat: 0.2, Cancel: 0.3}
 	cfg.Orders = 500
-	old, err := loadtest.Fire(t.Context(), cfg)
+	old, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := judge(t, st, old.History); v.Outcome != loadtest.Pass {
+	if v := judge(t, st, old); v.Outcome != verify.Pass {
 		t.Fatalf("before: %s", v)
 	}
 	a := st.Accounts()
@@ -144,13 +136,13 @@ func prunedUnderLoad(t *testing.T, bin string) {
 
 	cfg.Orders, cfg.Rate = 600, 150
 	type fired struct {
-		report *loadtest.Report
-		err    error
+		history *history.History
+		err     error
 	}
 	ended := make(chan fired, 1)
 	go func() {
-		report, err := loadtest.Fire(t.Context(), cfg)
-		ended <- fired{report, err}
+		h, err := fire.Run(t.Context(), cfg)
+		ended <- fired{h, err}
 	}()
 	prune := func(days time.Duration) int {
 		n, err := migrations.Prune(t.Context(), migrations.Config{AdminDSN: server.AdminDSN(), Accounts: a}, days*24*time.Hour)
@@ -169,13 +161,13 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	if young.err != nil {
 		t.Fatal(young.err)
 	}
-	v := judge(t, st, young.report.History)
-	if v.Outcome != loadtest.Pass || v.Confirmed == 0 || v.Cancelled == 0 {
+	v := judge(t, st, young.history)
+	if v.Outcome != verify.Pass || v.Confirmed == 0 || v.Cancelled == 0 {
 		var text bytes.Buffer
 		_ = v.Write(&text)
 		t.Errorf("want a pass with orders of each end:\n%s", &text)
 	}
-	if v := judge(t, st, old.History); !slices.Equal(v.Violated(), []string{loadtest.AcknowledgedOrderKept}) {
+	if v := judge(t, st, old); !slices.Equal(v.Violated(), []string{verify.AcknowledgedOrderKept}) {
 		t.Errorf("of the old orders, %v are missed, want nothing but that they are gone", v.Violated())
 	}
 }
@@ -188,16 +180,16 @@ func unsafeIsFoundOut(t *testing.T, bin string) {
 		c.StockEnv, c.StockArgs = map[string]string{"STOCK_STRATEGY": "unsafe"}, []string{"--allow-unsafe"}
 	})
 	cfg := fireAt(st)
-	cfg.Path, cfg.Orders, cfg.Mix = loadtest.PathDeduct, 500, loadtest.Mix{Goods: 1, Stock: 100, ItemsMax: 1}
-	report, err := loadtest.Fire(t.Context(), cfg)
+	cfg.Path, cfg.Orders, cfg.Mix = history.PathDeduct, 500, fire.Mix{Goods: 1, Stock: 100, ItemsMax: 1}
+	h, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := judge(t, st, report.History)
-	if v.Outcome != loadtest.Violation || v.Oversold == 0 {
+	v := judge(t, st, h)
+	if v.Outcome != verify.Violation || v.Oversold == 0 {
 		t.Errorf("%s; want it oversold", v)
 	}
-	for _, name := range []string{loadtest.NotOversold, loadtest.AcknowledgedNotOversold, loadtest.StockEqualsFlows} {
+	for _, name := range []string{verify.NotOversold, verify.AcknowledgedNotOversold, verify.StockEqualsFlows} {
 		if !slices.Contains(v.Violated(), name) {
 			t.Errorf("found %v, and not %s", v.Violated(), name)
 		}

@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
 
@@ -32,7 +33,7 @@ func fireCommand() *cobra.Command {
 	where, failed := readSurroundings()
 	var (
 		to       output
-		verify   loadtest.VerifyConfig
+		judging  verify.Config
 		noVerify bool
 	)
 	cmd := &cobra.Command{
@@ -42,30 +43,32 @@ func fireCommand() *cobra.Command {
 	}
 	cfg := fireFlags(cmd.Flags(), &where)
 	to.flags(cmd.Flags())
-	verifyFlags(cmd, &verify)
+	verifyFlags(cmd, &judging)
 	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "only fire; verify later")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if failed != nil {
 			return failed
 		}
-		cfg.OrderURLs, cfg.StockURLs, cfg.StockToken = where.OrderURLs, where.StockURLs, where.StockToken
-		cfg.HistoryPath, cfg.Progress = to.history(), cmd.ErrOrStderr()
-		report, err := loadtest.Fire(cmd.Context(), *cfg)
+		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
+		h, err := fire.Run(cmd.Context(), *cfg)
 		if err != nil {
+			return err
+		}
+		if err := h.Save(to.history()); err != nil {
 			return err
 		}
 		text := cmd.OutOrStdout()
 		if to.json {
 			text = cmd.ErrOrStderr()
 		}
-		if err := report.Write(text); err != nil {
+		if err := h.Measure().Write(text); err != nil {
 			return err
 		}
 		if noVerify || cmd.Context().Err() != nil {
 			return cmd.Context().Err()
 		}
-		verify.History = report.History
-		return judge(cmd, where, verify, to)
+		judging.Databases, judging.History = where.databases(), h
+		return judge(cmd, judging, to)
 	}
 	return cmd
 }
@@ -73,8 +76,8 @@ func fireCommand() *cobra.Command {
 func verifyCommand() *cobra.Command {
 	where, failed := readSurroundings()
 	var (
-		to     output
-		verify loadtest.VerifyConfig
+		to      output
+		judging verify.Config
 	)
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -82,26 +85,25 @@ func verifyCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	to.flags(cmd.Flags())
-	verifyFlags(cmd, &verify)
+	verifyFlags(cmd, &judging)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if failed != nil {
 			return failed
 		}
-		verify.HistoryPath = to.history()
-		return judge(cmd, where, verify, to)
+		judging.Databases, judging.HistoryPath = where.databases(), to.history()
+		return judge(cmd, judging, to)
 	}
 	return cmd
 }
 
-func verifyFlags(cmd *cobra.Command, cfg *loadtest.VerifyConfig) {
-	cmd.Flags().DurationVar(&cfg.Settle, "settle", loadtest.DefaultSettle, "how long to wait for unfinished orders to end")
+func verifyFlags(cmd *cobra.Command, cfg *verify.Config) {
+	cmd.Flags().DurationVar(&cfg.Settle, "settle", verify.DefaultSettle, "how long to wait for unfinished orders to end")
 	cmd.Flags().IntVar(&cfg.Samples, "samples", 5, "violations of each invariant to tell in words")
 }
 
 // judge verifies, prints and saves the verdict.
-func judge(cmd *cobra.Command, where surroundings, cfg loadtest.VerifyConfig, to output) error {
-	cfg.OrderDSN, cfg.StockDSN = where.OrderDSN, where.StockDSN
-	verdict, err := loadtest.Verify(cmd.Context(), cfg)
+func judge(cmd *cobra.Command, cfg verify.Config, to output) error {
+	verdict, err := verify.Run(cmd.Context(), cfg)
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-const history = `{"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","elapsed_us":2000000,"warmup_us":0,"window_us":2000000,"timeout_us":1,"seed":7,"goods":[{"id":"11","stock":5,"price":100}]}
+const recorded = `{"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","elapsed_us":2000000,"warmup_us":0,"window_us":2000000,"timeout_us":1,"seed":7,"goods":[{"id":"11","stock":5,"price":100}]}
 {"op":0,"kind":"place","key":"direct-r-0","body":{"items":[{"goods_id":"11","num":2}]},"intended_us":0,"sent_us":0,"done_us":3000,"code":200,"status":"DONE"}
 {"orders":1,"calls":1}
 `
 
-// databases returns the stock database of the history above, and both in the environment.
+// databases returns the stock database of the recorded history, and both in the environment.
 func databases(t *testing.T) *sql.DB {
 	t.Helper()
 	var stock *sql.DB
@@ -126,7 +126,7 @@ func TestFaultsNameTheirCells(t *testing.T) {
 func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 	stock := databases(t)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(history), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -156,7 +156,7 @@ func TestVerdictAsJSON(t *testing.T) {
 	databases(t)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "v.json")
-	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(history), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "history.jsonl"), []byte(recorded), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, _ := execute(t, "verify", "--json", "--out", file)

@@ -8,7 +8,9 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 )
 
 // surroundings are where the services and databases are. They come from the
@@ -27,6 +29,14 @@ func readSurroundings() (surroundings, error) {
 		return s, fmt.Errorf("read environment: %w", err)
 	}
 	return s, nil
+}
+
+func (s surroundings) target() fire.Target {
+	return fire.Target{OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken}
+}
+
+func (s surroundings) databases() verify.Databases {
+	return verify.Databases{OrderDSN: s.OrderDSN, StockDSN: s.StockDSN}
 }
 
 // output says where results go.
@@ -56,11 +66,11 @@ func (o *output) history() string {
 	return filepath.Join(filepath.Dir(o.verdict()), "history.jsonl")
 }
 
-func fireFlags(f *pflag.FlagSet, s *surroundings) *loadtest.FireConfig {
-	var c loadtest.FireConfig
+func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
+	var c fire.Config
 	f.StringSliceVar(&s.OrderURLs, "url", s.OrderURLs, "address of an order service; several are used in turn")
 	f.StringSliceVar(&s.StockURLs, "stock-url", s.StockURLs, "address of a stock service; several are used in turn")
-	f.StringVar((*string)(&c.Path), "path", string(loadtest.PathOrder), "order: whole orders; deduct: the stock service alone")
+	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder), "order: whole orders; deduct: the stock service alone")
 	f.IntVar(&c.Orders, "orders", 0, "orders to send (default 2000, or no limit with --duration)")
 	f.DurationVar(&c.Duration, "duration", 0, "end after this time")
 	f.DurationVar(&c.Warmup, "warmup", 0, "time at the beginning that is not measured")

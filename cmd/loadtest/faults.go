@@ -8,8 +8,8 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
 
@@ -86,7 +86,7 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	if err != nil {
 		return err
 	}
-	if report.Verdict != loadtest.Pass {
+	if report.Verdict != verify.Pass {
 		return &command.ExitError{Code: report.Verdict.ExitCode(), Err: fmt.Errorf("verdict: %s", report.Verdict)}
 	}
 	return nil

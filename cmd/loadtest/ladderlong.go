@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 )
 
@@ -25,7 +25,7 @@ func growthCommand(f *ladderFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return errors.Join(g.Write(cfg.Table), loadtest.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g), failed(g.Judge(f.check)))
+				return errors.Join(g.Write(cfg.Table), history.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g), failed(g.Judge(f.check)))
 			})
 		},
 	}
@@ -48,7 +48,7 @@ func soakCommand(f *ladderFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return errors.Join(soak.Write(cfg.Table), loadtest.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), soak), failed(soak.Judge(f.check)))
+				return errors.Join(soak.Write(cfg.Table), history.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), soak), failed(soak.Judge(f.check)))
 			})
 		},
 	}
@@ -84,7 +84,7 @@ Writes out/ladder-replicas.json.`,
 				r, err := ladder.MeasureReplicas(c.Context(), cfg, n, clients, legs)
 				err = errors.Join(err, failed(r.Judge(f.check)))
 				if r.Measured() {
-					err = errors.Join(err, loadtest.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), r))
+					err = errors.Join(err, history.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), r))
 				}
 				return err
 			})

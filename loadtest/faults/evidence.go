@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 )
 
@@ -22,7 +22,7 @@ func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}
-	errs := []error{loadtest.SaveJSON(filepath.Join(dir, "run.json"), r)}
+	errs := []error{history.SaveJSON(filepath.Join(dir, "run.json"), r)}
 	errs = append(errs, os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(l.ServicesDir())))
 	sessions, err := l.ZooKeeper.Command(ctx, "dump")
 	errs = append(errs, err, os.WriteFile(filepath.Join(dir, "zookeeper.txt"), []byte(sessions), 0o644))

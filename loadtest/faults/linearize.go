@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/linear"
+	"orderstock/loadtest/verify"
 )
 
 // linearWithin bounds the search for a linearization of one run.
@@ -100,7 +101,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 	if r.Linear = string(result); result == linear.Violation {
 		r.Violations++
 		r.Broken = append(r.Broken, Linearizable)
-		r.fail(loadtest.Violation, "the run's deductions, restores and levels are not linearizable")
+		r.fail(verify.Violation, "the run's deductions, restores and levels are not linearizable")
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ type span struct {
 	placed, told, cancelled, cancelTold time.Duration // 0 where never
 }
 
-func callTimes(h *loadtest.History) []span {
+func callTimes(h *history.History) []span {
 	times := make([]span, h.Orders())
 	earliest := func(at *time.Duration, t time.Duration) {
 		if *at == 0 || t < *at {
@@ -163,15 +164,15 @@ func callTimes(h *loadtest.History) []span {
 	}
 	for _, c := range h.Calls {
 		t := &times[c.Op]
-		if c.Kind == loadtest.Cancel {
+		if c.Kind == history.Cancel {
 			earliest(&t.cancelled, c.Sent)
 		} else {
 			earliest(&t.placed, c.Sent)
 		}
 		switch c.Status {
-		case loadtest.Confirmed, loadtest.Rejected:
+		case history.Confirmed, history.Rejected:
 			earliest(&t.told, c.Done)
-		case loadtest.Cancelled:
+		case history.Cancelled:
 			earliest(&t.told, c.Done) // whatever was deducted was so by then
 			earliest(&t.cancelTold, c.Done)
 		}
@@ -188,7 +189,7 @@ type outcome struct {
 
 // outcomes reads how the run's orders ended, by their number. Orders that left
 // no operation are not in it.
-func outcomes(ctx context.Context, l *lab.Lab, h *loadtest.History) (map[int]outcome, error) {
+func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outcome, error) {
 	prefix := h.Run + "-"
 	flags, err := pairs(ctx, l.OrderDB, "SELECT id, idempotency_key FROM orders WHERE idempotency_key LIKE ?", prefix+"%")
 	if err != nil {

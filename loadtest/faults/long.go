@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
 )
@@ -135,7 +134,7 @@ func (f *frozen) repeat(ctx context.Context) error {
 		return err
 	}
 	ctx, f.stopRepeats = context.WithCancel(ctx)
-	url := f.lab.OrderURLs()[1-f.target] + "/v1/orders"
+	url := f.lab.Orders[1-f.target].URL() + "/v1/orders"
 	for key, body := range held {
 		f.repeats.Go(func() {
 			for ctx.Err() == nil {
@@ -239,7 +238,7 @@ func (f *recovering) Heal(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
 	for i := range f.lab.Orders {
-		if err := confirms(limit, f.lab, f.lab.OrderURLs()[i]); err != nil {
+		if err := confirms(limit, f.lab, f.lab.Orders[i].URL()); err != nil {
 			f.unmet = fmt.Errorf("%s does not place orders within %s: %w", f.lab.Orders[i].Name(), recoverWithin, err)
 			break
 		}
@@ -317,12 +316,11 @@ func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err er
 
 // confirms places orders at one order service until one is confirmed or ctx ends.
 func confirms(ctx context.Context, l *lab.Lab, url string) error {
+	target := l.Target()
+	target.OrderURLs = []string{url}
 	for {
-		report, err := loadtest.Fire(ctx, loadtest.FireConfig{
-			OrderURLs: []string{url}, StockURLs: l.StockURLs(), StockToken: l.Token(),
-			Orders: 1, Concurrency: 1, Timeout: callTimeout, Mix: loadtest.Mix{Goods: 1, Stock: 10},
-		})
-		if err == nil && report.Confirmed == 1 {
+		h, err := fireOne(ctx, target)
+		if err == nil && h.Measure().Confirmed == 1 {
 			return nil
 		}
 		if ctx.Err() != nil {

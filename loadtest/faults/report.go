@@ -7,7 +7,8 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 )
 
 // Row is a cell and what came of its runs, summed up.
@@ -50,21 +51,21 @@ type Report struct {
 		Unsettled  int     `json:"unsettled"`
 		Seconds    float64 `json:"seconds"`
 	} `json:"total"`
-	Verdict loadtest.Outcome `json:"verdict"`
+	Verdict verify.Outcome `json:"verdict"`
 	// NotApplicable lists the cells that mean nothing, with the reason.
 	NotApplicable []Cell `json:"not_applicable"`
 }
 
 // newReport sums runs up, with a row for each of the cells that apply, in their order.
 func newReport(seeds int, cells []Cell, runs []*Run) *Report {
-	r := &Report{Seeds: seeds, Verdict: loadtest.Pass, NotApplicable: []Cell{}}
+	r := &Report{Seeds: seeds, Verdict: verify.Pass, NotApplicable: []Cell{}}
 	rows := map[string]*Row{}
 	for _, c := range cells {
 		if c.NA != "" {
 			r.NotApplicable = append(r.NotApplicable, c)
 			continue
 		}
-		row := &Row{Step: c.Step, When: c.When, Fault: c.Fault, Verdict: string(loadtest.Unknown)}
+		row := &Row{Step: c.Step, When: c.When, Fault: c.Fault, Verdict: string(verify.Unknown)}
 		rows[c.Name()] = row
 		r.Cells = append(r.Cells, row)
 	}
@@ -75,17 +76,17 @@ func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 		r.Total.Fired += run.Fired
 		r.Total.Violations += run.Violations
 		r.Total.Unsettled += run.Unsettled
-		if run.Outcome == loadtest.Unknown {
+		if run.Outcome == verify.Unknown {
 			r.Total.Unknown++
 		}
 	}
 	for _, row := range r.Cells {
 		row.SettleP99MS = percentile(row.settle, 0.99)
 		switch {
-		case row.Verdict == string(loadtest.Violation):
-			r.Verdict = loadtest.Violation
-		case row.Verdict != string(loadtest.Pass) && r.Verdict == loadtest.Pass:
-			r.Verdict = loadtest.Unknown
+		case row.Verdict == string(verify.Violation):
+			r.Verdict = verify.Violation
+		case row.Verdict != string(verify.Pass) && r.Verdict == verify.Pass:
+			r.Verdict = verify.Unknown
 		}
 	}
 	return r
@@ -93,7 +94,7 @@ func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 
 func (row *Row) add(run *Run) {
 	if row.Runs == 0 {
-		row.Verdict = string(loadtest.Pass)
+		row.Verdict = string(verify.Pass)
 	}
 	row.Runs++
 	row.Fired += run.Fired
@@ -109,14 +110,14 @@ func (row *Row) add(run *Run) {
 		row.Linearizable++
 	}
 	switch run.Outcome {
-	case loadtest.Violation:
-		row.Verdict = string(loadtest.Violation)
-	case loadtest.Unknown:
+	case verify.Violation:
+		row.Verdict = string(verify.Violation)
+	case verify.Unknown:
 		row.Unknown++
-		if row.Verdict == string(loadtest.Pass) {
-			row.Verdict = string(loadtest.Unknown)
+		if row.Verdict == string(verify.Pass) {
+			row.Verdict = string(verify.Unknown)
 		}
-	case loadtest.Pass:
+	case verify.Pass:
 	}
 }
 
@@ -130,7 +131,7 @@ func percentile(values []float64, q float64) float64 {
 }
 
 // Save writes the report as JSON to a file.
-func (r *Report) Save(path string) error { return loadtest.SaveJSON(path, r) }
+func (r *Report) Save(path string) error { return history.SaveJSON(path, r) }
 
 // Write prints the cells that do not apply, those that did not pass, and the totals.
 func (r *Report) Write(w io.Writer) error {
@@ -139,7 +140,7 @@ func (r *Report) Write(w io.Writer) error {
 		_, _ = fmt.Fprintf(t, "N/A\t%s\t%s\n", c.Name(), c.NA) // Flush tells
 	}
 	for _, row := range r.Cells {
-		if row.Verdict != string(loadtest.Pass) {
+		if row.Verdict != string(verify.Pass) {
 			_, _ = fmt.Fprintf(t, "%s\t%s/%s/%s\tviolations %d, unsettled %d, unknown runs %d of %d\n",
 				row.Verdict, row.Step, row.When, row.Fault, row.Violations, row.Unsettled, row.Unknown, row.Runs)
 		}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/verify"
 )
 
 var (
@@ -16,8 +16,8 @@ var (
 
 func TestReportSumsUp(t *testing.T) {
 	report := newReport(2, []Cell{commitKill, replyLost}, []*Run{
-		{Cell: commitKill, Seed: 1, Outcome: loadtest.Pass, Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2, SettleMS: []float64{5, 400}, Linear: "pass"},
-		{Cell: commitKill, Seed: 2, Outcome: loadtest.Pass, Fired: 1, Orders: 300, OK: 210, Rejected: 80, SettleMS: []float64{7}, Linear: "unknown"},
+		{Cell: commitKill, Seed: 1, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2, SettleMS: []float64{5, 400}, Linear: "pass"},
+		{Cell: commitKill, Seed: 2, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 210, Rejected: 80, SettleMS: []float64{7}, Linear: "unknown"},
 	})
 	path := filepath.Join(t.TempDir(), "sub", "faults.json")
 	if err := report.Save(path); err != nil {
@@ -57,16 +57,16 @@ func TestReportSumsUp(t *testing.T) {
 // cell is the verdict.
 func TestReportVerdict(t *testing.T) {
 	other := Cell{Step: "commit", When: "after", Fault: Kill}
-	pass := &Run{Cell: commitKill, Outcome: loadtest.Pass}
+	pass := &Run{Cell: commitKill, Outcome: verify.Pass}
 	for name, c := range map[string]struct {
 		runs []*Run
-		want loadtest.Outcome
+		want verify.Outcome
 	}{
-		"all pass":           {[]*Run{pass, {Cell: other, Outcome: loadtest.Pass}}, loadtest.Pass},
-		"a cell not run":     {[]*Run{pass}, loadtest.Unknown},
-		"a fault that slept": {[]*Run{pass, {Cell: other, Outcome: loadtest.Unknown}}, loadtest.Unknown},
-		"a violation":        {[]*Run{pass, {Cell: other, Outcome: loadtest.Violation, Violations: 1}}, loadtest.Violation},
-		"the worst stands":   {[]*Run{{Cell: other, Outcome: loadtest.Violation}, {Cell: other, Outcome: loadtest.Pass}, {Cell: commitKill, Outcome: loadtest.Unknown}}, loadtest.Violation},
+		"all pass":           {[]*Run{pass, {Cell: other, Outcome: verify.Pass}}, verify.Pass},
+		"a cell not run":     {[]*Run{pass}, verify.Unknown},
+		"a fault that slept": {[]*Run{pass, {Cell: other, Outcome: verify.Unknown}}, verify.Unknown},
+		"a violation":        {[]*Run{pass, {Cell: other, Outcome: verify.Violation, Violations: 1}}, verify.Violation},
+		"the worst stands":   {[]*Run{{Cell: other, Outcome: verify.Violation}, {Cell: other, Outcome: verify.Pass}, {Cell: commitKill, Outcome: verify.Unknown}}, verify.Violation},
 	} {
 		if got := newReport(1, []Cell{commitKill, other}, c.runs).Verdict; got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -75,10 +75,10 @@ func TestReportVerdict(t *testing.T) {
 }
 
 func TestRunRemembersTheWorst(t *testing.T) {
-	r := &Run{Outcome: loadtest.Pass}
-	r.fail(loadtest.Violation, "one")
-	r.fail(loadtest.Unknown, "two")
-	if r.Outcome != loadtest.Violation || len(r.Why) != 2 {
+	r := &Run{Outcome: verify.Pass}
+	r.fail(verify.Violation, "one")
+	r.fail(verify.Unknown, "two")
+	if r.Outcome != verify.Violation || len(r.Why) != 2 {
 		t.Errorf("%s %v", r.Outcome, r.Why)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
 )
 
 // Run is one experiment with one cell, and what came of it.
@@ -18,8 +19,8 @@ type Run struct {
 	Cell Cell   `json:"cell"`
 	Seed uint64 `json:"seed"`
 	// Outcome is pass, violation or unknown; Why says why where it is not pass.
-	Outcome loadtest.Outcome `json:"outcome"`
-	Why     []string         `json:"why,omitempty"`
+	Outcome verify.Outcome `json:"outcome"`
+	Why     []string       `json:"why,omitempty"`
 	// Fired is how often the fault struck, and Traffic how many calls were under way while it was on.
 	Fired   int `json:"fired"`
 	Traffic int `json:"traffic"`
@@ -40,11 +41,11 @@ type Run struct {
 	// Linearizable, NotGivenUp and FreshOrder.
 	Broken []string `json:"broken,omitempty"`
 	// Linear is the verdict of the search for a linearization of the run.
-	Linear  string            `json:"linear"`
-	Took    time.Duration     `json:"took"`
-	Verdict *loadtest.Verdict `json:"verdict"`
+	Linear  string          `json:"linear"`
+	Took    time.Duration   `json:"took"`
+	Verdict *verify.Verdict `json:"verdict"`
 
-	history *loadtest.History
+	history *history.History
 }
 
 // What a run must show beside the verdict's invariants.
@@ -62,8 +63,8 @@ const (
 	NotGivenUp = "not-given-up"
 )
 
-func (r *Run) fail(outcome loadtest.Outcome, format string, args ...any) {
-	if r.Outcome != loadtest.Violation { // the worst stands
+func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
+	if r.Outcome != verify.Violation { // the worst stands
 		r.Outcome = outcome
 	}
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
@@ -72,9 +73,9 @@ func (r *Run) fail(outcome loadtest.Outcome, format string, args ...any) {
 // Once runs one cell in a lab whose services run.
 func Once(ctx context.Context, l *lab.Lab, c Cell, load Load, seed uint64) *Run {
 	began := time.Now()
-	r := &Run{Cell: c, Seed: seed, Outcome: loadtest.Pass}
+	r := &Run{Cell: c, Seed: seed, Outcome: verify.Pass}
 	if err := r.carryOut(ctx, l, load); err != nil {
-		r.fail(loadtest.Unknown, "%v", err)
+		r.fail(verify.Unknown, "%v", err)
 	}
 	r.Took = time.Since(began)
 	return r
@@ -98,12 +99,12 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	time.Sleep(strikeAt + time.Duration(rng.IntN(200))*time.Millisecond)
 
 	on, healed, err := r.breakAndHeal(ctx, l, fault)
-	report, fireErr := traffic.wait()
+	h, fireErr := traffic.wait()
 	levels := watch.stop()
 	if err := errors.Join(err, fireErr); err != nil {
 		return err
 	}
-	r.history = report.History
+	r.history = h
 	r.count(on, healed)
 	if err := r.settle(ctx, l, healed); err != nil {
 		return err
@@ -142,12 +143,12 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f fault) (on, healed
 		return on, time.Now(), err
 	}
 	if r.Fired == 0 {
-		r.fail(loadtest.Unknown, "the fault never struck")
+		r.fail(verify.Unknown, "the fault never struck")
 	} else if d, ok := f.(demanding); ok {
 		if err := d.Unmet(); err != nil {
 			r.Violations++
 			r.Broken = append(r.Broken, Unmet)
-			r.fail(loadtest.Violation, "%v", err)
+			r.fail(verify.Violation, "%v", err)
 		}
 	}
 	return on, time.Now(), nil
@@ -201,7 +202,7 @@ func (r *Run) count(on, healed time.Time) {
 			r.Traffic++
 		}
 		switch c.Status {
-		case loadtest.Confirmed, loadtest.Rejected, loadtest.Cancelled:
+		case history.Confirmed, history.Rejected, history.Cancelled:
 			told[c.Op] = true
 		}
 	}
@@ -212,17 +213,14 @@ func (r *Run) count(on, healed time.Time) {
 		}
 	}
 	if r.Traffic == 0 {
-		r.fail(loadtest.Unknown, "no traffic while the fault was on")
+		r.fail(verify.Unknown, "no traffic while the fault was on")
 	}
 }
 
 // judge has the databases and the history judged.
 func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
-	orderDSN, stockDSN := l.VerifierDSNs()
 	// The run has waited already: Settle only bounds the wait for calls that were never answered.
-	v, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
-		OrderDSN: orderDSN, StockDSN: stockDSN, History: r.history, Settle: callTimeout,
-	})
+	v, err := verify.Run(ctx, verify.Config{Databases: l.Databases(), History: r.history, Settle: callTimeout})
 	if err != nil {
 		return err
 	}
@@ -231,11 +229,11 @@ func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
 		r.Violations += i.Violations
 		if i.Violations > 0 {
 			r.Broken = append(r.Broken, i.Name)
-			r.fail(loadtest.Violation, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
+			r.fail(verify.Violation, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
 		}
 	}
 	for _, reason := range v.Reasons {
-		r.fail(loadtest.Unknown, "%s", reason)
+		r.fail(verify.Unknown, "%s", reason)
 	}
 	return r.countGivenUp(ctx, l)
 }
@@ -248,7 +246,7 @@ func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	for _, c := range r.history.Calls {
-		if c.Kind == loadtest.Cancel {
+		if c.Kind == history.Cancel {
 			delete(cancelled, r.history.Key(int(c.Op)))
 		}
 	}
@@ -260,20 +258,17 @@ func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
 func (r *Run) freshOrder(ctx context.Context, l *lab.Lab) error {
 	limit := time.Now().Add(recoverWithin)
 	for {
-		report, err := loadtest.Fire(ctx, loadtest.FireConfig{
-			OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
-			Orders: 1, Concurrency: 1, Timeout: callTimeout, Mix: loadtest.Mix{Goods: 1, Stock: 10},
-		})
+		h, err := fireOne(ctx, l.Target())
 		if err != nil {
 			return fmt.Errorf("place fresh order: %w", err)
 		}
-		if report.Confirmed == 1 {
+		if h.Measure().Confirmed == 1 {
 			return nil
 		}
 		if time.Now().After(limit) {
 			r.Violations++
 			r.Broken = append(r.Broken, FreshOrder)
-			r.fail(loadtest.Violation, "a fresh order is not confirmed: %+v", report.History.Calls)
+			r.fail(verify.Violation, "a fresh order is not confirmed: %+v", h.Calls)
 			return nil
 		}
 	}

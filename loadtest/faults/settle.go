@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
 )
 
 // settle waits until no order is on its way any more, and takes the time that
@@ -35,7 +35,7 @@ func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 		if now.After(limit) {
 			r.Unsettled = len(ids)
 			r.Broken = append(r.Broken, Settled)
-			r.fail(loadtest.Violation, "%d orders are still on their way %s after the last fault healed", len(ids), now.Sub(healed).Round(time.Second))
+			r.fail(verify.Violation, "%d orders are still on their way %s after the last fault healed", len(ids), now.Sub(healed).Round(time.Second))
 			return nil
 		}
 		select {

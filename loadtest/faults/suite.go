@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
 )
 
 // Config says what to run. The zero value of a field means its default.
@@ -140,7 +140,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 		w.since = freshAfter
 	}
 	r := Once(ctx, w.lab, c, DefaultLoad, seed)
-	if r.Outcome == loadtest.Pass {
+	if r.Outcome == verify.Pass {
 		return r, nil
 	}
 	if err := ctx.Err(); err != nil {

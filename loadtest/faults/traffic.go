@@ -5,36 +5,45 @@ import (
 	"context"
 	"path/filepath"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 )
 
 // traffic is orders being fired while something else goes on.
 type traffic struct {
-	report *loadtest.Report
-	err    error
-	done   chan struct{}
+	history *history.History
+	err     error
+	done    chan struct{}
 }
 
 // startTraffic fires the orders of a load over few goods, with less stock than
 // is asked for, repeats and cancellations.
 func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traffic {
 	t := &traffic{done: make(chan struct{})}
-	cfg := loadtest.FireConfig{
-		OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
+	cfg := fire.Config{
+		Target: l.Target(),
 		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout,
-		HistoryPath: filepath.Join(l.ServicesDir(), "history.jsonl"), // of the last run, beside the services' logs
-		Mix:         loadtest.Mix{Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1},
+		Mix: fire.Mix{Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1},
 	}
 	go func() {
 		defer close(t.done)
-		t.report, t.err = loadtest.Fire(ctx, cfg)
+		if t.history, t.err = fire.Run(ctx, cfg); t.err == nil {
+			t.err = t.history.Save(filepath.Join(l.ServicesDir(), "history.jsonl")) // beside the services' logs
+		}
 	}()
 	return t
 }
 
 // wait returns once the last call is answered or given up.
-func (t *traffic) wait() (*loadtest.Report, error) {
+func (t *traffic) wait() (*history.History, error) {
 	<-t.done
-	return t.report, t.err
+	return t.history, t.err
+}
+
+// fireOne places one order.
+func fireOne(ctx context.Context, target fire.Target) (*history.History, error) {
+	return fire.Run(ctx, fire.Config{
+		Target: target, Orders: 1, Concurrency: 1, Timeout: callTimeout, Mix: fire.Mix{Goods: 1, Stock: 10},
+	})
 }

@@ -12,8 +12,10 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/mutants/patch"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 )
 
@@ -85,14 +87,11 @@ func open(dsn string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// VerifierDSNs are those of the read-only user for the order's and the stock's database.
-func (l *Lab) VerifierDSNs() (order, stock string) {
-	env := l.stack.LoadtestEnv()
-	return env["VERIFY_ORDER_DSN"], env["VERIFY_STOCK_DSN"]
-}
+// Target returns the services' own addresses, without a proxy.
+func (l *Lab) Target() fire.Target { return l.stack.Target() }
 
-// Token is the stock services' bearer token.
-func (l *Lab) Token() string { return l.stack.Token() }
+// Databases returns the DSNs of the read-only user.
+func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 
 // StartServices starts two replicas of each service on empty databases, an
 // empty Redis and a ZooKeeper root of their own, in place of those that ran
@@ -188,20 +187,6 @@ func (l *Lab) freshData(ctx context.Context) error {
 // Replicas returns those of both services.
 func (l *Lab) Replicas() []*Replica {
 	return append(append([]*Replica{}, l.Orders...), l.Stocks...)
-}
-
-// OrderURLs are the order services' own addresses, without a proxy.
-func (l *Lab) OrderURLs() []string { return urls(l.Orders) }
-
-// StockURLs are the stock services' own addresses, without a proxy.
-func (l *Lab) StockURLs() []string { return urls(l.Stocks) }
-
-func urls(replicas []*Replica) []string {
-	all := make([]string, len(replicas))
-	for i, r := range replicas {
-		all[i] = r.URL()
-	}
-	return all
 }
 
 // StopServices kills the replicas and ends their wires. What they hold is

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/verify"
 )
 
 // Failure is a measurement that is not as it has to be: a target that was missed, or a verdict that is
@@ -92,14 +92,14 @@ func (r Row) wrong() error {
 }
 
 func passed(verdict string) error {
-	if verdict == string(loadtest.Pass) {
+	if verdict == string(verify.Pass) {
 		return nil
 	}
 	return verdictError(verdict, "verdict "+verdict)
 }
 
 func verdictError(verdict, text string) error {
-	if verdict == string(loadtest.Unknown) {
+	if verdict == string(verify.Unknown) {
 		return errors.New(text)
 	}
 	return Failure{text}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 )
 
 func row(strategy string, replicas, goods, clients int, done, doneError float64) Row {
@@ -55,17 +55,17 @@ func TestThreeReplicasThatAreSlowerAreFoundOut(t *testing.T) {
 }
 
 func TestDoneError(t *testing.T) {
-	turn := func(ends ...time.Duration) *loadtest.Report {
-		h := &loadtest.History{Warmup: time.Second, Window: time.Second + 2*slice + slice/2}
+	turn := func(ends ...time.Duration) *history.Report {
+		h := &history.History{Warmup: time.Second, Window: time.Second + 2*slice + slice/2}
 		for _, at := range ends {
-			h.Calls = append(h.Calls, loadtest.Call{Kind: loadtest.Place, Status: loadtest.Done, Done: at})
+			h.Calls = append(h.Calls, history.Call{Kind: history.Place, Status: history.Done, Done: at})
 		}
-		h.Calls = append(h.Calls, loadtest.Call{Kind: loadtest.Place, Status: loadtest.Rejected, Done: time.Second})
-		return &loadtest.Report{History: h}
+		h.Calls = append(h.Calls, history.Call{Kind: history.Place, Status: history.Rejected, Done: time.Second})
+		return &history.Report{History: h}
 	}
 	// Two slices of 312.5 ms each; before and after them nothing counts: 2, 0, 1 and 1 sales.
 	width := 5 * slice / 4
-	got := doneError([]*loadtest.Report{
+	got := doneError([]*history.Report{
 		turn(time.Second-1, time.Second, time.Second+width-1),
 		turn(time.Second, time.Second+width, time.Second+2*width),
 	})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 )
 
 // Paths that a row can measure.
@@ -70,7 +70,7 @@ type Ratio struct {
 
 // Save writes ladder.json and ladder.svg into the folder, making it.
 func (r *Result) Save(folder string) error {
-	if err := loadtest.SaveJSON(filepath.Join(folder, "ladder.json"), r); err != nil {
+	if err := history.SaveJSON(filepath.Join(folder, "ladder.json"), r); err != nil {
 		return err
 	}
 	return r.Draw(filepath.Join(folder, "ladder.svg"))

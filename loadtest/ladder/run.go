@@ -13,11 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/stockapi"
@@ -170,7 +171,7 @@ func closest(p point, all []*contestant) []*contestant {
 type contestant struct {
 	shape   shape
 	stack   *stack.Stack
-	reports []*loadtest.Report
+	reports []*history.Report
 	locks   lockCounts
 }
 
@@ -189,44 +190,42 @@ const sharedRequests = 4
 
 // fire measures one turn.
 func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) {
-	fire := loadtest.FireConfig{
-		OrderURLs:   split(c.stack.LoadtestEnv()["ORDER_URLS"]),
-		StockURLs:   split(c.stack.LoadtestEnv()["STOCK_URLS"]),
-		StockToken:  c.stack.Token(),
-		Path:        loadtest.Path(p.path),
+	load := fire.Config{
+		Target:      c.stack.Target(),
+		Path:        history.Path(p.path),
 		Concurrency: p.clients,
 		Warmup:      cfg.Warmup,
 		Timeout:     30 * time.Second,
-		Mix:         loadtest.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
+		Mix:         fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	}
 	if p.clients == 1 && len(c.reports) > 0 { // nobody is to be waited for, and all is warm from the turn before
-		fire.Warmup /= 4
+		load.Warmup /= 4
 	}
-	fire.Duration = fire.Warmup + cfg.Measure/time.Duration(p.rounds())
+	load.Duration = load.Warmup + cfg.Measure/time.Duration(p.rounds())
 	if p.path == PathDeduct {
 		flags := opflag.Open(cfg.Servers.Redis.Addr(), slog.New(slog.DiscardHandler))
 		defer func() { err = errors.Join(err, flags.Close()) }()
-		client, err := stockapi.NewClient(fire.StockURLs, fire.StockToken, stockapi.WithSharedRequests(sharedRequests))
+		client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests))
 		if err != nil {
 			return err
 		}
 		defer client.Close()
-		fire.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+		load.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
 			flags.Set(ctx, flag)
 			return client.Deduct(ctx, flag, items)
 		}
 	}
 	if p.goods > 1 {
-		fire.Mix.Zipf = 1
+		load.Mix.Zipf = 1
 	}
 	if p.sellOut {
-		fire.Mix.Stock = 500
+		load.Mix.Stock = 500
 	}
 	before, err := countLocks(ctx, cfg, c.stack)
 	if err != nil {
 		return err
 	}
-	report, err := loadtest.Fire(ctx, fire)
+	h, err := fire.Run(ctx, load)
 	if err != nil {
 		return err
 	}
@@ -235,7 +234,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		return err
 	}
 	c.locks = c.locks.plus(after.minus(before))
-	c.reports = append(c.reports, report)
+	c.reports = append(c.reports, h.Measure())
 	return nil
 }
 
@@ -243,21 +242,18 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 func (c *contestant) row(ctx context.Context, p point) (Row, error) {
 	row := Row{
 		Strategy: c.shape.strategy, Path: p.path, Replicas: c.shape.replicas, Goods: p.goods, Clients: p.clients, SellOut: p.sellOut,
-		WakeupsPerRelease: c.locks.wakeups(), Verdict: string(loadtest.Pass),
+		WakeupsPerRelease: c.locks.wakeups(), Verdict: string(verify.Pass),
 	}
 	for _, report := range c.reports {
-		verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
-			OrderDSN: c.stack.LoadtestEnv()["VERIFY_ORDER_DSN"], StockDSN: c.stack.LoadtestEnv()["VERIFY_STOCK_DSN"],
-			History: report.History, Settle: time.Minute,
-		})
+		verdict, err := verify.Run(ctx, verify.Config{Databases: c.stack.Databases(), History: report.History, Settle: time.Minute})
 		if err != nil {
 			return row, err
 		}
-		if verdict.Outcome != loadtest.Pass && row.Verdict != string(loadtest.Violation) {
+		if verdict.Outcome != verify.Pass && row.Verdict != string(verify.Violation) {
 			row.Verdict = string(verdict.Outcome)
 		}
 	}
-	total := loadtest.Sum(c.reports...)
+	total := history.Sum(c.reports...)
 	row.DonePerS, row.RejectedPerS = total.DonePerS, total.RejectedPerS
 	row.DoneError = doneError(c.reports)
 	row.P50MS, row.P99MS = ms(total.P50), ms(total.P99)
@@ -268,14 +264,14 @@ func (c *contestant) row(ctx context.Context, p point) (Row, error) {
 const slice = 250 * time.Millisecond
 
 // doneError returns the standard error of the sales a second, by the slices of all turns.
-func doneError(turns []*loadtest.Report) float64 {
+func doneError(turns []*history.Report) float64 {
 	var rates []float64
 	for _, turn := range turns {
 		h := turn.History
 		counts := make([]float64, max(1, (h.Window-h.Warmup)/slice))
 		width := (h.Window - h.Warmup) / time.Duration(len(counts))
 		for _, c := range h.Calls {
-			if c.Kind == loadtest.Place && (c.Status == loadtest.Done || c.Status == loadtest.Confirmed) && c.Done >= h.Warmup && c.Done < h.Warmup+width*time.Duration(len(counts)) {
+			if c.Kind == history.Place && (c.Status == history.Done || c.Status == history.Confirmed) && c.Done >= h.Warmup && c.Done < h.Warmup+width*time.Duration(len(counts)) {
 				counts[(c.Done-h.Warmup)/width]++
 			}
 		}
@@ -303,10 +299,6 @@ func standardError(values []float64) float64 {
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func split(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
-}
 
 // up brings up the services of one row over databases of its own.
 func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.Stack, error) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 )
 
 func TestTurns(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTurns(t *testing.T) {
 			var got []string
 			for c := range turns(test.point, contestants(test.shapes)) {
 				got = append(got, c.shape.String())
-				c.reports = append(c.reports, &loadtest.Report{Elapsed: took[c.shape.strategy], History: &loadtest.History{Window: time.Second}})
+				c.reports = append(c.reports, &history.Report{Elapsed: took[c.shape.strategy], History: &history.History{Window: time.Second}})
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("%v\nwant %v", got, test.want)

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
 )
 
 // Soak says how each service's memory went under long load.
@@ -42,19 +44,16 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
 
 	type fired struct {
-		report *loadtest.Report
-		err    error
+		history *history.History
+		err     error
 	}
 	done := make(chan fired, 1)
 	go func() {
-		report, err := loadtest.Fire(ctx, loadtest.FireConfig{
-			OrderURLs:   split(st.LoadtestEnv()["ORDER_URLS"]),
-			StockURLs:   split(st.LoadtestEnv()["STOCK_URLS"]),
-			StockToken:  st.Token(),
-			Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
-			Mix: loadtest.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
+		h, err := fire.Run(ctx, fire.Config{
+			Target: st.Target(), Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
+			Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
 		})
-		done <- fired{report, err}
+		done <- fired{h, err}
 	}()
 	early, last := map[string]int64{}, map[string]int64{}
 	start := time.Now()
@@ -87,14 +86,11 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 					Ratio: float64(last[s.Name()]) / float64(early[s.Name()]),
 				})
 			}
-			verdict, err := loadtest.Verify(ctx, loadtest.VerifyConfig{
-				OrderDSN: st.LoadtestEnv()["VERIFY_ORDER_DSN"], StockDSN: st.LoadtestEnv()["VERIFY_STOCK_DSN"],
-				History: f.report.History, Settle: time.Minute,
-			})
+			verdict, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: f.history, Settle: time.Minute})
 			if err != nil {
 				return soak, err
 			}
-			soak.DonePerS, soak.Verdict = f.report.DonePerS, string(verdict.Outcome)
+			soak.DonePerS, soak.Verdict = f.history.Measure().DonePerS, string(verdict.Outcome)
 			return soak, nil
 		}
 	}

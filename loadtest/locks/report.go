@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 )
 
 func printHeader(out io.Writer) {
@@ -20,7 +20,7 @@ func printRow(out io.Writer, r Row) {
 
 // Save writes the rows as JSON to the file, and makes its folder.
 func Save(file string, rows []Row) error {
-	return loadtest.SaveJSON(file, map[string][]Row{"rows": rows})
+	return history.SaveJSON(file, map[string][]Row{"rows": rows})
 }
 
 // table finds rows by lock and shape.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
 )
 
 // input is a change to what the checker reads, after a run that passed.
@@ -16,32 +17,32 @@ type input struct {
 	// an order that was confirmed, and acknowledged as that.
 	order, stock []string
 	// flip changes the clients' history; nil where the databases are changed.
-	flip     func(h *loadtest.History, op int32)
+	flip     func(h *history.History, op int32)
 	expected string
 }
 
 var inputs = []input{
-	{name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: loadtest.DoneHasItsFlows},
-	{name: "a flow row added", stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: loadtest.FlowHasOrder},
-	{name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"}, expected: loadtest.FlowMatchesOrder},
-	{name: "a stock level off by one", stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: loadtest.StockEqualsFlows},
-	{name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"}, expected: loadtest.NoDeductUnlessDone},
-	{name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"}, expected: loadtest.OrderMatchesOperation},
-	{name: "an order flipped", order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: loadtest.OrderMatchesOperation},
-	{name: "an order left pending", order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: loadtest.OrderSettled},
-	{name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"}, expected: loadtest.AcknowledgedOrderKept},
-	{name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"}, expected: loadtest.FlowMatchesOrder},
-	{name: "an answer flipped", flip: func(h *loadtest.History, op int32) {
+	{name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.DoneHasItsFlows},
+	{name: "a flow row added", stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowHasOrder},
+	{name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowMatchesOrder},
+	{name: "a stock level off by one", stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: verify.StockEqualsFlows},
+	{name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"}, expected: verify.NoDeductUnlessDone},
+	{name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"}, expected: verify.OrderMatchesOperation},
+	{name: "an order flipped", order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: verify.OrderMatchesOperation},
+	{name: "an order left pending", order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.OrderSettled},
+	{name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"}, expected: verify.AcknowledgedOrderKept},
+	{name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"}, expected: verify.FlowMatchesOrder},
+	{name: "an answer flipped", flip: func(h *history.History, op int32) {
 		for i := range h.Calls {
-			if h.Calls[i].Op == op && h.Calls[i].Status == loadtest.Confirmed {
-				h.Calls[i].Status = loadtest.Rejected
+			if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {
+				h.Calls[i].Status = history.Rejected
 			}
 		}
-	}, expected: loadtest.AcknowledgedEndKept},
+	}, expected: verify.AcknowledgedEndKept},
 }
 
 // change applies the input's change around an order, and returns what takes it back.
-func (in input) change(ctx context.Context, l *lab.Lab, h *loadtest.History, order loadtest.Call) (undo func(context.Context) error, err error) {
+func (in input) change(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) (undo func(context.Context) error, err error) {
 	if in.flip != nil {
 		calls := slices.Clone(h.Calls)
 		in.flip(h, order.Op)

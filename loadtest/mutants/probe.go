@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/stockapi"
 )
@@ -19,17 +19,17 @@ const FlagConflict = "flag-conflict-refused"
 
 // probe sends what the load tester never would, after a run of traffic over
 // the goods, and returns what it saw broken itself.
-type probe func(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) (broken []string, err error)
+type probe func(ctx context.Context, l *lab.Lab, goods []history.Goods) (broken []string, err error)
 
 // negativeQuantity orders minus five pieces.
-func negativeQuantity(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) ([]string, error) {
-	_, err := send(ctx, l, http.MethodPost, l.OrderURLs()[0]+"/v1/orders", deduction(goods[0], -5))
+func negativeQuantity(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]string, error) {
+	_, err := send(ctx, l, http.MethodPost, l.Orders[0].URL()+"/v1/orders", deduction(goods[0], -5))
 	return nil, err
 }
 
 // changedBody deducts one piece, and then asks for two under the same flag.
-func changedBody(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) ([]string, error) {
-	url := l.StockURLs()[0] + "/v1/operations/" + loadtest.DirectPrefix + strconv.FormatInt(time.Now().UnixNano(), 36)
+func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]string, error) {
+	url := l.Stocks[0].URL() + "/v1/operations/" + history.DirectPrefix + strconv.FormatInt(time.Now().UnixNano(), 36)
 	for i, num := range []int64{1, 2} {
 		code, err := send(ctx, l, http.MethodPut, url, deduction(goods[0], num))
 		switch {
@@ -44,7 +44,7 @@ func changedBody(ctx context.Context, l *lab.Lab, goods []loadtest.Goods) ([]str
 	return nil, nil
 }
 
-func deduction(g loadtest.Goods, num int64) stockapi.DeductRequest {
+func deduction(g history.Goods, num int64) stockapi.DeductRequest {
 	return stockapi.DeductRequest{Items: []stockapi.Item{{GoodsID: strconv.FormatInt(g.ID, 10), Num: num}}}
 }
 
@@ -60,7 +60,7 @@ func send(ctx context.Context, l *lab.Lab, method, url string, body any) (code i
 		return 0, fmt.Errorf("send probe: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+l.Token())
+	req.Header.Set("Authorization", "Bearer "+l.Target().StockToken)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, fmt.Errorf("send probe: %w", err)

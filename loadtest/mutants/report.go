@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/history"
 )
 
 // Row is a mutant and what became of it.
@@ -64,4 +64,4 @@ func (r *Report) Write(w io.Writer) error {
 }
 
 // Save writes the report as JSON to a file.
-func (r *Report) Save(path string) error { return loadtest.SaveJSON(path, r) }
+func (r *Report) Save(path string) error { return history.SaveJSON(path, r) }

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
 )
 
 // Config says what to run. The zero value of a field means its default.
@@ -176,7 +176,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	if m.Strict && run.GivenUp > 0 {
 		broken = append(broken, faults.NotGivenUp)
 	}
-	if run.Outcome == loadtest.Unknown && len(broken) == 0 {
+	if run.Outcome == verify.Unknown && len(broken) == 0 {
 		return nil, fmt.Errorf("%w: %s", errProvesNothing, strings.Join(run.Why, "; "))
 	}
 	return broken, nil

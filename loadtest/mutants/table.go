@@ -3,8 +3,8 @@ package mutants
 import (
 	"time"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/verify"
 )
 
 // Mutant is one broken variant of the services.
@@ -62,24 +62,24 @@ var mutants = []Mutant{
 	{Name: "nothing broken, create reply lost", Cell: createLost, Outage: longOutage, Env: longSession, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
 
-	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: loadtest.StockEqualsFlows},
-	{Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
-	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
-	{Name: "released before the commit, read-modify-write", Load: dense, Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: loadtest.StockEqualsFlows},
-	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: loadtest.StockEqualsFlows},
-	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: loadtest.NoDeductUnlessDone},
+	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
+	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.OneDeductRow},
+	{Name: "released before the commit, read-modify-write", Load: dense, Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: verify.NoDeductUnlessDone},
 	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: redisFlushed, Strict: true, Expected: faults.NotGivenUp},
-	{Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error", Expected: loadtest.OrderMatchesOperation},
-	{Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay", Expected: loadtest.OrderMatchesOperation},
-	{Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet, Expected: loadtest.StockEqualsFlows},
+	{Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error", Expected: verify.OrderMatchesOperation},
+	{Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay", Expected: verify.OrderMatchesOperation},
+	{Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet, Expected: verify.StockEqualsFlows},
 	{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
-		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: loadtest.OrderMatchesOperation,
+		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: verify.OrderMatchesOperation,
 	},
-	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: loadtest.OrderSettled},
+	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: verify.OrderSettled},
 	{Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage, Env: longSession, Strict: true, Expected: faults.NotGivenUp},
-	{Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity, Expected: loadtest.OrderItemsValid},
+	{Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity, Expected: verify.OrderItemsValid},
 	{Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody, Expected: FlagConflict},
 }
 
@@ -112,17 +112,17 @@ var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 // layers removes each layer of safety alone, and then the pairs that must be caught.
 var layers = []Mutant{
 	{Name: "without the lock", Strategy: "conditional-update", Cell: quiet, AbsorbedBy: "the condition of the update"},
-	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
-	{Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet, Expected: loadtest.StockNotNegative},
-	{Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated, Expected: loadtest.OneOperation},
+	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
+	{Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
+	{Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated, Expected: verify.OneOperation},
 	{Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated, AbsorbedBy: "the unique key of operations"},
-	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: loadtest.OneDeductRow},
+	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.OneDeductRow},
 	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
-	{Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated", Expected: loadtest.OneDeductRow},
+	{Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated", Expected: verify.OneDeductRow},
 	{Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error", AbsorbedBy: "the confirmation, which believes the ledger alone"},
 	{Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
 	{Name: "absolute write instead of the relative one", Load: uncancelled, Switches: "read-modify-write", Cell: quiet, AbsorbedBy: "the lock"},
 	{Name: "released before the commit, absolute write, fenced", Load: uncancelled, Switches: "release-early,read-modify-write", Cell: quiet, AbsorbedBy: "the fencing token, which turns the earlier holder away"},
 	{Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold", Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away"},
-	{Name: "absolute write under lock, without fencing", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: loadtest.StockEqualsFlows},
+	{Name: "absolute write under lock, without fencing", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockEqualsFlows},
 }

@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/mutants/patch"
+	"orderstock/loadtest/verify"
 )
 
 // Every row can be run, and names one thing that can come of it.
 func TestTable(t *testing.T) {
-	known := append(loadtest.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp, FlagConflict)
+	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp, FlagConflict)
 	names := map[string]bool{}
 	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
 		if names[m.Name] {
@@ -71,7 +72,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	good := Row{Kind: "mutant", Mutant: "a", Expected: loadtest.OneDeductRow, CaughtBy: loadtest.OneDeductRow, OK: true}
+	good := Row{Kind: "mutant", Mutant: "a", Expected: verify.OneDeductRow, CaughtBy: verify.OneDeductRow, OK: true}
 	report := &Report{Rows: []Row{good}}
 	if !report.OK() {
 		t.Error("a report of what was expected fails")
@@ -91,7 +92,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := got.Rows[0]
-	if row["mutant"] != "a" || row["expected"] != loadtest.OneDeductRow || row["caught_by"] != loadtest.OneDeductRow || row["ok"] != true {
+	if row["mutant"] != "a" || row["expected"] != verify.OneDeductRow || row["caught_by"] != verify.OneDeductRow || row["ok"] != true {
 		t.Errorf("row is written as %v", row)
 	}
 	if (&Report{}).OK() {
@@ -107,15 +108,15 @@ func TestReport(t *testing.T) {
 // A flipped answer is flipped for all that was told of that order, and comes back.
 func TestFlipComesBack(t *testing.T) {
 	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
-	h := &loadtest.History{Calls: []loadtest.Call{
-		{Op: 1, Status: loadtest.Confirmed}, {Op: 2, Status: loadtest.Confirmed}, {Op: 1, Kind: loadtest.Again, Status: loadtest.Confirmed},
+	h := &history.History{Calls: []history.Call{
+		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed}, {Op: 1, Kind: history.Again, Status: history.Confirmed},
 	}}
 	before := slices.Clone(h.Calls)
 	undo, err := inputs[i].change(context.Background(), nil, h, h.Calls[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Calls[0].Status != loadtest.Rejected || h.Calls[1].Status != loadtest.Confirmed || h.Calls[2].Status != loadtest.Rejected {
+	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed || h.Calls[2].Status != history.Rejected {
 		t.Errorf("flipped to %v", h.Calls)
 	}
 	if err := undo(context.Background()); err != nil || !slices.Equal(h.Calls, before) {

@@ -7,32 +7,28 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest"
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
 )
 
 // littleTraffic fires some orders at whole services and returns the history.
-func littleTraffic(ctx context.Context, l *lab.Lab) (*loadtest.History, error) {
-	report, err := loadtest.Fire(ctx, loadtest.FireConfig{
-		OrderURLs: l.OrderURLs(), StockURLs: l.StockURLs(), StockToken: l.Token(),
-		Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
-		Mix: loadtest.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1},
+func littleTraffic(ctx context.Context, l *lab.Lab) (*history.History, error) {
+	return fire.Run(ctx, fire.Config{
+		Target: l.Target(), Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
+		Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return report.History, nil
 }
 
 // judge returns the names of the invariants that do not hold.
-func judge(ctx context.Context, l *lab.Lab, h *loadtest.History) ([]string, error) {
-	orderDSN, stockDSN := l.VerifierDSNs()
-	v, err := loadtest.Verify(ctx, loadtest.VerifyConfig{OrderDSN: orderDSN, StockDSN: stockDSN, History: h, Settle: 2 * time.Second})
+func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error) {
+	v, err := verify.Run(ctx, verify.Config{Databases: l.Databases(), History: h, Settle: 2 * time.Second})
 	if err != nil {
 		return nil, err
 	}
-	if v.Outcome == loadtest.Unknown {
+	if v.Outcome == verify.Unknown {
 		return nil, fmt.Errorf("verdict unknown: %s", strings.Join(v.Reasons, "; "))
 	}
 	return v.Violated(), nil
@@ -55,7 +51,7 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 		return fmt.Errorf("run before the changes: %v %w", broken, err)
 	}
 	// An order that nobody repeated, so that one flipped answer is all that was told of it.
-	i := slices.IndexFunc(h.Calls, func(c loadtest.Call) bool { return c.Kind == loadtest.Place && c.Status == loadtest.Confirmed })
+	i := slices.IndexFunc(h.Calls, func(c history.Call) bool { return c.Kind == history.Place && c.Status == history.Confirmed })
 	if i < 0 {
 		return fmt.Errorf("run before the changes: no order was confirmed")
 	}
@@ -77,7 +73,7 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 	return nil
 }
 
-func (in input) run(ctx context.Context, l *lab.Lab, h *loadtest.History, order loadtest.Call) (Row, error) {
+func (in input) run(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) (Row, error) {
 	row := Row{Mutant: in.name, Expected: in.expected}
 	undo, err := in.change(ctx, l, h, order)
 	if err != nil {

@@ -114,17 +114,9 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		return env, nil
 	}
 	env["MYSQL_DSN"] = dsn(told.MySQL, accounts.OrderApp, accounts.OrderDB)
-	env["STOCK_URLS"] = urls(told.Stock)
+	env["STOCK_URLS"] = "http://" + strings.Join(told.Stock, ",http://")
 	maps.Copy(env, st.cfg.OrderEnv)
 	return env, nil
-}
-
-func urls(addrs []string) string {
-	var out []string
-	for _, a := range addrs {
-		out = append(out, "http://"+a)
-	}
-	return strings.Join(out, ",")
 }
 
 // ask returns nil if url answers 200.

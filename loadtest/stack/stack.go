@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
 )
@@ -155,23 +157,36 @@ func (st *Stack) Token() string { return st.cfg.Token }
 // Accounts returns the databases and users, with their passwords.
 func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
 
-// LoadtestEnv returns the environment that the load tester needs to fire at
-// this stack and to verify its databases.
-func (st *Stack) LoadtestEnv() map[string]string {
+// Target returns what the load tester fires at.
+func (st *Stack) Target() fire.Target {
+	return fire.Target{OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token}
+}
+
+// Databases returns what the load tester verifies.
+func (st *Stack) Databases() verify.Databases {
 	a := st.cfg.Accounts
-	return map[string]string{
-		"ORDER_URLS":       urls(addrs(st.Order)),
-		"STOCK_URLS":       urls(addrs(st.Stock)),
-		"SERVICE_TOKEN":    st.cfg.Token,
-		"VERIFY_ORDER_DSN": dsn(st.Servers.MySQL.Addr(), a.Verifier, a.OrderDB),
-		"VERIFY_STOCK_DSN": dsn(st.Servers.MySQL.Addr(), a.Verifier, a.StockDB),
+	return verify.Databases{
+		OrderDSN: dsn(st.Servers.MySQL.Addr(), a.Verifier, a.OrderDB),
+		StockDSN: dsn(st.Servers.MySQL.Addr(), a.Verifier, a.StockDB),
 	}
 }
 
-func addrs(services []*Service) []string {
+// LoadtestEnv returns Target and Databases as the environment of the command loadtest.
+func (st *Stack) LoadtestEnv() map[string]string {
+	t, d := st.Target(), st.Databases()
+	return map[string]string{
+		"ORDER_URLS":       strings.Join(t.OrderURLs, ","),
+		"STOCK_URLS":       strings.Join(t.StockURLs, ","),
+		"SERVICE_TOKEN":    t.StockToken,
+		"VERIFY_ORDER_DSN": d.OrderDSN,
+		"VERIFY_STOCK_DSN": d.StockDSN,
+	}
+}
+
+func urls(services []*Service) []string {
 	var out []string
 	for _, s := range services {
-		out = append(out, s.Addr())
+		out = append(out, s.URL())
 	}
 	return out
 }

@@ -14,13 +14,13 @@ import (
 	"strconv"
 	"strings"
 
-	"orderstock/loadtest"
+	"orderstock/loadtest/verify"
 )
 
 func invariants(sources) (string, error) {
 	text := "| invariant | what holds |\n| --- | --- |\n"
-	for _, name := range loadtest.Invariants() {
-		text += fmt.Sprintf("| `%s` | %s |\n", name, loadtest.Says(name))
+	for _, name := range verify.Invariants() {
+		text += fmt.Sprintf("| `%s` | %s |\n", name, verify.Says(name))
 	}
 	return text, nil
 }

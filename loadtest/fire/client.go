@@ -1,0 +1,132 @@
+package fire
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/pkg/stockapi"
+)
+
+const operations = "/v1/operations/"
+
+// client sends the calls of one worker, on connections of its own.
+type client struct {
+	f        *firing
+	replicas replicas
+	event    Event // of the call that is going on
+	header   []byte
+	path     []byte
+	body     []byte
+}
+
+func newClient(f *firing, turn int) *client {
+	urls := f.cfg.OrderURLs
+	if f.cfg.Path == history.PathDeduct {
+		urls = f.cfg.StockURLs
+	}
+	return &client{f: f, replicas: newReplicas(urls, f.cfg.Timeout, turn)}
+}
+
+// begin notes that a call is sent now.
+func (c *client) begin(call history.Call, items []history.Item) *Event {
+	call.Sent = time.Since(c.f.start)
+	c.event = Event{Call: call, Items: items}
+	c.f.cfg.Live.begin()
+	if c.f.cfg.Observer != nil {
+		c.f.cfg.Observer.Begin(&c.event)
+	}
+	return &c.event
+}
+
+// end notes that the call has ended and returns it.
+func (c *client) end() history.Call {
+	c.f.cfg.Live.end(&c.event.Call)
+	if c.f.cfg.Observer != nil {
+		c.f.cfg.Observer.End(&c.event)
+	}
+	return c.event.Call
+}
+
+// place sends order op and returns what came of it.
+func (c *client) place(ctx context.Context, op int, kind history.Kind, items []history.Item, intended time.Duration) history.Call {
+	call := history.Call{Op: int32(op), Kind: kind, Intended: intended}
+	if c.f.cfg.Path == history.PathDeduct && c.f.cfg.Deduct != nil && kind == history.Place {
+		return c.deduct(ctx, call, items)
+	}
+	r := request{}
+	c.body = history.AppendBody(c.body[:0], items)
+	r.body = c.body
+	c.header = c.header[:0]
+	if c.f.cfg.Path == history.PathDeduct {
+		c.path = c.f.h.AppendKey(append(c.path[:0], operations...), op)
+		r.method, r.path = http.MethodPut, string(c.path)
+		c.header = append(c.header, authorization(c.f.cfg.StockToken)...)
+	} else {
+		r.method, r.path = http.MethodPost, "/v1/orders"
+		c.header = append(c.header, "Idempotency-Key: "...)
+		c.header = append(c.f.h.AppendKey(c.header, op), "\r\n"...)
+	}
+	r.header = c.header
+	return c.send(ctx, call, items, r)
+}
+
+// deduct has Config.Deduct make the call.
+func (c *client) deduct(ctx context.Context, call history.Call, items []history.Item) history.Call {
+	named := make([]stockapi.Item, len(items))
+	for i, item := range items {
+		named[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
+	defer cancel()
+	e := c.begin(call, items)
+	op, err := c.f.cfg.Deduct(ctx, c.f.h.Key(int(call.Op)), named)
+	e.Done = time.Since(c.f.start)
+	var refused *stockapi.Error
+	switch {
+	case err == nil:
+		e.Code, e.Status, e.Replayed = http.StatusOK, history.ParseStatus(string(op.State)), op.Repeat
+	case errors.As(err, &refused):
+		e.Code = uint16(refused.Status)
+	case errors.Is(err, stockapi.ErrUnavailable):
+		e.Failure = history.Refused
+	default:
+		e.Failure = failureOf(err)
+	}
+	return c.end()
+}
+
+// cancel cancels order op, whose id is order on PathOrder.
+func (c *client) cancel(ctx context.Context, op int, order int64, intended time.Duration) history.Call {
+	r := request{method: http.MethodPost}
+	if c.f.cfg.Path == history.PathDeduct {
+		r.path = operations + c.f.h.Key(op) + "/cancel"
+		r.header = authorization(c.f.cfg.StockToken)
+	} else {
+		r.path = "/v1/orders/" + strconv.FormatInt(order, 10) + "/cancel"
+	}
+	return c.send(ctx, history.Call{Op: int32(op), Kind: history.Cancel, Intended: intended}, nil, r)
+}
+
+// send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout,
+// even if ctx ends meanwhile.
+func (c *client) send(ctx context.Context, call history.Call, items []history.Item, r request) history.Call {
+	e := c.begin(call, items)
+	a, address, attempts, err := c.replicas.do(context.WithoutCancel(ctx), r)
+	e.Done = time.Since(c.f.start)
+	e.Address, e.Attempts = address, attempts
+	switch {
+	case err != nil:
+		e.Failure = failureOf(err)
+	case c.f.cfg.Path == history.PathDeduct:
+		e.Code = uint16(a.code)
+		readOperation(&e.Call, a.body)
+	default:
+		e.Code, e.Replayed = uint16(a.code), a.replayed
+		readOrder(&e.Call, a.body)
+	}
+	return c.end()
+}

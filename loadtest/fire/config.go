@@ -1,0 +1,162 @@
+package fire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/pkg/stockapi"
+)
+
+// Target is where the services are.
+type Target struct {
+	// OrderURLs and StockURLs are the base addresses of the services, http only. Calls go to the replicas
+	// in turn. The stock service is needed to make the goods, on PathOrder too.
+	OrderURLs, StockURLs []string
+	// StockToken is the bearer token of the stock service.
+	StockToken string
+}
+
+// Config says what to send, where and how fast. The zero value of a field means its default.
+type Config struct {
+	Target
+	// Path defaults to history.PathOrder.
+	Path history.Path
+	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request,
+	// for example as the order service does.
+	Deduct func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error)
+
+	// Orders is how many orders to send, each under its own key. Default 2000,
+	// or no limit if Duration is given.
+	Orders int
+	// Duration, if above zero, ends the run after that time.
+	Duration time.Duration
+	// Warmup at the beginning is sent and judged, but not measured. Default none.
+	Warmup time.Duration
+	// Rate is in orders a second, evenly spaced; 0 sends each as soon as a client is free.
+	Rate float64
+	// Concurrency is the number of clients. Default 200.
+	Concurrency int
+	// Timeout bounds each call. Default 15 s.
+	Timeout time.Duration
+
+	Mix Mix
+
+	// Progress, if not nil, gets a bar if it is a terminal, else a line every two seconds.
+	Progress io.Writer
+	// Observer, if not nil, is told of each call.
+	Observer Observer
+	// Live, if not nil, counts the calls. It may be read at any time.
+	Live *Live
+}
+
+// Mix says what the orders of a run look like.
+type Mix struct {
+	// Goods is the number of goods, made new for the run, and Stock the pieces
+	// of each. Defaults 5 and 300.
+	Goods int
+	Stock int64
+	// ItemsMax bounds the goods in one order and NumMax the pieces of each: both
+	// are drawn evenly from 1 up. Defaults 3 and 3.
+	ItemsMax, NumMax int
+	// Zipf, if above 0, makes low-numbered goods more popular: the i-th is
+	// drawn with a weight of 1/i^Zipf.
+	Zipf float64
+	// Repeat is the share of orders that are sent again under the same key:
+	// once at the same time and once later.
+	Repeat float64
+	// Cancel is the share of orders that are cancelled: half of them as soon as
+	// they are answered, half later; a part of them by two calls at once.
+	Cancel float64
+	// Seed makes the same orders again. Default: random.
+	Seed uint64
+}
+
+func (c Config) withDefaults() Config {
+	if c.Path == "" {
+		c.Path = history.PathOrder
+	}
+	if c.Orders == 0 && c.Duration == 0 {
+		c.Orders = 2000
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 200
+	}
+	if c.Timeout == 0 {
+		c.Timeout = 15 * time.Second
+	}
+	if c.Live == nil {
+		c.Live = &Live{}
+	}
+	c.Mix = c.Mix.withDefaults()
+	return c
+}
+
+func (m Mix) withDefaults() Mix {
+	if m.Goods == 0 {
+		m.Goods = 5
+	}
+	if m.Stock == 0 {
+		m.Stock = 300
+	}
+	if m.ItemsMax == 0 {
+		m.ItemsMax = 3
+	}
+	m.ItemsMax = min(m.ItemsMax, m.Goods)
+	if m.NumMax == 0 {
+		m.NumMax = 3
+	}
+	for m.Seed == 0 {
+		m.Seed = rand.Uint64()
+	}
+	return m
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Path != history.PathOrder && c.Path != history.PathDeduct:
+		return fmt.Errorf("path %q: want %s or %s", c.Path, history.PathOrder, history.PathDeduct)
+	case c.Path == history.PathOrder && len(c.OrderURLs) == 0:
+		return errors.New("no address of the order service")
+	case len(c.StockURLs) == 0:
+		return errors.New("no address of the stock service")
+	case c.Orders < 0 || c.Orders > history.MaxOrders:
+		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
+	case c.Concurrency < 1 || c.Concurrency > 10_000:
+		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
+	case c.Rate < 0 || c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0:
+		return errors.New("rate, duration, warm-up and timeout cannot be negative")
+	case c.Duration > 0 && c.Warmup >= c.Duration:
+		return errors.New("the warm-up must be shorter than the run")
+	}
+	for _, raw := range append(append([]string{}, c.OrderURLs...), c.StockURLs...) {
+		u, err := url.Parse(raw)
+		if err != nil || u.Scheme != "http" || u.Host == "" {
+			return fmt.Errorf("address %q: want http://host:port", raw)
+		}
+	}
+	return c.Mix.validate()
+}
+
+func (m Mix) validate() error {
+	switch {
+	case m.Goods < 1 || m.Goods > 100_000:
+		return fmt.Errorf("goods %d: want 1 to 100000", m.Goods)
+	case m.Stock < 1:
+		return fmt.Errorf("stock %d: want 1 or more", m.Stock)
+	case m.ItemsMax < 1 || m.ItemsMax > 100:
+		return fmt.Errorf("items-max %d: want 1 to 100", m.ItemsMax)
+	case m.NumMax < 1 || m.NumMax > 1_000_000:
+		return fmt.Errorf("num-max %d: want 1 to 1000000", m.NumMax)
+	case m.Repeat < 0 || m.Repeat > 1 || m.Cancel < 0 || m.Cancel > 1:
+		return errors.New("repeat and cancel are shares: want 0 to 1")
+	case m.Zipf < 0 || m.Zipf > 10:
+		return fmt.Errorf("zipf %v: want 0 to 10", m.Zipf)
+	}
+	return nil
+}

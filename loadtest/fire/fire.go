@@ -1,0 +1,132 @@
+// Package fire sends orders at the services and records what they answer.
+//
+//	h, err := fire.Run(ctx, fire.Config{Target: target, Orders: 2000})
+//
+// Latency counts from the time at which an order was meant to be sent, not from the time at which a
+// client was free to send it, so a server that stalls is charged with the wait that it caused
+// (Gil Tene's "coordinated omission").
+package fire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+// Run makes the goods of a run, sends its orders and returns the history. It ends when all orders are
+// answered or given up. If ctx ends first, Run sends no more orders, awaits the calls in flight and
+// returns the history up to then, without an error. An error means that nothing was sent; it is
+// ErrUnreachable if no replica of a service accepts connections.
+func Run(ctx context.Context, cfg Config) (*history.History, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("fire: %w", err)
+	}
+	now := time.Now()
+	h := &history.History{
+		Run:  strconv.FormatInt(now.UnixMilli(), 36) + "x" + strconv.FormatUint(rand.Uint64N(1<<40), 36),
+		Path: cfg.Path, Started: now.UTC(), Warmup: cfg.Warmup, Timeout: cfg.Timeout, Seed: cfg.Mix.Seed,
+	}
+	if err := makeGoods(ctx, cfg, h, now); err != nil {
+		return nil, fmt.Errorf("fire: %w", err)
+	}
+	if err := fire(ctx, cfg, h); err != nil {
+		return nil, fmt.Errorf("fire: %w", err)
+	}
+	return h, nil
+}
+
+// firing is a run that is going on.
+type firing struct {
+	cfg   Config
+	h     *history.History // the calls and items are added when all clients have ended
+	plan  *plan
+	start time.Time
+	next  atomic.Int64
+}
+
+func fire(ctx context.Context, cfg Config, h *history.History) error {
+	f := &firing{cfg: cfg, h: h, plan: newPlan(cfg.Mix, h.Goods), start: time.Now()}
+	h.Started = f.start.UTC() // the calls' times count from here
+	workers := make([]*worker, cfg.Concurrency)
+	for i := range workers {
+		workers[i] = &worker{f: f, main: newClient(f, i), twin: newClient(f, i+1)}
+	}
+	if cfg.Observer != nil {
+		cfg.Observer.Started(h)
+	}
+	shown := showProgress(ctx, cfg, f.start)
+	var running sync.WaitGroup
+	for _, w := range workers {
+		running.Go(func() { w.run(ctx) })
+	}
+	running.Wait()
+	h.Elapsed = time.Since(f.start)
+	shown()
+
+	sent := 0
+	for _, w := range workers {
+		h.Calls = append(h.Calls, w.calls...)
+		sent = max(sent, w.last+1)
+		w.calls = nil
+	}
+	if len(h.Calls) == 0 {
+		return errors.Join(errors.New("no order was sent"), ctx.Err())
+	}
+	slices.SortFunc(h.Calls, func(a, b history.Call) int { return int(a.Sent - b.Sent) })
+	for i := range h.Calls {
+		if c := &h.Calls[i]; c.Kind == history.Place {
+			h.Window = max(h.Window, c.Done)
+		}
+	}
+	if cfg.Duration > 0 {
+		h.Window = min(h.Window, cfg.Duration)
+	}
+	var items []history.Item
+	for n := range sent {
+		items, _ = f.plan.order(n, items[:0])
+		h.AddOrder(items)
+	}
+	return nil
+}
+
+// claim returns the next order to send and the time at which it is meant to be sent, from the start of
+// the run. It returns false if there is none.
+func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok bool) {
+	if ctx.Err() != nil {
+		return 0, 0, false
+	}
+	op = int(f.next.Add(1)) - 1
+	intended = time.Since(f.start)
+	if f.cfg.Rate > 0 {
+		intended = time.Duration(float64(op) / f.cfg.Rate * float64(time.Second))
+	}
+	if f.cfg.Orders > 0 && op >= f.cfg.Orders || f.cfg.Duration > 0 && intended >= f.cfg.Duration || op >= history.MaxOrders {
+		return 0, 0, false
+	}
+	return op, intended, sleepUntil(ctx, f.start.Add(intended))
+}
+
+// sleepUntil waits until the given time and returns whether ctx was still alive then.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,599 @@
+package fire_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/stockapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+// body is the body of an order or a deduction.
+type body struct {
+	Items []item `json:"items"`
+}
+
+type item struct {
+	GoodsID string `json:"goods_id"`
+	Num     int64  `json:"num"`
+}
+
+// shop answers as the two services do, and counts.
+type shop struct {
+	*httptest.Server
+	// before, where set, is called before each order is looked at.
+	before func(key string)
+	// answer, where set, answers all orders.
+	answer func(w http.ResponseWriter)
+
+	mu     sync.Mutex
+	stock  map[string]int64
+	orders map[string]int // key: number of its order
+	bodies map[string]string
+	calls  map[string]int // by key
+	cancel map[string]int // by order id
+	ends   map[string]string
+	peak   int
+	now    int
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	s := &shop{
+		stock: map[string]int64{}, orders: map[string]int{}, bodies: map[string]string{},
+		calls: map[string]int{}, cancel: map[string]int{}, ends: map[string]string{},
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/stock/{id}/restock", s.restock)
+	mux.HandleFunc("POST /v1/orders", s.place)
+	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancelOrder)
+	mux.HandleFunc("PUT /v1/operations/{flag}", s.deduct)
+	s.Server = httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Num, Price int64 }
+	err := json.NewDecoder(r.Body).Decode(&body)
+	if err != nil || r.Header.Get("Authorization") != "Bearer secret" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stock[r.PathValue("id")] += body.Num
+	_, _ = fmt.Fprintf(w, `{"goods_id":%q,"num":%d}`, r.PathValue("id"), s.stock[r.PathValue("id")])
+}
+
+// take deducts the items where there is stock for all of them.
+func (s *shop) take(items []item) bool {
+	for _, it := range items {
+		if s.stock[it.GoodsID] < it.Num {
+			return false
+		}
+	}
+	for _, it := range items {
+		s.stock[it.GoodsID] -= it.Num
+	}
+	return true
+}
+
+func (s *shop) enter(key string, text []byte) (repeat bool, leave func()) {
+	s.mu.Lock()
+	s.now++
+	s.peak = max(s.peak, s.now)
+	s.calls[key]++
+	s.mu.Unlock()
+	if s.before != nil {
+		s.before(key)
+	}
+	s.mu.Lock()
+	_, repeat = s.bodies[key]
+	if repeat && s.bodies[key] != string(text) {
+		panic("other body under key " + key)
+	}
+	s.bodies[key] = string(text)
+	return repeat, func() { s.now--; s.mu.Unlock() }
+}
+
+func (s *shop) place(w http.ResponseWriter, r *http.Request) {
+	if s.answer != nil {
+		s.answer(w)
+		return
+	}
+	var text bytes.Buffer
+	_, _ = text.ReadFrom(r.Body)
+	key := r.Header.Get("Idempotency-Key")
+	repeat, leave := s.enter(key, text.Bytes())
+	defer leave()
+	var b body
+	if err := json.Unmarshal(text.Bytes(), &b); err != nil || r.Header.Get("Content-Type") != "application/json" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if !repeat {
+		s.orders[key] = len(s.orders) + 1
+		s.ends[key] = "REJECTED"
+		if s.take(b.Items) {
+			s.ends[key] = "CONFIRMED"
+		}
+	}
+	if repeat {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	if s.ends[key] == "CONFIRMED" {
+		w.WriteHeader(http.StatusCreated)
+	} else {
+		w.WriteHeader(http.StatusConflict)
+	}
+	_, _ = fmt.Fprintf(w, `{"id":"%d","status":%q,"total":1}`, s.orders[key], s.ends[key])
+}
+
+func (s *shop) cancelOrder(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel[r.PathValue("id")]++
+	_, _ = fmt.Fprintf(w, `{"id":%q,"status":"CANCELLED","total":1}`, r.PathValue("id"))
+}
+
+func (s *shop) deduct(w http.ResponseWriter, r *http.Request) {
+	var text bytes.Buffer
+	_, _ = text.ReadFrom(r.Body)
+	repeat, leave := s.enter(r.PathValue("flag"), text.Bytes())
+	defer leave()
+	var b body
+	if err := json.Unmarshal(text.Bytes(), &b); err != nil || r.Header.Get("Authorization") != "Bearer secret" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	state := "REJECTED"
+	if s.take(b.Items) {
+		state = "DONE"
+	}
+	_, _ = fmt.Fprintf(w, `{"flag":%q,"state":%q,"repeat":%t}`, r.PathValue("flag"), state, repeat)
+}
+
+func (s *shop) config() fire.Config {
+	return fire.Config{
+		Target: fire.Target{OrderURLs: []string{s.URL}, StockURLs: []string{s.URL}, StockToken: "secret"},
+		Orders: 200, Concurrency: 20,
+	}
+}
+
+// run fires and measures.
+func run(t *testing.T, cfg fire.Config) (*history.History, *history.Report) {
+	t.Helper()
+	h, err := fire.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, h.Measure()
+}
+
+func TestFireSendsEachOrderOnceAndRepeatsAShare(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Mix = fire.Mix{Goods: 3, Stock: 100, Repeat: 0.5, Cancel: 0.3}
+	var lines bytes.Buffer
+	cfg.Progress = &lines
+	h, report := run(t, cfg)
+	if report.Orders != 200 || len(s.orders) != 200 || report.Confirmed+report.Rejected != 200 || report.Confirmed == 0 || report.Rejected == 0 {
+		t.Errorf("%+v; the shop has %d orders", report, len(s.orders))
+	}
+	var thrice, cancelled, twice int
+	for key, n := range s.calls {
+		switch n {
+		case 3: // at the same time and later
+			thrice++
+		case 1:
+		default:
+			t.Errorf("key %s was sent %d times", key, n)
+		}
+	}
+	for _, n := range s.cancel {
+		cancelled++
+		if n == 2 {
+			twice++
+		}
+	}
+	if thrice < 60 || thrice > 140 || cancelled < 30 || cancelled > 90 || twice == 0 || twice > cancelled/2 {
+		t.Errorf("%d repeated, want about 100; %d cancelled, want about 60; %d of them by two calls, want about 15", thrice, cancelled, twice)
+	}
+	if s.peak > 40 {
+		t.Errorf("%d calls at once of 20 clients and their twins", s.peak)
+	}
+	file := filepath.Join(t.TempDir(), "out", "history.jsonl")
+	if err := h.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := history.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.Calls) != report.Calls || kept.Orders() != 200 || len(kept.Goods) != 3 {
+		t.Errorf("the file has %d calls of %d orders, want %d of 200", len(kept.Calls), kept.Orders(), report.Calls)
+	}
+	for n := range 200 {
+		if !slices.Equal(kept.Items(n), h.Items(n)) {
+			t.Fatalf("order %d: %v in the file, %v sent", n, kept.Items(n), h.Items(n))
+		}
+	}
+	if !strings.Contains(lines.String(), "100%") {
+		t.Errorf("progress without a terminal: %q", lines.String())
+	}
+}
+
+func TestFireMakesTheSameOrdersFromOneSeed(t *testing.T) {
+	t.Parallel()
+	items := func(seed uint64) (all [][]int64) {
+		s := newShop(t)
+		cfg := s.config()
+		cfg.Orders, cfg.Mix = 50, fire.Mix{Seed: seed, Goods: 7, ItemsMax: 4, Zipf: 1}
+		h, _ := run(t, cfg)
+		for n := range 50 {
+			var order []int64
+			for _, it := range h.Items(n) {
+				order = append(order, it.GoodsID-h.Goods[0].ID, it.Num)
+			}
+			all = append(all, order)
+		}
+		return all
+	}
+	first, same, other := items(1), items(1), items(2)
+	if fmt.Sprint(first) != fmt.Sprint(same) {
+		t.Error("one seed, two sets of orders")
+	}
+	if fmt.Sprint(first) == fmt.Sprint(other) {
+		t.Error("two seeds, one set of orders")
+	}
+}
+
+func TestDeductPathAndZipf(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Path, cfg.Mix = history.PathDeduct, fire.Mix{Goods: 10, Stock: 1000, ItemsMax: 1, NumMax: 1, Zipf: 1.5}
+	h, report := run(t, cfg)
+	if report.Confirmed != 200 {
+		t.Errorf("%+v", report)
+	}
+	for flag := range s.calls {
+		if !strings.HasPrefix(flag, history.DirectPrefix) {
+			t.Errorf("flag %s may be an order's", flag)
+		}
+	}
+	sold := func(i int) int64 { return 1000 - s.stock[fmt.Sprint(h.Goods[i].ID)] }
+	if sold(0) < 60 || sold(0) < 4*sold(9) {
+		t.Errorf("sold %d of the first goods and %d of the last, want far more of the first", sold(0), sold(9))
+	}
+}
+
+// What makes the deductions in the load tester's place is believed as an answer is.
+func TestDeductionsMadeByAFunction(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Path, cfg.Orders, cfg.Concurrency, cfg.Timeout = history.PathDeduct, 6, 1, 50*time.Millisecond
+	var made []string
+	cfg.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+		made = append(made, flag)
+		if len(items) == 0 || items[0].Num < 1 {
+			t.Errorf("items %v", items)
+		}
+		switch len(made) {
+		case 1:
+			return stockapi.Operation{State: operation.Done}, nil
+		case 2:
+			return stockapi.Operation{State: operation.Rejected, Repeat: true}, nil
+		case 3:
+			return stockapi.Operation{}, &stockapi.Error{Code: stockapi.CodeFlagConflict, Status: http.StatusConflict}
+		case 4:
+			return stockapi.Operation{}, fmt.Errorf("%w: no connection", stockapi.ErrUnavailable)
+		case 5:
+			<-ctx.Done()
+			return stockapi.Operation{}, fmt.Errorf("%w: %w", stockapi.ErrUnknownOutcome, ctx.Err())
+		}
+		return stockapi.Operation{}, stockapi.ErrUnknownOutcome
+	}
+	h, _ := run(t, cfg)
+	for i, want := range []history.Call{
+		{Status: history.Done, Code: 200},
+		{Status: history.Rejected, Code: 200, Replayed: true},
+		{Code: 409},
+		{Failure: history.Refused},
+		{Failure: history.TimedOut},
+		{Failure: history.Broken},
+	} {
+		got := h.Calls[i]
+		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed || got.Failure != want.Failure {
+			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
+		}
+		if made[i] != h.Key(int(got.Op)) {
+			t.Errorf("call %d was made under %s, want %s", i+1, made[i], h.Key(int(got.Op)))
+		}
+	}
+}
+
+// A server that stalls is charged with the wait of the orders that were meant
+// to be sent meanwhile.
+func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var once sync.Once
+	s.before = func(string) { once.Do(func() { time.Sleep(500 * time.Millisecond) }) }
+	cfg := s.config()
+	cfg.Orders, cfg.Concurrency, cfg.Rate = 50, 1, 100
+	h, report := run(t, cfg)
+	// One call took 500 ms; the 49 others were meant for the 490 ms after its start.
+	if report.P50 < 100*time.Millisecond || report.Max < 450*time.Millisecond {
+		t.Errorf("p50 %s, max %s; want the stall in them", report.P50, report.Max)
+	}
+	var busy time.Duration
+	for _, c := range h.Calls {
+		busy += c.Done - c.Sent
+	}
+	if busy > 900*time.Millisecond {
+		t.Errorf("calls took %s in all: the stall was in more than one", busy)
+	}
+}
+
+func TestRateAndDuration(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Orders, cfg.Rate, cfg.Duration, cfg.Warmup = 0, 200, time.Second, 200*time.Millisecond
+	h, report := run(t, cfg)
+	if report.Orders != 200 {
+		t.Errorf("%d orders in a second, want 200", report.Orders)
+	}
+	if report.OrdersPerS < 150 {
+		t.Errorf("%.0f orders/s, want about 200", report.OrdersPerS)
+	}
+	// The pace is in the intended times, whatever the machine does: one each 5 ms.
+	var last time.Duration
+	for _, c := range h.Calls {
+		last = max(last, c.Intended)
+	}
+	if last < 990*time.Millisecond || last > time.Second {
+		t.Errorf("the last of 200 was meant for %s, want 995ms", last)
+	}
+}
+
+func TestFireIsStoppedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var once sync.Once
+	s.before = func(string) { once.Do(func() { cancel(); time.Sleep(50 * time.Millisecond) }) }
+	cfg := s.config()
+	cfg.Orders, cfg.Rate = 1000, 100
+	h, err := fire.Run(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range h.Calls {
+		if c.Code == 0 {
+			t.Errorf("a call was cut: %+v", c)
+		}
+	}
+	if n := h.Measure().Orders; n == 0 || n > 100 {
+		t.Errorf("%d orders after the stop", n)
+	}
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Orders, cfg.Concurrency, cfg.Timeout = 8, 2, 200*time.Millisecond
+	s.before = func(key string) {
+		switch {
+		case strings.HasSuffix(key, "-1"):
+			panic(http.ErrAbortHandler) // cuts the connection
+		case strings.HasSuffix(key, "-2"):
+			time.Sleep(400 * time.Millisecond)
+		}
+	}
+	h, report := run(t, cfg)
+	for _, c := range h.Calls {
+		want := map[int32]history.Failure{1: history.Broken, 2: history.TimedOut}[c.Op]
+		if c.Failure != want || (c.Code == 0) != (want != history.Answered) {
+			t.Errorf("order %d: failure %q, code %d; want %q", c.Op, c.Failure, c.Code, want)
+		}
+	}
+	if report.Unknown != 2 || report.Confirmed != 6 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// A call that reached nobody goes to the next address. If nobody listens at any address, it is refused.
+func TestAnAddressWhereNobodyListens(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	cfg := s.config()
+	cfg.Orders, cfg.Mix.Goods = 20, 20
+	cfg.OrderURLs, cfg.StockURLs = []string{nobody, s.URL}, []string{nobody, s.URL}
+	if _, report := run(t, cfg); report.Confirmed != 20 {
+		t.Errorf("%+v; want all 20 at the other address", report)
+	}
+	cfg.Orders, cfg.OrderURLs = 4, []string{listenOnce(t)}
+	h, report := run(t, cfg)
+	if report.Unknown != 4 {
+		t.Fatalf("%+v", report)
+	}
+	for _, c := range h.Calls {
+		if c.Failure != history.Refused {
+			t.Errorf("failure %q, want refused", c.Failure)
+		}
+	}
+}
+
+// nobody is an address at which nobody listens.
+const nobody = "http://127.0.0.1:1"
+
+// listenOnce returns an address at which one connection is accepted, and none after it.
+func listenOnce(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if c, err := listener.Accept(); err == nil {
+			_ = c.Close()
+		}
+		_ = listener.Close()
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-closed })
+	return "http://" + listener.Addr().String()
+}
+
+// A run with nothing to fire at says so at once.
+func TestNothingIsUp(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for name, target := range map[string]fire.Target{
+		"stock service": {OrderURLs: []string{s.URL}, StockURLs: []string{nobody, nobody}},
+		"order service": {OrderURLs: []string{nobody}, StockURLs: []string{s.URL}, StockToken: "secret"},
+	} {
+		began := time.Now()
+		_, err := fire.Run(t.Context(), fire.Config{Target: target})
+		if !errors.Is(err, fire.ErrUnreachable) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), nobody) {
+			t.Errorf("%v; want that the %s at %s is not reached", err, name, nobody)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("told after %s", took)
+		}
+	}
+}
+
+// watcher notes what an observer is told.
+type watcher struct {
+	mu       sync.Mutex
+	run      *history.History
+	begun    map[history.Kind]int
+	ended    []fire.Event
+	inFlight int
+}
+
+func (w *watcher) Started(h *history.History) { w.run = h }
+
+func (w *watcher) Begin(e *fire.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun[e.Kind]++
+	w.inFlight++
+}
+
+func (w *watcher) End(e *fire.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inFlight--
+	w.ended = append(w.ended, *e)
+}
+
+func TestAnObserverIsToldOfEachCall(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	w, live := &watcher{begun: map[history.Kind]int{}}, &fire.Live{}
+	cfg := s.config()
+	cfg.Observer, cfg.Live, cfg.OrderURLs = w, live, []string{nobody, s.URL}
+	cfg.Mix = fire.Mix{Goods: 3, Stock: 100, Repeat: 0.5, Cancel: 0.3}
+	h, report := run(t, cfg)
+	if w.run != h || w.inFlight != 0 || len(w.ended) != len(h.Calls) || w.begun[history.Place] != 200 || w.begun[history.Cancel] == 0 {
+		t.Errorf("%d calls ended, %v begun, %d on their way; want all %d", len(w.ended), w.begun, w.inFlight, len(h.Calls))
+	}
+	told := map[history.Call]int{}
+	for _, c := range h.Calls {
+		told[c]++
+	}
+	again := 0
+	for _, e := range w.ended {
+		if told[e.Call]--; told[e.Call] < 0 {
+			t.Fatalf("told of %+v, which is not in the history", e.Call)
+		}
+		if e.Address != s.URL || e.Attempts < 1 || e.Attempts > 2 || (e.Kind == history.Cancel) != (e.Items == nil) {
+			t.Fatalf("%+v; want the address of the shop, and the items unless it is a cancellation", e)
+		}
+		again += e.Attempts - 1
+	}
+	if again == 0 {
+		t.Error("no call was offered to the dead replica first")
+	}
+	c := live.Counts()
+	if c.InFlight != 0 || int(c.Calls) != report.Calls || int(c.Orders) != report.Orders || int(c.Confirmed) != report.Confirmed || int(c.Rejected) != report.Rejected {
+		t.Errorf("counted %+v, reported %+v", c, report)
+	}
+}
+
+func TestAnswersAreReadAsTheContractSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code    int
+		body    string
+		status  history.Status
+		failure history.Failure
+	}{
+		{201, `{"id":"7","status":"CONFIRMED","total":3}`, history.Confirmed, history.Answered},
+		{409, `{"id":"7","status":"CANCELLED","total":3}`, history.Cancelled, history.Answered},
+		{503, `{"type":"about:blank","status":503,"code":"unavailable"}`, history.NoStatus, history.Answered},
+		{422, `{"type":"about:blank","status":422,"code":"invalid_items"}`, history.NoStatus, history.Answered},
+		{503, `<html>no server is available</html>`, history.NoStatus, history.Answered},
+		{201, `<html>welcome</html>`, history.NoStatus, history.Unreadable},
+		{201, `{"id":7,"status":"CONFIRMED"}`, history.NoStatus, history.Unreadable},
+		{201, `{"id":"7","status":201}`, history.NoStatus, history.Unreadable},
+		{201, `{"id":"7","status":"SOLD"}`, history.Unheard, history.Answered},
+	} {
+		s := newShop(t)
+		s.answer = func(w http.ResponseWriter) { w.WriteHeader(c.code); _, _ = w.Write([]byte(c.body)) }
+		cfg := s.config()
+		cfg.Orders = 1
+		h, _ := run(t, cfg)
+		if got := h.Calls[0]; got.Status != c.status || got.Failure != c.failure || int(got.Code) != c.code {
+			t.Errorf("%d %s is read as %q %q", c.code, c.body, got.Status, got.Failure)
+		}
+	}
+}
+
+func TestFireRefusesAWrongConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*fire.Config){
+		"no address":         func(c *fire.Config) { c.OrderURLs = nil },
+		"https":              func(c *fire.Config) { c.OrderURLs = []string{"https://example.org"} },
+		"a share above one":  func(c *fire.Config) { c.Mix.Repeat = 1.5 },
+		"negative orders":    func(c *fire.Config) { c.Orders = -1 },
+		"101 items":          func(c *fire.Config) { c.Mix.ItemsMax, c.Mix.Goods = 101, 200 },
+		"only warm-up":       func(c *fire.Config) { c.Duration, c.Warmup = time.Second, time.Second },
+		"an unknown path":    func(c *fire.Config) { c.Path = "sideways" },
+		"nobody gives stock": func(c *fire.Config) { c.StockToken = "wrong" },
+	} {
+		cfg := newShop(t).config()
+		change(&cfg)
+		if _, err := fire.Run(t.Context(), cfg); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package fire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/history"
+	"orderstock/pkg/stockapi"
+)
+
+// makeGoods makes the goods of a run, with ids that no run had before, and stocks each by a restock,
+// a ledger entry like any other.
+func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Time) error {
+	if err := reachable(ctx, cfg); err != nil {
+		return err
+	}
+	h.Goods = make([]history.Goods, cfg.Mix.Goods)
+	first := now.UnixMilli()*1_000_000 + 1 // room for a million goods in each millisecond
+	for i := range h.Goods {
+		h.Goods[i] = history.Goods{ID: first + int64(i), Stock: cfg.Mix.Stock, Price: 100 + 37*int64(i%250)}
+	}
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for n := range min(16, len(h.Goods)) {
+		group.Go(func() error {
+			stock := newReplicas(cfg.StockURLs, cfg.Timeout, n)
+			defer stock.close()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(h.Goods) {
+					return nil
+				}
+				if err := restock(ctx, cfg, &stock, h, i); err != nil {
+					return fmt.Errorf("make goods %d: %w", h.Goods[i].ID, err)
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// reachable returns ErrUnreachable if the run cannot begin.
+func reachable(ctx context.Context, cfg Config) error {
+	stock, orders := newReplicas(cfg.StockURLs, cfg.Timeout, 0), newReplicas(cfg.OrderURLs, cfg.Timeout, 0)
+	defer stock.close()
+	defer orders.close()
+	if err := stock.reachable(ctx, "stock service"); err != nil || cfg.Path == history.PathDeduct {
+		return err
+	}
+	return orders.reachable(ctx, "order service")
+}
+
+// restock stocks one product of the run. Its flag makes it safe to try again.
+func restock(ctx context.Context, cfg Config, stock *replicas, h *history.History, i int) error {
+	g, name := h.Goods[i], "load test "+h.Run
+	body, err := json.Marshal(stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: g.Stock, Name: &name, Price: &g.Price})
+	if err != nil {
+		return fmt.Errorf("encode restock: %w", err)
+	}
+	r := request{
+		method: http.MethodPost, path: "/v1/stock/" + strconv.FormatInt(g.ID, 10) + "/restock",
+		header: authorization(cfg.StockToken), body: body,
+	}
+	return retry(ctx, func() error {
+		a, _, _, err := stock.do(ctx, r)
+		if err != nil {
+			return err
+		}
+		if a.code != http.StatusOK && a.code != http.StatusCreated {
+			err := fmt.Errorf("code %d %s", a.code, a.body)
+			if a.code < 500 {
+				return backoff.Permanent(err)
+			}
+			return err
+		}
+		var told stockapi.Goods
+		if err := json.Unmarshal(a.body, &told); err != nil {
+			return backoff.Permanent(fmt.Errorf("read answer: %w", err))
+		}
+		if told.Num != g.Stock {
+			return backoff.Permanent(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, g.Stock))
+		}
+		return nil
+	})
+}
+
+func authorization(token string) []byte {
+	return []byte("Authorization: Bearer " + token + "\r\n")
+}
+
+// retry calls fn until it returns nil, a permanent error, or 20 s are over.
+func retry(ctx context.Context, fn func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, fn() },
+		backoff.WithMaxElapsedTime(20*time.Second))
+	var permanent *backoff.PermanentError
+	if errors.As(err, &permanent) {
+		return permanent.Err
+	}
+	return err
+}

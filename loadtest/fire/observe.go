@@ -1,0 +1,93 @@
+package fire
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+// Observer watches a run. The clients call Begin and End from many goroutines at once and wait for
+// them to return, so that a slow observer slows the run.
+type Observer interface {
+	// Started is called once, when the goods are made and before the first call. Of h, Run, Path,
+	// Started, Goods and Key may be used while the run goes on.
+	Started(h *history.History)
+	// Begin is called before a call is sent, and End when its answer is read or given up.
+	// The event is valid until the method returns.
+	Begin(*Event)
+	End(*Event)
+}
+
+// Event is one call. At its begin, the fields of the answer are zero.
+type Event struct {
+	// Call holds the number of the order, the kind of the call, its times, its order id and its outcome.
+	// Latency counts from the intended time.
+	history.Call
+	// Items are the items that are ordered, in any order; nil for a cancellation.
+	Items []history.Item
+	// Address is the base URL of the last replica that the call was offered to, and Attempts the number of
+	// replicas that it was offered to: each but the last refused the connection. Both are zero if
+	// Config.Deduct made the call.
+	Address  string
+	Attempts int
+}
+
+// Live counts the calls of a run while it goes on. The zero value is ready for one run. All methods are
+// safe for concurrent use.
+type Live struct {
+	calls, inFlight                             atomic.Int64
+	sent, confirmed, rejected, pending, unknown atomic.Int64
+	latest                                      atomic.Int64
+}
+
+// Counts is what a run has done so far. All but Calls and InFlight count the first call of each order,
+// once it has ended.
+type Counts struct {
+	// Calls have begun, and InFlight of them have not ended.
+	Calls, InFlight int64
+	Orders          int64
+	// Confirmed (done, on PathDeduct), Rejected, Pending and Unknown, the rest, add up to Orders.
+	Confirmed, Rejected, Pending, Unknown int64
+	// Latest is when the last order was answered, from the start of the run.
+	Latest time.Duration
+}
+
+// Counts returns the counts of now. Each is right for itself, but they are not read at one moment.
+func (l *Live) Counts() Counts {
+	return Counts{
+		Calls: l.calls.Load(), InFlight: l.inFlight.Load(), Orders: l.sent.Load(),
+		Confirmed: l.confirmed.Load(), Rejected: l.rejected.Load(), Pending: l.pending.Load(), Unknown: l.unknown.Load(),
+		Latest: time.Duration(l.latest.Load()),
+	}
+}
+
+func (c Counts) String() string {
+	return fmt.Sprintf("%.0f orders/s  confirmed %d  rejected %d  pending %d  other %d",
+		float64(c.Orders)/max(c.Latest.Seconds(), 1e-3), c.Confirmed, c.Rejected, c.Pending, c.Unknown)
+}
+
+func (l *Live) begin() {
+	l.calls.Add(1)
+	l.inFlight.Add(1)
+}
+
+func (l *Live) end(c *history.Call) {
+	l.inFlight.Add(-1)
+	if c.Kind != history.Place {
+		return
+	}
+	l.sent.Add(1)
+	l.latest.Store(int64(c.Done)) // of calls that end together any will do
+	switch c.Status {
+	case history.Confirmed, history.Done:
+		l.confirmed.Add(1)
+	case history.Rejected:
+		l.rejected.Add(1)
+	case history.Pending:
+		l.pending.Add(1)
+	default:
+		l.unknown.Add(1)
+	}
+}

@@ -1,0 +1,73 @@
+package fire
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"orderstock/loadtest/history"
+)
+
+// plan draws the orders of a run. Order n is a function of the seed and n
+// alone, so any client can make it and nothing of it need be kept.
+type plan struct {
+	mix   Mix
+	goods []history.Goods
+	// cumulative holds the weights of the goods, summed up; nil draws evenly.
+	cumulative []float64
+}
+
+// intent is what is to be done with one order.
+type intent struct {
+	repeat      bool
+	cancel      bool
+	cancelLater bool
+	cancelTwice bool
+}
+
+func newPlan(mix Mix, goods []history.Goods) *plan {
+	p := &plan{mix: mix, goods: goods}
+	if mix.Zipf > 0 {
+		sum := 0.0
+		for i := range goods {
+			sum += math.Pow(float64(i+1), -mix.Zipf)
+			p.cumulative = append(p.cumulative, sum)
+		}
+	}
+	return p
+}
+
+// order draws order n; its items go to dst, in the order in which they were drawn.
+func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
+	var src rand.PCG
+	src.Seed(p.mix.Seed, uint64(n)*0x9e3779b97f4a7c15) // spreads neighbours over the generator's states
+	r := rand.New(&src)
+	do := intent{
+		repeat:      r.Float64() < p.mix.Repeat,
+		cancel:      r.Float64() < p.mix.Cancel,
+		cancelLater: r.IntN(2) == 0,
+		cancelTwice: r.IntN(4) == 0,
+	}
+	start := len(dst)
+	for want := 1 + r.IntN(p.mix.ItemsMax); want > 0; want-- {
+		i := p.draw(r)
+		for contains(dst[start:], p.goods[i].ID) {
+			i = (i + 1) % len(p.goods)
+		}
+		dst = append(dst, history.Item{GoodsID: p.goods[i].ID, Num: 1 + r.Int64N(int64(p.mix.NumMax))})
+	}
+	return dst, do
+}
+
+func (p *plan) draw(r *rand.Rand) int {
+	if p.cumulative == nil {
+		return r.IntN(len(p.goods))
+	}
+	x := r.Float64() * p.cumulative[len(p.cumulative)-1]
+	return min(sort.SearchFloat64s(p.cumulative, x), len(p.goods)-1)
+}
+
+func contains(items []history.Item, goods int64) bool {
+	return slices.ContainsFunc(items, func(it history.Item) bool { return it.GoodsID == goods })
+}

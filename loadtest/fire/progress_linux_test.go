@@ -1,0 +1,77 @@
+package fire_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"orderstock/loadtest/fire"
+)
+
+// terminal returns a terminal, and what was written to it once it is closed.
+func terminal(t *testing.T) (tty *os.File, written func() string) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 160}); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		text    bytes.Buffer
+		reading sync.WaitGroup
+	)
+	reading.Go(func() { _, _ = text.ReadFrom(master) }) // ends with an error once the terminal is closed
+	return tty, func() string {
+		_ = tty.Close()
+		reading.Wait()
+		_ = master.Close()
+		return text.String()
+	}
+}
+
+func TestABarIsShownOnATerminal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*fire.Config)
+		want   string
+	}{
+		"by orders": {func(c *fire.Config) { c.Orders, c.Rate = 100, 400 }, "100 %"},
+		"by time":   {func(c *fire.Config) { c.Orders, c.Duration = 0, 300*time.Millisecond }, "100 %"},
+		"stopped":   {func(c *fire.Config) { c.Orders, c.Rate = 1000, 100 }, "orders/s"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		tty, written := terminal(t)
+		cfg := newShop(t).config()
+		cfg.Progress = tty
+		c.change(&cfg)
+		h, err := fire.Run(ctx, cfg)
+		cancel()
+		text := written()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !strings.Contains(text, c.want) || !strings.Contains(text, "confirmed") || !strings.Contains(text, "[==") {
+			t.Errorf("%s: %d orders, and on the terminal %q; want a bar, the outcomes and %q", name, h.Measure().Orders, text, c.want)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package fire
+
+import (
+	"context"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+// worker is one client of the run: it sends an order, waits for the answer and
+// sends the next, with a second connection for what goes at the same time.
+type worker struct {
+	f          *firing
+	main, twin *client
+	calls      []history.Call
+	last       int
+	items      []history.Item
+	later      []laterCall
+}
+
+// laterCall is to be made once the worker has sent some more orders.
+type laterCall struct {
+	op     int
+	cancel bool
+	twice  bool
+	order  int64
+	due    int // in orders of this worker
+}
+
+// laterOrders is how many orders of a worker lie between an order and its
+// late repeat or cancellation, where there are so many.
+const laterOrders = 5
+
+func (w *worker) run(ctx context.Context) {
+	defer w.main.replicas.close()
+	defer w.twin.replicas.close()
+	w.last = -1
+	for sent := 0; ; sent++ {
+		op, intended, ok := w.f.claim(ctx)
+		if !ok {
+			break
+		}
+		w.last = op
+		w.order(ctx, op, intended, sent)
+		for len(w.later) > 0 && w.later[0].due <= sent {
+			w.late(ctx, w.later[0])
+			w.later = w.later[1:]
+		}
+	}
+	for _, l := range w.later {
+		if ctx.Err() != nil {
+			return
+		}
+		w.late(ctx, l)
+	}
+}
+
+// order sends order op and what goes with it.
+func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent int) {
+	var do intent
+	w.items, do = w.f.plan.order(op, w.items[:0])
+	var first history.Call
+	if do.repeat {
+		twin := w.together(func() history.Call { return w.twin.place(ctx, op, history.Twin, w.items, intended) })
+		first = w.main.place(ctx, op, history.Place, w.items, intended)
+		w.keep(first)
+		w.keep(<-twin)
+		w.later = append(w.later, laterCall{op: op, due: sent + laterOrders})
+	} else {
+		first = w.main.place(ctx, op, history.Place, w.items, intended)
+		w.keep(first)
+	}
+	if first.Failure == history.Refused {
+		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nobody is there: do not spend the orders in one breath
+	}
+	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {
+		return
+	}
+	l := laterCall{op: op, cancel: true, twice: do.cancelTwice, order: first.Order, due: sent + laterOrders}
+	if do.cancelLater {
+		w.later = append(w.later, l)
+	} else {
+		w.late(ctx, l)
+	}
+}
+
+func (w *worker) late(ctx context.Context, l laterCall) {
+	intended := time.Since(w.f.start)
+	switch {
+	case !l.cancel:
+		w.items, _ = w.f.plan.order(l.op, w.items[:0])
+		w.keep(w.main.place(ctx, l.op, history.Again, w.items, intended))
+	case l.twice:
+		twin := w.together(func() history.Call { return w.twin.cancel(ctx, l.op, l.order, intended) })
+		w.keep(w.main.cancel(ctx, l.op, l.order, intended))
+		w.keep(<-twin)
+	default:
+		w.keep(w.main.cancel(ctx, l.op, l.order, intended))
+	}
+}
+
+// together makes a call in a goroutine that ends with the call.
+func (w *worker) together(call func() history.Call) <-chan history.Call {
+	made := make(chan history.Call, 1)
+	go func() { made <- call() }()
+	return made
+}
+
+func (w *worker) keep(c history.Call) { w.calls = append(w.calls, c) }

@@ -1,0 +1,93 @@
+package history
+
+import "time"
+
+// Kind says why a call was made.
+type Kind uint8
+
+const (
+	// Place is the first call of an order.
+	Place Kind = iota
+	// Twin is the same order under the same key, sent at the same time.
+	Twin
+	// Again is the same order under the same key, sent later.
+	Again
+	// Cancel cancels the order.
+	Cancel
+)
+
+var kindNames = [...]string{"place", "twin", "again", "cancel"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Status is the state that an answer told: of the order, or of the operation
+// where the stock service was called directly.
+type Status uint8
+
+const (
+	// NoStatus: no answer, or one without a state.
+	NoStatus Status = iota
+	Pending
+	Confirmed
+	Rejected
+	Cancelling
+	Cancelled
+	Done
+	Restored
+	// Unheard is a word that is no state.
+	Unheard
+)
+
+var statusNames = [...]string{"", "PENDING", "CONFIRMED", "REJECTED", "CANCELLING", "CANCELLED", "DONE", "RESTORED", "?"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// ParseStatus returns the status of that name, or Unheard.
+func ParseStatus(word string) Status {
+	for i, name := range statusNames[:Unheard] {
+		if name == word {
+			return Status(i)
+		}
+	}
+	return Unheard
+}
+
+// Failure says why a call has no readable answer.
+type Failure uint8
+
+const (
+	Answered Failure = iota
+	// Refused: no connection could be made, so the call did not reach a service.
+	Refused
+	// Broken: the connection ended before the answer was whole.
+	Broken
+	// TimedOut: no answer within the call's timeout.
+	TimedOut
+	// Unreadable: an answer that is not what the service's contract says.
+	Unreadable
+)
+
+var failureNames = [...]string{"", "refused", "broken", "timeout", "unreadable"}
+
+func (f Failure) String() string { return failureNames[f] }
+
+// Call is one call and what came of it. Times count from the start of the run.
+type Call struct {
+	// Op is the number of the order in the run; its key is History.Key(Op).
+	Op      int32
+	Kind    Kind
+	Status  Status
+	Failure Failure
+	// Replayed: the answer said that it repeats an earlier one.
+	Replayed bool
+	// Code is the HTTP status; 0 where there was no answer.
+	Code uint16
+	// Intended is when the call was meant to be sent, Sent when it was, and Done
+	// when its answer was read or given up.
+	Intended, Sent, Done time.Duration
+	// Order is the order id that the answer told, or 0, and Total its total.
+	Order, Total int64
+}
+
+// Latency counts from the intended time.
+func (c Call) Latency() time.Duration { return c.Done - c.Intended }

@@ -1,0 +1,55 @@
+package history_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/history"
+)
+
+func TestACutHistoryIsUnusable(t *testing.T) {
+	t.Parallel()
+	whole := newHistoryText()
+	for name, text := range map[string]string{
+		"empty":            "",
+		"no last line":     strings.Join(whole[:len(whole)-1], "\n"),
+		"a line missing":   strings.Join(append(slices.Clone(whole[:2]), whole[3:]...), "\n"),
+		"a line cut":       strings.Join(append(append(slices.Clone(whole[:2]), whole[2][:20]), whole[3:]...), "\n"),
+		"an unknown kind":  strings.Replace(strings.Join(whole, "\n"), `"again"`, `"anew"`, 1),
+		"no order of that": strings.Replace(strings.Join(whole, "\n"), `"op":1`, `"op":7`, 1),
+	} {
+		if _, err := history.Read(strings.NewReader(text)); !errors.Is(err, history.ErrHistory) {
+			t.Errorf("%s: %v, want ErrHistory", name, err)
+		}
+	}
+}
+
+func newHistoryText() []string {
+	return []string{
+		`{"run":"r","path":"order","started":"2026-01-02T03:04:05Z","elapsed_us":3000,"warmup_us":0,"window_us":3000,"timeout_us":1000000,"seed":7,"goods":[{"id":"11","stock":5,"price":100}]}`,
+		`{"op":0,"kind":"place","key":"r-0","body":{"items":[{"goods_id":"11","num":2}]},"intended_us":1,"sent_us":2,"done_us":3,"code":201,"status":"CONFIRMED","order":"99","total":200}`,
+		`{"op":1,"kind":"place","key":"r-1","body":{"items":[{"goods_id":"11","num":1}]},"intended_us":4,"sent_us":5,"done_us":6,"error":"timeout"}`,
+		`{"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2}]},"intended_us":7,"sent_us":8,"done_us":9,"code":201,"status":"CONFIRMED","order":"99","total":200,"replayed":true}`,
+		`{"op":0,"kind":"cancel","key":"r-0","intended_us":10,"sent_us":11,"done_us":12,"code":200,"status":"CANCELLED","order":"99","total":200}`,
+		`{"orders":2,"calls":4}`,
+	}
+}
+
+func TestHistoryIsWrittenAsItIsRead(t *testing.T) {
+	t.Parallel()
+	text := strings.Join(newHistoryText(), "\n") + "\n"
+	h, err := history.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if err := h.Write(&again); err != nil {
+		t.Fatal(err)
+	}
+	if again.String() != text {
+		t.Errorf("written\n%s\nread\n%s", &again, text)
+	}
+}

@@ -1,0 +1,63 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// Goods is one product that a run made for itself.
+type Goods struct {
+	ID int64
+	// Stock is the number of pieces it started with, and Price the price of one piece in minor units.
+	Stock, Price int64
+}
+
+// Item is one line of an order.
+type Item struct {
+	GoodsID, Num int64
+}
+
+// SortItems sorts items by rising goods id.
+func SortItems(items []Item) {
+	slices.SortFunc(items, func(a, b Item) int { return cmp.Compare(a.GoodsID, b.GoodsID) })
+}
+
+// AppendBody appends the JSON body of an order or a deduction, as sent to a service, to b.
+func AppendBody(b []byte, items []Item) []byte {
+	b = append(b, `{"items":[`...)
+	for i, it := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"goods_id":"`...)
+		b = strconv.AppendInt(b, it.GoodsID, 10)
+		b = append(b, `","num":`...)
+		b = strconv.AppendInt(b, it.Num, 10)
+		b = append(b, '}')
+	}
+	return append(b, `]}`...)
+}
+
+// itemLists keeps many short lists in two slices, so that a million orders are two objects for the
+// garbage collector.
+type itemLists struct {
+	ends []uint32
+	flat []Item
+}
+
+func (l *itemLists) len() int { return len(l.ends) }
+
+func (l *itemLists) at(n int) []Item {
+	start := uint32(0)
+	if n > 0 {
+		start = l.ends[n-1]
+	}
+	return l.flat[start:l.ends[n]:l.ends[n]]
+}
+
+func (l *itemLists) append(items []Item) {
+	l.flat = append(l.flat, items...)
+	l.ends = append(l.ends, uint32(len(l.flat)))
+	SortItems(l.flat[len(l.flat)-len(items):])
+}

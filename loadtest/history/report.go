@@ -1,0 +1,158 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Report is what a run measured, as the client saw it. Outcomes are those of
+// each order's first call; rates and latencies leave out the warm-up.
+type Report struct {
+	History *History
+
+	// Orders is how many orders were sent, and Calls counts their repeats and cancellations too.
+	Orders, Calls int
+	// Confirmed counts orders confirmed (deductions done) by the first answer,
+	// Rejected those refused for want of stock, Pending those told to come back,
+	// and Unknown the rest: no answer, or an error.
+	Confirmed, Rejected, Pending, Unknown int
+	Elapsed                               time.Duration
+
+	// OrdersPerS counts orders that came to an end, confirmed or rejected; DonePerS and RejectedPerS are its parts.
+	OrdersPerS, DonePerS, RejectedPerS float64
+	// Latency of the first calls that were answered, from the intended send time.
+	P50, P90, P99, Max time.Duration
+
+	// What the rates and latencies follow from: the ends within the time measured, and the latencies in µs.
+	done, rejected int
+	measured       time.Duration
+	latencies      *hdrhistogram.Histogram
+}
+
+// Measure sums the history up.
+func (h *History) Measure() *Report {
+	r := &Report{History: h, Calls: len(h.Calls), Elapsed: h.Elapsed}
+	r.latencies = newLatencies()
+	for _, c := range h.Calls {
+		if c.Kind != Place {
+			continue
+		}
+		r.Orders++
+		measured := c.Done >= h.Warmup && c.Done <= h.Window
+		switch c.Status {
+		case Confirmed, Done:
+			r.Confirmed++
+			if measured {
+				r.done++
+			}
+		case Rejected:
+			r.Rejected++
+			if measured {
+				r.rejected++
+			}
+		case Pending:
+			r.Pending++
+		default:
+			r.Unknown++
+		}
+		if c.Code != 0 && c.Intended >= h.Warmup {
+			_ = r.latencies.RecordValue(min(c.Latency().Microseconds(), 10*60*1e6)) // within bounds
+		}
+	}
+	r.measured = max(h.Window-h.Warmup, 0)
+	r.derive()
+	return r
+}
+
+// newLatencies holds 1 µs to 10 min, to three digits.
+func newLatencies() *hdrhistogram.Histogram { return hdrhistogram.New(1, 10*60*1e6, 3) }
+
+// derive fills the rates and the latencies in.
+func (r *Report) derive() {
+	if seconds := r.measured.Seconds(); seconds > 0 {
+		r.DonePerS, r.RejectedPerS = float64(r.done)/seconds, float64(r.rejected)/seconds
+		r.OrdersPerS = r.DonePerS + r.RejectedPerS
+	}
+	at := func(q float64) time.Duration {
+		return time.Duration(r.latencies.ValueAtQuantile(q)) * time.Microsecond
+	}
+	r.P50, r.P90, r.P99, r.Max = at(50), at(90), at(99), time.Duration(r.latencies.Max())*time.Microsecond
+}
+
+// Sum returns what the runs come to together: their counts added up, rates over the time of all,
+// latencies of all. It has no History.
+func Sum(reports ...*Report) *Report {
+	sum := &Report{latencies: newLatencies()}
+	for _, r := range reports {
+		sum.Orders += r.Orders
+		sum.Calls += r.Calls
+		sum.Confirmed += r.Confirmed
+		sum.Rejected += r.Rejected
+		sum.Pending += r.Pending
+		sum.Unknown += r.Unknown
+		sum.Elapsed += r.Elapsed
+		sum.measured += r.measured
+		sum.done += r.done
+		sum.rejected += r.rejected
+		sum.latencies.Merge(r.latencies)
+	}
+	sum.derive()
+	return sum
+}
+
+// Write prints the report for people.
+func (r *Report) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(t, name+"\t"+format+"\n", args...) // Flush tells
+	}
+	row("orders", "%d in %.1f s (%d calls with repeats and cancellations)", r.Orders, r.Elapsed.Seconds(), r.Calls)
+	row("first answers", "confirmed %d, rejected %d, pending %d, other %d", r.Confirmed, r.Rejected, r.Pending, r.Unknown)
+	row("rate", "%.0f orders/s (confirmed %.0f, rejected %.0f)", r.OrdersPerS, r.DonePerS, r.RejectedPerS)
+	row("latency", "p50 %s, p90 %s, p99 %s, max %s", round(r.P50), round(r.P90), round(r.P99), round(r.Max))
+	if failed := r.failures(); failed != "" {
+		row("without an end", "%s", failed)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print report: %w", err)
+	}
+	return nil
+}
+
+func round(d time.Duration) time.Duration {
+	if d < 10*time.Millisecond {
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Millisecond / 10)
+}
+
+// failures counts the calls of any kind that told no state, by why.
+func (r *Report) failures() string {
+	counts := map[string]int{}
+	var names []string
+	for _, c := range r.History.Calls {
+		if c.Status != NoStatus && c.Status != Unheard {
+			continue
+		}
+		name := c.Failure.String()
+		if c.Failure == Answered {
+			name = fmt.Sprintf("code %d", c.Code)
+		}
+		if counts[name] == 0 {
+			names = append(names, name)
+		}
+		counts[name]++
+	}
+	text := ""
+	for i, name := range names {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s %d", name, counts[name])
+	}
+	return text
+}

@@ -1,0 +1,85 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// reader reads one database, row by row: what it reads may be larger than memory.
+type reader struct{ db *sql.DB }
+
+func openReader(dsn string) (*reader, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database") // err may quote the password
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	// A cursor waits while the others catch up; the server must not take that for a dead client.
+	cfg.Params["net_write_timeout"] = "3600"
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return &reader{sql.OpenDB(connector)}, nil
+}
+
+func (r *reader) close() { _ = r.db.Close() } // only read
+
+func (r *reader) count(ctx context.Context, query string) (n int64, err error) {
+	err = r.db.QueryRowContext(ctx, query).Scan(&n)
+	return n, err
+}
+
+// snapshot begins a read-only transaction that sees one state of the database.
+func (r *reader) snapshot(ctx context.Context) (*sql.Tx, error) {
+	return r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+}
+
+// cursor runs through the rows of a query; row is valid while ok is true.
+type cursor[T any] struct {
+	row  T
+	ok   bool
+	rows *sql.Rows
+	dest []any
+	load func(*T) error
+}
+
+// scan starts a cursor at the first row. columns returns where the row's
+// columns are put, and load makes the row of them.
+func scan[T any](ctx context.Context, tx *sql.Tx, query string, dest []any, load func(*T) error) (*cursor[T], error) {
+	rows, err := tx.QueryContext(ctx, query) //nolint:rowserrcheck // next checks it after the last row
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor[T]{rows: rows, dest: dest, load: load}
+	return c, c.next()
+}
+
+func (c *cursor[T]) next() error {
+	if c.ok = c.rows.Next(); !c.ok {
+		return errors.Join(c.rows.Err(), c.rows.Close())
+	}
+	if err := c.rows.Scan(c.dest...); err != nil {
+		return errors.Join(err, c.rows.Close())
+	}
+	return c.load(&c.row)
+}
+
+// number reads a column that was scanned into an any.
+func number(v any) (int64, error) {
+	switch v := v.(type) {
+	case int64:
+		return v, nil
+	case []byte:
+		return strconv.ParseInt(string(v), 10, 64)
+	default:
+		return 0, fmt.Errorf("read number: have %T", v)
+	}
+}

@@ -1,0 +1,124 @@
+package verify
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"orderstock/loadtest/history"
+)
+
+// shopDay is a random day of a right shop: each order is decided at one moment
+// between its sending and its answer, and so is each cancellation.
+type shopDay struct {
+	h *history.History
+	t *told
+	l *ledger
+}
+
+func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
+	h := &history.History{Run: "r", Path: history.PathOrder}
+	level = map[int64]int64{}
+	for i := range rapid.IntRange(1, 3).Draw(t, "goods") {
+		g := history.Goods{ID: int64(i + 1), Stock: rapid.Int64Range(1, 8).Draw(t, "stock")}
+		h.Goods = append(h.Goods, g)
+		level[g.ID] = g.Stock
+	}
+	l := &ledger{sums: map[int64]*goodsSum{}}
+	for _, g := range h.Goods {
+		l.sums[g.ID] = &goodsSum{}
+	}
+	spread := func(what string) time.Duration { return time.Duration(rapid.Int64Range(0, 30).Draw(t, what)) }
+	now := time.Duration(100)
+	var done []int
+	for range rapid.IntRange(1, 25).Draw(t, "steps") {
+		now += 10 // a decision every ten ticks; calls reach around several of them
+		if len(done) > 0 && rapid.IntRange(0, 3).Draw(t, "cancel") == 0 {
+			at := rapid.IntRange(0, len(done)-1).Draw(t, "which")
+			n := done[at]
+			done = append(done[:at], done[at+1:]...)
+			for _, it := range h.Items(n) {
+				level[it.GoodsID] += it.Num
+				l.sums[it.GoodsID].restores = append(l.sums[it.GoodsID].restores, pieces{int32(n), it.Num})
+			}
+			l.ops[n].status, l.ops[n].state = history.Cancelled, history.Restored
+			call := history.Call{Op: int32(n), Kind: history.Cancel, Sent: now - spread("before"), Done: now + spread("after")}
+			if rapid.Bool().Draw(t, "answered") {
+				call.Code, call.Status, call.Order = 200, history.Cancelled, int64(n+1)
+			}
+			h.Calls = append(h.Calls, call)
+			continue
+		}
+		n := h.Orders()
+		var items []history.Item
+		fits := true
+		for _, g := range h.Goods {
+			if rapid.Bool().Draw(t, "with") || len(items) == 0 && g == h.Goods[len(h.Goods)-1] {
+				it := history.Item{GoodsID: g.ID, Num: rapid.Int64Range(1, 4).Draw(t, "num")}
+				items = append(items, it)
+				fits = fits && it.Num <= level[g.ID]
+			}
+		}
+		h.AddOrder(items)
+		call := history.Call{Op: int32(n), Kind: history.Place, Sent: now - spread("before"), Done: now + spread("after")}
+		end, state := history.Rejected, history.Rejected
+		if fits {
+			end, state = history.Confirmed, history.Done
+			done = append(done, n)
+			for _, it := range items {
+				level[it.GoodsID] -= it.Num
+				l.sums[it.GoodsID].deducts = append(l.sums[it.GoodsID].deducts, pieces{int32(n), it.Num})
+			}
+		}
+		l.ops = append(l.ops, storedOp{order: int64(n + 1), status: end, state: state})
+		if rapid.IntRange(0, 4).Draw(t, "answered") > 0 {
+			call.Code, call.Status, call.Order = 201, end, int64(n+1)
+		}
+		h.Calls = append(h.Calls, call)
+	}
+	return shopDay{h: h, l: l}, level
+}
+
+// rejections returns how many orders of the day were rejected wrongly, as far as can be told.
+func (d shopDay) rejections() int {
+	found := newFindings(1)
+	d.t = sumUp(d.h, found)
+	d.l.checkRejections(d.h, d.t, found)
+	return found.byName[RejectedOnlyWhenShort].Violations
+}
+
+func TestARightShopIsNeverAccusedOfUnderselling(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		day, _ := drawDay(t)
+		if n := day.rejections(); n != 0 {
+			t.Fatalf("%d false alarms", n)
+		}
+	})
+}
+
+func TestARejectionInQuietTimesIsJudgedExactly(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		day, level := drawDay(t)
+		for i := range day.h.Calls { // restores that nobody was told of cannot count
+			if c := &day.h.Calls[i]; c.Kind == history.Cancel && c.Status == history.NoStatus {
+				return
+			}
+		}
+		g := day.h.Goods[rapid.IntRange(0, len(day.h.Goods)-1).Draw(t, "goods")]
+		num := rapid.Int64Range(1, 10).Draw(t, "num")
+		n := day.h.Orders()
+		day.h.AddOrder([]history.Item{{GoodsID: g.ID, Num: num}})
+		day.l.ops = append(day.l.ops, storedOp{order: int64(n + 1), status: history.Rejected, state: history.Rejected})
+		day.h.Calls = append(day.h.Calls, history.Call{Op: int32(n), Kind: history.Place, Sent: 100_000, Done: 100_001, Code: 409, Status: history.Rejected, Order: int64(n + 1)})
+		want := 0
+		if num <= level[g.ID] {
+			want = 1
+		}
+		if got := day.rejections(); got != want {
+			t.Fatalf("an order of %d with %d left is rejected after all is quiet: %d found, want %d", num, level[g.ID], got, want)
+		}
+	})
+}

@@ -1,0 +1,130 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+// Outcome is what a verdict comes to.
+type Outcome string
+
+const (
+	// Pass: everything was read, there was traffic, and every invariant holds.
+	Pass Outcome = "pass"
+	// Violation: an invariant does not hold, whatever else could not be read.
+	Violation Outcome = "violation"
+	// Unknown: something could not be read, or nothing happened that could be judged.
+	Unknown Outcome = "unknown"
+)
+
+// Invariant is what was found about one invariant.
+type Invariant struct {
+	Name       string `json:"name"`
+	Violations int    `json:"violations"`
+	// Sample holds the first few violations in words.
+	Sample []string `json:"sample"`
+	// Says is the invariant in words.
+	Says string `json:"-"`
+}
+
+// Verdict is the judgement on a run and on the databases behind it.
+type Verdict struct {
+	Outcome Outcome `json:"verdict"`
+	// Orders of the run that are in the database, and how they ended; on
+	// PathDeduct the operations.
+	Orders    int `json:"orders"`
+	Confirmed int `json:"confirmed"`
+	Rejected  int `json:"rejected"`
+	Cancelled int `json:"cancelled"`
+	Pending   int `json:"pending"`
+	// Oversold counts pieces beyond the stock, and DoubleDeducted deduct rows beyond the first of a flag and goods.
+	Oversold       int64       `json:"oversold"`
+	DoubleDeducted int64       `json:"double_deducted"`
+	OrdersPerS     float64     `json:"orders_per_s"`
+	P50Ms          float64     `json:"p50_ms"`
+	P99Ms          float64     `json:"p99_ms"`
+	Invariants     []Invariant `json:"invariants"`
+	// Reasons says why an outcome is unknown.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Violated returns the names of the invariants that do not hold.
+func (v *Verdict) Violated() []string {
+	var names []string
+	for _, i := range v.Invariants {
+		if i.Violations > 0 {
+			names = append(names, i.Name)
+		}
+	}
+	return names
+}
+
+// ExitCode is 0 for pass, 1 for a violation and 2 for unknown.
+func (o Outcome) ExitCode() int {
+	switch o {
+	case Pass:
+		return 0
+	case Violation:
+		return 1
+	case Unknown:
+	}
+	return 2
+}
+
+// String is the verdict's last line.
+func (v *Verdict) String() string {
+	return fmt.Sprintf("VERDICT: %s orders=%d confirmed=%d rejected=%d cancelled=%d pending=%d oversold=%d double_deducted=%d",
+		strings.ToUpper(string(v.Outcome)), v.Orders, v.Confirmed, v.Rejected, v.Cancelled, v.Pending, v.Oversold, v.DoubleDeducted)
+}
+
+// Write prints the table of invariants, then what was unknown, then the verdict's line.
+func (v *Verdict) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "INVARIANT\tFOUND\tWHAT HOLDS, OR THE FIRST VIOLATION") // Flush tells
+	for _, i := range v.Invariants {
+		says := i.Says
+		if len(i.Sample) > 0 {
+			says = "VIOLATED: " + i.Sample[0]
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%s\n", i.Name, i.Violations, says)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print verdict: %w", err)
+	}
+	for _, reason := range v.Reasons {
+		if _, err := fmt.Fprintln(w, "unknown:", reason); err != nil {
+			return fmt.Errorf("print verdict: %w", err)
+		}
+	}
+	if _, err := fmt.Fprintln(w, v.String()); err != nil {
+		return fmt.Errorf("print verdict: %w", err)
+	}
+	return nil
+}
+
+// WriteJSON writes the verdict as JSON.
+func (v *Verdict) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("write verdict: %w", err)
+	}
+	return nil
+}
+
+// Save writes the verdict as JSON to a file.
+func (v *Verdict) Save(path string) error { return history.SaveJSON(path, v) }
+
+// measured takes the figures of the run that the verdict repeats.
+func (v *Verdict) measured(r *history.Report) {
+	ms := func(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }
+	v.OrdersPerS = math.Round(r.OrdersPerS*10) / 10
+	v.P50Ms, v.P99Ms = ms(r.P50), ms(r.P99)
+}

@@ -1,0 +1,380 @@
+package verify_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+func TestAGoodWorldPasses(t *testing.T) {
+	t.Parallel()
+	v := newWorld(t).verify(t)
+	if v.Outcome != verify.Pass || v.Outcome.ExitCode() != 0 {
+		var text bytes.Buffer
+		_ = v.Write(&text)
+		t.Fatalf("want a pass:\n%s", &text)
+	}
+	if v.Orders != 27 || v.Cancelled != 2 || v.Rejected == 0 || v.Confirmed+v.Rejected+v.Cancelled != v.Orders {
+		t.Errorf("counts: %s", v)
+	}
+}
+
+// corruption is one fault written into a copy of a good world.
+type corruption struct {
+	name string
+	// finds is the invariant that must tell of it.
+	finds        string
+	stock, order []string
+	history      func(w *world)
+}
+
+// The orders that the corruptions touch: 0 is confirmed with three goods, 2
+// confirmed, 4 confirmed and cancelled, 23 rejected, 24 a tombstone, 25 never
+// answered.
+var corruptions = []corruption{
+	{name: "a flow row twice", finds: verify.OneDeductRow, stock: []string{
+		"ALTER TABLE stock_flow DROP PRIMARY KEY",
+		"INSERT INTO stock_flow SELECT * FROM stock_flow WHERE kind = 'deduct' AND flag = '{0}' AND goods_id = 1",
+	}},
+	{name: "a flow row missing", finds: verify.DoneHasItsFlows, stock: []string{
+		"DELETE FROM stock_flow WHERE flag = '{0}' AND goods_id = 3",
+	}},
+	{name: "all flow rows of an operation missing", finds: verify.DoneHasItsFlows, stock: []string{
+		"DELETE FROM stock_flow WHERE flag = '{0}'",
+	}},
+	{name: "num of a flow row off by one", finds: verify.DoneHasItsFlows, stock: []string{
+		"UPDATE stock_flow SET num = num - 1 WHERE flag = '{0}' AND goods_id = 1",
+		"UPDATE stock SET num = num - 1 WHERE goods_id = 1",
+	}},
+	{name: "a flow row of other goods", finds: verify.FlowMatchesOrder, stock: []string{
+		"UPDATE stock_flow SET goods_id = 2 WHERE flag = '{2}' AND goods_id = 3",
+	}},
+	{name: "a deduction that adds", finds: verify.FlowSigns, stock: []string{
+		"UPDATE stock_flow SET num = -num WHERE flag = '{0}' AND goods_id = 3",
+	}},
+	{name: "stock edited", finds: verify.StockEqualsFlows, stock: []string{
+		"UPDATE stock SET num = num + 1 WHERE goods_id = 3",
+	}},
+	{name: "stock deleted", finds: verify.StockEqualsFlows, stock: []string{
+		"DELETE FROM stock WHERE goods_id = 3",
+	}},
+	{name: "stock below zero", finds: verify.StockNotNegative, stock: []string{
+		"UPDATE stock SET num = -1 WHERE goods_id = 1",
+	}},
+	{name: "the restock row gone", finds: verify.NotOversold, stock: []string{
+		"DELETE FROM stock_flow WHERE kind = 'restock' AND goods_id = 1",
+	}},
+	{name: "the restock row smaller", finds: verify.GoodsRestocked, stock: []string{
+		"UPDATE stock_flow SET num = num - 1 WHERE kind = 'restock' AND goods_id = 3",
+		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
+	}},
+	{name: "more deducted than there was", finds: verify.NotOversold, stock: []string{
+		"UPDATE stock_flow SET num = num - 50 WHERE flag = '{0}' AND goods_id = 1",
+		"UPDATE stock SET num = num - 50 WHERE goods_id = 1",
+	}},
+	{name: "an operation twice", finds: verify.OneOperation, stock: []string{
+		"ALTER TABLE operations DROP PRIMARY KEY",
+		"INSERT INTO operations SELECT * FROM operations WHERE flag = '{0}'",
+	}},
+	{name: "an operation gone", finds: verify.NoDeductUnlessDone, stock: []string{
+		"DELETE FROM operations WHERE flag = '{0}'",
+	}},
+	{name: "a done operation called rejected", finds: verify.NoDeductUnlessDone, stock: []string{
+		"UPDATE operations SET state = 'REJECTED' WHERE flag = '{0}'",
+	}},
+	{name: "a rejected operation called done", finds: verify.DoneHasItsFlows, stock: []string{
+		"UPDATE operations SET state = 'DONE' WHERE flag = '{23}'",
+	}},
+	{name: "a restored operation called done", finds: verify.DoneHasItsFlows, stock: []string{
+		"UPDATE operations SET state = 'DONE' WHERE flag = '{4}'",
+	}},
+	{name: "a done operation called restored", finds: verify.RestoredHasItsFlows, stock: []string{
+		"UPDATE operations SET state = 'RESTORED' WHERE flag = '{0}'",
+	}},
+	{name: "items of an operation changed", finds: verify.DoneHasItsFlows, stock: []string{
+		"UPDATE operations SET items = '1:1' WHERE flag = '{0}'",
+	}},
+	{name: "items of an operation garbled", finds: verify.DoneHasItsFlows, stock: []string{
+		"UPDATE operations SET items = '1;1' WHERE flag = '{2}'",
+	}},
+	{name: "items of a rejected operation changed", finds: verify.FlowMatchesOrder, stock: []string{
+		"UPDATE operations SET items = '1:1' WHERE flag = '{23}'",
+	}},
+	{name: "restored twice", finds: verify.OneRestoreRow, stock: []string{
+		"ALTER TABLE stock_flow DROP PRIMARY KEY",
+		"INSERT INTO stock_flow SELECT * FROM stock_flow WHERE kind = 'restore' AND goods_id = 1 AND flag = '{4}'",
+	}},
+	{name: "restored without a deduction", finds: verify.NoRestoreWithoutDeduct, stock: []string{
+		"DELETE FROM stock_flow WHERE kind = 'deduct' AND flag = '{4}'",
+	}},
+	{name: "half restored", finds: verify.RestoredHasItsFlows, stock: []string{
+		"DELETE FROM stock_flow WHERE kind = 'restore' AND goods_id = 3 AND flag = '{4}'",
+	}},
+	{name: "restored and still done", finds: verify.NoRestoreWithoutDeduct, stock: []string{
+		"INSERT INTO stock_flow SELECT flag, goods_id, 'restore', -num, created_at FROM stock_flow WHERE kind = 'deduct' AND flag = '{0}'",
+	}},
+	{name: "a deduction without an order", finds: verify.FlowHasOrder, stock: []string{
+		"INSERT INTO operations (flag, state, items, created_at) VALUES ('77', 'DONE', '3:1', NOW(6))",
+		"INSERT INTO stock_flow VALUES ('77', 3, 'deduct', -1, NOW(6))",
+		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
+	}},
+
+	{name: "a confirmed order called rejected", finds: verify.OrderMatchesOperation, order: []string{
+		"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = {0}",
+	}},
+	{name: "a rejected order called confirmed", finds: verify.OrderMatchesOperation, order: []string{
+		"UPDATE orders SET status = 'CONFIRMED', outcome = 'CONFIRMED' WHERE id = {23}",
+	}},
+	{name: "a confirmed order called cancelled", finds: verify.OrderMatchesOperation, order: []string{
+		"UPDATE orders SET status = 'CANCELLED' WHERE id = {0}",
+	}},
+	{name: "a cancelled order called confirmed", finds: verify.OrderMatchesOperation, order: []string{
+		"UPDATE orders SET status = 'CONFIRMED' WHERE id = {4}",
+	}},
+	{name: "an order cancelled without a tombstone", finds: verify.OrderMatchesOperation, stock: []string{
+		"DELETE FROM operations WHERE flag = '{24}'",
+	}},
+	{name: "a first outcome flipped", finds: verify.OrderOutcomeKept, order: []string{
+		"UPDATE orders SET outcome = 'REJECTED' WHERE id = {0}",
+	}},
+	{name: "a first outcome lost", finds: verify.OrderOutcomeKept, order: []string{
+		"UPDATE orders SET outcome = NULL WHERE id = {0}",
+	}},
+	{name: "an order left pending", finds: verify.OrderSettled, order: []string{
+		"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = {25}",
+	}},
+	{name: "an order left cancelling", finds: verify.OrderSettled, order: []string{
+		"UPDATE orders SET status = 'CANCELLING' WHERE id = {4}",
+	}},
+	{name: "an acknowledged order deleted", finds: verify.AcknowledgedOrderKept, order: []string{
+		"DELETE FROM orders WHERE id = {23}", "DELETE FROM order_items WHERE order_id = {23}",
+	}},
+	{name: "a done order deleted", finds: verify.FlowHasOrder, order: []string{
+		"DELETE FROM orders WHERE id = {25}", "DELETE FROM order_items WHERE order_id = {25}",
+	}},
+	{name: "a rejected order deleted that nobody was told of", finds: verify.FlowHasOrder, order: []string{
+		"DELETE FROM orders WHERE id = {23}", "DELETE FROM order_items WHERE order_id = {23}",
+	}, history: func(w *world) {
+		l := w.placed(23)
+		l.Code, l.Status, l.Order, l.Total, l.Error = 0, "", "", 0, "timeout"
+	}},
+	{name: "an order under another key", finds: verify.AcknowledgedOrderKept, order: []string{
+		"UPDATE orders SET idempotency_key = NULL WHERE id = {0}",
+	}},
+	{name: "an item changed", finds: verify.FlowMatchesOrder, order: []string{
+		"UPDATE order_items SET num = num + 1 WHERE order_id = {0} AND goods_id = 3",
+	}},
+	{name: "an item changed everywhere but at the client", finds: verify.AcknowledgedOrderSame, order: []string{
+		"UPDATE order_items SET num = num + 1 WHERE order_id = {0} AND goods_id = 3",
+		"UPDATE orders SET total = total + 300 WHERE id = {0}",
+	}, stock: []string{
+		"UPDATE operations SET items = REPLACE(items, '3:2', '3:3') WHERE flag = '{0}'",
+		"UPDATE stock_flow SET num = num - 1 WHERE flag = '{0}' AND goods_id = 3",
+		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
+	}},
+	{name: "no items", finds: verify.OrderItemsValid, order: []string{
+		"DELETE FROM order_items WHERE order_id = {23}",
+	}},
+	{name: "items without an order", finds: verify.OrderItemsValid, order: []string{
+		"INSERT INTO order_items VALUES (5, 1, 1, 100)",
+	}},
+	{name: "a quantity below one", finds: verify.OrderItemsValid, order: []string{
+		"UPDATE order_items SET num = -1 WHERE order_id = {23} AND goods_id = 1",
+	}},
+	{name: "a price changed", finds: verify.OrderPricesRight, order: []string{
+		"UPDATE order_items SET price = 1 WHERE order_id = {0} AND goods_id = 3",
+		"UPDATE orders SET total = total - 598 WHERE id = {0}",
+	}},
+	{name: "a total changed", finds: verify.OrderTotalRight, order: []string{
+		"UPDATE orders SET total = total + 1 WHERE id = {0}",
+	}},
+	{name: "two orders under one key", finds: verify.OneOrderPerKey, order: []string{
+		"ALTER TABLE orders DROP KEY uq_orders_idempotency_key",
+		"INSERT INTO orders SELECT id + 1000, status, outcome, reason, idempotency_key, body_hash, total, created_at, updated_at FROM orders WHERE id = {23}",
+		"INSERT INTO order_items SELECT order_id + 1000, goods_id, num, price FROM order_items WHERE order_id = {23}",
+	}, stock: []string{
+		"INSERT INTO operations SELECT CONCAT(flag + 1000), state, reason, items, fencing_token, created_at FROM operations WHERE flag = '{23}'",
+	}},
+	{
+		name: "rejected while stock was there", finds: verify.RejectedOnlyWhenShort,
+		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = {25}"},
+		stock: []string{
+			"UPDATE operations SET state = 'REJECTED' WHERE flag = '{25}'",
+			"DELETE FROM stock_flow WHERE flag = '{25}'",
+			"UPDATE stock SET num = num + 3 WHERE goods_id = 3",
+		},
+	},
+	{
+		name: "rejected after a restore had made room", finds: verify.RejectedOnlyWhenShort,
+		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = {26}"},
+		stock: []string{
+			"UPDATE operations SET state = 'REJECTED' WHERE flag = '{26}'",
+			"DELETE FROM stock_flow WHERE flag = '{26}'",
+			"UPDATE stock SET num = num + 1 WHERE goods_id = 1",
+		}, history: func(w *world) { l := w.placed(26); l.Code, l.Status = 409, "REJECTED" },
+	},
+
+	{name: "an answer flipped to rejected", finds: verify.AcknowledgedEndKept, history: func(w *world) {
+		l := w.placed(0)
+		l.Code, l.Status = 409, "REJECTED"
+	}},
+	{name: "an answer flipped to confirmed", finds: verify.AcknowledgedEndKept, history: func(w *world) {
+		l := w.placed(23)
+		l.Code, l.Status = 201, "CONFIRMED"
+	}},
+	{name: "confirmed, and cancelled though nobody asked", finds: verify.AcknowledgedEndKept, history: func(w *world) {
+		w.lines = slices.DeleteFunc(w.lines, func(l *line) bool { return l.Kind == "cancel" })
+	}},
+	{name: "a repeat told another end", finds: verify.OneEndTold, history: func(w *world) {
+		l := w.call(5, "again", w.placed(5).Body.Items, "REJECTED")
+		l.Replayed = true
+	}},
+	{name: "a repeat told cancelled where the first was told confirmed", finds: verify.OneEndTold, history: func(w *world) {
+		w.call(4, "again", w.placed(4).Body.Items, "CANCELLED")
+	}},
+	{name: "two orders told for one key", finds: verify.OneOrderTold, history: func(w *world) {
+		w.call(5, "again", w.placed(5).Body.Items, w.placed(5).Status).Order = flag(6)
+	}},
+	{name: "an order told that is not there", finds: verify.AcknowledgedOrderKept, history: func(w *world) {
+		w.placed(25).Order, w.placed(25).Total = flag(999), 900
+	}},
+	{name: "a wrong total told", finds: verify.ToldTotalRight, history: func(w *world) { w.placed(0).Total++ }},
+	{name: "a valid order refused", finds: verify.AnswerWellFormed, history: func(w *world) {
+		l := w.placed(25)
+		l.Code, l.Error = 422, ""
+	}},
+	{name: "an answer that cannot be read", finds: verify.AnswerWellFormed, history: func(w *world) {
+		l := w.placed(25)
+		l.Code, l.Error = 201, "unreadable"
+	}},
+	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) { w.placed(0).Code = 409 }},
+	{name: "more acknowledged than there was", finds: verify.AcknowledgedNotOversold, history: func(w *world) {
+		for n := range 24 {
+			l := w.placed(n)
+			l.Code, l.Status = 201, "CONFIRMED"
+		}
+	}},
+}
+
+func TestEachCorruptionIsFound(t *testing.T) {
+	t.Parallel()
+	good := newWorld(t)
+	covered := map[string]bool{}
+	for _, c := range corruptions {
+		covered[c.finds] = true
+	}
+	t.Run("each invariant has one", func(t *testing.T) {
+		for _, name := range verify.Invariants() {
+			if !covered[name] {
+				t.Errorf("no corruption shows that %s is checked", name)
+			}
+		}
+	})
+	copied := good.copyOf(t)
+	for _, c := range corruptions {
+		t.Run(c.name, func(t *testing.T) {
+			w := copied
+			if strings.Contains(strings.Join(append(slices.Clone(c.stock), c.order...), " "), "ALTER TABLE") {
+				w = good.copyOf(t) // a table that is altered cannot be used again
+			} else {
+				w.restore(t, good)
+			}
+			if c.history != nil {
+				c.history(w)
+			}
+			for _, s := range c.stock {
+				exec(t, w.stock, name(s))
+			}
+			for _, s := range c.order {
+				exec(t, w.order, name(s))
+			}
+			v := w.verify(t)
+			if v.Outcome != verify.Violation || v.Outcome.ExitCode() != 1 {
+				t.Errorf("outcome %s, exit code %d; want a violation", v.Outcome, v.Outcome.ExitCode())
+			}
+			if !slices.Contains(v.Violated(), c.finds) {
+				t.Errorf("found %v, want %s", v.Violated(), c.finds)
+			}
+			for _, i := range v.Invariants {
+				if i.Violations > 0 && len(i.Sample) == 0 {
+					t.Errorf("%s: no sample", i.Name)
+				}
+			}
+		})
+	}
+}
+
+// name puts order ids where {n} is.
+func name(statement string) string {
+	for _, n := range []int{0, 2, 4, 23, 24, 25, 26} {
+		statement = strings.ReplaceAll(statement, fmt.Sprintf("{%d}", n), flag(n))
+	}
+	return statement
+}
+
+func TestFiguresOfTheVerdict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	exec(t, w.stock, "ALTER TABLE stock_flow DROP PRIMARY KEY")
+	exec(t, w.stock, "INSERT INTO stock_flow SELECT * FROM stock_flow WHERE flag = '"+flag(0)+"' AND kind = 'deduct'")
+	exec(t, w.stock, "UPDATE stock_flow SET num = num - 50 WHERE goods_id = 2 AND kind = 'deduct' AND flag = '"+flag(3)+"'")
+	v := w.verify(t)
+	if v.DoubleDeducted != 3 {
+		t.Errorf("%d deducted twice, want the 3 items of one order", v.DoubleDeducted)
+	}
+	if v.Oversold < 40 {
+		t.Errorf("%d oversold, want the 50 pieces less what was left", v.Oversold)
+	}
+}
+
+func TestWhatCannotBeReadIsUnknown(t *testing.T) {
+	t.Parallel()
+	good := newWorld(t)
+	judge := func(change func(*verify.Config)) *verify.Verdict {
+		t.Helper()
+		h, err := history.Read(bytes.NewReader(good.history(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := verify.Config{Databases: verify.Databases{OrderDSN: good.orderDSN, StockDSN: good.stockDSN}, History: h, Settle: time.Millisecond}
+		change(&cfg)
+		v, err := verify.Run(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	idle := func() *history.History {
+		w := &world{goods: good.goods, clock: good.clock}
+		w.call(0, "place", good.placed(0).Body.Items, "").Error = "refused"
+		w.lines[0].Order, w.lines[0].Total = "", 0
+		h, err := history.Read(bytes.NewReader(w.history(t)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	for name, change := range map[string]func(*verify.Config){
+		"no history":              func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere/history.jsonl" },
+		"no traffic":              func(c *verify.Config) { c.History = idle() },
+		"no stock database":       func(c *verify.Config) { c.StockDSN = strings.Replace(c.StockDSN, good.stockName, "nowhere", 1) },
+		"a server that is down":   func(c *verify.Config) { c.OrderDSN = "verifier:x@tcp(127.0.0.1:1)/order_db" },
+		"the wrong database":      func(c *verify.Config) { c.StockDSN = c.OrderDSN },
+		"databases the wrong way": func(c *verify.Config) { c.StockDSN, c.OrderDSN = c.OrderDSN, c.StockDSN },
+	} {
+		v := judge(change)
+		if v.Outcome != verify.Unknown || v.Outcome.ExitCode() != 2 || len(v.Reasons) == 0 {
+			t.Errorf("%s: %s, exit code %d, reasons %q; want unknown", name, v.Outcome, v.Outcome.ExitCode(), v.Reasons)
+		}
+	}
+	exec(t, good.stock, "UPDATE stock SET num = -1 WHERE goods_id = 1")
+	if v := judge(func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere" }); v.Outcome != verify.Violation {
+		t.Errorf("a violation beside what cannot be read: %s", v.Outcome)
+	}
+}
