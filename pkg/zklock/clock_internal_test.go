@@ -34,18 +34,15 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 		}
 		next <- lock
 	}()
-	co, err := s.cohort(m.path, m.opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := m.queue()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		co.mu.Lock()
-		waiting = co.waiting.Len()
-		co.mu.Unlock()
+		q.mu.Lock()
+		waiting = q.waiting.Len()
+		q.mu.Unlock()
 	}
 
-	lease := s.currentTerm().lease
-	timeout := lease.timeout.Swap(0) // the pause: all timers still wait for what was the timeout
+	life := s.conn.Lifetime()
+	timeout := life.Timeout.Swap(0) // the pause: all timers still wait for what was the timeout
 	if paused.Context().Err() != nil {
 		t.Fatal("told of the loss before the release")
 	}
@@ -58,7 +55,7 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 		return
 	case <-time.After(50 * time.Millisecond): // far more than a hand-over takes
 	}
-	lease.timeout.Store(timeout) // the session turns out to be alive
+	life.Timeout.Store(timeout) // the session turns out to be alive
 	lock := <-next
 	if lock.Token().Czxid <= paused.Token().Czxid {
 		t.Errorf("token %v after %v: not of a new place in the queue", lock.Token(), paused.Token())

@@ -8,14 +8,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
-// Election chooses one leader among the candidates of all processes, as package concurrency of
-// etcd's client does. Candidates queue as those who want a Mutex do, in the order in which they
-// came, without local hand-off: the first leads. It is a cheap value; those of one path are the
-// same election. Its methods are safe for concurrent use.
+// Election chooses one leader among the candidates of all processes, as package concurrency of etcd's
+// client does. Candidates queue like the contenders of a Mutex, first come, first served, without
+// local hand-off: the first one leads. It is a cheap value; those of one path are the same election.
+// Its methods are safe for concurrent use.
 //
-// On the wire it is a Mutex on the same path, and excludes it.
+// Its nodes in ZooKeeper are those of a Mutex on the same path, and it excludes that Mutex.
 type Election struct {
 	s    *Session
 	path string
@@ -35,34 +38,29 @@ func NewElection(s *Session, path string, opts ...Option) *Election {
 // Path returns the election's path in ZooKeeper.
 func (e *Election) Path() string { return e.path }
 
-// Campaign waits until the caller leads, or ctx ends, over reconnects and session losses; its
-// errors are those of Mutex.Acquire. The value, at most 64 KiB of UTF-8, tells others about the
-// candidate, for example where to reach it; Observe and Inspect show it.
+// Campaign waits until the caller leads, or ctx ends, over reconnects and session losses. Its errors
+// are those of Mutex.Acquire. The value, at most 64 KiB of UTF-8, tells others about the candidate,
+// for example its address; Observe and Inspect show it.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
-	began := now()
-	l, err := e.campaign(ctx, value)
-	err = acquireError(ctx, e.path, err)
-	e.opts.hooks.waited(e.path, began, err)
-	return l, err
+	began := conn.Now()
+	leader, err := e.campaign(ctx, value)
+	return leader, e.opts.acquired(ctx, e.path, began, err)
 }
 
 func (e *Election) campaign(ctx context.Context, value string) (*Leadership, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	o := e.opts
 	var err error
-	if o.data, err = e.data(value); err != nil {
+	if o.node.Data, err = e.data(value); err != nil {
 		return nil, err
 	}
-	c, err := e.s.stand(ctx, mutexLine(e.path, []kind{kindLock}, false), o)
+	h, err := e.s.acquire(ctx, mutexLine(e.path, []queue.Kind{queue.Lock}), o, false)
 	if err != nil {
 		return nil, err
 	}
-	return &Leadership{Lock: c.lock(ctx, e.path), election: e, node: c.path}, nil
+	return &Leadership{Lock: h.lock(ctx, e.path), election: e, node: h.Path}, nil
 }
 
-// data returns what a candidate's node holds.
+// data returns the data of a candidate's node.
 func (e *Election) data(value string) ([]byte, error) {
 	if len(value) > maxValue || !utf8.ValidString(value) {
 		return nil, fmt.Errorf("value of %d bytes: want at most %d bytes of UTF-8", len(value), maxValue)
@@ -72,9 +70,8 @@ func (e *Election) data(value string) ([]byte, error) {
 	return owner.encode(), nil
 }
 
-// Leadership is one term of office: the Lock that the leader holds. Its context ends when it is
-// lost, and another may lead; what the leader writes should carry its token. Its methods are safe
-// for concurrent use.
+// Leadership is the Lock that the leader holds. Its context ends when it is lost, and another may
+// lead. What the leader writes should carry its token. Its methods are safe for concurrent use.
 type Leadership struct {
 	*Lock
 	election *Election
@@ -84,8 +81,8 @@ type Leadership struct {
 // Resign gives the leadership up: the next candidate leads. It is Release.
 func (l *Leadership) Resign(ctx context.Context) error { return l.Release(ctx) }
 
-// Proclaim replaces the leader's value; see Campaign. It tries again over reconnects until ctx
-// ends. It returns ErrLost or ErrReleased when the caller does not lead any more.
+// Proclaim replaces the leader's value; see Campaign. It tries again over reconnects until ctx ends.
+// It returns ErrLost or ErrReleased if the caller does not lead any more.
 func (l *Leadership) Proclaim(ctx context.Context, value string) error {
 	data, err := l.election.data(value)
 	if err == nil {
@@ -98,29 +95,23 @@ func (l *Leadership) Proclaim(ctx context.Context, value string) error {
 }
 
 func (l *Leadership) proclaim(ctx context.Context, data []byte) error {
-	s := l.election.s
-	ctx, stop := under(ctx, l.ctx)
+	ctx, stop := conn.Until(ctx, l.ctx)
 	defer stop()
-	for pause := (retryPause{}); ; {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		_, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(l.node, data, -1) }, nil)
-		switch {
-		case errors.Is(err, zk.ErrNoNode):
-			return fmt.Errorf("%w: %w", ErrLost, errNodeDeleted)
-		case !passing(err):
-			return err
-		}
-		if err := pause.wait(ctx, s); err != nil {
-			return err
-		}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
+	err := conn.Retry(ctx, func() error { return l.election.s.conn.Set(ctx, l.node, data) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return errNodeDeleted
+	}
+	return err
 }
 
-// Leader returns the leader as ZooKeeper has it, who may have died and not be expired yet. It
-// returns ErrNoLeader when nobody stands.
+// Leader returns the leader as ZooKeeper has it, which may have died and not be expired yet. It returns
+// ErrNoLeader if there is no candidate.
 func (e *Election) Leader(ctx context.Context) (Contender, error) {
+	ctx, stop := conn.Until(ctx, e.s.conn.Context())
+	defer stop()
 	leader, _, err := e.leader(ctx)
 	if err == nil && leader.Node == "" {
 		err = ErrNoLeader
@@ -131,10 +122,10 @@ func (e *Election) Leader(ctx context.Context) (Contender, error) {
 	return leader, nil
 }
 
-// Observe yields the leader, and again each time that another leads or the leader proclaims
-// another value; the zero Contender when nobody leads any more. Leaders and values that have
-// passed by the time the loop asks are left out. It goes on over reconnects and session losses and
-// yields an error last, ctx's cause when ctx ends:
+// Observe yields the leader, and again each time that another one leads or the leader proclaims
+// another value; the zero Contender when nobody leads any more. It leaves out leaders and values that
+// have passed by the time the loop asks. It goes on over reconnects and session losses and yields an
+// error last, ctx's cause when ctx ends:
 //
 //	for leader, err := range election.Observe(ctx) {
 //		if err != nil {
@@ -144,9 +135,10 @@ func (e *Election) Leader(ctx context.Context) (Contender, error) {
 //	}
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Contender, error] {
 	return func(yield func(Contender, error) bool) {
-		var last Contender
-		for {
-			leader, err := e.another(ctx, last)
+		ctx, stop := conn.Until(ctx, e.s.conn.Context())
+		defer stop()
+		for last := (Contender{}); ; {
+			leader, err := e.next(ctx, last)
 			if err != nil {
 				yield(Contender{}, fmt.Errorf("observe %s: %w", e.path, err))
 				return
@@ -158,92 +150,69 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Contender, error] {
 	}
 }
 
-// another waits until the leader, or its value, is another than last.
-func (e *Election) another(ctx context.Context, last Contender) (Contender, error) {
-	for pause := (retryPause{}); ; {
-		leader, changed, err := e.leader(ctx)
-		if passing(err) {
-			if err := pause.wait(ctx, e.s); err != nil {
-				return Contender{}, err
-			}
-			continue
-		}
+// next waits until the leader, or its value, is not that of last.
+func (e *Election) next(ctx context.Context, last Contender) (leader Contender, err error) {
+	for {
+		var changed func() error
+		err = conn.Retry(ctx, func() error {
+			leader, changed, err = e.leader(ctx)
+			return err
+		})
 		if err != nil || leader.Node != last.Node || leader.Owner.Value != last.Owner.Value {
 			return leader, err
 		}
-		pause = retryPause{}
 		if err := changed(); err != nil {
 			return Contender{}, err
 		}
 	}
 }
 
-// leader returns the first in the queue, the zero Contender if there is none, and a function that
-// waits until there may be another, or until ctx ends.
+// leader returns the first candidate, the zero Contender if there is none, and a function that waits
+// until there may be another one, or until ctx ends.
 func (e *Election) leader(ctx context.Context) (leader Contender, changed func() error, err error) {
+	c := e.s.conn
 	for {
-		if _, err := e.s.ready(ctx); err != nil {
+		if _, err := c.Ready(ctx); err != nil {
 			return Contender{}, nil, err
 		}
-		names, err := e.s.children(ctx, e.path)
+		names, err := c.Children(ctx, e.path)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return Contender{}, nil, err
 		}
-		queue, err := e.s.queue(ctx, e.path, names, kindLock)
+		members, err := queue.Ordered(ctx, c, e.path, names, queue.Lock)
 		if err != nil {
 			return Contender{}, nil, err
 		}
-		if len(queue) == 0 {
-			return Contender{}, func() error { return e.arrival(ctx) }, nil
+		if len(members) == 0 {
+			return Contender{}, func() error { return e.awaitCandidate(ctx) }, nil
 		}
-		w := e.s.watch(e.path + "/" + queue[0].Name)
-		if err = w.wait(ctx, e.s); err == nil {
-			leader, err = e.s.contender(ctx, e.path, queue[0])
+		watch := c.Watch(e.path + "/" + members[0].Name)
+		if _, err = watch.Armed(ctx); err == nil {
+			leader, err = contenderOf(ctx, c, e.path, members[0])
 		}
 		if errors.Is(err, zk.ErrNoNode) {
 			continue // it has gone since
 		}
-		return leader, func() error { return happened(ctx, e.s, w.fired) }, err
+		return leader, func() error { return conn.Wait(ctx, watch.Fired()) }, err
 	}
 }
 
-// arrival waits until somebody stands, or may.
-func (e *Election) arrival(ctx context.Context) error {
-	names, events, err := e.s.childrenW(ctx, e.path)
+// awaitCandidate waits until there may be a candidate. It leaves an error that trying again may
+// overcome to the next look.
+func (e *Election) awaitCandidate(ctx context.Context) error {
+	c := e.s.conn
+	names, events, err := c.ChildrenW(ctx, e.path)
 	if errors.Is(err, zk.ErrNoNode) {
-		events, err = call(ctx, e.s, func() (<-chan zk.Event, error) {
-			exists, _, events, err := e.s.conn.ExistsW(e.path)
-			if exists {
-				return nil, err
-			}
-			return events, err
-		}, nil)
-		if events == nil {
-			return unlessPassing(err)
+		names = nil
+		if events, err = c.AwaitCreation(ctx, e.path); events == nil && err == nil {
+			return nil // it has been created since
 		}
 	}
-	if err != nil || len(members(names, kindLock)) > 0 {
-		return unlessPassing(err)
-	}
-	return happened(ctx, e.s, events)
-}
-
-// unlessPassing leaves out an error that trying again may overcome.
-func unlessPassing(err error) error {
-	if passing(err) {
+	switch {
+	case conn.Temporary(err):
 		return nil
+	case err != nil || len(queue.Members(names, queue.Lock)) > 0:
+		return err
 	}
-	return err
-}
-
-// happened waits for an event, or its channel's end.
-func happened[T any](ctx context.Context, s *Session, event <-chan T) error {
-	select {
-	case <-event:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.ctx.Done():
-		return ErrSessionClosed
-	}
+	return conn.Wait(ctx, events)
 }

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,10 +10,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
-// Status is who had a lock and who waited for it at one moment, as far as ZooKeeper knows: those
-// who wait within a process for its local hand-off are behind one Contender.
+// Status tells the holders of a lock and its waiters at one moment, as far as ZooKeeper knows: all
+// waiters in a process with local hand-off are behind one Contender.
 type Status struct {
 	Path    string      `json:"path"`
 	Holders []Contender `json:"holders"` // one for a mutex or a writer
@@ -23,22 +27,26 @@ type Status struct {
 type Contender struct {
 	Node    string    `json:"node"`    // its name
 	Mode    string    `json:"mode"`    // lock, read, write or lease
-	Token   Token     `json:"token"`   // without what local hand-off has added to it
+	Token   Token     `json:"token"`   // Local is 0
 	Since   time.Time `json:"since"`   // when it queued, by ZooKeeper's clock
 	Session int64     `json:"session"` // ZooKeeper session
 	Owner   Owner     `json:"owner"`
 }
 
-var modes = map[kind]string{kindLock: "lock", kindRead: "read", kindWrite: "write", kindLease: "lease"}
+var modes = map[queue.Kind]string{
+	queue.Lock: "lock", queue.Read: "read", queue.Write: "write", queue.Lease: "lease",
+}
 
 const inspectAtOnce = 16
 
-// Inspect reads who holds the lock on path, mutex, read-write lock or semaphore, and who waits,
-// for a console or an operator. Nodes may come and go while it reads; one that has gone is left
-// out. A path without a node is a lock that nobody wants.
+// Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or
+// semaphore, for a console or an operator. Nodes may come and go while it reads; it leaves out one
+// that has gone. A path without a node is a lock that nobody wants.
 func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
+	ctx, stop := conn.Until(ctx, s.conn.Context())
+	defer stop()
 	status := Status{Path: path}
-	names, err := s.children(ctx, path)
+	names, err := s.conn.Children(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return status, nil
 	}
@@ -46,9 +54,9 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
 	if slices.Contains(names, "leases") && slices.Contains(names, "locks") {
-		return inspectSemaphore(ctx, s, path)
+		return inspectSemaphore(ctx, s.conn, path)
 	}
-	contenders, err := s.contenders(ctx, path, names, kindLock, kindRead, kindWrite)
+	contenders, err := contendersOf(ctx, s.conn, path, names, queue.Lock, queue.Read, queue.Write)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
@@ -60,20 +68,20 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	return status, nil
 }
 
-// inspectSemaphore takes the leases for held, and those at the gate for waiting. The first of
-// these may have made its lease's node already, which is one too many then.
-func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, error) {
+// inspectSemaphore takes the leases for holders, and the contenders of the mutex for waiters. The
+// first of these may have made its lease's node already, which is one too many then.
+func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, error) {
 	status := Status{Path: path}
 	for dir, part := range map[string]struct {
-		kind kind
+		kind queue.Kind
 		into *[]Contender
 	}{
-		path + "/leases": {kindLease, &status.Holders},
-		path + "/locks":  {kindLock, &status.Waiters},
+		path + "/leases": {queue.Lease, &status.Holders},
+		path + "/locks":  {queue.Lock, &status.Waiters},
 	} {
-		names, err := s.children(ctx, dir)
+		names, err := c.Children(ctx, dir)
 		if err == nil {
-			*part.into, err = s.contenders(ctx, dir, names, part.kind)
+			*part.into, err = contendersOf(ctx, c, dir, names, part.kind)
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return status, fmt.Errorf("inspect %s: %w", path, err)
@@ -87,18 +95,20 @@ func inspectSemaphore(ctx context.Context, s *Session, path string) (Status, err
 	return status, nil
 }
 
-// contenders reads the nodes of the kinds among the children of dir, and returns them in order.
-func (s *Session) contenders(ctx context.Context, dir string, names []string, kinds ...kind) ([]Contender, error) {
-	queue, err := s.queue(ctx, dir, names, kinds...)
+// contendersOf reads the nodes of the kinds among the children of dir, and returns them in order.
+func contendersOf(
+	ctx context.Context, c *conn.Conn, dir string, names []string, kinds ...queue.Kind,
+) ([]Contender, error) {
+	members, err := queue.Ordered(ctx, c, dir, names, kinds...)
 	if err != nil {
 		return nil, err
 	}
-	contenders := make([]Contender, len(queue))
+	contenders := make([]Contender, len(members))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(inspectAtOnce)
-	for i, m := range queue {
+	for i, m := range members {
 		group.Go(func() (err error) {
-			contenders[i], err = s.contender(ctx, dir, m)
+			contenders[i], err = contenderOf(ctx, c, dir, m)
 			if errors.Is(err, zk.ErrNoNode) {
 				return nil
 			}
@@ -111,15 +121,42 @@ func (s *Session) contenders(ctx context.Context, dir string, names []string, ki
 	return slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" }), nil
 }
 
-func (s *Session) contender(ctx context.Context, dir string, m member) (Contender, error) {
-	return call(ctx, s, func() (Contender, error) {
-		data, stat, err := s.conn.Get(dir + "/" + m.Name)
-		if err != nil {
-			return Contender{}, err
-		}
-		return Contender{
-			Node: m.Name, Mode: modes[m.Kind], Token: Token{Czxid: stat.Czxid},
-			Since: time.UnixMilli(stat.Ctime), Session: stat.EphemeralOwner, Owner: ownerOf(data),
-		}, nil
-	}, nil)
+func contenderOf(ctx context.Context, c *conn.Conn, dir string, m queue.Member) (Contender, error) {
+	node, err := c.Get(ctx, dir+"/"+m.Name)
+	if err != nil {
+		return Contender{}, err
+	}
+	return Contender{
+		Node: m.Name, Mode: modes[m.Kind], Token: Token{Czxid: node.Stat.Czxid},
+		Since: time.UnixMilli(node.Stat.Ctime), Session: node.Stat.EphemeralOwner, Owner: ownerOf(node.Data),
+	}, nil
+}
+
+// Owner tells who made a queue node. It is stored in the node.
+type Owner struct {
+	Host  string `json:"host,omitempty"`
+	PID   int    `json:"pid,omitempty"`
+	Label string `json:"label,omitempty"`
+	// Leases is the number of leases of a semaphore.
+	Leases int `json:"leases,omitempty"`
+	// Value is that of a candidate of an Election; see Election.Campaign.
+	Value string `json:"value,omitempty"`
+}
+
+func (o Owner) encode() []byte {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil // cannot happen: strings and numbers
+	}
+	return data
+}
+
+// ownerOf reads a node's data. It takes what another client wrote for a label: Curator, for example,
+// writes the host's address.
+func ownerOf(data []byte) Owner {
+	var o Owner
+	if err := json.Unmarshal(data, &o); err != nil {
+		return Owner{Label: string(data)}
+	}
+	return o
 }

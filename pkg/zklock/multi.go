@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
 // Multi is several locks, of any kinds, that are acquired together or not at all. It sorts them by
-// path and takes each once, so that two of them with locks in common cannot wait for each other.
-// Of the two sides of an RWMutex it takes the writer's. All should be of one Session. Its methods
-// are safe for concurrent use.
+// path and takes each once, so that two Multi values with locks in common cannot wait for each other.
+// Of the two sides of an RWMutex it takes the writer's. All locks should be of one Session. Its
+// methods are safe for concurrent use.
 type Multi struct{ locks []Locker }
-
-// undoTimeout bounds the release of locks when the caller's context may have ended.
-const undoTimeout = 5 * time.Second
 
 // NewMulti returns the lock of all of locks.
 func NewMulti(locks ...Locker) *Multi {
@@ -33,7 +32,7 @@ func NewMulti(locks ...Locker) *Multi {
 // the lowest rank has what the others have.
 type lockPlace struct {
 	path string
-	kind kind
+	kind queue.Kind
 	rank int
 	s    *Session
 }
@@ -41,23 +40,26 @@ type lockPlace struct {
 func placeOf(l Locker) lockPlace {
 	switch l := l.(type) {
 	case *Mutex:
-		return lockPlace{l.path, kindLock, 1, l.s}
+		return lockPlace{l.path, queue.Lock, 1, l.s}
 	case *ReentrantMutex: // its owner may have it
-		return lockPlace{l.mutex.path, kindLock, 0, l.mutex.s}
+		return lockPlace{l.mutex.path, queue.Lock, 0, l.mutex.s}
 	case *Semaphore:
-		return lockPlace{l.path, kindLease, 0, l.s}
+		return lockPlace{l.path, queue.Lease, 0, l.s}
 	case side:
 		if l.write {
-			return lockPlace{l.path, kindWrite, 0, l.s}
+			return lockPlace{l.path, queue.Write, 0, l.s}
 		}
-		return lockPlace{l.path, kindWrite, 1, l.s}
+		return lockPlace{l.path, queue.Write, 1, l.s}
 	default:
 		return lockPlace{path: l.Path()}
 	}
 }
 
-// Acquire waits for all of the locks until ctx ends: one deadline for the whole. When it fails, it
-// has released those that it had. If one is lost while it waits for another, it begins anew.
+// acquireFunc is Locker.Acquire or Locker.TryAcquire.
+type acquireFunc = func(Locker, context.Context) (*Lock, error)
+
+// Acquire waits for all of the locks until ctx ends: one deadline for the whole. If it fails, it has
+// released those that it had. If one is lost while it waits for another, it begins anew.
 func (m *Multi) Acquire(ctx context.Context) (*MultiLock, error) {
 	return m.acquire(ctx, Locker.Acquire)
 }
@@ -68,16 +70,17 @@ func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) {
 	return m.acquire(ctx, Locker.TryAcquire)
 }
 
-func (m *Multi) acquire(ctx context.Context, acquire func(Locker, context.Context) (*Lock, error)) (*MultiLock, error) {
+func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, error) {
 	for {
-		ml := newMultiLock(ctx)
+		ml := &MultiLock{}
+		ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
 		path, err := ml.acquireAll(ctx, m.locks, acquire)
 		if err == nil {
 			return ml, nil
 		}
 		lost := !ml.valid()
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
-		_ = ml.Release(undo) // they are released in any case; err is what to tell
+		_ = ml.Release(undo) // they are released in any case; err is more useful
 		cancel()
 		if !lost {
 			return nil, err
@@ -96,17 +99,11 @@ type MultiLock struct {
 	stops []func() bool
 }
 
-func newMultiLock(ctx context.Context) *MultiLock {
-	ml := &MultiLock{}
-	ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	return ml
-}
-
-// acquireAll acquires the locks one after the other, for as long as it has all of those before. Its
-// error is of the lock on path.
-func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire func(Locker, context.Context) (*Lock, error)) (path string, err error) {
+// acquireAll acquires the locks one after the other, while none of the earlier ones is lost. Its error
+// is that of the lock on path.
+func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire acquireFunc) (path string, err error) {
 	for _, l := range locks {
-		while, stop := under(ctx, ml.ctx)
+		while, stop := conn.Until(ctx, ml.ctx)
 		lock, err := acquire(l, while)
 		stop()
 		if err != nil {
@@ -123,12 +120,12 @@ func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire fun
 	return path, nil
 }
 
-// valid says that none is lost, by the local clock too.
+// valid reports whether no lock is lost, by the local clock too.
 func (ml *MultiLock) valid() bool {
 	return !slices.ContainsFunc(ml.locks, func(l *Lock) bool { return !l.Valid() })
 }
 
-// Locks returns the handles of the single locks, by rising path. They are released together.
+// Locks returns the handles of the single locks, sorted by path.
 func (ml *MultiLock) Locks() []*Lock { return slices.Clone(ml.locks) }
 
 // Tokens returns the fencing token of each path.
@@ -140,8 +137,8 @@ func (ml *MultiLock) Tokens() map[string]Token {
 	return tokens
 }
 
-// Guard returns operations for a multi that is done only if none of the locks was given to another;
-// see Lock.Guard.
+// Guard returns operations for a multi that is done only if no lock was given to another holder; see
+// Lock.Guard.
 func (ml *MultiLock) Guard() []any {
 	var operations []any
 	for _, lock := range ml.locks {

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
-// Mutex is a lock that one at a time holds, among all processes. It is a cheap value: make one
-// wherever the lock is needed; those of one path are the same lock. It is not reentrant. Its
-// methods are safe for concurrent use.
+// Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one
+// wherever the lock is needed; those of one path are the same lock. It is not reentrant. Its methods
+// are safe for concurrent use.
 //
-// On the wire it is Apache Curator's InterProcessMutex, and excludes and is excluded by it and
-// by the client library's own Lock. Curator's other mutex, InterProcessSemaphoreMutex, is a
-// Semaphore with one lease on the wire.
+// Its nodes in ZooKeeper are those of Apache Curator's InterProcessMutex. It excludes and is excluded
+// by that and the client library's own Lock. Curator's other mutex, InterProcessSemaphoreMutex, has
+// the nodes of a Semaphore with one lease.
 type Mutex struct {
 	s    *Session
 	path string
@@ -29,74 +34,175 @@ func NewMutex(s *Session, path string, opts ...Option) *Mutex {
 // Path returns the lock's path in ZooKeeper.
 func (m *Mutex) Path() string { return m.path }
 
-// Acquire waits for the lock until ctx ends, over reconnects and session losses. An ended context
-// gives an error that is both ErrNotAcquired and the context's.
+// Acquire waits for the lock until ctx ends, over reconnects and session losses. If ctx ends first,
+// the error is both ErrNotAcquired and the context's.
 func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
-// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. A
-// place that another process keeps for its next use, see WithLinger, counts as taken; that process
-// is asked to give it up, so that a try soon after succeeds. ctx bounds the requests that this takes.
+// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. A node
+// that another process keeps for its next use, see WithLinger, counts as taken. That process then
+// gives the node up, so that a try soon after succeeds. ctx bounds the requests that this takes.
 func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
-func (m *Mutex) acquire(ctx context.Context, try bool) (*Lock, error) {
-	began := now()
-	var (
-		lock *Lock
-		err  error
-	)
-	switch bad := badName(m.opts.names); {
-	case bad != nil:
-		err = bad
+func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
+	began := conn.Now()
+	switch {
 	case m.opts.handoffs <= 1:
-		lock, err = m.s.acquirePlain(ctx, mutexLine(m.path, m.opts.names, try), m.path, m.opts)
+		lock, err = m.acquireInQueue(ctx, try)
 	case try:
-		lock, err = m.s.tryLocally(ctx, m.path, m.opts)
+		lock, err = m.tryLocally(ctx) // see handoff.go
 	default:
-		lock, err = m.s.acquireLocally(ctx, m.path, m.opts)
+		lock, err = m.acquireLocally(ctx)
 	}
-	err = acquireError(ctx, m.path, err)
-	m.opts.hooks.waited(m.path, began, err)
-	return lock, err
+	return lock, m.opts.acquired(ctx, m.path, began, err)
 }
 
-func mutexLine(path string, names []kind, try bool) line {
-	return line{dir: path, kind: names[0], kinds: names, rule: inTurn, try: try}
-}
-
-// acquirePlain stands in line by itself, without local hand-off.
-func (s *Session) acquirePlain(ctx context.Context, l line, path string, o options) (*Lock, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	c, err := s.stand(ctx, l, o)
+// acquireInQueue acquires the lock without local hand-off.
+func (m *Mutex) acquireInQueue(ctx context.Context, try bool) (*Lock, error) {
+	h, err := m.s.acquire(ctx, mutexLine(m.path, m.opts.names), m.opts, try)
 	if err != nil {
-		if l.try && !slices.Contains(readOrWrite, l.kind) && errors.Is(err, ErrNotAcquired) {
-			s.ask(l.dir)
+		if try && errors.Is(err, ErrNotAcquired) {
+			m.s.tries.tell(m.s.conn, m.path) // see linger.go
 		}
 		return nil, err
 	}
-	return c.lock(ctx, path), nil
+	return h.lock(ctx, m.path), nil
 }
 
-// lock makes the handle of a claim that nobody shares.
-func (c *claim) lock(ctx context.Context, path string) *Lock {
-	lock := newLock(ctx, c.ctx, path, Token{Czxid: c.czxid}, c.hooks)
-	lock.claims, lock.giveUp = []*claim{c}, c.release
-	return lock
+func mutexLine(path string, names []queue.Kind) queue.Line {
+	return queue.Line{Dir: path, Own: names[0], Kinds: names, Rule: queue.InTurn}
 }
 
-// acquireError says what was attempted. Where the context ended, somebody else has the lock, as
-// far as is known.
-func acquireError(ctx context.Context, path string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil && !errors.Is(err, ErrSessionClosed):
-		if !errors.Is(err, ctx.Err()) {
-			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+// acquire queues in ZooKeeper and waits until it is our turn, or returns ErrNotAcquired if it must not
+// wait. If the session is lost meanwhile, or somebody removes our node, it queues again. If it fails,
+// no node is left, or it is being removed.
+func (s *Session) acquire(ctx context.Context, l queue.Line, o options, try bool) (h *holder, err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, stop := conn.Until(ctx, s.conn.Context())
+	defer stop()
+	for _, name := range l.Kinds {
+		if name == "" || strings.Contains(name, "/") {
+			return nil, fmt.Errorf("lock name %q is empty or holds a slash: give WithNames another", name)
 		}
-		return fmt.Errorf("acquire %s: %w: %w", path, ErrNotAcquired, err)
-	default:
-		return fmt.Errorf("acquire %s: %w", path, err)
+	}
+	err = s.queueAgain(ctx, func(life *conn.Lifetime) error {
+		if try {
+			if err := s.checkFree(ctx, l); err != nil {
+				return err
+			}
+		}
+		h, err = s.queueUp(ctx, life, l, o, try)
+		return err
+	})
+	return h, err
+}
+
+// queueAgain calls attempt, in each session anew, until it is not thwarted by the connection or by the
+// loss of the session or of the queue node.
+func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) error) error {
+	for pause := (conn.Pause{}); ; {
+		life, err := s.conn.Ready(ctx)
+		if err == nil {
+			err = attempt(life)
+		}
+		if !conn.Temporary(err) && !errors.Is(err, queue.ErrVanished) {
+			return err
+		}
+		if err := pause.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// checkFree returns ErrNotAcquired if a contender that came now would have to wait. It writes nothing.
+func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
+	if _, err := s.nodes.Unstick(ctx, l.Dir); err != nil {
+		return err
+	}
+	names, err := s.conn.Children(ctx, l.Dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	// The order of the others does not matter: the last one waits for one of them or for none.
+	members := append(queue.Members(names, l.Kinds...), queue.Member{Kind: l.Own})
+	if l.Rule(members, len(members)-1) != nil {
+		return ErrNotAcquired
+	}
+	return nil
+}
+
+// queueUp makes a queue node and waits for its turn for as long as the session is alive: the place in
+// the queue lasts that long, over reconnects. If it fails, the node is being removed.
+func (s *Session) queueUp(
+	ctx context.Context, life *conn.Lifetime, l queue.Line, o options, try bool,
+) (*holder, error) {
+	node, err := s.nodes.Create(ctx, l, o.node)
+	if err != nil {
+		return nil, err
+	}
+	for pause := (conn.Pause{}); ; {
+		h, err := s.awaitTurn(ctx, node, life, l, o, try)
+		if err == nil {
+			return h, nil
+		}
+		if (conn.Temporary(err) || errors.Is(err, queue.ErrMoved)) && pause.Wait(ctx) == nil {
+			if current, err := s.conn.Ready(ctx); err == nil && current == life {
+				continue
+			}
+		}
+		node.Remove()
+		return nil, err
+	}
+}
+
+// awaitTurn waits until the node has no predecessor. It looks at the queue again when the predecessor
+// is gone, which may have been a waiter that gave up.
+func (s *Session) awaitTurn(
+	ctx context.Context, node *queue.Node, life *conn.Lifetime, l queue.Line, o options, try bool,
+) (*holder, error) {
+	for {
+		place, changed, err := node.Look(ctx, life, l)
+		if err != nil {
+			return nil, err
+		}
+		predecessor := l.Rule(place.Members, place.At)
+		if predecessor == nil {
+			return s.hold(life, place, o)
+		}
+		if try {
+			return nil, ErrNotAcquired
+		}
+		refused, err := s.nodes.Unstick(ctx, l.Dir)
+		if err != nil {
+			return nil, err
+		}
+		var gone <-chan struct{}
+		if !l.Crowd {
+			watch := s.conn.Watch(l.Dir + "/" + predecessor.Name)
+			stat, err := watch.Armed(ctx)
+			switch {
+			case errors.Is(err, zk.ErrNoNode):
+				continue
+			case err != nil:
+				return nil, err
+			case predecessor.Czxid != 0 && stat.Czxid != predecessor.Czxid:
+				continue // its name was given again, to a node behind us
+			}
+			gone = watch.Fired()
+		}
+		select {
+		case <-gone:
+			if o.hooks.Woken != nil {
+				o.hooks.Woken(l.Dir)
+			}
+		case <-changed:
+		case <-place.Own.Fired():
+		case <-refused:
+		case <-life.Context().Done():
+			return nil, fmt.Errorf("%w: %w", queue.ErrVanished, context.Cause(life.Context()))
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }

@@ -1,11 +1,53 @@
 package zklock
 
 import (
+	"context"
+	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
+
+// SessionOption sets one of the With… options of Connect and Wrap.
+type SessionOption func(*conn.Options)
+
+func sessionOptionsOf(opts []SessionOption) conn.Options {
+	o := conn.Options{Timeout: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	for _, set := range opts {
+		set(&o)
+	}
+	return o
+}
+
+// WithSessionTimeout sets the session timeout to ask for; the server may answer with another, see
+// Session.Timeout. It is how long a lock outlives a holder that died, and how long a holder may be
+// cut off without losing its locks. Default: 10 s. For Connect only.
+func WithSessionTimeout(d time.Duration) SessionOption {
+	return func(o *conn.Options) { o.Timeout = d }
+}
+
+// WithDialer sets how to connect, for TLS or a proxy. Default: net.DialTimeout. For Connect only.
+func WithDialer(dial zk.Dialer) SessionOption {
+	return func(o *conn.Options) { o.Dial = dial }
+}
+
+// WithLogger sets the logger for lost sessions and for the client library's own messages.
+// Default: none.
+func WithLogger(log *slog.Logger) SessionOption {
+	return func(o *conn.Options) { o.Log = log }
+}
+
+// WithAuth authenticates the session, for example with the scheme "digest" and the secret
+// "user:password", so that WithACL can keep others from the locks. It may be given repeatedly.
+// Default: none.
+func WithAuth(scheme string, secret []byte) SessionOption {
+	return func(o *conn.Options) { o.Auth = append(o.Auth, conn.Auth{Scheme: scheme, Secret: secret}) }
+}
 
 // Option sets one of the With… options of a lock.
 type Option func(*options)
@@ -15,9 +57,9 @@ type options struct {
 	handoff  time.Duration
 	linger   time.Duration
 	acl      []zk.ACL
-	names    []kind
+	names    []queue.Kind
 	owner    Owner
-	data     []byte // owner, as it is stored
+	node     queue.Spec // made of acl, owner and hooks
 	hooks    Hooks
 }
 
@@ -27,59 +69,64 @@ func optionsOf(opts []Option) options {
 		handoff:  25 * time.Millisecond,
 		linger:   100 * time.Millisecond,
 		acl:      zk.WorldACL(zk.PermAll),
-		names:    []kind{kindLock},
+		names:    []queue.Kind{queue.Lock},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
 	for _, set := range opts {
 		set(&o)
 	}
-	o.data = o.owner.encode()
+	o.node = queue.Spec{ACL: o.acl, Data: o.owner.encode(), Orphaned: o.hooks.Orphaned}
 	return o
 }
 
-// WithHandoff bounds the local hand-off of a Mutex while another process waits: after count
-// acquisitions, or once d has passed since it was seen waiting, whichever is first, the lock goes
-// to the other process. A holder is not interrupted, so d may be exceeded by one hold. A count of
-// 1 turns local hand-off off: every acquisition then queues in ZooKeeper by itself, in one order
-// with those of all processes. Default: 4096 and 25 ms.
+var hostname = sync.OnceValue(func() string {
+	name, _ := os.Hostname() // only for people to read
+	return name
+})
+
+// WithHandoff bounds the local hand-off of a Mutex while another process waits: the lock goes to the
+// other process after count acquisitions, or when d has passed since it was seen waiting, whichever
+// is first. A holder is not interrupted, so d may be exceeded by one hold. A count of 1 turns local
+// hand-off off: then each acquisition queues in ZooKeeper by itself, in one order with those of all
+// processes. Default: 4096 and 25 ms.
 //
-// Several Mutex values on one path in one Session share a queue; the bounds of the one that
-// began it hold.
+// All Mutex values on one path of a Session share a queue. The options of the value that began it
+// hold.
 func WithHandoff(count int, d time.Duration) Option {
 	return func(o *options) { o.handoffs, o.handoff = count, d }
 }
 
-// WithLinger sets for how long a Mutex with local hand-off keeps its place in ZooKeeper when
-// nobody in the process wants the lock, so that the next one there gets it at once. Another
-// process that asks meanwhile gets the lock as soon as its node is seen, about one request later
-// than otherwise. Its TryAcquire is refused, and has the place given up: another try soon after
+// WithLinger sets for how long a Mutex with local hand-off keeps its queue node when nobody in the
+// process wants the lock, so that the next acquisition there succeeds at once. Another process that
+// queues meanwhile gets the lock as soon as its node is seen, about one request later than otherwise.
+// Its TryAcquire is refused, and makes this process give the node up: another try soon after
 // succeeds. If the process dies while it lingers, others wait for its session to expire. Zero gives
-// the place up at once, and Release then waits for that. Default: 100 ms.
+// the node up at once, and Release then waits for that. Default: 100 ms.
 func WithLinger(d time.Duration) Option {
 	return func(o *options) { o.linger = d }
 }
 
-// WithACL sets who may do what with the lock's nodes and with the parents that it makes. In
-// ZooKeeper the parent's ACL decides who may delete its children, so the lock's path should not
-// exist with another one. Use zk.AuthACL(zk.PermAll) with WithAuth, or zk.DigestACL.
-// Default: everybody may do everything.
+// WithACL sets the ACL of the lock's nodes and of the parents that it makes. In ZooKeeper the
+// parent's ACL decides who may delete its children, so the lock's path should not exist with another
+// one. Use zk.AuthACL(zk.PermAll) with WithAuth, or zk.DigestACL. Default: everybody may do
+// everything.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = acl }
 }
 
 // WithNames sets what the names of a Mutex's nodes hold before their number, so that it shares its
-// path with clients that name theirs differently. This Mutex gives own to the nodes that it makes;
-// nodes with own or one of further in their names are contenders, and all others are not. Two
+// path with clients that name theirs differently. This Mutex gives own to the nodes that it makes.
+// Nodes with own or one of further in their names are contenders, and all others are not. Two
 // clients exclude each other only if each takes the other's names for contenders. Beside kazoo's
 // Lock use one of:
 //
 //	WithNames("__lock__")           and nothing to set for kazoo
 //	WithNames("lock-", "__lock__")  and extra_lock_patterns=["lock-"] for kazoo
 //
-// The names must be the same for all Mutex values on a path. An empty name, or one with a slash,
-// fails each acquisition. Default: "lock-".
+// The names must be the same for all Mutex values on a path. With an empty name, or one with a
+// slash, each acquisition fails. Default: "lock-".
 func WithNames(own string, further ...string) Option {
-	return func(o *options) { o.names = append([]kind{own}, further...) }
+	return func(o *options) { o.names = append([]queue.Kind{own}, further...) }
 }
 
 // WithLabel sets what Inspect shows of the holder or waiter besides its host and process, for
@@ -91,4 +138,34 @@ func WithLabel(label string) Option {
 // WithHooks sets functions to be called for metrics. Default: none.
 func WithHooks(h Hooks) Option {
 	return func(o *options) { o.hooks = h }
+}
+
+// Hooks are called as a lock is used, for metrics. Any of them may be nil. They are called
+// synchronously and by many goroutines at once, so they must be quick and safe for concurrent use.
+type Hooks struct {
+	// Waited is called at the end of each acquisition with how long it took, and with the error
+	// that it returned.
+	Waited func(path string, d time.Duration, err error)
+	// Woken is called each time that a waiter in ZooKeeper's queue is woken by the end of its
+	// predecessor: once for each release.
+	Woken func(path string)
+	// Held is called at the first Release of each handle with how long it was held.
+	Held func(path string, d time.Duration)
+	// Lost is called once for each handle that was lost while held.
+	Lost func(path string, cause error)
+	// Orphaned is called for each queue node that could not be removed at once, when it is known to
+	// be gone: with its path, or, if that was never known, the parent's path and the GUID.
+	Orphaned func(node string)
+	// HandedOver is called for each grant of a Mutex with local hand-off. local says that the lock
+	// came from a holder in this process, without ZooKeeper.
+	HandedOver func(path string, local bool)
+}
+
+// acquired ends an acquisition that began at the given time.
+func (o *options) acquired(ctx context.Context, path string, began conn.Instant, err error) error {
+	err = acquireError(ctx, path, err)
+	if o.hooks.Waited != nil {
+		o.hooks.Waited(path, time.Duration(conn.Now()-began), err)
+	}
+	return err
 }

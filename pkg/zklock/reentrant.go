@@ -3,6 +3,8 @@ package zklock
 import (
 	"context"
 	"fmt"
+
+	"orderstock/pkg/zklock/internal/conn"
 )
 
 // ReentrantMutex is a Mutex that its owner may acquire again while holding it, without a request
@@ -19,12 +21,12 @@ func NewReentrantMutex(s *Session, path string, opts ...Option) *ReentrantMutex 
 
 type ownerKey struct{}
 
-// lockOwner is an identity. It must not be of size zero, or all would be one.
+// lockOwner is an identity. Its size must not be zero, or all pointers to one would be equal.
 type lockOwner struct{ _ byte }
 
 // WithOwner gives ctx an owner of reentrant locks, unless it has one. Call it where an operation
-// begins, and pass the context on to all that belongs to the operation: whoever has it
-// enters where one of them holds the lock, other goroutines too.
+// begins, and pass the context on to all that belongs to the operation: whoever has it may acquire a
+// lock that the operation holds, in other goroutines too.
 func WithOwner(ctx context.Context) context.Context {
 	if ownerFrom(ctx) != nil {
 		return ctx
@@ -42,19 +44,19 @@ type holdKey struct {
 	owner *lockOwner
 }
 
-// hold is what an owner has of a lock, or is about to have.
+// hold is an owner's hold on a lock, or its attempt to get one.
 type hold struct {
 	ready chan struct{} // closed when the first acquisition has ended
-	lock  *Lock         // nil where it failed
-	depth int           // acquisitions that were not released, guarded by Session.mu
+	lock  *Lock         // nil if it failed
+	depth int           // acquisitions that are not released, guarded by Session.mu
 }
 
 // Path returns the lock's path in ZooKeeper.
 func (m *ReentrantMutex) Path() string { return m.mutex.path }
 
-// Acquire is Mutex.Acquire for the owner in ctx, and returns at once where that owner holds the
-// lock: with a handle of its own that has the same token. It fails with ErrNoOwner without an
-// owner, and with ErrLost where the owner's lock was lost and not yet released.
+// Acquire is Mutex.Acquire for the owner in ctx. If that owner holds the lock, it returns at once,
+// with another handle that has the same token. It fails with ErrNoOwner without an owner, and with
+// ErrLost if the owner's lock was lost and is not yet released.
 func (m *ReentrantMutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
 // TryAcquire is Mutex.TryAcquire for the owner in ctx; see Acquire. While another acquisition of the
@@ -77,13 +79,16 @@ func (m *ReentrantMutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 			return m.enter(ctx, try, key, h)
 		}
 		s.mu.Unlock()
-		if try && !closed(h.ready) {
-			return nil, acquireError(ctx, key.path, ErrNotAcquired)
-		}
 		select {
 		case <-h.ready:
-		case <-ctx.Done():
-			return nil, acquireError(ctx, key.path, context.Cause(ctx))
+		default:
+			err := ErrNotAcquired
+			if !try {
+				err = conn.Wait(ctx, h.ready)
+			}
+			if err != nil {
+				return nil, acquireError(ctx, key.path, err)
+			}
 		}
 		if lock, err := m.enterAgain(ctx, key, h); lock != nil || err != nil {
 			return lock, err
@@ -103,7 +108,7 @@ func (m *ReentrantMutex) enter(ctx context.Context, try bool, key holdKey, h *ho
 	return m.handle(ctx, key, h), nil
 }
 
-// enterAgain enters a lock that its owner has. It returns nothing where the owner has it no more.
+// enterAgain enters a lock that its owner has. It returns nil, nil if the owner has it no more.
 func (m *ReentrantMutex) enterAgain(ctx context.Context, key holdKey, h *hold) (*Lock, error) {
 	s := m.mutex.s
 	s.mu.Lock()
@@ -118,10 +123,10 @@ func (m *ReentrantMutex) enterAgain(ctx context.Context, key holdKey, h *hold) (
 	return m.handle(ctx, key, h), nil
 }
 
-// handle makes a handle of its own for an entry. The hooks are those of the lock below.
+// handle makes the handle of one entry. It has no hooks: those of the mutex's handle are called.
 func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock {
 	lock := newLock(ctx, h.lock.life, key.path, h.lock.Token(), Hooks{})
-	lock.claims = h.lock.claims
+	lock.holders = h.lock.holders
 	lock.giveUp = func(ctx context.Context) error {
 		if !m.leave(key, h) {
 			return nil
@@ -131,7 +136,7 @@ func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock
 	return lock
 }
 
-// leave ends one entry and says whether it was the last.
+// leave ends one entry and reports whether it was the last.
 func (m *ReentrantMutex) leave(key holdKey, h *hold) bool {
 	s := m.mutex.s
 	s.mu.Lock()

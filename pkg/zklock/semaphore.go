@@ -7,15 +7,19 @@ import (
 	"slices"
 
 	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
-// Semaphore is a lock that up to a given number hold together, among all processes. All of them
-// must agree on the number, and who differs from those who hold it is refused. It is fair, not reentrant, and has no local hand-off. Its methods are
-// safe for concurrent use.
+// Semaphore is a lock that up to a given number of holders have together, among all processes. All of
+// them must agree on the number: an acquisition with another number than that of the present holders
+// is refused. It is fair and not reentrant, and has no local hand-off. Its methods are safe for
+// concurrent use.
 //
-// On the wire it is Apache Curator's InterProcessSemaphoreV2: a lease is a node in path/leases,
-// and who wants one holds the mutex path/locks meanwhile, so that one waits at a time for a lease
-// to come back and the others wait in order for the mutex.
+// Its nodes in ZooKeeper are those of Apache Curator's InterProcessSemaphoreV2: a lease is a node in
+// path/leases, and a contender holds the mutex path/locks while it takes one. So one contender at a
+// time waits for a lease to come back, and the others wait in order for the mutex.
 type Semaphore struct {
 	s      *Session
 	path   string
@@ -23,20 +27,20 @@ type Semaphore struct {
 	opts   options
 }
 
-// NewSemaphore returns the semaphore on path, of as many leases: of less than 1, each acquisition
-// fails at once. The nodes of the path need not exist.
+// NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
+// each acquisition fails at once. The nodes of the path need not exist.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
 	o := optionsOf(opts)
 	o.owner.Leases = leases
-	o.data = o.owner.encode()
+	o.node.Data = o.owner.encode()
 	return &Semaphore{s: s, path: path, leases: leases, opts: o}
 }
 
 // Path returns the semaphore's path in ZooKeeper.
 func (m *Semaphore) Path() string { return m.path }
 
-// Acquire waits for a lease until ctx ends; see Mutex.Acquire. Tokens rise with the leases, but as
-// several hold one at a time they do not fence anything off.
+// Acquire waits for a lease until ctx ends; see Mutex.Acquire. A later lease has a greater token, but
+// since several are held at a time the tokens do not fence anything off.
 //
 // While others hold leases of a semaphore of another number on the same path, all acquisitions fail
 // with ErrLeaseCount.
@@ -46,10 +50,10 @@ func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acqui
 // ErrNotAcquired at once otherwise.
 func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, true) }
 
-// AcquireN waits for n leases until ctx ends, all or none; see Acquire. They are one Lock: it has
-// the token of the last lease, is lost with any of them, and releases all. Those who come later wait
-// meanwhile, so that who wants many has a turn, and two who want many cannot wait for each other.
-// Curator's acquire(n) does not wait in this order, and can.
+// AcquireN waits for n leases until ctx ends, all or none; see Acquire. They are one Lock: it has the
+// token of the last lease, is lost with any of them, and releases all. Later contenders wait
+// meanwhile, so an acquisition of many leases has its turn, and two of them cannot wait for each
+// other. Curator's acquire(n) does not keep this order, and two of them can.
 func (m *Semaphore) AcquireN(ctx context.Context, n int) (*Lock, error) {
 	return m.acquire(ctx, n, false)
 }
@@ -60,11 +64,9 @@ func (m *Semaphore) TryAcquireN(ctx context.Context, n int) (*Lock, error) {
 }
 
 func (m *Semaphore) acquire(ctx context.Context, n int, try bool) (*Lock, error) {
-	began := now()
+	began := conn.Now()
 	lock, err := m.lease(ctx, n, try)
-	err = acquireError(ctx, m.path, err)
-	m.opts.hooks.waited(m.path, began, err)
-	return lock, err
+	return lock, m.opts.acquired(ctx, m.path, began, err)
 }
 
 func (m *Semaphore) lease(ctx context.Context, n int, try bool) (*Lock, error) {
@@ -76,105 +78,113 @@ func (m *Semaphore) lease(ctx context.Context, n int, try bool) (*Lock, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	var claims []*claim
-	_, err := m.s.insist(ctx, func() (_ *claim, err error) {
-		claims, err = m.leaseOnce(ctx, n, try)
-		return nil, err
+	requests, stop := conn.Until(ctx, m.s.conn.Context())
+	defer stop()
+	var leases []*holder
+	err := m.s.queueAgain(requests, func(*conn.Lifetime) (err error) {
+		leases, err = m.leaseOnce(requests, n, try)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if n == 1 {
-		return claims[0].lock(ctx, m.path), nil
+		return leases[0].lock(ctx, m.path), nil
 	}
-	return lockOf(ctx, m.path, claims), nil
+	return lockOf(ctx, m.path, leases), nil
 }
 
-// lockOf makes the handle of claims of one term, which is lost with the first of them.
-func lockOf(ctx context.Context, path string, claims []*claim) *Lock {
-	last := claims[len(claims)-1]
+// lockOf makes one handle of several leases, which is lost with the first of them.
+func lockOf(ctx context.Context, path string, leases []*holder) *Lock {
+	last := leases[len(leases)-1]
 	life, end := context.WithCancelCause(last.ctx)
-	for _, c := range claims[:len(claims)-1] {
-		context.AfterFunc(c.ctx, func() { end(context.Cause(c.ctx)) })
+	for _, h := range leases[:len(leases)-1] {
+		context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
 	}
 	lock := newLock(ctx, life, path, Token{Czxid: last.czxid}, last.hooks)
-	lock.claims = claims
+	lock.holders = leases
 	lock.giveUp = func(ctx context.Context) error {
 		defer end(ErrReleased)
 		var errs []error
-		for _, c := range slices.Backward(claims) {
-			errs = append(errs, c.release(ctx))
+		for _, h := range slices.Backward(leases) {
+			errs = append(errs, h.release(ctx))
 		}
 		return errors.Join(errs...)
 	}
 	return lock
 }
 
-func (m *Semaphore) line(try bool) line {
-	return line{
-		dir: m.path + "/leases", kind: kindLease, kinds: []kind{kindLease}, try: try,
-		rule: func(queue []member, at int) *member {
+// leaseOnce takes n leases, one after the other. It holds the mutex of the semaphore meanwhile, so
+// that nobody else takes a lease.
+func (m *Semaphore) leaseOnce(ctx context.Context, n int, try bool) ([]*holder, error) {
+	if err := m.checkLeases(ctx, n, try); err != nil {
+		return nil, err
+	}
+	mutex, err := m.s.acquire(ctx, mutexLine(m.path+"/locks", []queue.Kind{queue.Lock}), m.opts, try)
+	if err != nil {
+		return nil, err
+	}
+	defer mutex.drop()
+	if err := m.checkLeases(ctx, n, try); err != nil {
+		return nil, err
+	}
+	whileHeld, stop := conn.Until(ctx, mutex.ctx)
+	defer stop()
+	leases := make([]*holder, 0, n)
+	for len(leases) < n && err == nil {
+		var h *holder
+		if h, err = m.s.queueUp(whileHeld, mutex.life, m.line(), m.opts, try); err == nil {
+			leases = append(leases, h)
+		}
+	}
+	lost := slices.ContainsFunc(leases, func(h *holder) bool { return !h.alive() })
+	if lost || err != nil && ctx.Err() == nil && mutex.ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w", m.path, queue.ErrVanished)
+	}
+	if err != nil {
+		for _, h := range leases {
+			h.drop()
+		}
+		return nil, err
+	}
+	return leases, nil
+}
+
+// line is the queue of the leases. One contender at a time waits in it, so it may be woken by each
+// change: by one event for each lease that comes back.
+func (m *Semaphore) line() queue.Line {
+	return queue.Line{
+		Dir: m.path + "/leases", Own: queue.Lease, Kinds: []queue.Kind{queue.Lease}, Crowd: true,
+		Rule: func(members []queue.Member, at int) *queue.Member {
 			if at < m.leases {
 				return nil
 			}
-			return &queue[0] // one of those: see awaitLease
+			return &members[0] // any of the leases
 		},
 	}
 }
 
-// leaseOnce takes n leases, one after the other. Whoever wants any holds the gate meanwhile.
-func (m *Semaphore) leaseOnce(ctx context.Context, n int, try bool) ([]*claim, error) {
-	if err := m.mightLease(ctx, n, try); err != nil {
-		return nil, err
-	}
-	gate, err := m.s.stand(ctx, mutexLine(m.path+"/locks", []kind{kindLock}, try), m.opts)
-	if err != nil {
-		return nil, err
-	}
-	defer gate.drop()
-	if err := m.mightLease(ctx, n, try); err != nil { // nobody else takes a lease from here on
-		return nil, err
-	}
-	claims := make([]*claim, 0, n)
-	for len(claims) < n && err == nil {
-		var c *claim
-		if c, err = m.leaseBehind(ctx, gate, try); err == nil {
-			claims = append(claims, c)
-		}
-	}
-	if gone := slices.IndexFunc(claims, func(c *claim) bool { return !c.alive() }); err == nil && gone >= 0 {
-		err = fmt.Errorf("%s: %w", claims[gone].path, errVanished)
-	}
-	if err != nil {
-		for _, c := range claims {
-			c.drop()
-		}
-		return nil, err
-	}
-	return claims, nil
-}
-
-// mightLease asks, before anything is written, whether the leases that others have are of a
-// semaphore of as many, and with try whether n are left.
-func (m *Semaphore) mightLease(ctx context.Context, n int, try bool) error {
-	dir := m.path + "/leases"
-	names, err := m.s.children(ctx, dir)
+// checkLeases checks, before anything is written, that the leases of others are of a semaphore with
+// the same number of them, and with try that n are left.
+func (m *Semaphore) checkLeases(ctx context.Context, n int, try bool) error {
+	c, dir := m.s.conn, m.path+"/leases"
+	names, err := c.Children(ctx, dir)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	taken := members(names, kindLease)
-	for _, t := range taken { // one tells it: those whose number differed were refused
-		other, err := m.s.contender(ctx, dir, t)
+	taken := queue.Members(names, queue.Lease)
+	for _, t := range taken { // one tells: a lease of a different number was refused
+		other, err := contenderOf(ctx, c, dir, t)
 		if errors.Is(err, zk.ErrNoNode) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if leases := other.Owner.Leases; leases != 0 && leases != m.leases { // Curator's say nothing
+		if leases := other.Owner.Leases; leases != 0 && leases != m.leases { // Curator's leases do not tell
 			return fmt.Errorf("%w: %d, %s has one of %d", ErrLeaseCount, m.leases, t.Name, leases)
 		} else if leases != 0 {
 			break
@@ -184,57 +194,4 @@ func (m *Semaphore) mightLease(ctx context.Context, n int, try bool) error {
 		return ErrNotAcquired
 	}
 	return nil
-}
-
-// leaseBehind takes one lease for the holder of the gate.
-func (m *Semaphore) leaseBehind(ctx context.Context, gate *claim, try bool) (*claim, error) {
-	l := m.line(try)
-	n, err := m.s.createNode(ctx, l.dir, l.kind, m.opts)
-	if err != nil {
-		return nil, err
-	}
-	return n.stay(ctx, gate.term, func() (*claim, error) { return n.awaitLease(ctx, gate, l) })
-}
-
-// awaitLease waits until the node is one of the first. It is the only one that waits, so it may
-// watch them all: one event for each lease that comes back.
-func (n *node) awaitLease(ctx context.Context, gate *claim, l line) (*claim, error) {
-	for {
-		own := n.s.watch(n.path)
-		names, events, err := n.s.childrenW(ctx, l.dir)
-		queue, at, err := n.look(ctx, gate.term, own, l, names, err)
-		if err != nil {
-			return nil, err
-		}
-		if l.rule(queue, at) == nil {
-			return n.claim(gate.term, own, len(queue)-1-at)
-		}
-		if l.try {
-			return nil, ErrNotAcquired
-		}
-		select {
-		case <-events:
-		case <-own.fired:
-		case <-gate.ctx.Done():
-			return nil, fmt.Errorf("%w: %w", errVanished, context.Cause(gate.ctx))
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-n.s.ctx.Done():
-			return nil, ErrSessionClosed
-		}
-	}
-}
-
-// childrenW reads the names and sets a watch on them. One that is left behind fires when a node of
-// ours there goes.
-func (s *Session) childrenW(ctx context.Context, dir string) ([]string, <-chan zk.Event, error) {
-	type sight struct {
-		names  []string
-		events <-chan zk.Event
-	}
-	seen, err := call(ctx, s, func() (sight, error) {
-		names, _, events, err := s.conn.ChildrenW(dir)
-		return sight{names, events}, err
-	}, nil)
-	return seen.names, seen.events, err
 }

@@ -2,6 +2,8 @@ package zklock
 
 import (
 	"cmp"
+	"database/sql"
+	"database/sql/driver"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -10,28 +12,33 @@ import (
 // Token is a fencing token: each acquisition of a lock gets a greater one than all before it on
 // that path. A store that remembers the greatest token it has seen, and refuses a write that
 // carries a smaller one, is safe from a holder that was paused past its session and does not know
-// yet that it holds nothing (Kleppmann, "How to do distributed locking", 2016).
+// yet that its lock is lost (Kleppmann, "How to do distributed locking", 2016).
 //
 // The zero value is below every token of an acquisition.
 type Token struct {
-	// Czxid is the ZooKeeper transaction that created the lock's node. It rises in the order of the
+	// Czxid is the ZooKeeper transaction that created the queue node. It rises in the order of the
 	// queue and, unlike the node's sequence number, goes on rising when the parent is made anew.
 	Czxid int64
-	// Local counts the hand-overs within one process while it keeps that node.
+	// Local counts the grants within one process while it keeps that node.
 	Local uint64
 }
 
 const tokenBytes = 16
 
-// Compare returns -1 where t is older than u, 0 where they are the same, and 1 otherwise.
+var (
+	_ driver.Valuer = Token{}
+	_ sql.Scanner   = (*Token)(nil)
+)
+
+// Compare returns -1 if t is older than u, 0 if they are the same, and 1 otherwise.
 func (t Token) Compare(u Token) int {
 	return cmp.Or(cmp.Compare(uint64(t.Czxid), uint64(u.Czxid)), cmp.Compare(t.Local, u.Local))
 }
 
-// Less says that t is older than u.
+// Less reports whether t is older than u.
 func (t Token) Less(u Token) bool { return t.Compare(u) < 0 }
 
-// IsZero says that t is of no acquisition.
+// IsZero reports whether t is of no acquisition.
 func (t Token) IsZero() bool { return t == Token{} }
 
 // Bytes returns the token's sixteen bytes, big-endian: they compare as the tokens do.
@@ -57,7 +64,7 @@ func ParseToken(s string) (Token, error) {
 	return tokenFrom(b)
 }
 
-// MarshalText returns String: so tokens look the same in JSON and in logs.
+// MarshalText returns String, so that tokens look the same in JSON and in logs.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads what MarshalText returns.
@@ -77,4 +84,34 @@ func tokenFrom(b []byte) (Token, error) {
 		Czxid: int64(binary.BigEndian.Uint64(b[:8])),
 		Local: binary.BigEndian.Uint64(b[8:]),
 	}, nil
+}
+
+// Value stores the token as its sixteen bytes, for a BINARY(16) column: the database compares them
+// byte by byte, which is the order of the tokens. So one statement both checks and remembers them:
+//
+//	UPDATE stock SET num = num - ?, fencing_token = ? WHERE goods_id = ? AND fencing_token <= ?
+//
+// No row affected means that a newer holder has written: this one has lost the lock and must stop.
+func (t Token) Value() (driver.Value, error) {
+	b := t.Bytes()
+	return b[:], nil
+}
+
+// Scan reads a column that Value wrote. NULL reads as the zero token.
+func (t *Token) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*t = Token{}
+		return nil
+	case []byte:
+		token, err := tokenFrom(v)
+		if err == nil {
+			*t = token
+		}
+		return err
+	case string:
+		return t.Scan([]byte(v))
+	default:
+		return fmt.Errorf("scan token: cannot read a %T", src)
+	}
 }

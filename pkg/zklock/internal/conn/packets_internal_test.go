@@ -1,4 +1,4 @@
-package zklock
+package conn
 
 import (
 	"bytes"
@@ -19,15 +19,15 @@ func packet(fields ...any) []byte {
 }
 
 // However the bytes come in, the library is shown all but the zxids of the answers.
-func TestWireHidesTheZxidOfAnswers(t *testing.T) {
+func TestLibrarySeesNoZxidOfAnswers(t *testing.T) {
 	const xid, body = int32(7), int64(0x0807060504030201)
 	greeting := packet(int32(0), int32(6000), int64(42), make([]byte, 16), false)
 	for _, step := range []int{1, 3, 5, 1000} {
 		t.Run(fmt.Sprintf("%d bytes at a time", step), func(t *testing.T) {
 			client, server := net.Pipe()
 			m := NewMonitor(nil)
-			w := &wire{Conn: client, monitor: m}
-			m.wire = w
+			w := &monitoredConn{Conn: client, monitor: m}
+			m.newest = w
 			stream := func(answer, event int64) []byte {
 				return bytes.Join([][]byte{
 					greeting,
@@ -62,12 +62,12 @@ func TestWireHidesTheZxidOfAnswers(t *testing.T) {
 
 // The requests that tell the server what this client has seen say what it had seen before the
 // handshake, whatever the library puts there and whatever has been answered since.
-func TestWireTellsWhatWasSeenBefore(t *testing.T) {
+func TestServerIsToldOfWhatWasSeenBefore(t *testing.T) {
 	client, server := net.Pipe()
 	defer func() { _, _ = client.Close(), server.Close() }()
 	m := NewMonitor(nil)
 	m.zxid.Store(99)
-	w := &wire{Conn: client, monitor: m}
+	w := &monitoredConn{Conn: client, monitor: m}
 	hello := func(zxid int64) []byte { return packet(int32(0), zxid, int32(6000), int64(42), make([]byte, 16)) }
 	setWatches := func(zxid int64) []byte {
 		return packet(int32(1), int32(opSetWatches), zxid, int32(0), int32(0), int32(0))
@@ -95,7 +95,7 @@ func TestWireTellsWhatWasSeenBefore(t *testing.T) {
 		}
 	}
 	write(hello(5), hello(99))
-	w.lease = &lease{id: 42}
+	w.clock = &Clock{ID: 42}
 	m.zxid.Store(100)
 	write(setWatches(100), setWatches(99))
 	write(get, get)

@@ -1,4 +1,4 @@
-package zklock
+package conn
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package zklock
+package conn
 
 import (
 	"context"
@@ -20,13 +20,12 @@ import (
 const lookupTimeout = 3 * time.Second
 
 // hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all
-// servers in random order, and resolves the names again before each round and after each
-// connection that was lost: servers move. A name that does not resolve keeps the addresses that it had.
+// servers in random order. Before each round and after each lost connection it resolves the names
+// again, since servers move. A name that does not resolve keeps its former addresses.
 //
-// It has the library pause for a second before a round if the round before was in vain, or if there
-// is no other address than that of the connection that was lost; but not always: with one server that
-// would be a second for each reconnect and two for each expired session, in which nobody can have
-// the lock.
+// It tells the library to pause for a second before a round if the round before was in vain, or if
+// the only address is that of the lost connection. It spares some of these pauses: with one server
+// each reconnect would take a second and each expired session two, in which nobody can have the lock.
 type hosts struct {
 	lookup func(ctx context.Context, host string) (addrs []string, err error)
 	spared *rate.Limiter // of pauses
@@ -35,7 +34,7 @@ type hosts struct {
 	servers []server
 	round   []string // addresses still to be tried
 	current string   // the address that was tried last
-	vain    bool     // no server of the round has answered; true within it, too
+	vain    bool     // no server of the round has answered yet
 	unknown error    // why names did not resolve in this round
 }
 
@@ -56,7 +55,8 @@ func (h *hosts) Init(servers []string) error {
 		_, badPort := strconv.ParseUint(port, 10, 16)
 		switch {
 		case strings.Contains(s, "/"):
-			return fmt.Errorf("server %q: a path behind the port (chroot) is not supported: leave it out, and put it before each lock's path", s)
+			return fmt.Errorf("server %q: a path after the port (chroot) is not supported: "+
+				"put it before each lock's path instead", s)
 		case strings.Contains(s, ","):
 			return fmt.Errorf("server %q: several servers in one string: give each by itself", s)
 		case err != nil:
@@ -75,8 +75,8 @@ func (h *hosts) Init(servers []string) error {
 // Len returns the number of servers.
 func (h *hosts) Len() int { return len(h.servers) }
 
-// Next returns the next address, and whether to pause before it is dialled. Where no name
-// resolves, it returns one of the names.
+// Next returns the next address, and whether to pause before it is dialled. If no name resolves, it
+// returns one of the names.
 func (h *hosts) Next() (addr string, pause bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,8 +90,8 @@ func (h *hosts) Next() (addr string, pause bool) {
 	return h.current, pause
 }
 
-// Connected notes that the server at the last address has answered. When that connection is lost,
-// another round begins, with that address as its last.
+// Connected notes that the server at the last address has answered. When that connection is lost, a
+// new round begins, with that address as its last.
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,7 +117,7 @@ func (h *hosts) resolve() {
 			return nil
 		})
 	}
-	_ = all.Wait() // each keeps its own
+	_ = all.Wait() // the errors are in errs
 	h.unknown = errors.Join(errs...)
 	for _, s := range h.servers {
 		h.round = append(h.round, s.addrs...)

@@ -1,4 +1,4 @@
-package zklock
+package queue
 
 import (
 	"fmt"
@@ -20,9 +20,9 @@ func TestNamesOfOtherClientsAreMembers(t *testing.T) {
 		"lock-0000000012",
 		"_c_3f25-\x00\xff-lock-\n-lock-0000000012",
 	} {
-		m, ok := parseMember(name, kindLock)
+		m, ok := Parse(name, Lock)
 		if !ok || m.Seq != 12 || m.Name != name {
-			t.Errorf("parseMember(%q) = %v, %v", name, m, ok)
+			t.Errorf("Parse(%q) = %v, %v", name, m, ok)
 		}
 	}
 }
@@ -34,16 +34,16 @@ func TestForeignNamesAreNoMembers(t *testing.T) {
 		"lock-0000000012x", "LOCK-0000000012", "_c_short-lock-", "lock-0000000012/child",
 		"_c_3f2504e0-4f89-41d3-9a0c-0305e82c3301-__READ__0000000012",
 	} {
-		if m, ok := parseMember(name, kindLock); ok {
-			t.Errorf("parseMember(%q) = %v", name, m)
+		if m, ok := Parse(name, Lock); ok {
+			t.Errorf("Parse(%q) = %v", name, m)
 		}
 	}
 }
 
 // inOrder returns the members among names whose numbers tell the order.
-func inOrder(t *testing.T, names []string, kinds ...kind) []member {
+func inOrder(t *testing.T, names []string, kinds ...Kind) []Member {
 	t.Helper()
-	members, err := new(Session).queue(t.Context(), "", names, kinds...)
+	members, err := Ordered(t.Context(), nil, "", names, kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,13 +62,13 @@ func TestFaultNDashesInTheGUID(t *testing.T) {
 	}
 	for i := range want {
 		rotated := append(slices.Clone(want[i:]), want[:i]...)
-		members := inOrder(t, rotated, kindLock)
+		members := inOrder(t, rotated, Lock)
 		for at, m := range members {
 			if m.Name != want[at] {
 				t.Errorf("of %q, %q is at %d", rotated, m.Name, at)
 			}
 		}
-		if ahead := inTurn(members, 3); ahead == nil || ahead.Name != want[2] {
+		if ahead := InTurn(members, 3); ahead == nil || ahead.Name != want[2] {
 			t.Errorf("the fourth waits for %v, want %q", ahead, want[2])
 		}
 	}
@@ -83,15 +83,15 @@ func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 		sequenced("_c_e-__READ__", 5),
 		sequenced("_c_f-__WRIT__", 6),
 		sequenced("_c_g-__READ__", 7),
-	}, readOrWrite...)
+	}, Read, Write)
 	for at, want := range []int{-1, -1, 1, 2, 2, 4, 5} { // whom each waits for
-		rule := afterLastWriter
-		if members[at].Kind == kindWrite {
-			rule = inTurn
+		rule := AfterLastWriter
+		if members[at].Kind == Write {
+			rule = InTurn
 		}
 		got := -1
 		if ahead := rule(members, at); ahead != nil {
-			got = slices.IndexFunc(members, func(m member) bool { return m == *ahead })
+			got = slices.IndexFunc(members, func(m Member) bool { return m == *ahead })
 		}
 		if got != want {
 			t.Errorf("the one at %d waits for the one at %d, want %d", at, got, want)
@@ -99,23 +99,23 @@ func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 	}
 }
 
-func FuzzParseMember(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	f.Add("_c_3f2504e0-4f89-41d3-9a0c-0305e82c3301-lock-0000000012", int32(12))
 	f.Add("_c_", int32(math.MinInt32))
 	f.Add("lock--2147483648", int32(math.MaxInt32))
 	f.Add("_c_x-__READ____WRIT__lock-", int32(-1))
 	f.Fuzz(func(t *testing.T, name string, seq int32) {
-		kinds := []kind{kindLock, kindRead, kindWrite, kindLease}
-		if m, ok := parseMember(name, kinds...); ok {
+		kinds := []Kind{Lock, Read, Write, Lease}
+		if m, ok := Parse(name, kinds...); ok {
 			if m.Name != name || !strings.Contains(name, m.Kind) {
-				t.Errorf("parseMember(%q) = %v", name, m)
+				t.Errorf("Parse(%q) = %v", name, m)
 			}
 		}
 		// Whatever stands before the kind, what the server has appended is read.
 		for _, k := range kinds {
 			own := sequenced(name+k, seq)
-			if m, ok := parseMember(own, k); !ok || m.Seq != seq || m.Kind != k {
-				t.Errorf("parseMember(%q) = %v, %v, want %d", own, m, ok, seq)
+			if m, ok := Parse(own, k); !ok || m.Seq != seq || m.Kind != k {
+				t.Errorf("Parse(%q) = %v, %v, want %d", own, m, ok, seq)
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package order_test
+package queue_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/zklock/internal/order"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
 func TestSort(t *testing.T) {
@@ -31,17 +31,17 @@ func TestSort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var nodes []order.Node
+			var nodes []queue.Member
 			zxids := map[string]int64{}
 			for i, seq := range c.created {
-				n := order.Node{Name: fmt.Sprintf("%c-%010d", 'z'-i, seq), Seq: seq} // names sort the other way round
+				n := queue.Member{Name: fmt.Sprintf("%c-%010d", 'z'-i, seq), Seq: seq} // names sort the other way round
 				nodes = append(nodes, n)
 				zxids[n.Name] = int64(i + 1)
 			}
 			want := names(nodes)
 			slices.Reverse(nodes)
 			asked := make(chan struct{}, len(nodes))
-			sorted, err := order.Sort(t.Context(), nodes, func(_ context.Context, name string) (int64, error) {
+			sorted, err := queue.Sort(t.Context(), nodes, func(_ context.Context, name string) (int64, error) {
 				asked <- struct{}{}
 				return zxids[name], nil
 			})
@@ -60,10 +60,10 @@ func TestSort(t *testing.T) {
 
 func TestSortWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	stuck := func() []order.Node {
-		return []order.Node{{Name: "a", Seq: math.MaxInt32}, {Name: "gone", Seq: math.MaxInt32}, {Name: "b", Seq: math.MaxInt32}}
+	stuck := func() []queue.Member {
+		return []queue.Member{{Name: "a", Seq: math.MaxInt32}, {Name: "gone", Seq: math.MaxInt32}, {Name: "b", Seq: math.MaxInt32}}
 	}
-	sorted, err := order.Sort(t.Context(), stuck(), func(_ context.Context, name string) (int64, error) {
+	sorted, err := queue.Sort(t.Context(), stuck(), func(_ context.Context, name string) (int64, error) {
 		if name == "gone" {
 			return 0, zk.ErrNoNode
 		}
@@ -72,13 +72,13 @@ func TestSortWithoutAnAnswer(t *testing.T) {
 	if got := names(sorted); err != nil || !slices.Equal(got, []string{"b", "a"}) {
 		t.Errorf("order %q, %v", got, err)
 	}
-	_, err = order.Sort(t.Context(), stuck(), func(context.Context, string) (int64, error) { return 0, zk.ErrConnectionClosed })
+	_, err = queue.Sort(t.Context(), stuck(), func(context.Context, string) (int64, error) { return 0, zk.ErrConnectionClosed })
 	if !errors.Is(err, zk.ErrConnectionClosed) {
 		t.Errorf("the order without an answer: %v", err)
 	}
 }
 
-func names(nodes []order.Node) []string {
+func names(nodes []queue.Member) []string {
 	var names []string
 	for _, n := range nodes {
 		names = append(names, n.Name)

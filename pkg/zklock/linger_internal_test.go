@@ -20,19 +20,19 @@ func (a *asked) Err() error {
 }
 
 // A lock that is held for long, such as that of a worker's number, costs its process nothing.
-func TestTheKeeperOfAHeldLockSleeps(t *testing.T) {
+func TestAHeldLockCostsNothing(t *testing.T) {
 	const most = 1
 	for _, linger := range []time.Duration{0, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, lose := context.WithCancel(t.Context())
 			held := &asked{Context: ctx}
-			co := &cohort{opts: options{linger: linger}, wake: make(chan struct{}, 1)}
-			go co.serve(&tenure{claim: &claim{ctx: held}, held: true, rival: true})
+			q := &localQueue{opts: options{linger: linger}, wake: make(chan struct{}, 1)}
+			go q.serve(&turn{holder: &holder{ctx: held}, held: true, rival: true})
 			time.Sleep(10*time.Second + time.Millisecond)
 			if n := held.times.Load(); n > most {
 				t.Errorf("linger %s: looked %d times in 10 s, want %d", linger, n, most)
 			}
-			lose() // or the keeper would never end
+			lose() // or serve would never end
 		})
 	}
 }

@@ -1,0 +1,120 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
+)
+
+// holder is a queue node that has the lock: it came first, is known to be of the current session, and
+// is watched.
+type holder struct {
+	*queue.Node
+	s      *Session
+	life   *conn.Lifetime
+	czxid  int64
+	hooks  Hooks
+	ctx    context.Context // ends when the lock is lost or released
+	cancel context.CancelCauseFunc
+	unlink func() bool // from the end of life
+	behind int         // how many others were in the queue when the node came first, as far as is known
+}
+
+// hold makes the node at place one that holds the lock, unless the session may be over by now.
+func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*holder, error) {
+	if !life.Alive() {
+		return nil, fmt.Errorf("%s: %w", place.Node.Path, queue.ErrVanished)
+	}
+	h := &holder{
+		Node: place.Node, s: s, life: life, czxid: place.Czxid, hooks: o.hooks,
+		behind: len(place.Members) - 1 - place.At,
+	}
+	h.ctx, h.cancel = context.WithCancelCause(life.Context())
+	// The session may come back with the node after its lifetime has ended by the local clock.
+	h.unlink = context.AfterFunc(life.Context(), func() { h.Remove() })
+	place.Own.AfterFired(func() { h.changed(place.Own) })
+	return h, nil
+}
+
+// changed takes what the watch on the holder's node has told of, and watches again if it was not the
+// node's deletion but, for example, a change of its data.
+func (h *holder) changed(own *conn.Watch) {
+	for pause := (conn.Pause{}); h.ctx.Err() == nil; {
+		if own.Deleted() {
+			h.deleted()
+			return
+		}
+		own = h.s.conn.Watch(h.Path)
+		_, err := own.Armed(h.ctx)
+		switch {
+		case err == nil:
+			own.AfterFired(func() { h.changed(own) })
+			return
+		case errors.Is(err, zk.ErrNoNode):
+			h.deleted()
+		default:
+			_ = pause.Wait(h.ctx) // the loop's condition tells its end
+		}
+	}
+}
+
+// deleted ends the holder's context, unless our own release has.
+func (h *holder) deleted() {
+	h.unlink()
+	h.cancel(errNodeDeleted)
+}
+
+// end ends the holder's context, unless it has ended, and leaves the node to the caller.
+func (h *holder) end() {
+	h.unlink()
+	h.cancel(ErrReleased)
+}
+
+// alive reports whether the lock is held, by all that can be known without asking the server.
+func (h *holder) alive() bool { return h.ctx.Err() == nil && h.life.Left() > 0 }
+
+// release gives the lock up and waits for the delete until ctx ends. The delete is sent whatever the
+// state of ctx, and again for as long as it takes. Nobody waits for it if the lock is lost.
+func (h *holder) release(ctx context.Context) error {
+	lost := context.Cause(h.ctx)
+	h.end()
+	removed := h.Remove()
+	if lost != nil {
+		return lost
+	}
+	return h.awaitRemoval(ctx, removed)
+}
+
+// awaitRemoval waits for the outcome of Remove until ctx ends or the session is closed.
+func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
+	session := h.s.conn.Context()
+	select {
+	case err := <-removed:
+		if errors.Is(err, zk.ErrNoNode) {
+			return errNodeDeleted
+		}
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-session.Done():
+		return context.Cause(session)
+	}
+}
+
+// drop gives the lock up without waiting for it.
+func (h *holder) drop() {
+	h.end()
+	h.Remove()
+}
+
+// lock makes the handle of a holder that has the lock for itself.
+func (h *holder) lock(ctx context.Context, path string) *Lock {
+	lock := newLock(ctx, h.ctx, path, Token{Czxid: h.czxid}, h.hooks)
+	lock.holders, lock.giveUp = []*holder{h}, h.release
+	return lock
+}

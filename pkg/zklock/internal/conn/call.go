@@ -1,0 +1,92 @@
+package conn
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Call runs a request of the client library, which takes no context, until ctx ends. The request is
+// sent even if ctx has ended before. One that is left behind goes on until it is answered or its
+// connection ends.
+func Call[T any](ctx context.Context, request func() (T, error)) (T, error) {
+	return call(ctx, func(f func()) bool { go f(); return true }, request, nil)
+}
+
+// call is Call in a goroutine that begin starts; it fails with ErrClosed if begin does not. late
+// gets the outcome of a request that was left behind; it may be nil.
+func call[T any](
+	ctx context.Context, begin func(func()) bool, request func() (T, error), late func(T, error),
+) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answers := make(chan answer) // unbuffered: an answer is received, or ctx has ended
+	begun := begin(func() {
+		value, err := request()
+		select {
+		case answers <- answer{value, err}:
+		case <-ctx.Done():
+			if late != nil {
+				late(value, err)
+			}
+		}
+	})
+	var none T
+	if !begun {
+		return none, ErrClosed
+	}
+	select {
+	case a := <-answers:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// Retry calls f until its error is not Temporary or ctx ends, with pauses. f should wait for the
+// connection, by Conn.Ready, if its request would fail at once without one.
+func Retry(ctx context.Context, f func() error) error {
+	for pause := (Pause{}); ; {
+		err := f()
+		if !Temporary(err) {
+			return err
+		}
+		if err := pause.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// Pause is the time between two attempts. It doubles from 5 ms to a second, with a random part that
+// keeps many clients from coming back at the same moment. The zero value is ready for use.
+type Pause struct{ next time.Duration }
+
+// Wait waits, and returns ctx's cause if that ends first.
+func (p *Pause) Wait(ctx context.Context) error {
+	p.next = min(max(2*p.next, 5*time.Millisecond), time.Second)
+	timer := time.NewTimer(p.next/2 + rand.N(p.next/2))
+	defer timer.Stop()
+	return Wait(ctx, timer.C)
+}
+
+// Wait waits for an event, or for the end of its channel, and returns ctx's cause if that ends first.
+func Wait[T any](ctx context.Context, event <-chan T) error {
+	select {
+	case <-event:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Until returns ctx with an earlier end: that of life, with its cause. Callers must call stop.
+func Until(ctx, life context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unlink := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	return ctx, func() {
+		unlink()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,200 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// closeTimeout bounds how long Close waits for what runs in the background.
+const closeTimeout = 10 * time.Second
+
+// Conn is a connection to ZooKeeper and its present session. Its methods are safe for concurrent use.
+type Conn struct {
+	ZK *zk.Conn
+
+	monitor *Monitor
+	events  <-chan zk.Event // closed when ZK has ended; nil if ZK is the caller's
+	log     *slog.Logger
+
+	ctx     context.Context // ends at Close
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup // see Go
+
+	mu       sync.Mutex
+	closed   bool
+	lifetime *Lifetime     // nil while no session is alive
+	changed  chan struct{} // closed when the lifetime or the connection changes
+	watches  map[string]*Watch
+}
+
+// Options are those of Connect and Wrap. Wrap uses Log and Auth only.
+type Options struct {
+	Timeout time.Duration // of the session
+	Dial    zk.Dialer     // nil means net.DialTimeout
+	Log     *slog.Logger
+	Auth    []Auth
+}
+
+// Auth is a scheme and a secret to authenticate by.
+type Auth struct {
+	Scheme string
+	Secret []byte
+}
+
+// Connect connects to any of the servers, each "host:port", and returns when there is a session, or
+// when ctx ends.
+func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
+	monitor, hosts := NewMonitor(o.Dial), newHosts()
+	zkConn, events, err := zk.Connect(servers, o.Timeout,
+		zk.WithDialer(monitor.Dial), zk.WithHostProvider(hosts),
+		zk.WithLogger(clientLog{o.Log}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
+	}
+	c := newConn(zkConn, events, monitor, o)
+	if err := c.begin(ctx, o); err != nil {
+		return nil, fmt.Errorf("connect to ZooKeeper at %v: %w", servers, errors.Join(err, hosts.trouble()))
+	}
+	return c, nil
+}
+
+// Wrap uses a connection that stays the caller's and has the monitor's Dial as its dialer.
+func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*Conn, error) {
+	c := newConn(zkConn, nil, monitor, o)
+	c.Go(c.watchOwner)
+	if err := c.begin(ctx, o); err != nil {
+		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", err)
+	}
+	return c, nil
+}
+
+func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Options) *Conn {
+	c := &Conn{
+		ZK: zkConn, events: events, monitor: monitor, log: o.Log,
+		changed: make(chan struct{}), watches: map[string]*Watch{},
+	}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close
+	c.Go(c.keepLifetime)
+	return c
+}
+
+// begin waits for the session and authenticates it. If it fails, c is closed.
+func (c *Conn) begin(ctx context.Context, o Options) (err error) {
+	defer func() {
+		if err != nil {
+			_ = c.Close(func() {}) // there is nothing to lose yet
+		}
+	}()
+	if _, err := c.Ready(ctx); err != nil {
+		return err
+	}
+	for _, a := range o.Auth {
+		_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.AddAuth(a.Scheme, a.Secret) })
+		if err != nil {
+			return fmt.Errorf("authenticate by %s: %w", a.Scheme, err)
+		}
+	}
+	return nil
+}
+
+// watchOwner ends a wrapped connection when its owner closes it, of which the library tells nobody
+// else. It waits on a watch, which the library drops then. A request on an open connection waits for
+// the next connection, so the connection counts as closed when five requests in a row fail at once.
+func (c *Conn) watchOwner() {
+	var pause Pause
+	for failed := 0; failed < 5; {
+		_, _, events, err := c.ZK.ExistsW("/")
+		switch {
+		case err == nil:
+			failed, pause = 0, Pause{}
+			if Wait(c.ctx, events) != nil {
+				return
+			}
+		case errors.Is(err, zk.ErrConnectionClosed) && c.ZK.State() == zk.StateDisconnected:
+			failed++
+		default:
+			failed = 0
+		}
+		if pause.Wait(c.ctx) != nil {
+			return
+		}
+	}
+	c.cancel(fmt.Errorf("%w: the owner of its connection has closed it", ErrClosed))
+}
+
+// Context returns a context that ends, with ErrClosed as its cause, when c is closed or the owner of
+// a wrapped connection has closed that.
+func (c *Conn) Context() context.Context { return c.ctx }
+
+// Log returns the logger of the options.
+func (c *Conn) Log() *slog.Logger { return c.log }
+
+// Go runs f in a goroutine that Close waits for. It returns false after Close, and does nothing.
+// What f waits for must end with Context, or be a request of the client library, which ends with the
+// connection.
+func (c *Conn) Go(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.running.Go(f)
+	}
+	return !c.closed
+}
+
+// Close ends Context, closes a connection that Connect made, and waits for the goroutines of Go, ten
+// seconds at most. If the connection is the caller's, Close calls tidy meanwhile, which should remove
+// the nodes that would otherwise stay. The second time it returns ErrClosed.
+func (c *Conn) Close(tidy func()) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel(ErrClosed)
+
+	within(time.Second, c.running.Wait) // the library's answers race with its Close
+	if c.events != nil {
+		c.ZK.Close() // and the server removes the session's nodes
+		for range c.events {
+		}
+	} else {
+		within(closeTimeout, tidy)
+	}
+	if !within(closeTimeout, c.running.Wait) {
+		return errors.New("close session: requests still wait for ZooKeeper")
+	}
+	return nil
+}
+
+// within runs f and reports whether it ended in time. It goes on otherwise.
+func within(limit time.Duration, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// clientLog passes the client library's messages on.
+type clientLog struct{ log *slog.Logger }
+
+func (l clientLog) Printf(format string, args ...any) {
+	l.log.Debug("zookeeper client: " + fmt.Sprintf(format, args...))
+}
+
+// Of returns the connection of a *zklock.Session, for package herd. Package zklock sets it.
+var Of func(session any) *Conn

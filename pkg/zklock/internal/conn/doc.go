@@ -1,0 +1,15 @@
+// Package conn is everything in zklock that talks to ZooKeeper: the connection, how long its
+// ZooKeeper session is alive, requests that end with a context, pauses between attempts, watches,
+// and the choice of servers. It knows nothing of locks.
+//
+// What may be changed here, and what may not:
+//
+//   - packets.go relies on the framing of ZooKeeper's protocol and on the client library writing
+//     each packet in one call. Its tests, and those of package zklock that play a server, fail when
+//     a new version of the library breaks this.
+//   - A Lifetime must end no later than the server can expire the session. Everything that zklock
+//     says about lost locks rests on Clock, which counts from the sending of a request and never
+//     from the arrival of its answer.
+//   - Close waits for every goroutine, so start goroutines by Conn.Go, and end them with the
+//     context of Conn.Context.
+package conn

@@ -1,0 +1,106 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Lifetime is a span of time in which one ZooKeeper session is known to be alive. A session that
+// answers again after its lifetime was ended by the local clock begins another Lifetime.
+type Lifetime struct {
+	*Clock
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// Context returns a context that ends with the lifetime. Its cause is ErrLost then.
+func (l *Lifetime) Context() context.Context { return l.ctx }
+
+// Alive reports whether the server cannot have expired the session yet. It reads the clock: a
+// process that was paused learns of the loss here before any timer has fired.
+func (l *Lifetime) Alive() bool { return l.ctx.Err() == nil && l.Left() > 0 }
+
+// keepLifetime begins and ends the lifetimes until c is closed. Nothing else does.
+func (c *Conn) keepLifetime() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		up, clock, changed := c.monitor.state()
+		c.turnLifetime(up, clock)
+		wait := time.Hour
+		if l := c.Lifetime(); l != nil {
+			wait = l.Left()
+		}
+		timer.Reset(max(wait, time.Millisecond))
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-c.ctx.Done():
+			c.endLifetime(ErrClosed)
+			return
+		}
+	}
+}
+
+// turnLifetime ends a lifetime that is over, and begins one if there is a live session.
+func (c *Conn) turnLifetime(up bool, clock *Clock) {
+	if l := c.Lifetime(); l != nil {
+		switch {
+		case l.Clock != clock || clock.expired.Load():
+			c.endLifetime(ErrExpired)
+		case clock.Left() <= 0:
+			c.endLifetime(ErrSilence)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lifetime == nil && up && clock != nil && clock.Left() > 0 {
+		l := &Lifetime{Clock: clock}
+		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(c.ctx))
+		c.lifetime = l
+	}
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *Conn) endLifetime(cause error) {
+	c.mu.Lock()
+	l := c.lifetime
+	c.lifetime = nil
+	c.mu.Unlock()
+	if l == nil {
+		return
+	}
+	if !errors.Is(cause, ErrClosed) {
+		c.log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
+	}
+	l.end(fmt.Errorf("%w: %w", ErrLost, cause))
+}
+
+// Lifetime returns the current lifetime, nil while no session is alive.
+func (c *Conn) Lifetime() *Lifetime {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lifetime
+}
+
+// Ready waits until a session is alive and there is a connection to use it on.
+func (c *Conn) Ready(ctx context.Context) (*Lifetime, error) {
+	for {
+		c.mu.Lock()
+		l, changed := c.lifetime, c.changed
+		c.mu.Unlock()
+		if up, _, _ := c.monitor.state(); up && l != nil && c.ctx.Err() == nil {
+			return l, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-c.ctx.Done():
+			return nil, context.Cause(c.ctx)
+		}
+	}
+}

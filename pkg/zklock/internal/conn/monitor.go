@@ -1,0 +1,108 @@
+package conn
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Monitor learns from the connection what the client library does not tell: the negotiated session
+// timeout, the end of the connection as it happens, and when the server last heard from this client,
+// from which follows how long the session is alive for certain. Its Dial must be the library's dialer:
+//
+//	monitor := zklock.NewMonitor(nil)
+//	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(monitor.Dial))
+//	session, err := zklock.Wrap(ctx, conn, monitor)
+//
+// A Monitor is for one zk.Conn. Its methods are safe for concurrent use.
+type Monitor struct {
+	dial zk.Dialer
+
+	zxid atomic.Int64 // of the last answer in the newest session; see monitoredConn
+
+	mu      sync.Mutex
+	newest  *monitoredConn
+	up      bool   // the newest connection's handshake is done and it is not closed
+	clock   *Clock // of the newest session, nil before the first and after an expiry
+	changed chan struct{}
+}
+
+// NewMonitor returns a monitor of the connections that dial makes; nil means net.DialTimeout.
+func NewMonitor(dial zk.Dialer) *Monitor {
+	if dial == nil {
+		dial = net.DialTimeout
+	}
+	return &Monitor{dial: dial, changed: make(chan struct{})}
+}
+
+// Dial connects; it is a zk.Dialer.
+func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	m.mu.Lock()
+	last := m.newest
+	m.mu.Unlock()
+	if last != nil {
+		_ = last.Close() // the library leaves it open after an expiry
+	}
+	conn, err := m.dial(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	w := &monitoredConn{Conn: conn, monitor: m}
+	m.mu.Lock()
+	m.newest = w
+	m.mu.Unlock()
+	return w, nil
+}
+
+// state returns whether there is a connection, and the clock of its session. changed is closed when
+// either changes.
+func (m *Monitor) state() (up bool, clock *Clock, changed <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.up, m.clock, m.changed
+}
+
+// tell wakes all that wait for a change. The caller holds the mutex.
+func (m *Monitor) tell() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// established notes that the server serves the session id on w: a new session or the one before.
+func (m *Monitor) established(w *monitoredConn, id int64, timeout time.Duration, sent Instant) *Clock {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clock == nil || m.clock.ID != id {
+		m.clock = &Clock{ID: id}
+	}
+	m.clock.Timeout.Store(int64(timeout))
+	m.clock.hear(sent)
+	m.up = m.newest == w
+	m.tell()
+	return m.clock
+}
+
+func (m *Monitor) expired(w *monitoredConn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clock == nil || m.newest != w {
+		return
+	}
+	m.clock.expired.Store(true)
+	m.clock = nil
+	m.zxid.Store(0)
+	m.tell()
+}
+
+func (m *Monitor) down(w *monitoredConn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.newest != w || !m.up {
+		return
+	}
+	m.up = false
+	m.tell()
+}

@@ -1,0 +1,199 @@
+package conn
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+const (
+	// requestHeader is length, xid and operation.
+	requestHeader = 4 + 4 + 4
+	// answerHeader is length, xid and zxid; the zxid begins at answerZxid.
+	answerHeader = 4 + 4 + 8
+	answerZxid   = 4 + 4
+	// helloHeader is the beginning of the answer to a connect request: length, protocol version,
+	// session timeout in milliseconds, session id.
+	helloHeader = 4 + 4 + 4 + 8
+	// helloXid stands for the connect request, which has no xid. The protocol's xids are -2 or more.
+	helloXid = -1 << 31
+	pingXid  = -2
+
+	opSetWatches = 101
+	// helloZxid and setWatchesZxid are the places of the last zxid seen in the requests that hold it.
+	helloZxid      = 4 + 4
+	setWatchesZxid = requestHeader
+)
+
+// monitoredConn is one TCP connection of the client library. It reads along on it for the Monitor. It
+// relies on the library's writing each request in one call, and on the framing of ZooKeeper's
+// protocol: every packet begins with its length and, after the handshake, with the request's xid,
+// which the answer repeats.
+//
+// It also keeps the zxid of the last answer instead of the library. The library keeps it without a
+// lock: on a reconnect it sets its watches again, with that zxid as the point from which changes
+// count, while new answers may already have moved it on. Then it is never told of a change in
+// between. So monitoredConn takes the zxid out of each answer, and puts that of the last answer
+// before the handshake into the two requests that need it.
+type monitoredConn struct {
+	net.Conn
+	monitor *Monitor
+	close   sync.Once
+
+	mu    sync.Mutex
+	clock *Clock // of the session served here, nil until the handshake is done
+
+	// The probe is a request whose time of sending is kept until its answer comes: then the server
+	// has heard from us at that time or later. There is one at a time.
+	probing   bool
+	probeXid  int32
+	probeSent Instant
+	pings     int // sent and not answered; they all have the same xid
+
+	seen int64 // the zxid of the last answer before the handshake
+
+	header [helloHeader]byte // of the packet being read
+	filled int               // bytes of the header that have been read
+	body   int               // bytes of the packet that are still to be read
+}
+
+func (w *monitoredConn) Write(packet []byte) (int, error) {
+	w.mu.Lock()
+	xid := int32(helloXid)
+	switch {
+	case w.clock == nil:
+		w.seen = w.monitor.zxid.Load()
+		packet = w.withSeen(packet, helloZxid)
+	case len(packet) >= requestHeader:
+		xid = int32(binary.BigEndian.Uint32(packet[4:]))
+		if binary.BigEndian.Uint32(packet[8:]) == opSetWatches {
+			packet = w.withSeen(packet, setWatchesZxid)
+		}
+	}
+	if xid == pingXid {
+		w.pings++
+	}
+	if !w.probing && (xid != pingXid || w.pings == 1) {
+		w.probing, w.probeXid, w.probeSent = true, xid, Now()
+	}
+	w.mu.Unlock()
+	n, err := w.Conn.Write(packet)
+	if err != nil {
+		// The library gives this error to the request's caller unchanged. It is no answer either.
+		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
+	}
+	return n, err
+}
+
+// withSeen returns a copy of the packet with the zxid seen at the given place.
+func (w *monitoredConn) withSeen(packet []byte, at int) []byte {
+	if len(packet) < at+8 {
+		return packet
+	}
+	packet = slices.Clone(packet)
+	binary.BigEndian.PutUint64(packet[at:], uint64(w.seen))
+	return packet
+}
+
+func (w *monitoredConn) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.mu.Lock()
+		w.follow(p[:n])
+		w.mu.Unlock()
+	}
+	if err != nil {
+		w.monitor.down(w)
+	}
+	return n, err
+}
+
+// follow parses the next bytes that came in, and takes the zxids out of them.
+func (w *monitoredConn) follow(p []byte) {
+	for len(p) > 0 {
+		if w.body > 0 {
+			n := min(w.body, len(p))
+			w.body -= n
+			p = p[n:]
+			continue
+		}
+		want := answerHeader
+		if w.clock == nil {
+			want = helloHeader
+		}
+		n := copy(w.header[w.filled:want], p)
+		if at := max(0, answerZxid-w.filled); w.clock != nil && at < n {
+			clear(p[at:n])
+		}
+		w.filled += n
+		p = p[n:]
+		if w.filled < want {
+			return
+		}
+		w.filled = 0
+		w.body = int(binary.BigEndian.Uint32(w.header[:])) - (want - 4)
+		if w.clock == nil {
+			w.hello()
+		} else {
+			w.answer(int32(binary.BigEndian.Uint32(w.header[4:])), int64(binary.BigEndian.Uint64(w.header[answerZxid:])))
+		}
+	}
+}
+
+// hello takes the answer to the handshake. A session id of zero says that the session has expired.
+// The library then begins a new one on its next connection.
+func (w *monitoredConn) hello() {
+	timeout := time.Duration(int32(binary.BigEndian.Uint32(w.header[8:]))) * time.Millisecond
+	id := int64(binary.BigEndian.Uint64(w.header[12:]))
+	w.probing = false
+	if id == 0 {
+		w.monitor.expired(w)
+		return
+	}
+	w.clock = w.monitor.established(w, id, timeout, w.probeSent)
+}
+
+func (w *monitoredConn) answer(xid int32, zxid int64) {
+	if xid >= 0 && zxid > 0 { // neither an event nor a ping, nor from before the first transaction
+		w.monitor.zxid.Store(zxid)
+	}
+	if xid == pingXid && w.pings > 0 {
+		w.pings--
+	}
+	if w.probing && xid == w.probeXid {
+		w.probing = false
+		w.clock.hear(w.probeSent)
+	}
+}
+
+// SetReadDeadline shortens the library's deadline for the handshake, which is ten times its read
+// timeout: with a server that accepts and says nothing, the session would be over before the library
+// tried the next server. A twentieth of it is a third of the session timeout.
+func (w *monitoredConn) SetReadDeadline(t time.Time) error {
+	w.mu.Lock()
+	shaking := w.clock == nil
+	w.mu.Unlock()
+	if shaking && !t.IsZero() {
+		t = time.Now().Add(time.Until(t) / 20)
+	}
+	return w.Conn.SetReadDeadline(t)
+}
+
+// Close drops what is not sent yet instead of leaving it to the kernel: a create that arrives after
+// the session has moved to another connection would make a node that nobody looks for.
+func (w *monitoredConn) Close() error {
+	err := net.ErrClosed
+	w.close.Do(func() {
+		if tcp, ok := w.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // best effort: package queue looks for such nodes, too
+		}
+		err = w.Conn.Close()
+	})
+	w.monitor.down(w)
+	return err
+}

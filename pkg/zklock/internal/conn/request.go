@@ -1,0 +1,141 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The methods below are the requests of the client library with a context. They fail with ErrClosed
+// after Close, and otherwise with the errors of package zk.
+
+// do is Call for a request that Close waits for.
+func do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
+	return call(ctx, c.Go, request, nil)
+}
+
+// Create creates a node and returns its path. late gets the outcome if ctx ends first.
+func (c *Conn) Create(
+	ctx context.Context, prefix string, data []byte, flags int32, acl []zk.ACL, late func(string, error),
+) (string, error) {
+	return call(ctx, c.Go, func() (string, error) { return c.ZK.Create(prefix, data, flags, acl) }, late)
+}
+
+// Delete deletes a node, whatever its version.
+func (c *Conn) Delete(ctx context.Context, node string) error {
+	_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.Delete(node, -1) })
+	return err
+}
+
+// Multi carries out all of the operations or none.
+func (c *Conn) Multi(ctx context.Context, operations ...any) error {
+	_, err := do(ctx, c, func() ([]zk.MultiResponse, error) { return c.ZK.Multi(operations...) })
+	return err
+}
+
+// Set replaces a node's data, whatever its version.
+func (c *Conn) Set(ctx context.Context, node string, data []byte) error {
+	_, err := do(ctx, c, func() (*zk.Stat, error) { return c.ZK.Set(node, data, -1) })
+	return err
+}
+
+// Content is what Get reads.
+type Content struct {
+	Data []byte
+	Stat zk.Stat
+}
+
+// Get reads a node.
+func (c *Conn) Get(ctx context.Context, node string) (Content, error) {
+	return do(ctx, c, func() (Content, error) {
+		data, stat, err := c.ZK.Get(node)
+		if err != nil {
+			return Content{}, err
+		}
+		return Content{data, *stat}, nil
+	})
+}
+
+// Children returns the names of a node's children.
+func (c *Conn) Children(ctx context.Context, dir string) ([]string, error) {
+	return do(ctx, c, func() ([]string, error) {
+		names, _, err := c.ZK.Children(dir)
+		return names, err
+	})
+}
+
+// SyncedChildren is Children after a sync, without which a server that the session has moved to may
+// not know yet of a node that was created through another server.
+func (c *Conn) SyncedChildren(ctx context.Context, dir string) ([]string, error) {
+	return do(ctx, c, func() ([]string, error) {
+		if _, err := c.ZK.Sync(dir); err != nil {
+			return nil, err
+		}
+		names, _, err := c.ZK.Children(dir)
+		return names, err
+	})
+}
+
+// ChildrenW is Children with a watch on the next change. A watch that is left behind ends with that
+// change.
+func (c *Conn) ChildrenW(ctx context.Context, dir string) ([]string, <-chan zk.Event, error) {
+	type reading struct {
+		names  []string
+		events <-chan zk.Event
+	}
+	r, err := do(ctx, c, func() (reading, error) {
+		names, _, events, err := c.ZK.ChildrenW(dir)
+		return reading{names, events}, err
+	})
+	return r.names, r.events, err
+}
+
+// AwaitCreation returns a watch on the creation of a node, nil if the node exists.
+func (c *Conn) AwaitCreation(ctx context.Context, node string) (<-chan zk.Event, error) {
+	return do(ctx, c, func() (<-chan zk.Event, error) {
+		exists, _, events, err := c.ZK.ExistsW(node)
+		if exists {
+			return nil, nil
+		}
+		return events, err
+	})
+}
+
+// MakeParents creates the node dir and the missing ones above it, as containers: the server removes
+// a container that has had children and has none any more, so that a lock for each order leaves no
+// node behind. Servers before 3.5 know no containers; there the nodes are persistent.
+func (c *Conn) MakeParents(ctx context.Context, dir string, acl []zk.ACL) error {
+	return MakePath(dir, func(dir string) error {
+		_, err := do(ctx, c, func() (string, error) { return c.ZK.CreateContainer(dir, nil, zk.FlagContainer, acl) })
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode),
+			errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrInvalidPath),
+			errors.Is(err, ErrClosed), Temporary(err), ctx.Err() != nil:
+			return err
+		}
+		// Anything else may be the answer of a server that knows no containers.
+		_, err = c.Create(ctx, dir, nil, zk.FlagPersistent, acl, nil)
+		return err
+	})
+}
+
+// MakePath creates the node dir and the missing ones above it, each by create. Any number of clients
+// may do this at once: it does not look first, and a node that another client made is as good. A
+// parent may be reaped meanwhile: then MakePath returns nil, and the next create in dir fails with
+// zk.ErrNoNode.
+func MakePath(dir string, create func(dir string) error) error {
+	err := create(dir)
+	if errors.Is(err, zk.ErrNoNode) && path.Dir(dir) != dir {
+		if err := MakePath(path.Dir(dir), create); err != nil {
+			return err
+		}
+		err = create(dir)
+	}
+	if err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
+		return fmt.Errorf("make parent %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+)
+
+var (
+	// ErrVanished says that our node is gone, or is not of the session that it was made in. Whoever
+	// still wants the lock queues again.
+	ErrVanished = errors.New("zklock: node in the queue vanished")
+
+	// ErrMoved says that an earlier node with our GUID has become our place in the queue: look again.
+	ErrMoved = errors.New("zklock: place in the queue moved")
+)
+
+// Nodes are the queue nodes of one session. Its methods are safe for concurrent use.
+type Nodes struct {
+	conn *conn.Conn
+
+	mu      sync.Mutex
+	own     map[string]struct{} // to be removed by RemoveAll
+	stuck   map[string]struct{} // those that may not be deleted
+	refused chan struct{}       // closed when another one may not be deleted
+}
+
+// NewNodes returns the nodes of a new session.
+func NewNodes(c *conn.Conn) *Nodes {
+	return &Nodes{conn: c, own: map[string]struct{}{}, stuck: map[string]struct{}{}, refused: make(chan struct{})}
+}
+
+// Line is one queue, and how to stand in it.
+type Line struct {
+	Dir   string
+	Own   Kind   // of our own node
+	Kinds []Kind // of all that stand in it
+	Rule  Rule
+	// Crowd says that the waiter is woken by each change of the queue, and not by the end of its
+	// predecessor only.
+	Crowd bool
+}
+
+// Spec is what a node is made with.
+type Spec struct {
+	ACL  []zk.ACL
+	Data []byte
+	// Orphaned is called for a node that could not be removed at once, when it is known to be gone.
+	Orphaned func(node string)
+}
+
+// Node is an ephemeral sequential node of ours: a place in a queue. Only one goroutine at a time may
+// use it.
+type Node struct {
+	Spec
+	Dir  string
+	Path string // empty while no create was answered
+
+	nodes *Nodes
+	guid  string
+	// doubtful says that the outcome of a create is unknown: there may be another node with this
+	// GUID, now or in a moment.
+	doubtful bool
+}
+
+// Name returns the last part of the node's path.
+func (n *Node) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+1:] }
+
+// Create makes a node for the line, and the parents that are missing. If a create is not answered, it
+// looks for the node by its GUID before it makes another. If Create fails, there is no node, or it is
+// being removed.
+func (ns *Nodes) Create(ctx context.Context, l Line, spec Spec) (*Node, error) {
+	n := &Node{Spec: spec, Dir: l.Dir, nodes: ns, guid: NewGUID()}
+	_, err := ns.Unstick(ctx, l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	err = conn.Retry(ctx, func() error { return n.create(ctx, l.Own) })
+	if err != nil {
+		if n.doubtful {
+			n.Remove()
+		}
+		return nil, fmt.Errorf("create node in %s: %w", l.Dir, err)
+	}
+	return n, nil
+}
+
+func (n *Node) create(ctx context.Context, k Kind) error {
+	c := n.nodes.conn
+	if _, err := c.Ready(ctx); err != nil {
+		return err
+	}
+	if n.doubtful {
+		found, err := n.find(ctx)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			n.adopt(found[0]) // if it is not the only one, Look finds the others
+			return nil
+		}
+	}
+	for {
+		prefix := n.Dir + "/" + protection(n.guid) + k
+		created, err := c.Create(ctx, prefix, n.Data, zk.FlagEphemeralSequential, n.ACL, n.createdLate)
+		switch {
+		case err == nil:
+			n.adopt(created)
+			return nil
+		case !errors.Is(err, zk.ErrNoNode):
+			if conn.Unanswered(err) { // and not if ctx has ended: then createdLate reads n
+				n.doubtful = true
+			}
+			return err
+		}
+		if err := c.MakeParents(ctx, n.Dir, n.ACL); err != nil {
+			return err
+		}
+	}
+}
+
+// createdLate takes the outcome of a create whose caller has gone. It deletes the node itself, as the
+// session may be closed by now.
+func (n *Node) createdLate(created string, err error) {
+	late := *n
+	switch {
+	case err == nil:
+		late.Path = created
+		if !conn.Temporary(n.nodes.deleteNow(created)) {
+			return
+		}
+	case conn.Unanswered(err):
+		late.doubtful = true
+	default:
+		return
+	}
+	late.Remove()
+}
+
+// adopt makes created this node's path, and begins to watch it.
+func (n *Node) adopt(created string) {
+	n.Path = created
+	n.nodes.mu.Lock()
+	n.nodes.own[created] = struct{}{}
+	n.nodes.mu.Unlock()
+	n.nodes.conn.Watch(created)
+}
+
+// find returns the paths of the nodes that have our GUID.
+func (n *Node) find(ctx context.Context) ([]string, error) {
+	names, err := n.nodes.conn.SyncedChildren(ctx, n.Dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	var found []string
+	for _, name := range names {
+		if strings.HasPrefix(name, protection(n.guid)) {
+			found = append(found, n.Dir+"/"+name)
+		}
+	}
+	return found, nil
+}
+
+// Place is a node's place in its queue, as a look has shown it.
+type Place struct {
+	Node    *Node
+	Own     *conn.Watch // on the node
+	Czxid   int64       // of the node
+	Members []Member    // of the queue, in order
+	At      int         // index of the node
+}
+
+// Look reads the queue. In a line with a crowd, changed tells of its next change. Look fails with
+// ErrVanished if the node is not there or is not of the session of life, and with ErrMoved.
+//
+// The watch on the own node serves three ends with one request: the czxid, the session that the node
+// is of, and the news of its deletion.
+func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, changed <-chan zk.Event, err error) {
+	c := n.nodes.conn
+	p = Place{Node: n, Own: c.Watch(n.Path)}
+	var names []string
+	if l.Crowd {
+		names, changed, err = c.ChildrenW(ctx, n.Dir)
+	} else {
+		names, err = c.Children(ctx, n.Dir)
+	}
+	stat, watchErr := p.Own.Armed(ctx)
+	if err == nil {
+		err = watchErr
+	}
+	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != life.ID {
+		return p, nil, fmt.Errorf("%s: %w", n.Path, ErrVanished)
+	}
+	if err != nil {
+		return p, nil, err
+	}
+	p.Czxid = stat.Czxid
+	if p.Members, err = Ordered(ctx, c, n.Dir, names, l.Kinds...); err != nil {
+		return p, nil, err
+	}
+	if n.doubtful && n.unite(p.Members) {
+		return p, nil, ErrMoved
+	}
+	p.At = slices.IndexFunc(p.Members, func(m Member) bool { return m.Name == n.Name() })
+	if p.At < 0 {
+		return p, nil, fmt.Errorf("%s: %w", n.Path, ErrVanished)
+	}
+	return p, changed, nil
+}
+
+// unite makes the earliest member that has our GUID this node, and removes the others: a later one
+// would wait for an earlier one for ever. It reports whether the path has changed.
+func (n *Node) unite(members []Member) (moved bool) {
+	before, first := n.Path, true
+	for _, m := range members {
+		twin := n.Dir + "/" + m.Name
+		switch {
+		case !strings.HasPrefix(m.Name, protection(n.guid)):
+		case first:
+			first = false
+			n.adopt(twin)
+		default:
+			(&Node{Spec: n.Spec, Dir: n.Dir, Path: twin, nodes: n.nodes}).Remove()
+		}
+	}
+	return n.Path != before
+}
+
+// Replace puts a node of another kind into this node's place in the queue, by one transaction that
+// deletes the one and makes the other. number is the end of this node's name. If Replace fails,
+// both nodes are being removed.
+func (n *Node) Replace(ctx context.Context, k Kind, number string) (*Node, error) {
+	next := &Node{Spec: n.Spec, Dir: n.Dir, nodes: n.nodes, guid: NewGUID()}
+	next.Path = next.Dir + "/" + protection(next.guid) + k + number
+	c := n.nodes.conn
+	err := conn.Retry(ctx, func() error {
+		if _, err := c.Ready(ctx); err != nil {
+			return err
+		}
+		err := c.Multi(ctx,
+			&zk.DeleteRequest{Path: n.Path, Version: -1},
+			&zk.CreateRequest{Path: next.Path, Data: next.Data, Acl: next.ACL, Flags: zk.FlagEphemeral})
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil // an earlier attempt may have been carried out: the caller looks for the new node
+		}
+		return err
+	})
+	if err != nil {
+		n.Remove()
+		next.RemoveDoubtful()
+		return nil, err
+	}
+	next.adopt(next.Path)
+	n.nodes.forget(n.Path)
+	return next, nil
+}

@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+)
+
+// secondLook is when a node that was looked for by its GUID is looked for again. A create that was
+// sent on a connection that has failed may reach the server after the session has moved to another
+// connection, though not long after: package conn makes the kernel drop what it has not sent.
+const secondLook = time.Second
+
+// Remove deletes the node in the background, over reconnects, whatever becomes of the caller. The
+// channel gets the outcome once: nil if the node is gone, zk.ErrNoNode if somebody else has deleted
+// it, conn.ErrClosed if the session is closed first, or the reason why the node cannot be deleted.
+func (n *Node) Remove() <-chan error {
+	outcome := make(chan error, 1)
+	begun := n.nodes.conn.Go(func() {
+		ctx := n.nodes.conn.Context()
+		outcome <- n.remove(ctx)
+		if !n.doubtful {
+			return
+		}
+		timer := time.NewTimer(secondLook)
+		defer timer.Stop()
+		if conn.Wait(ctx, timer.C) == nil {
+			_ = conn.Retry(ctx, func() error { return n.removeAgain(ctx) }) // fails only after Close
+		}
+	})
+	if !begun {
+		outcome <- conn.ErrClosed
+	}
+	return outcome
+}
+
+// RemoveDoubtful is Remove for a node of which nobody knows whether it is there.
+func (n *Node) RemoveDoubtful() <-chan error {
+	n.doubtful = true
+	return n.Remove()
+}
+
+func (n *Node) remove(ctx context.Context) error {
+	var err error
+	if n.Path != "" {
+		err = n.nodes.deleteNow(n.Path)
+		if !conn.Temporary(err) && !n.doubtful {
+			return err
+		}
+	}
+	// Until the node is gone, all behind it wait, for as long as the session lives.
+	if err := conn.Retry(ctx, func() error { return n.removeAgain(ctx) }); err != nil {
+		return err
+	}
+	if n.Orphaned != nil {
+		if n.Path != "" {
+			n.Orphaned(n.Path)
+		} else {
+			n.Orphaned(n.Dir + "/" + protection(n.guid))
+		}
+	}
+	if conn.Temporary(err) {
+		return nil
+	}
+	return err
+}
+
+// removeAgain deletes the node, and all that have its GUID if it is doubtful. It fails if the
+// connection does, and after Close.
+func (n *Node) removeAgain(ctx context.Context) error {
+	if _, err := n.nodes.conn.Ready(ctx); err != nil {
+		return err
+	}
+	var paths []string
+	if n.Path != "" {
+		paths = append(paths, n.Path)
+	}
+	if n.doubtful {
+		found, err := n.find(ctx)
+		if conn.Temporary(err) {
+			return err
+		}
+		paths = append(paths, found...)
+	}
+	for _, p := range paths {
+		if err := n.nodes.deleteNow(p); conn.Temporary(err) {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// deleteNow deletes a node of ours, and waits for the answer however long it takes.
+func (ns *Nodes) deleteNow(node string) error { return ns.deleted(node, ns.conn.ZK.Delete(node, -1)) }
+
+// deleted notes the outcome of a delete and returns it as an error.
+func (ns *Nodes) deleted(node string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, zk.ErrNoNode):
+		ns.forget(node)
+	case errors.Is(err, zk.ErrClosing):
+		err = conn.ErrClosed
+	case errors.Is(err, zk.ErrNoAuth):
+		ns.mu.Lock()
+		defer ns.mu.Unlock()
+		ns.stuck[node] = struct{}{}
+		close(ns.refused)
+		ns.refused = make(chan struct{})
+		ns.conn.Log().Error("zookeeper lock node cannot be deleted", "node", node, "cause", err)
+		err = fmt.Errorf("node %s cannot be deleted and stays until the session ends; "+
+			"give delete permission on its parent: %w", node, err)
+	}
+	return err
+}
+
+func (ns *Nodes) forget(node string) {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	delete(ns.own, node)
+	delete(ns.stuck, node)
+}
+
+// Unstick fails if a node of ours in dir may not be deleted: whoever comes after it would wait until
+// the session ends. It tries again, since the permission may have been given meanwhile. refused is
+// closed when the next node of ours may not be deleted.
+func (ns *Nodes) Unstick(ctx context.Context, dir string) (refused <-chan struct{}, err error) {
+	ns.mu.Lock()
+	refused = ns.refused
+	var nodes []string
+	for node := range ns.stuck {
+		if path.Dir(node) == dir {
+			nodes = append(nodes, node)
+		}
+	}
+	ns.mu.Unlock()
+	for _, node := range nodes {
+		if err := ns.deleted(node, ns.conn.Delete(ctx, node)); err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+// RemoveAll deletes all nodes of a session whose connection goes on.
+func (ns *Nodes) RemoveAll() {
+	ns.mu.Lock()
+	own := maps.Clone(ns.own)
+	ns.mu.Unlock()
+	var all sync.WaitGroup
+	for p := range own {
+		all.Go(func() { _ = ns.conn.ZK.Delete(p, -1) }) // best effort: the session may be over, too
+	}
+	all.Wait()
+}

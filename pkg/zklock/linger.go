@@ -1,0 +1,224 @@
+package zklock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
+)
+
+const (
+	// lookPause is how long after a failed look at ZooKeeper's queue the next one is taken.
+	lookPause = 50 * time.Millisecond
+	// tellPause is the least time between two notices of one session for one lock.
+	tellPause = 20 * time.Millisecond
+)
+
+// run takes turns in ZooKeeper's queue, and ends them, while somebody here wants the lock.
+func (q *localQueue) run() {
+	select {
+	case <-q.wake: // by the first to join
+	case <-q.s.conn.Context().Done():
+	}
+	for {
+		ctx, ok := q.begin()
+		if !ok {
+			return
+		}
+		h, err := q.s.acquire(ctx, mutexLine(q.path, q.opts.names), q.opts, false)
+		if t := q.settle(ctx, h, err); t != nil {
+			q.serve(t)
+			q.end(t)
+		}
+	}
+}
+
+// begin returns the context in which to queue, which ends when nobody here waits any more. If nobody
+// waits now, the queue is gone.
+func (q *localQueue) begin() (context.Context, bool) {
+	q.s.mu.Lock()
+	defer q.s.mu.Unlock()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.gone = q.waiting.Len() == 0; q.gone {
+		delete(q.s.queues, q.path)
+		return nil, false
+	}
+	var ctx context.Context
+	ctx, q.withdraw = context.WithCancel(q.s.conn.Context())
+	return ctx, true
+}
+
+// settle begins the turn, with the grant to the first waiter. Without a holder it gives the error to
+// all waiters, unless those for whom it was to acquire the lock have left.
+func (q *localQueue) settle(ctx context.Context, h *holder, err error) *turn {
+	session := q.s.conn.Context()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	withdrawn := ctx.Err() != nil && session.Err() == nil
+	q.withdraw()
+	q.withdraw = nil
+	if err == nil {
+		q.turn = &turn{holder: h, over: make(chan struct{})}
+		if h.behind > 0 {
+			q.turn.bound(&q.opts)
+		}
+		q.handOn()
+		return q.turn
+	}
+	if session.Err() != nil {
+		err = context.Cause(session)
+	}
+	if !withdrawn {
+		for q.waiting.Len() > 0 {
+			q.serveFirst(grant{err: err})
+		}
+	}
+	return nil
+}
+
+// serve returns when the turn is to end: it is used up, nobody here wants the lock, or it is lost. A
+// watch on the parent's children tells of other processes: one event for the first to come, and none
+// in the turns in which one waits from the start.
+func (q *localQueue) serve(t *turn) {
+	var (
+		arrivals <-chan zk.Event
+		again    <-chan time.Time
+		look     = true
+	)
+	for !q.ended(t) {
+		if look && !q.bounded(t) {
+			look, again = false, nil
+			if arrivals = q.look(t); arrivals == nil {
+				again = time.After(lookPause)
+			}
+			continue
+		}
+		select {
+		case <-arrivals:
+			arrivals, look = nil, true
+			q.mu.Lock()
+			t.tried = true // somebody came, and may have gone
+			q.mu.Unlock()
+		case <-again:
+			look = true
+		case <-q.wake:
+		case <-t.holder.ctx.Done():
+		}
+	}
+}
+
+// ended reports whether the turn is to end. serve asks at every event.
+func (q *localQueue) ended(t *turn) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t.held {
+		return t.holder.ctx.Err() != nil
+	}
+	lingered := time.Duration(conn.Now()-t.idle) >= q.opts.linger
+	if q.waiting.Len() == 0 && (t.rival || t.tried || lingered) || !t.mayGrant() {
+		t.ending = true
+	}
+	return t.ending
+}
+
+func (q *localQueue) bounded(t *turn) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return t.rival
+}
+
+// look reads who else is in ZooKeeper's queue, and returns a watch on its next change.
+func (q *localQueue) look(t *turn) <-chan zk.Event {
+	names, events, err := q.s.conn.ChildrenW(t.holder.ctx, q.path)
+	if err != nil {
+		return nil
+	}
+	members := queue.Members(names, q.opts.names...)
+	if len(members) > 1 || len(members) == 1 && members[0].Name != t.holder.Name() {
+		q.mu.Lock()
+		t.bound(&q.opts)
+		q.mu.Unlock()
+	}
+	return events
+}
+
+// end gives the process's node up. It does not wait for that: if another turn is needed, its node is
+// made at the same time, behind those that wait already.
+func (q *localQueue) end(t *turn) {
+	q.mu.Lock()
+	q.turn = nil
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	q.mu.Unlock()
+	t.holder.end()
+	t.removed = t.holder.Remove()
+	close(t.over)
+}
+
+// linger keeps the lock for the next acquisition here. The caller holds the mutex.
+func (q *localQueue) linger(t *turn) {
+	t.idle = conn.Now()
+	if t.timer == nil {
+		q.lookIn(t, q.opts.linger)
+	}
+}
+
+// lookIn looks in d whether the lock has been idle for the linger, and wakes run then. There is one
+// timer for each linger, and none while the lock is held for longer. The caller holds the mutex.
+func (q *localQueue) lookIn(t *turn, d time.Duration) {
+	t.timer = time.AfterFunc(d, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		t.timer = nil
+		if t.held || t.ending {
+			return
+		}
+		if left := q.opts.linger - time.Duration(conn.Now()-t.idle); left > 0 {
+			q.lookIn(t, left)
+			return
+		}
+		q.rouse()
+	})
+}
+
+// tryNotices are the notices by which a process whose TryAcquire was refused tells one that lingers
+// that the lock is wanted. The zero value is ready for use.
+type tryNotices struct {
+	mu   sync.Mutex
+	told map[string]struct{} // by the path of the lock, for a moment
+}
+
+// tell makes and removes a node in dir, whose children a lingering process watches, in one transaction,
+// so that nothing can be left. It does not wait for that. While a notice for dir is under way, another
+// one has no effect: one is enough.
+func (n *tryNotices) tell(c *conn.Conn, dir string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, told := n.told[dir]; told {
+		return
+	}
+	begun := c.Go(func() {
+		path := dir + "/" + queue.NewGUID()
+		_ = c.Multi(c.Context(), // whoever tries again tells again
+			&zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
+			&zk.DeleteRequest{Path: path, Version: -1})
+		timer := time.NewTimer(tellPause)
+		defer timer.Stop()
+		_ = conn.Wait(c.Context(), timer.C)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.told, dir)
+	})
+	if begun {
+		if n.told == nil {
+			n.told = map[string]struct{}{}
+		}
+		n.told[dir] = struct{}{}
+	}
+}
