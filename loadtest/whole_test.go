@@ -2,60 +2,18 @@ package loadtest_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
-	"orderstock/pkg/servers/serverstest"
 )
-
-// wholeStack brings up the real services, on the run's servers, with databases,
-// users and a ZooKeeper root of their own.
-func wholeStack(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
-	t.Helper()
-	suffix := strings.ToLower(rand.Text()[:10])
-	user := func(name string) migrations.User { return migrations.User{Name: name + "_" + suffix} }
-	cfg := stack.Config{
-		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
-		Servers: &stack.Servers{MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
-		Accounts: migrations.Accounts{
-			OrderDB: "order_" + suffix, StockDB: "stock_" + suffix,
-			OrderApp: user("order_app"), StockApp: user("stock_app"), Migrator: user("migrator"), Verifier: user("verifier"),
-		},
-	}
-	change(&cfg)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
-		defer cancel()
-		a := cfg.Accounts
-		err := cfg.Servers.MySQL.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB)
-		for _, u := range []migrations.User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
-			err = errors.Join(err, cfg.Servers.MySQL.Exec(ctx, "DROP USER IF EXISTS '"+u.Name+"'@'%'"))
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	st, err := stack.Up(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
-	return st
-}
 
 func fireAt(st *stack.Stack) fire.Config {
 	return fire.Config{Target: st.Target(), Concurrency: 32}
@@ -72,14 +30,7 @@ func judge(t *testing.T, st *stack.Stack, h *history.History) *verify.Verdict {
 
 func TestTheWholeStack(t *testing.T) {
 	t.Parallel()
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := stack.Build(t.Context(), root, bin, nil, "order-service", "stock-service"); err != nil {
-		t.Fatal(err)
-	}
+	bin := stacktest.Build(t)
 	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
 	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
 	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
@@ -89,7 +40,7 @@ func TestTheWholeStack(t *testing.T) {
 // one of each service killed in the middle.
 func passesWhenServicesDie(t *testing.T, bin string) {
 	t.Helper()
-	st := wholeStack(t, bin, func(c *stack.Config) {
+	st := stacktest.Up(t, bin, func(c *stack.Config) {
 		short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
 		c.OrderEnv, c.StockEnv = short, short // the dead ones are gone sooner
 	})
@@ -108,8 +59,18 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 	v := judge(t, st, h)
 	if v.Outcome != verify.Pass || v.Confirmed == 0 || v.Rejected == 0 || v.Cancelled == 0 {
 		var text bytes.Buffer
-		_ = v.Write(&text)
+		_ = v.Write(&text, false)
 		t.Errorf("want a pass with orders of each end:\n%s", &text)
+	}
+
+	// With one of each service dead from the start, the others do the work.
+	cfg.Orders, cfg.Rate = 100, 0
+	h, err = fire.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(t, st, h); v.Outcome != verify.Pass || v.Orders != 100 {
+		t.Errorf("%s; want a pass with 100 orders", v)
 	}
 }
 
@@ -117,7 +78,7 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 // cancellations come in. Nothing is wrong at the end, and the old ones are gone.
 func prunedUnderLoad(t *testing.T, bin string) {
 	t.Helper()
-	st := wholeStack(t, bin, func(*stack.Config) {})
+	st := stacktest.Up(t, bin, func(*stack.Config) {})
 	cfg := fireAt(st)
 	cfg.Mix = fire.Mix{Goods: 4, Stock: 300, Repeat: 0.2, Cancel: 0.3}
 	cfg.Orders = 500
@@ -164,7 +125,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	v := judge(t, st, young.history)
 	if v.Outcome != verify.Pass || v.Confirmed == 0 || v.Cancelled == 0 {
 		var text bytes.Buffer
-		_ = v.Write(&text)
+		_ = v.Write(&text, false)
 		t.Errorf("want a pass with orders of each end:\n%s", &text)
 	}
 	if v := judge(t, st, old); !slices.Equal(v.Violated(), []string{verify.AcknowledgedOrderKept}) {
@@ -175,7 +136,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 // The verdict is read, not believed: the strategy that oversells is found out.
 func unsafeIsFoundOut(t *testing.T, bin string) {
 	t.Helper()
-	st := wholeStack(t, bin, func(c *stack.Config) {
+	st := stacktest.Up(t, bin, func(c *stack.Config) {
 		c.OrderServices = -1
 		c.StockEnv, c.StockArgs = map[string]string{"STOCK_STRATEGY": "unsafe"}, []string{"--allow-unsafe"}
 	})

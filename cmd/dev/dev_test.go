@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,15 +53,43 @@ func TestRunInterruptsTheWholeGroup(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	err := run(ctx, map[string]string{"D": dir}, "sh", "-c",
-		`trap ": >$D/outer; exit 0" INT; sh -c 'trap ": >$D/inner; exit 0" INT; while :; do sleep 0.02; done' & wait; wait`)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v; want a deadline exceeded", err)
+		`trap ": >$D/outer; exit 3" INT; sh -c 'trap ": >$D/inner; exit 0" INT; while :; do sleep 0.02; done' & wait; wait`)
+	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 3 {
+		t.Errorf("error %v; want the program's exit code, 3", err)
 	}
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("took %s to end after an interrupt", took)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "outer")); err != nil {
 		t.Errorf("the program was not interrupted: %v", err)
+	}
+}
+
+// A program may take its time after the first interrupt. A second one reaches it, too.
+func TestRunPassesASecondInterruptOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		awaitFile(filepath.Join(dir, "ready"))
+		cancel()
+		awaitFile(filepath.Join(dir, "first"))
+		_ = syscall.Kill(os.Getpid(), syscall.SIGINT) // run listens by now
+	}()
+	err := run(ctx, map[string]string{"D": dir}, "sh", "-c",
+		`trap 'trap "exit 4" INT; : >$D/first' INT; : >$D/ready; while :; do sleep 0.02; done`)
+	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 4 {
+		t.Errorf("error %v; want the exit code after the second interrupt, 4", err)
+	}
+}
+
+// awaitFile waits until the file is there, for 10 s at most.
+func awaitFile(file string) {
+	for range 1000 {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // a poll of another process
 	}
 }
 

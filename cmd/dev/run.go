@@ -6,15 +6,20 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 
 	"orderstock/pkg/command"
 )
 
-// run runs a program with this one's output and the given variables added to
-// its environment. When ctx ends, its process group is interrupted, and after
-// 15 s killed. An exit code other than 0 is returned as an ExitError.
+// grace is how long a program may go on after an interrupt. "loadtest fire" awaits the calls in flight and
+// judges.
+const grace = time.Minute
+
+// run runs a program with this one's output and the given variables added to its environment. If ctx ends,
+// run interrupts the program's process group, once more at a second interrupt, and kills it after the
+// grace. An exit code other than 0 is returned as an ExitError.
 func run(ctx context.Context, env map[string]string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = os.Environ()
@@ -23,20 +28,32 @@ func run(ctx context.Context, env map[string]string, name string, args ...string
 	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test and its test programs are interrupted together
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.WaitDelay = 15 * time.Second
+	interrupt := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	again := make(chan os.Signal, 1)
+	ended := make(chan struct{})
+	cmd.Cancel = func() error {
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		go func() {
+			select {
+			case <-again:
+				_ = interrupt() // the program may have just ended
+			case <-ended:
+			}
+		}()
+		return interrupt()
+	}
+	cmd.WaitDelay = grace
 	err := cmd.Run()
+	close(ended)
+	signal.Stop(again)
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind; mostly nothing
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("run %s: %w", name, context.Cause(ctx))
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return &command.ExitError{Code: exit.ExitCode()}
 	}
-	if err != nil {
-		return fmt.Errorf("run %s: %w", name, err)
+	if err == nil || cmd.ProcessState != nil && cmd.ProcessState.Success() { // also if it was interrupted
+		return nil
 	}
-	return nil
+	return fmt.Errorf("run %s: %w", name, err)
 }

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +34,10 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	return root
 }
 
+// bringUp is what to do if no service answers.
+const bringUp = `bring the services up with "make up" and then run ". .run/env", or with ` +
+	`"docker-compose up -d"; services elsewhere are given with --url and --stock-url`
+
 func fireCommand() *cobra.Command {
 	where, failed := readSurroundings()
 	var (
@@ -49,8 +58,14 @@ func fireCommand() *cobra.Command {
 		if failed != nil {
 			return failed
 		}
+		if err := to.clear(); err != nil {
+			return err
+		}
 		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
 		h, err := fire.Run(cmd.Context(), *cfg)
+		if errors.Is(err, fire.ErrUnreachable) {
+			return fmt.Errorf("%w; %s", err, bringUp)
+		}
 		if err != nil {
 			return err
 		}
@@ -64,11 +79,18 @@ func fireCommand() *cobra.Command {
 		if err := h.Measure().Write(text); err != nil {
 			return err
 		}
-		if noVerify || cmd.Context().Err() != nil {
-			return cmd.Context().Err()
+		if noVerify {
+			return nil
+		}
+		ctx := cmd.Context()
+		if ctx.Err() != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: judging what was fired; interrupt again to stop")
+			var stop context.CancelFunc
+			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+			defer stop()
 		}
 		judging.Databases, judging.History = where.databases(), h
-		return judge(cmd, judging, to)
+		return judge(ctx, cmd, judging, to)
 	}
 	return cmd
 }
@@ -91,7 +113,7 @@ func verifyCommand() *cobra.Command {
 			return failed
 		}
 		judging.Databases, judging.HistoryPath = where.databases(), to.history()
-		return judge(cmd, judging, to)
+		return judge(cmd.Context(), cmd, judging, to)
 	}
 	return cmd
 }
@@ -102,8 +124,8 @@ func verifyFlags(cmd *cobra.Command, cfg *verify.Config) {
 }
 
 // judge verifies, prints and saves the verdict.
-func judge(cmd *cobra.Command, cfg verify.Config, to output) error {
-	verdict, err := verify.Run(cmd.Context(), cfg)
+func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) error {
+	verdict, err := verify.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -114,7 +136,7 @@ func judge(cmd *cobra.Command, cfg verify.Config, to output) error {
 		err = verdict.WriteJSON(cmd.OutOrStdout())
 	} else {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout())
-		err = verdict.Write(cmd.OutOrStdout())
+		err = verdict.Write(cmd.OutOrStdout(), to.all)
 	}
 	if err != nil {
 		return err

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -44,11 +47,13 @@ type output struct {
 	out  string
 	keep string
 	json bool
+	all  bool
 }
 
 func (o *output) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.out, "out", "out", "folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json")
-	f.StringVar(&o.keep, "history", "", "file of every call with its times and its answer (default history.jsonl beside the verdict)")
+	f.StringVar(&o.keep, "history", "", "file for every call with its times and its answer (default history.jsonl beside the verdict)")
+	f.BoolVar(&o.all, "all", false, "print every invariant, not only those that do not hold")
 	f.BoolVar(&o.json, "json", false, "print the verdict as JSON, in place of the table")
 }
 
@@ -57,6 +62,16 @@ func (o *output) verdict() string {
 		return o.out
 	}
 	return filepath.Join(o.out, "verdict.json")
+}
+
+// clear removes the files of an earlier run, so that no old verdict stands beside a new history.
+func (o *output) clear() error {
+	for _, file := range []string{o.verdict(), o.history()} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the earlier run: %w", err)
+		}
+	}
+	return nil
 }
 
 func (o *output) history() string {

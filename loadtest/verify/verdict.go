@@ -84,26 +84,31 @@ func (v *Verdict) String() string {
 		strings.ToUpper(string(v.Outcome)), v.Orders, v.Confirmed, v.Rejected, v.Cancelled, v.Pending, v.Oversold, v.DoubleDeducted)
 }
 
-// Write prints the table of invariants, then what was unknown, then the verdict's line.
-func (v *Verdict) Write(w io.Writer) error {
+// Write prints the invariants that do not hold, how many do, what is unknown, and the verdict's line. With
+// all it prints every invariant.
+func (v *Verdict) Write(w io.Writer, all bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "INVARIANT\tFOUND\tWHAT HOLDS, OR THE FIRST VIOLATION") // Flush tells
-	for _, i := range v.Invariants {
-		says := i.Says
-		if len(i.Sample) > 0 {
-			says = "VIOLATED: " + i.Sample[0]
-		}
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%s\n", i.Name, i.Violations, says)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) } // Flush tells
+	violated := len(v.Violated())
+	if all || violated > 0 {
+		line("INVARIANT\tVIOLATIONS\tWHAT HOLDS, OR THE FIRST VIOLATION")
 	}
-	if err := t.Flush(); err != nil {
-		return fmt.Errorf("print verdict: %w", err)
+	for _, i := range v.Invariants {
+		switch {
+		case len(i.Sample) > 0:
+			line("%s\t%d\tVIOLATED: %s", i.Name, i.Violations, i.Sample[0])
+		case all:
+			line("%s\t%d\t%s", i.Name, i.Violations, i.Says)
+		}
+	}
+	if len(v.Reasons) == 0 {
+		line("%d of %d invariants hold", len(v.Invariants)-violated, len(v.Invariants))
 	}
 	for _, reason := range v.Reasons {
-		if _, err := fmt.Fprintln(w, "unknown:", reason); err != nil {
-			return fmt.Errorf("print verdict: %w", err)
-		}
+		line("unknown: %s", reason)
 	}
-	if _, err := fmt.Fprintln(w, v.String()); err != nil {
+	line("%s", v)
+	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print verdict: %w", err)
 	}
 	return nil

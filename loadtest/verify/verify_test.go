@@ -17,7 +17,7 @@ func TestAGoodWorldPasses(t *testing.T) {
 	v := newWorld(t).verify(t)
 	if v.Outcome != verify.Pass || v.Outcome.ExitCode() != 0 {
 		var text bytes.Buffer
-		_ = v.Write(&text)
+		_ = v.Write(&text, true)
 		t.Fatalf("want a pass:\n%s", &text)
 	}
 	if v.Orders != 27 || v.Cancelled != 2 || v.Rejected == 0 || v.Confirmed+v.Rejected+v.Cancelled != v.Orders {
