@@ -2,67 +2,24 @@ package batch
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
 )
 
-var (
-	// ErrFull is returned by Do at once when the queue is at its bound: shed the load.
-	ErrFull = errors.New("batch: queue full")
-	// ErrWithdrawn is returned by Do, wrapped together with the context's error, when
-	// the call left the queue before a batch took it: nothing was done for it, nor
-	// ever will be. A context error without ErrWithdrawn means that a batch has the
-	// call, and what becomes of it is unknown.
-	ErrWithdrawn = errors.New("batch: withdrawn before it was taken")
-	// ErrClosed is returned by Do after Close.
-	ErrClosed = errors.New("batch: closed")
-	// ErrUnresolved answers a call that the batch's function took, or should have
-	// taken, and left without an answer.
-	ErrUnresolved = errors.New("batch: call left without an answer")
-	// ErrPanic answers the calls of a batch whose function panicked.
-	ErrPanic = errors.New("batch: panic while the batch ran")
-)
-
-// Errors are a caller's own for the ways in which Do fails without an answer of the batch.
-type Errors struct {
-	// Full: the queue was full, and nothing was done. Undone: neither was anything, nor will it be.
-	// Unknown: a batch took the call, and what became of it is unknown.
-	Full, Undone, Unknown error
-}
-
-// Of returns what Do returned for ctx, wrapped in the error that says what it means; what the batch
-// answered stays as it is.
-func (e Errors) Of(ctx context.Context, err error) error {
-	meaning := e.Unknown
-	switch {
-	case errors.Is(err, ErrFull):
-		meaning = e.Full
-	case errors.Is(err, ErrWithdrawn), errors.Is(err, ErrClosed):
-		meaning = e.Undone
-	case errors.Is(err, ErrUnresolved), errors.Is(err, ErrPanic),
-		err != nil && err == ctx.Err(): //nolint:errorlint // the bare error is Do's; a wrapped one is the batch's
-	default:
-		return err
-	}
-	return fmt.Errorf("%w: %w", meaning, err)
-}
-
-// Run serves one batch. It calls take when it is ready to: take closes the
-// batch and returns the calls that wait by then, in the order of their
-// arrival, at most the group's batch bound. What has to be had first, such as
-// a lock, is had before take, and the calls that arrive meanwhile join the
-// batch. Every call must be resolved before Run returns. Calling take again
-// returns the same calls. It returns none only when every caller has left.
+// Run runs one batch. It calls take as soon as it is ready to serve, for example
+// once it holds a lock; calls that arrive until then join the batch. Take returns
+// the calls that wait, in order of arrival and at most WithMaxSize of them; each
+// must be resolved before Run returns. It returns none if all callers have left,
+// and the same calls if it is called again.
 //
-// Ctx is the group's: no caller's cancellation ends the work of the others. It
-// ends when the group is closed and, with WithTimeout, after the bound.
+// Ctx is the group's: no caller's cancellation ends it. It ends when the group is
+// closed and, with WithTimeout, after that time.
 type Run[In, Out any] func(ctx context.Context, take func() []*Call[In, Out])
 
-// Group runs concurrent calls of Do in batches. Safe for concurrent use; make one with New or Func.
+// Group runs concurrent calls of Do in batches. Safe for concurrent use. Make one
+// with New or Func.
 type Group[In, Out any] struct {
 	run    Run[In, Out]
 	opts   options
@@ -70,36 +27,30 @@ type Group[In, Out any] struct {
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	queue   []*Call[In, Out] // by arrival; withdrawn calls stay in until passed over or swept
+	queue   []*Call[In, Out] // by arrival, with withdrawn calls until they are passed over or swept
 	waiting int              // calls in queue that are not withdrawn
-	running int              // batches being served
+	running int              // batches
 	closed  bool
 	workers sync.WaitGroup
 
-	// What WithGather goes by. One batch at a time gathers.
-	gathering sync.Mutex
-	took      time.Duration // by the batch that ended last, from take to its end
-	company   int           // calls that it answered, and those that waited when it ended
-	wanted    int           // calls that the gathering batch waits for; 0 where none gathers
-	enough    chan struct{} // told when they are there
+	gathering gatherer
 }
 
-// New returns a group whose batches are served by run. A batch starts as soon
-// as a call waits and fewer than WithConcurrency batches are being served: a
-// lone call waits for nobody.
+// New returns a group whose batches run runs. A batch starts as soon as a call
+// waits and fewer than WithConcurrency batches are running. Callers must Close
+// the group.
 func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 	o := options{maxBatch: 256, maxQueue: 4096, concurrency: 1, idle: func(context.Context) {}}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Group[In, Out]{run: run, opts: o, enough: make(chan struct{}, 1)}
+	g := &Group[In, Out]{run: run, opts: o, gathering: gatherer{enough: make(chan struct{}, 1)}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
 
-// Func returns a group for work that needs nothing before it takes its calls:
-// fn gets the inputs of a batch and answers outs[i] to ins[i]. An error of fn
-// answers all of them.
+// Func returns a group for work that needs nothing before it takes its calls. Fn
+// gets the arguments of a batch; outs[i] answers ins[i], or err all of them.
 func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
 	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
 		calls := take()
@@ -125,9 +76,9 @@ func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err e
 	}, opts...)
 }
 
-// Do hands in to the next batch and waits for its answer. It returns ErrFull
-// or ErrClosed at once where the call cannot be queued. When ctx ends first,
-// Do returns its error, with ErrWithdrawn if the call had not been taken yet.
+// Do adds in to the next batch and waits for the answer. It returns ErrFull or
+// ErrClosed at once if the call cannot be queued. If ctx ends first, Do returns
+// ctx's error, with ErrWithdrawn if no batch has taken the call yet.
 func (g *Group[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 	var none Out
 	if err := ctx.Err(); err != nil {
@@ -146,23 +97,22 @@ func (g *Group[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 		return none, fmt.Errorf("%w: %w", ErrWithdrawn, ctx.Err())
 	}
 	select {
-	case <-call.answered: // both at once: an answer that is there is worth more
+	case <-call.answered: // if both are ready, the answer counts
 		return call.out, call.err
 	default:
 		return none, ctx.Err()
 	}
 }
 
-// Waiting returns how many calls are queued and not yet taken by a batch.
+// Waiting returns the number of calls that no batch has taken yet.
 func (g *Group[In, Out]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.waiting
 }
 
-// Close refuses further calls, ends the context of the batches being served
-// once those already queued have been served, and returns when the last has
-// ended.
+// Close refuses further calls, waits until all queued calls are answered, and
+// then ends the group's context.
 func (g *Group[In, Out]) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -182,23 +132,23 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 	}
 	g.queue = append(g.queue, call)
 	g.waiting++
-	if g.waiting == g.wanted {
-		g.enough <- struct{}{} // it has room for one, and nobody wants the same twice
-		g.wanted = 0
+	if g.waiting == g.gathering.wanted {
+		g.gathering.enough <- struct{}{} // does not block: wanted is set again only after it was received
+		g.gathering.wanted = 0
 	}
 	if g.running < g.opts.concurrency {
 		g.running++
-		g.workers.Go(g.serve)
+		g.workers.Go(g.work)
 	}
 	return nil
 }
 
-// serve runs batches until nobody waits, and nobody came while the group was told so.
-func (g *Group[In, Out]) serve() {
-	for told := false; ; {
+// work runs batches until no call waits and none arrived while idle ran.
+func (g *Group[In, Out]) work() {
+	for idled := false; ; {
 		g.mu.Lock()
 		idle := g.waiting == 0
-		if idle && told {
+		if idle && idled {
 			g.queue = nil
 			g.running--
 			g.mu.Unlock()
@@ -208,15 +158,15 @@ func (g *Group[In, Out]) serve() {
 		if idle {
 			g.opts.idle(g.ctx)
 		} else {
-			join()
+			Yield() // so that callers which are ready can enqueue before the batch is taken
 			g.gather()
-			g.serveOne()
+			g.runOne()
 		}
-		told = idle
+		idled = idle
 	}
 }
 
-func (g *Group[In, Out]) serveOne() {
+func (g *Group[In, Out]) runOne() {
 	var (
 		batch []*Call[In, Out]
 		began time.Time
@@ -242,52 +192,10 @@ func (g *Group[In, Out]) serveOne() {
 			call.Resolve(none, unanswered)
 		}
 		g.mu.Lock()
-		g.took, g.company = time.Since(began), len(batch)+g.waiting
+		g.gathering.took, g.gathering.calls = time.Since(began), len(batch)+g.waiting
 		g.mu.Unlock()
 	}()
 	g.run(ctx, take)
-}
-
-// join lets callers come along who are ready to run and have not come yet: who was woken up together
-// with the first would else miss the batch by microseconds. It is no wait: with nobody ready it is over
-// at once. Three turns, as the scheduler now and then takes who gave way before those who were ready.
-func join() {
-	for range 3 {
-		runtime.Gosched()
-	}
-}
-
-// longestGather bounds the wait for company after a batch that took very long.
-const longestGather = 5 * time.Millisecond
-
-// gather waits for company, as WithGather says.
-func (g *Group[In, Out]) gather() {
-	if g.opts.gather == 0 {
-		return
-	}
-	g.gathering.Lock()
-	defer g.gathering.Unlock()
-	g.mu.Lock()
-	limit := min(g.took/time.Duration(g.opts.gather), longestGather)
-	wanted := min(g.company, g.opts.maxBatch)
-	if g.waiting >= wanted || limit <= 0 {
-		g.mu.Unlock()
-		return
-	}
-	g.wanted = wanted
-	g.mu.Unlock()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-g.enough:
-	case <-timer.C:
-		g.mu.Lock()
-		if g.wanted == 0 {
-			<-g.enough // both at once
-		}
-		g.wanted = 0
-		g.mu.Unlock()
-	}
 }
 
 // take removes the oldest calls from the queue, at most a batch of them.
@@ -311,7 +219,7 @@ func (g *Group[In, Out]) take() []*Call[In, Out] {
 	return batch
 }
 
-// withdraw takes the call out of the queue and reports whether it was still in it.
+// withdraw removes the call from the queue and reports whether it was still there.
 func (g *Group[In, Out]) withdraw(call *Call[In, Out]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -320,7 +228,7 @@ func (g *Group[In, Out]) withdraw(call *Call[In, Out]) bool {
 	}
 	call.withdrawn = true
 	g.waiting--
-	if len(g.queue) > 2*g.waiting+64 { // a stuck batch must not let the callers who left pile up
+	if len(g.queue) > 2*g.waiting+64 { // do not pile up withdrawn calls behind a stuck batch
 		live := make([]*Call[In, Out], 0, g.waiting)
 		for _, c := range g.queue {
 			if !c.withdrawn {
@@ -331,64 +239,3 @@ func (g *Group[In, Out]) withdraw(call *Call[In, Out]) bool {
 	}
 	return true
 }
-
-// Call is one caller's part of a batch.
-type Call[In, Out any] struct {
-	// In is what the caller handed to Do.
-	In In
-
-	ctx              context.Context // the caller's, for its values and deadline
-	taken, withdrawn bool            // guarded by the group's mutex
-
-	once     sync.Once
-	out      Out
-	err      error
-	answered chan struct{}
-}
-
-// Context returns the caller's context: its values and its deadline. The work
-// of a batch must not end with it.
-func (c *Call[In, Out]) Context() context.Context { return c.ctx }
-
-// Resolve answers the caller. The first answer counts, later ones do nothing.
-// Safe for concurrent use.
-func (c *Call[In, Out]) Resolve(out Out, err error) {
-	c.once.Do(func() {
-		c.out, c.err = out, err
-		close(c.answered)
-	})
-}
-
-type options struct {
-	maxBatch, maxQueue, concurrency int
-	timeout                         time.Duration
-	gather                          int
-	idle                            func(context.Context)
-}
-
-// Option sets a bound of a group. A bound below 1 is taken as 1.
-type Option func(*options)
-
-// WithMaxSize bounds the calls that one batch takes. Default 256.
-func WithMaxSize(n int) Option { return func(o *options) { o.maxBatch = max(1, n) } }
-
-// WithMaxQueue bounds the calls that wait for a batch; one more gets ErrFull. Default 4096.
-func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, n) } }
-
-// WithConcurrency bounds the batches that are served at the same time. Default
-// 1: batches follow one another, and all that arrives during one joins the next.
-func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = max(1, n) } }
-
-// WithTimeout ends the context of a batch after d. Default: no bound.
-func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
-
-// WithIdle has f called whenever nobody waits after a batch, before the next one is begun: what the
-// batches kept from one to the next is given up there. With a concurrency of 1, f and the batches
-// never run at the same time. A call that arrives meanwhile waits for f. Ctx is the group's.
-func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
-
-// WithGather lets a batch wait for company before it is begun: until as many wait as the batch before
-// answered and left waiting, and at most for 1/part of the time which that one needed, or 5 ms. Those whom
-// a batch has answered are often back in a moment; without them the callers fall into cohorts that take
-// turns, each with batches of its own. A call that follows a lone one does not wait. Default: no batch waits.
-func WithGather(part int) Option { return func(o *options) { o.gather = max(1, part) } }

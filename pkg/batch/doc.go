@@ -1,44 +1,42 @@
-// Package batch lets concurrent calls share round trips: what waits while
-// one batch is on its way goes out together as the next.
+// Package batch lets concurrent calls share round trips: the calls that wait
+// while one batch runs go out together as the next.
 //
-// By default it adds no delay. A call that finds nobody being served starts a batch of
-// its own at once, together with those callers who are ready to run just then; under load,
-// the time that one batch takes gathers the next, so the batches grow with the load and the
-// cost of each call falls.
-// This is the group commit of databases (DeWitt et al., "Implementation
-// Techniques for Main Memory Database Systems", 1984) for any work that costs
-// nearly the same for many as for one: a transaction, a pipeline, a request.
+// By default it adds no delay. A call starts a batch at once if none runs,
+// together with the callers that are ready at that moment. Under load, calls
+// gather while a batch runs, so that batches grow with the load and the cost of
+// each call falls. This is the group commit of databases (DeWitt et al.,
+// "Implementation Techniques for Main Memory Database Systems", 1984) for any
+// work that costs nearly as much for one call as for many: a transaction, a
+// pipeline, a request.
 //
-// # What a caller can rely on
+// # Guarantees
 //
-//   - Order: batches take calls first come, first served; no call is passed over.
+//   - Order: batches take calls in order of arrival.
 //   - Bounds: a batch holds at most WithMaxSize calls, the queue at most
-//     WithMaxQueue; past that Do answers ErrFull at once, so that load is shed
-//     and not hoarded.
+//     WithMaxQueue. Beyond that Do returns ErrFull at once.
 //   - Cancellation: a caller whose context ends leaves at once. If its call was
 //     still queued, the error wraps ErrWithdrawn, and nothing was or will be
-//     done. If a batch had it, the plain context error says that the outcome is
-//     unknown. The others of the batch notice nothing.
-//   - Isolation: each call has an answer of its own. A panic while a batch runs
-//     answers its calls with ErrPanic, and the next batch goes on.
-//   - Every call is answered: one that the batch's function forgot gets
+//     done for it. If a batch has taken it, Do returns the plain context error,
+//     and the outcome is unknown. The other calls of the batch go on.
+//   - Isolation: each call has an answer of its own. A panic answers the calls
+//     of its batch with ErrPanic, and the next batch goes on.
+//   - Every call is answered: one that the batch's function leaves out gets
 //     ErrUnresolved.
 //
 // # Two forms
 //
-// Batch is for work that can start at once: a multi-row insert, a Redis
-// pipeline. New hands the function a take that it calls when it is ready: the
-// holder-to-be of a lock acquires it first, then takes everyone who came while
-// it waited. With WithIdle it may keep the lock from batch to batch while calls wait, and is told
-// when none does.
+// Func is for work that can start at once: a statement, a pipeline. New is for
+// work that needs something first, such as a lock: it calls take when it has it,
+// and gets all calls that arrived meanwhile. With WithIdle it can keep the lock
+// from batch to batch while calls wait.
 //
 // # Closed loops
 //
-// Callers that come back as soon as they are answered fall into cohorts: while the batch of one is
-// on its way, another gathers, and each pays for a batch of half the size. WithGather merges them:
-// a batch waits a moment for those whom the one before has answered.
+// Callers that call again as soon as they are answered fall into cohorts: while
+// the batch of one cohort runs, another gathers, and each pays for a batch of
+// half the size. WithGather merges them: a batch waits a moment for the callers
+// that the previous one has answered.
 //
-// The function of a group may run many times at once if WithConcurrency says
-// so; with the default, one batch at a time, and no locking is needed for what
-// only the function touches.
+// With the default concurrency one batch runs at a time, so that state which
+// only the batch's function uses needs no lock.
 package batch

@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/pkg/batch"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/stock"
 )
 
-// deductAll is POST /v1/operations: many deductions by one request. None waits for another, and
+// deductAll is POST /v1/operations: many deductions in one request. None waits for another, and
 // each is answered as soon as it ends.
 func (h *handlers) deductAll(c *gin.Context) error {
 	var body stockapi.DeductAllRequest
@@ -38,20 +38,20 @@ func (h *handlers) deductAll(c *gin.Context) error {
 	c.Status(http.StatusOK)
 	lines := json.NewEncoder(c.Writer)
 	for i := range n {
-		if len(answers) == 0 {
-			runtime.Gosched() // who was answered along with the last comes along with it
-		}
 		if len(answers) == 0 && i > 0 {
-			c.Writer.Flush()
+			batch.Yield() // so that deductions of the same group are answered in one write
+			if len(answers) == 0 {
+				c.Writer.Flush()
+			}
 		}
 		if err := lines.Encode(<-answers); err != nil {
-			return err // the caller has gone, and the operations' context with him
+			return err // the caller has gone, and with it the context of the operations
 		}
 	}
 	return nil
 }
 
-// deductOne carries out one of them, as if it had come by itself.
+// deductOne carries out one of the deductions, as if it had come in a request of its own.
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (answer stockapi.DeductAnswer) {
 	ctx = request.Part(ctx, d.RequestID)
 	refuse := func(err error) {

@@ -1,0 +1,55 @@
+package compared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"orderstock/pkg/operation"
+	"orderstock/pkg/zklock"
+	"orderstock/stock-service/deduct"
+)
+
+// caseStudy locks as the case study was published: one lock for all products,
+// named after the method, and a new ZooKeeper session for each lock. The faults
+// other than its slowness are put right: the lock is released after the commit,
+// and its node is the holder's own.
+type caseStudy struct {
+	*deduct.Locked
+	cfg Config
+}
+
+const caseStudyLock = "/reduceStock"
+
+func newCaseStudy(cfg Config) deduct.Strategy {
+	s := &caseStudy{cfg: cfg}
+	s.Locked = deduct.NewLocked(cfg.Config, func([]operation.Item) []deduct.Acquire { return []deduct.Acquire{s.acquire} })
+	return s
+}
+
+// acquire takes the lock in a session of its own, which ends with the lock.
+func (s *caseStudy) acquire(ctx context.Context) (deduct.Lock, error) {
+	session, err := deduct.Connect(ctx, s.cfg.Config)
+	if err != nil {
+		return deduct.Lock{}, err
+	}
+	lock, err := zklock.NewMutex(session, s.cfg.Root+caseStudyLock, zklock.WithHandoff(1, 0)).Acquire(ctx)
+	if err != nil {
+		return deduct.Lock{}, errors.Join(err, session.Close())
+	}
+	held := deduct.HeldLock(lock)
+	held.Release = func(ctx context.Context) error { return errors.Join(lock.Release(ctx), session.Close()) }
+	return held, nil
+}
+
+// Ready implements deduct.Strategy.
+func (s *caseStudy) Ready(ctx context.Context) error {
+	session, err := deduct.Connect(ctx, s.cfg.Config)
+	if err != nil {
+		return fmt.Errorf("connect to zookeeper: %w", err)
+	}
+	return session.Close()
+}
+
+// Close implements deduct.Strategy.
+func (*caseStudy) Close() error { return nil }

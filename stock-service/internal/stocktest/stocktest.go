@@ -1,0 +1,163 @@
+// Package stocktest gives the tests of the stock service a ledger of their own
+// on a real database, and checks what must hold of it at every moment.
+package stocktest
+
+import (
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gorm.io/gorm"
+
+	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/stock-service/stock"
+	"orderstock/stock-service/stockdb"
+)
+
+// Quiet is a logger that says nothing.
+var Quiet = slog.New(slog.DiscardHandler)
+
+// Place is a test's own ledger and flags.
+type Place struct {
+	Ledger *stockdb.DB
+	Flags  *opflag.Flags
+	// DB is the ledger's database, and DSN its address.
+	DB  *gorm.DB
+	DSN string
+
+	t     testing.TB
+	goods atomic.Int64
+	flags atomic.Int64
+}
+
+// New makes a place. It is dropped at the test's end, when the ledger is
+// checked for the last time.
+func New(t testing.TB) *Place {
+	t.Helper()
+	p := &Place{t: t, DSN: serverstest.Database(t)}
+	var err error
+	if p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32}); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := p.DB.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), pool, migrations.Stock); err != nil {
+		t.Fatal(err)
+	}
+	p.Ledger = stockdb.New(p.DB)
+	p.Flags = opflag.OpenDB(serverstest.Redis(t).Addr(), serverstest.RedisDB(t), Quiet)
+	t.Cleanup(func() {
+		p.CheckLedger(t)
+		p.Ledger.Close()
+		if err := p.Flags.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := mysqldb.Close(p.DB); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// Service returns the service that deducts with d.
+func (p *Place) Service(d stock.Deducter) *stock.Service {
+	return stock.NewService(p.Flags, p.Ledger, d)
+}
+
+// Goods makes new goods with num pieces and returns their id. Ids rise.
+func (p *Place) Goods(t testing.TB, num int64) int64 {
+	t.Helper()
+	id := 1000 + p.goods.Add(1)
+	price := int64(250)
+	_, err := p.Ledger.Restock(t.Context(), stock.Restock{Flag: p.Flag(), GoodsID: id, Num: num, Price: &price})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// Flag returns a flag that was not used yet.
+func (p *Place) Flag() string { return fmt.Sprintf("t%d", p.flags.Add(1)) }
+
+// Level returns the pieces left of the goods.
+func (p *Place) Level(t testing.TB, id int64) int64 {
+	t.Helper()
+	goods, err := p.Ledger.Goods(t.Context(), id)
+	if err != nil || len(goods) != 1 {
+		t.Fatalf("goods %d: %v, %v", id, goods, err)
+	}
+	return goods[0].Num
+}
+
+// Invariants are the statements that return no row while the ledger is right.
+var Invariants = map[string]string{
+	"level is the sum of its flows, and not below zero": `
+		SELECT s.goods_id FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
+		GROUP BY s.goods_id, s.num HAVING s.num < 0 OR s.num <> COALESCE(SUM(f.num), 0)`,
+	"flows have goods": `
+		SELECT f.goods_id FROM stock_flow f LEFT JOIN stock s ON s.goods_id = f.goods_id WHERE s.goods_id IS NULL`,
+	"deductions have an operation that is done or restored": `
+		SELECT f.flag FROM stock_flow f LEFT JOIN operations o ON o.flag = f.flag
+		WHERE f.kind IN ('deduct', 'restore') AND (o.flag IS NULL OR o.state NOT IN ('DONE', 'RESTORED'))`,
+	"restores are those of restored operations": `
+		SELECT f.flag FROM stock_flow f JOIN operations o ON o.flag = f.flag
+		WHERE f.kind = 'restore' AND o.state <> 'RESTORED'`,
+	"an operation's flows are its items": `
+		SELECT o.flag FROM operations o LEFT JOIN (
+			SELECT flag, kind, GROUP_CONCAT(CONCAT(goods_id, ':', ABS(num)) ORDER BY goods_id SEPARATOR ',') AS items
+			FROM stock_flow WHERE kind IN ('deduct', 'restore') GROUP BY flag, kind) f ON f.flag = o.flag
+		WHERE (o.state IN ('DONE', 'RESTORED') AND (f.items IS NULL OR f.items <> o.items))
+		   OR (o.state IN ('REJECTED', 'CANCELLED') AND f.items IS NOT NULL)`,
+	"restored operations have their restores": `
+		SELECT o.flag FROM operations o LEFT JOIN stock_flow f ON f.flag = o.flag AND f.kind = 'restore'
+		WHERE o.state = 'RESTORED' AND f.flag IS NULL`,
+}
+
+// CheckLedger reports every invariant of the ledger that does not hold.
+func (p *Place) CheckLedger(t testing.TB) {
+	t.Helper()
+	for name, bad := range p.Violations(t) {
+		t.Errorf("ledger: %s: violated by %v", name, bad)
+	}
+}
+
+// Violations returns the invariants that do not hold, with what breaks them.
+func (p *Place) Violations(t testing.TB) map[string][]string {
+	t.Helper()
+	pool, err := sql.Open("mysql", p.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close() }()
+	found := map[string][]string{}
+	for name, query := range Invariants {
+		rows, err := pool.Query(query)
+		if err != nil {
+			t.Errorf("check %s: %v", name, err)
+			continue
+		}
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				t.Error(err)
+			}
+			found[name] = append(found[name], id)
+		}
+		if err := rows.Err(); err != nil {
+			t.Error(err)
+		}
+		_ = rows.Close()
+	}
+	return found
+}
+
+// Patience is a lock's time limit for tests in which many wait for one.
+const Patience = 30 * time.Second
