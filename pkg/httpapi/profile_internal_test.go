@@ -13,7 +13,7 @@ import (
 
 // Waiting is recorded while its profile is asked for, and not before or after.
 func TestBlockProfile(t *testing.T) {
-	ops := httptest.NewServer(opsHandler())
+	ops := httptest.NewServer(opsHandler(nil))
 	defer ops.Close()
 	ask := func(query string) (int, []byte) {
 		resp, err := ops.Client().Get(ops.URL + "/debug/pprof/block" + query)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -17,8 +18,10 @@ import (
 type ServerConfig struct {
 	// Addr is where the service listens, as host:port; port 0 takes a free one.
 	Addr string
-	// OpsAddr, where not empty, is where /metrics and /debug/pprof are served. Keep it private.
+	// OpsAddr, if not empty, is where /metrics and /debug/pprof are served. Keep it private.
 	OpsAddr string
+	// Metrics are served at /metrics. Default: prometheus.DefaultGatherer.
+	Metrics prometheus.Gatherer
 	// ShutdownTimeout bounds the wait for the requests in flight. Default 20 s.
 	ShutdownTimeout time.Duration
 	// OnListen, where not nil, is told the address once the port is bound.
@@ -43,7 +46,7 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 		if err != nil {
 			return errors.Join(fmt.Errorf("listen on %s: %w", cfg.OpsAddr, err), listener.Close())
 		}
-		servers = append(servers, newServer(opsHandler(), log))
+		servers = append(servers, newServer(opsHandler(cfg.Metrics), log))
 		listeners = append(listeners, ops)
 	}
 	log.Info("listening", "addr", listener.Addr().String())
@@ -88,9 +91,12 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-func opsHandler() http.Handler {
+func opsHandler(metrics prometheus.Gatherer) http.Handler {
+	if metrics == nil {
+		metrics = prometheus.DefaultGatherer
+	}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.Handler())
+	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	addProfiles(mux)
 	return mux
 }

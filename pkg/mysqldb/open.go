@@ -4,10 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	gormmysql "gorm.io/driver/mysql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -24,6 +27,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// IOTimeout bounds each read and write on the connection. Default 10 s.
 	IOTimeout time.Duration
+	// Metrics, if not nil, is where the statistics of the pool are registered.
+	Metrics prometheus.Registerer
 	// Wrap, if not nil, is put around the connector of the driver: tests watch and break statements there.
 	Wrap func(driver.Connector) driver.Connector
 }
@@ -71,6 +76,11 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 		conns = opts.Wrap(conns)
 	}
 	pool := sql.OpenDB(conns)
+	if opts.Metrics != nil {
+		if err := opts.Metrics.Register(collectors.NewDBStatsCollector(pool, cfg.DBName)); err != nil {
+			return nil, fmt.Errorf("open database: %w", errors.Join(err, pool.Close()))
+		}
+	}
 	pool.SetMaxOpenConns(opts.MaxConns)
 	pool.SetMaxIdleConns(opts.MaxConns)
 	pool.SetConnMaxIdleTime(opts.IdleTimeout / 2) // before the server drops it
