@@ -6,36 +6,36 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Level is a goods' row as a transaction that holds it sees it.
+// Level is the row of a product, as the transaction that holds it sees it.
 type Level struct {
 	Num   int64
-	Token Token // of the last holder that wrote it
+	Token Token // of the last holder of a lock that wrote the row
 }
 
-// Outcome is what became of one request of a group.
+// Outcome is the answer to one request of a group.
 type Outcome struct {
 	Operation Operation
 	Err       error
 }
 
-// New reports whether the group made the outcome, so that it has to be recorded.
+// New reports whether the group made the outcome, and must record it.
 func (o Outcome) New() bool { return o.Err == nil && !o.Operation.Repeat }
 
-// Allocation is what a group of requests comes to.
+// Allocation is the result of a group of requests.
 type Allocation struct {
 	// Outcomes answer the requests one by one.
 	Outcomes []Outcome
-	// Taken holds the pieces to deduct of each goods that any request gets.
+	// Taken is the number of pieces to deduct, by product.
 	Taken map[int64]int64
 }
 
-// Allocate decides a group of requests in their order: each gets all of its
-// items or none, and one that is refused costs the others nothing. Recorded
-// holds the operations that their flags have already; a flag's second request
-// in the group is answered with the outcome of its first, as any repeat.
+// Allocate decides a group of requests in their order. Each gets all of its items
+// or none; a refused request costs the others nothing. Recorded holds the
+// operations that the flags already have. The second request of the group under
+// one flag gets the outcome of the first, as any repeat does.
 //
-// Levels holds the rows of the goods that exist. Allocate lowers their Num by
-// what it gives away.
+// Levels holds the rows of the products that exist. Allocate lowers their Num by
+// the pieces that it allocates.
 func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]Operation) Allocation {
 	a := Allocation{Outcomes: make([]Outcome, len(requests)), Taken: make(map[int64]int64, len(levels))}
 	decided := make(map[string]Operation, len(requests))
@@ -70,8 +70,9 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]O
 
 func outcome(op Operation, err error) Outcome { return Outcome{Operation: op, Err: err} }
 
-// FirstShort returns the first goods of which too little is left, or 0. It
-// returns ErrUnknownGoods where one of them does not exist, short or not.
+// FirstShort returns the first product whose level is too low, or 0 if there is
+// none. It returns ErrUnknownGoods if a product does not exist, even if another
+// one is short.
 func FirstShort(items []operation.Item, levels map[int64]*Level) (int64, error) {
 	var short int64
 	for _, item := range items {

@@ -1,11 +1,11 @@
-// Package stock is the domain of the stock service: goods and their levels,
-// operations and their outcomes, and the rules that keep both right.
+// Package stock is the domain of the stock service: products and their levels,
+// operations and their outcomes, and the rules that keep both correct.
 //
 // An operation is a deduction under an operation flag. A flag has one outcome,
-// written once, in the transaction that carries the operation out; whoever
-// asks again is told that outcome. What decides is that transaction alone: the
-// flag in Redis and the lock in ZooKeeper only keep others away from it.
+// written once, in the transaction that carries the operation out. A repeat gets
+// that outcome. The transaction alone decides: the flag in Redis only saves a
+// look-up, and the lock in ZooKeeper only keeps others from waiting in MySQL.
 //
 // Adapters: stockdb keeps the ledger in MySQL, deduct holds the strategies of
-// deduction, stockhttp serves it all over HTTP.
+// deduction, stockhttp serves the API.
 package stock

@@ -2,23 +2,22 @@ package stock
 
 import "errors"
 
-// What an operation fails with; match with errors.Is.
+// The errors of operations; match with errors.Is.
 var (
-	// ErrUnavailable: nothing changed, because the lock or the database could not be had in time.
+	// ErrUnavailable: nothing changed; the lock or the database did not answer in time.
 	ErrUnavailable = errors.New("not available in time")
-	// ErrOverloaded: nothing changed; too many operations wait already.
+	// ErrOverloaded: nothing changed; too many operations are waiting.
 	ErrOverloaded = errors.New("too many operations wait")
-	// ErrUnknownOutcome: the commit was not answered and the outcome cannot be
-	// read. A repeat under the same flag tells it.
+	// ErrUnknownOutcome: the commit was not answered, and the outcome cannot be
+	// read. A repeat under the same flag returns it.
 	ErrUnknownOutcome = errors.New("outcome unknown")
-	// ErrStaleToken: nothing changed, because a later holder of the lock has
-	// written already.
+	// ErrStaleToken: nothing changed; a later holder of the lock has already written.
 	ErrStaleToken = errors.New("fencing token is stale")
-	// ErrFlagConflict: the flag is in use for other items, or another quantity.
+	// ErrFlagConflict: nothing changed; the flag is in use for something else.
 	ErrFlagConflict = errors.New("flag is in use for something else")
-	// ErrUnknownGoods: nothing changed, as there are no such goods.
+	// ErrUnknownGoods: nothing changed; there is no such product.
 	ErrUnknownGoods = errors.New("unknown goods")
-	// ErrLevelOverflow: nothing changed, as the level would pass MaxLevel.
+	// ErrLevelOverflow: nothing changed; the level would be above MaxLevel.
 	ErrLevelOverflow = errors.New("stock level too high")
 )
 

@@ -8,11 +8,11 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// MaxLevel is the highest stock level, and the highest price: 2^53-1, which
-// every JSON reader holds exactly.
+// MaxLevel is the highest level and the highest price: 2^53-1, the highest number
+// that every JSON reader holds exactly.
 const MaxLevel = 1<<53 - 1
 
-// Goods is what is sold: its price in minor units and the pieces left.
+// Goods is a product: its price in minor units of the currency, and its level.
 type Goods struct {
 	ID    int64
 	Name  string
@@ -20,7 +20,8 @@ type Goods struct {
 	Num   int64
 }
 
-// Flow is one row of the ledger: at every moment a goods' level is the sum of its rows' Num.
+// Flow is an entry of the ledger. At every moment the level of a product is the
+// sum of the Num of its entries.
 type Flow struct {
 	Flag      string
 	GoodsID   int64
@@ -29,8 +30,8 @@ type Flow struct {
 	CreatedAt time.Time
 }
 
-// Restock adds pieces of one goods, once under its flag, and makes the goods
-// if they are new. Name and Price replace what is there unless nil.
+// Restock adds pieces of one product, once under its flag, and creates the product
+// if it is new. Name and Price replace the product's own unless they are nil.
 type Restock struct {
 	Flag    string
 	GoodsID int64
@@ -40,7 +41,7 @@ type Restock struct {
 }
 
 // Validate returns ErrInvalidFlag, operation.ErrInvalidGoodsID, operation.ErrInvalidNum,
-// ErrInvalidName or ErrInvalidPrice where the restock breaks a rule.
+// ErrInvalidName or ErrInvalidPrice if the restock breaks a rule.
 func (r Restock) Validate() error {
 	switch {
 	case !ValidFlag(r.Flag):

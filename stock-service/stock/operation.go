@@ -15,22 +15,22 @@ type Request struct {
 	Items []operation.Item
 }
 
-// Operation is the outcome recorded under a flag.
+// Operation is what is recorded under a flag.
 type Operation struct {
 	Flag   string
 	State  operation.State
 	Reason string
-	// Items by rising goods id; none where a cancellation came first.
+	// Items by rising goods id; none if the flag was cancelled first.
 	Items []operation.Item
-	// Token is that of the lock's holder; zero where no lock was held.
+	// Token is that of the lock holder that wrote it; zero if no lock was held.
 	Token Token
-	// Repeat is true where the outcome was there before this call.
+	// Repeat is true if the outcome was there before this call.
 	Repeat bool
 }
 
-// Answer returns the recorded outcome as the answer to a repeat with these
-// items, or ErrFlagConflict where the flag was used for others. A cancellation
-// that came first answers whatever items come late.
+// Answer returns the operation as the answer to a repeat with these items. It
+// returns ErrFlagConflict if the flag was used for other items; a flag that was
+// cancelled first has none to compare.
 func (o Operation) Answer(items []operation.Item) (Operation, error) {
 	if o.State != operation.Cancelled && !slices.Equal(o.Items, items) {
 		return Operation{}, fmt.Errorf("%w: flag %s has other items", ErrFlagConflict, o.Flag)
@@ -39,20 +39,20 @@ func (o Operation) Answer(items []operation.Item) (Operation, error) {
 	return o, nil
 }
 
-// ShortReason is the reason of an operation that was rejected for too little of the goods.
+// ShortReason is the reason of an operation that was rejected because the level of a product was too low.
 func ShortReason(goodsID int64) string {
 	return "insufficient_stock: goods " + operation.FormatGoodsID(goodsID)
 }
 
-// Token is the fencing token of a lock's holder: of two holders of one lock,
-// the later has the higher token, compared byte by byte. The zero token stands
-// for no lock.
+// Token is the fencing token of a lock holder. Of two holders of one lock, the
+// later has the higher token, compared byte by byte. The zero token means that no
+// lock is held.
 type Token [16]byte
 
-// IsZero reports whether the token stands for no lock.
+// IsZero reports whether the token is the zero token.
 func (t Token) IsZero() bool { return t == Token{} }
 
-// Less reports whether t is of an earlier holder than u.
+// Less reports whether t belongs to an earlier holder than u.
 func (t Token) Less(u Token) bool { return bytes.Compare(t[:], u[:]) < 0 }
 
 // String returns the token in hex, which sorts as the token does, or "" for the zero token.
@@ -63,14 +63,14 @@ func (t Token) String() string {
 	return hex.EncodeToString(t[:])
 }
 
-// Fence tells the fencing token under which goods may be written. A nil Fence
-// stands for work without a lock: no token is written, and none is compared.
+// Fence returns the fencing token under which a product is written. A nil Fence is
+// work without a lock: no token is written, and none is compared.
 type Fence func(goodsID int64) Token
 
-// FenceAll is the fence of one lock for all goods.
+// FenceAll is the fence of one lock for all products.
 func FenceAll(token Token) Fence { return func(int64) Token { return token } }
 
-// Highest returns the highest token for the items, or the zero token without a lock.
+// Highest returns the highest token of the items, or the zero token if f is nil.
 func (f Fence) Highest(items []operation.Item) Token {
 	var highest Token
 	if f == nil {

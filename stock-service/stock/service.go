@@ -6,57 +6,60 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Flags is the hint in Redis that an operation's first attempt is under way.
+// Flags are the operation flags in Redis: a hint that an operation was not
+// attempted yet.
 type Flags interface {
-	// Take removes the flag and reports whether this call removed it. False
-	// says nothing: the flag was taken before, was never set, or is not to be had.
+	// Take removes the flag and reports whether this call removed it. False says
+	// nothing: the flag was taken before or never set, or Redis is away.
 	Take(ctx context.Context, flag string) bool
 }
 
-// Ledger keeps operations, levels and flows. Its methods return ErrUnavailable
-// where the database cannot be had, beside what they name.
+// Ledger keeps operations, levels and flows. Beside the errors that they name, its
+// methods return ErrUnavailable if the database does not answer.
 type Ledger interface {
-	// Find returns the operations recorded under the flags; a flag with none is missing from the answer.
+	// Find returns the operations recorded under the flags, by flag. A flag without
+	// one is missing.
 	Find(ctx context.Context, flags ...string) (map[string]Operation, error)
-	// Cancel ends a flag: with a tombstone where nothing is recorded, by giving a
-	// deduction back, and else by leaving the outcome as it is. ErrUnknownOutcome.
+	// Cancel ends a flag. If nothing is recorded, it writes a tombstone; if the
+	// items were deducted, it gives them back; any other outcome stays.
+	// ErrUnknownOutcome.
 	Cancel(ctx context.Context, flag string) (Operation, error)
-	// Flows returns the flow rows under the flags, by flag and goods.
+	// Flows returns the flow rows under the flags, sorted by flag, product and kind.
 	Flows(ctx context.Context, flags ...string) ([]Flow, error)
-	// Goods returns the named goods by rising id; those that do not exist are missing.
+	// Goods returns the products with these ids, by rising id. Unknown ones are missing.
 	Goods(ctx context.Context, ids ...int64) ([]Goods, error)
-	// GoodsAfter returns up to limit goods with ids above after, by rising id.
+	// GoodsAfter returns up to limit products with ids above after, by rising id.
 	GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error)
 	// Restock carries a valid restock out, once under its flag, and returns the
-	// goods after it. ErrFlagConflict, ErrLevelOverflow, ErrUnknownOutcome.
+	// product after it. ErrFlagConflict, ErrLevelOverflow, ErrUnknownOutcome.
 	Restock(ctx context.Context, r Restock) (Goods, error)
 }
 
-// Deducter carries a deduction out: a strategy of keeping concurrent
-// operations on the same goods apart.
+// Deducter carries deductions out, and keeps concurrent ones on the same products
+// apart.
 type Deducter interface {
-	// Deduct records the outcome of the request, or returns the one that its flag
-	// has already. Errors: ErrUnavailable, ErrOverloaded, ErrStaleToken,
-	// ErrUnknownGoods and ErrFlagConflict, after which nothing changed, and
-	// ErrUnknownOutcome.
+	// Deduct records the outcome of the request, or returns the outcome that its
+	// flag already has. After ErrUnavailable, ErrOverloaded, ErrStaleToken,
+	// ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome
+	// that is unknown.
 	Deduct(ctx context.Context, r Request) (Operation, error)
 }
 
-// Service is the stock service's use cases. Safe for concurrent use.
+// Service holds the use cases of the stock service. Safe for concurrent use.
 type Service struct {
 	flags    Flags
 	ledger   Ledger
 	deducter Deducter
 }
 
-// NewService returns a service that works on those.
+// NewService returns a Service backed by the given ports.
 func NewService(flags Flags, ledger Ledger, deducter Deducter) *Service {
 	return &Service{flags: flags, ledger: ledger, deducter: deducter}
 }
 
-// Deduct takes the items from the stock under the flag, all or none. A repeat
-// is answered with the first attempt's outcome. Beside a Deducter's errors it
-// returns those of operation.NewItems and ErrInvalidFlag.
+// Deduct takes the items from the stock under the flag, all or none. A repeat gets
+// the outcome of the first attempt. Its errors are those of a Deducter and of
+// operation.NewItems, and ErrInvalidFlag.
 func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (Operation, error) {
 	if !ValidFlag(flag) {
 		return Operation{}, ErrInvalidFlag
@@ -65,10 +68,9 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	if err != nil {
 		return Operation{}, err
 	}
-	// A flag that is there was set for this operation and never taken: this is its
-	// first attempt. Anything else is for the ledger to say. An attempt may have
-	// taken the flag and died, and two attempts that find nothing recorded are told
-	// apart by the unique key.
+	// If this call takes the flag, it is the first attempt. If not, only the ledger
+	// tells: an earlier attempt may have taken the flag and died. The unique key
+	// decides between two attempts that both find nothing recorded.
 	if !s.flags.Take(ctx, flag) {
 		recorded, err := s.ledger.Find(ctx, flag)
 		if err != nil {
@@ -81,7 +83,7 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	return s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
 }
 
-// Cancel ends the flag for good: see Ledger.
+// Cancel ends the flag for good, as Ledger.Cancel does.
 func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	if !ValidFlag(flag) {
 		return Operation{}, ErrInvalidFlag
@@ -89,7 +91,7 @@ func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	return s.ledger.Cancel(ctx, flag)
 }
 
-// Restock adds stock once under its flag and returns the goods after it.
+// Restock adds pieces, once under its flag, and returns the product after it.
 func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	if err := r.Validate(); err != nil {
 		return Goods{}, err
@@ -97,7 +99,7 @@ func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	return s.ledger.Restock(ctx, r)
 }
 
-// Recorded returns what is recorded under the flags: operations and flow rows.
+// Recorded returns the operations and the flow rows under the flags.
 func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Operation, []Flow, error) {
 	for _, flag := range flags {
 		if !ValidFlag(flag) {
@@ -112,12 +114,12 @@ func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Oper
 	return operations, flows, err
 }
 
-// Goods returns the named goods by rising id; those that do not exist are missing.
+// Goods returns the products with these ids, by rising id. Unknown ones are missing.
 func (s *Service) Goods(ctx context.Context, ids []int64) ([]Goods, error) {
 	return s.ledger.Goods(ctx, ids...)
 }
 
-// GoodsAfter returns a page of the goods: up to limit with ids above after.
+// GoodsAfter returns up to limit products with ids above after, by rising id.
 func (s *Service) GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error) {
 	return s.ledger.GoodsAfter(ctx, after, limit)
 }

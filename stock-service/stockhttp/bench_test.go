@@ -7,15 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"orderstock/pkg/operation"
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
-	"orderstock/stock-service/stocktest"
 )
 
 // BenchmarkDeduct measures deductions of one hot goods with that many clients at once: by the
@@ -58,15 +56,7 @@ func BenchmarkDeduct(b *testing.B) {
 func benchPlace(b *testing.B, name string) (*stocktest.Place, deduct.Strategy) {
 	b.Helper()
 	p := stocktest.New(b)
-	d, err := deduct.New(name, deduct.Config{
-		Ledger: p.Ledger, ZooKeeper: []string{serverstest.ZooKeeper(b).Addr()}, Root: serverstest.ZooKeeperRoot(b),
-		SessionTimeout: 10 * time.Second, LockTimeout: stocktest.Patience, Log: stocktest.Quiet,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = d.Close() })
-	return p, d
+	return p, p.Open(b, name)
 }
 
 func done(state string, err error) error {

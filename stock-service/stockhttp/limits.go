@@ -12,8 +12,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// atMost sheds the requests for which no slot is free.
-func atMost(slots *semaphore.Weighted) gin.HandlerFunc {
+// shed refuses the requests for which no slot is free.
+func shed(slots *semaphore.Weighted) gin.HandlerFunc {
 	return httpapi.Handle(func(c *gin.Context) error {
 		if !slots.TryAcquire(1) {
 			return stock.ErrOverloaded
@@ -24,8 +24,8 @@ func atMost(slots *semaphore.Weighted) gin.HandlerFunc {
 	})
 }
 
-// inTurn lets requests wait for a slot, until their deadline.
-func inTurn(slots *semaphore.Weighted) gin.HandlerFunc {
+// queue makes requests wait for a slot, until their deadline.
+func queue(slots *semaphore.Weighted) gin.HandlerFunc {
 	return httpapi.Handle(func(c *gin.Context) error {
 		if err := slots.Acquire(c.Request.Context(), 1); err != nil {
 			return fmt.Errorf("%w: %w", stock.ErrOverloaded, err)
@@ -36,11 +36,11 @@ func inTurn(slots *semaphore.Weighted) gin.HandlerFunc {
 	})
 }
 
-// within ends a request's work after d, whatever its caller allows.
+// within ends the work for a request after d, or earlier if its caller waits less.
 func within(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if deadline, ok := c.Request.Context().Deadline(); ok && time.Until(deadline) <= d {
-			return // its caller waits no longer than that
+			return // the caller waits no longer than d
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
 		defer cancel()

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// maxFlags bounds the flags, and the goods, of one read.
+// maxFlags bounds the flags, and the products, of one read.
 const maxFlags = 500
 
 // deduct is PUT /v1/operations/{flag}.
@@ -29,7 +29,7 @@ func (h *handlers) deduct(c *gin.Context) error {
 	return nil
 }
 
-// carryOut deducts, up to the reply.
+// carryOut deducts the items that were sent, and returns the answer.
 func (h *handlers) carryOut(ctx context.Context, flag string, sent []stockapi.Item) (stockapi.Operation, error) {
 	request.AddAttrs(ctx, "flag", flag)
 	items, err := stockapi.ParseItems(sent)
@@ -65,11 +65,13 @@ func (h *handlers) flows(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := stockapi.FlowsResponse{Operations: make([]stockapi.Operation, 0, len(operations)), Flows: make([]stockapi.Flow, len(flows))}
+	answer := stockapi.FlowsResponse{
+		Operations: make([]stockapi.Operation, 0, len(operations)), Flows: make([]stockapi.Flow, len(flows)),
+	}
 	for _, flag := range flags {
 		if op, ok := operations[flag]; ok {
 			answer.Operations = append(answer.Operations, operationBody(op))
-			delete(operations, flag) // a flag that was asked for twice is answered once
+			delete(operations, flag) // a flag that is named twice is answered once
 		}
 	}
 	for i, flow := range flows {

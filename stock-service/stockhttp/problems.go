@@ -10,9 +10,9 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// codes is the one table from the domain's errors to those of the wire; what
-// status goes with a code is stockapi's to say. The first match counts: an
-// outcome that is unknown stays so whatever else went wrong beside it.
+// codes is the one table from the domain's errors to the codes of the API, whose
+// statuses package stockapi defines. The first match counts: an unknown outcome
+// stays unknown whatever else went wrong.
 var codes = []struct {
 	err  error
 	code stockapi.Code
@@ -35,8 +35,8 @@ var codes = []struct {
 	{stock.ErrInvalidPage, stockapi.CodeInvalidPage},
 }
 
-// problemOf is the engine's table. Causes of a failure stay in the log: the
-// detail of a 503 names what could not be had, not where it is.
+// problemOf returns the answer for an error of the domain, or nil for any other.
+// The detail of a 503 says what failed; the cause stays in the log.
 func problemOf(err error) *problem.Problem {
 	for _, row := range codes {
 		if errors.Is(err, row.err) {

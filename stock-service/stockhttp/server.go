@@ -13,13 +13,13 @@ import (
 
 // Config says how the service is served.
 type Config struct {
-	// Token is the service token that every call of /v1 carries.
+	// Token is the service token that every call of /v1 must carry.
 	Token string
-	// MaxInFlight bounds the operations in work; one more is answered 503
+	// MaxInFlight bounds the operations in work. One more is answered 503
 	// overloaded at once. Default 2048.
 	MaxInFlight int
-	// Timeout bounds a request whose caller named no deadline, and caps one that
-	// named a later. Default 5 s.
+	// Timeout bounds the work for a request. A caller's earlier deadline counts.
+	// Default 5 s.
 	Timeout time.Duration
 	// Checks are what /readyz asks.
 	Checks map[string]httpapi.Check
@@ -38,23 +38,23 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	httpapi.Health(e, cfg.Checks)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
 
-	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot
-	writes := v1.Group("", atMost(h.writes))
+	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot of its own
+	writes := v1.Group("", shed(h.writes))
 	writes.PUT("/operations/:flag", httpapi.Handle(h.deduct))
 	writes.POST("/operations/:flag/cancel", httpapi.Handle(h.cancel))
 	writes.POST("/stock/:goods_id/restock", httpapi.Handle(h.restock))
 
-	reads := v1.Group("", inTurn(semaphore.NewWeighted(readsAtOnce)))
+	reads := v1.Group("", queue(semaphore.NewWeighted(readsAtOnce)))
 	reads.GET("/flows", httpapi.Handle(h.flows))
 	reads.GET("/stock", httpapi.Handle(h.stock))
 	reads.GET("/stock/:goods_id", httpapi.Handle(h.goods))
 	return e
 }
 
-// readsAtOnce leaves connections and memory to the operations: the others wait.
+// readsAtOnce bounds the reads in work, so that operations keep connections and memory. Further reads wait.
 const readsAtOnce = 16
 
-// maxBody holds as many operations as may share a request, each with as many items as it may have.
+// maxBody is enough for the largest shared request: MaxDeductions operations of MaxItems items.
 const maxBody = 512 << 10
 
 type handlers struct {

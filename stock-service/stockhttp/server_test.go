@@ -18,9 +18,9 @@ import (
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockhttp"
-	"orderstock/stock-service/stocktest"
 )
 
 const token = "test-token"
