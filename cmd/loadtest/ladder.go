@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // ladderFlags are those of the ladder and of its subcommands.
@@ -80,7 +82,7 @@ Writes out/ladder.json and out/ladder.svg.`,
 	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f))
 	c.Flags().BoolVar(&quick, "quick", false, "only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
-	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil, "only these strategies")
+	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil, "only these strategies: "+strings.Join(strategy.Names(), ", "))
 	c.Flags().IntSliceVar(&plan.Clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&plan.Replicas, "replicas", nil, "only these numbers of stock services")
 	return c

@@ -1,14 +1,17 @@
-// Command stock-service owns the stock: it carries deductions out, once each,
-// and never sells more than there is.
+// Command stock-service owns the stock. It carries each deduction out once, and
+// never sells more than there is.
 package main
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
 	"orderstock/pkg/service"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 func main() { command.Main(newCommand()) }
@@ -27,6 +30,16 @@ func newCommand() *cobra.Command {
 			cfg, err := readConfig()
 			return cfg.ListenAddr, err
 		})
-	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false, "let STOCK_STRATEGY=unsafe oversell")
+	c.Long = c.Short + ".\n\nSTOCK_STRATEGY is one of:\n" + strategies()
+	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false, "permit a strategy that oversells")
 	return c
+}
+
+// strategies returns a line for each strategy.
+func strategies() string {
+	var text strings.Builder
+	for _, s := range strategy.All {
+		fmt.Fprintf(&text, "  %-18s  %s\n", s.Name, s.Summary)
+	}
+	return text.String() + "The default is " + strategy.Default + "."
 }

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
@@ -17,16 +21,20 @@ import (
 
 type options struct {
 	allowUnsafe bool
-	// onListen, where not nil, is told the address once the port is bound.
+	// onListen, if not nil, is called with the address once the port is bound.
 	onListen func(addr string)
 }
 
-// run serves until ctx ends; nil after a stop in which no request was cut.
+// run serves until ctx ends. It returns nil if the stop cut no request.
 func run(ctx context.Context, cfg config, opts options) (err error) {
 	log := service.Begin("stock-service", cfg.Settings)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector})
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
+		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector,
+	})
 	if err != nil {
 		return err
 	}
@@ -35,26 +43,29 @@ func run(ctx context.Context, cfg config, opts options) (err error) {
 	defer ledger.Close()
 	flags := opflag.Open(cfg.RedisAddr, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	strategy, err := deduct.New(cfg.Strategy, deduct.Config{
-		Ledger:    ledger,
-		ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
-		Redis: cfg.RedisAddr, LockTimeout: cfg.LockTimeout, AllowUnsafe: opts.allowUnsafe, Log: log,
-		WrapLock: faults.lock,
+	deducter, err := compared.New(cfg.Strategy, compared.Config{
+		Config: deduct.Config{
+			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
+			LockTimeout: cfg.LockTimeout, WrapLock: faults.lock, Metrics: metrics, Log: log,
+		},
+		Ledger: ledger, Redis: cfg.RedisAddr, AllowUnsafe: opts.allowUnsafe,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, strategy.Close()) }()
+	defer func() { err = errors.Join(err, deducter.Close()) }()
 
-	handler := stockhttp.New(stock.NewService(faults.flags(flags), faults.ledger(ledger), strategy), stockhttp.Config{
+	stocks := stock.NewService(faults.flags(flags), faults.ledger(ledger), deducter)
+	handler := stockhttp.New(stocks, stockhttp.Config{
 		Token: string(cfg.Token), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout,
 		Checks: map[string]httpapi.Check{
 			"mysql":    {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":    {Ask: flags.Ping, Optional: true},
-			"strategy": {Ask: strategy.Ready},
+			"strategy": {Ask: deducter.Ready},
 		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: opts.onListen,
+		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,
+		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: opts.onListen,
 	}, faults.handler(handler), log)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,20 +14,29 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"orderstock/migrations"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
-	"orderstock/stock-service/deduct"
-	"orderstock/stock-service/stocktest"
+	"orderstock/stock-service/deduct/compared"
+	"orderstock/stock-service/deduct/strategy"
 )
 
-// settings returns the environment of a service on the test's servers.
-func settings(t *testing.T, p *stocktest.Place, strategy string) config {
+// settings returns the settings of a service on the test's servers, with a database of its own.
+func settings(t *testing.T, strategy string) config {
 	t.Helper()
+	dsn := serverstest.Database(t)
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(migrations.Up(t.Context(), db, migrations.Stock), db.Close()); err != nil {
+		t.Fatal(err)
+	}
 	cfg, err := env.ParseAsWithOptions[config](env.Options{Environment: map[string]string{
-		"LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TOKEN": "sesame", "MYSQL_DSN": p.DSN, "LOG_LEVEL": "ERROR",
+		"LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TOKEN": "sesame", "MYSQL_DSN": dsn, "LOG_LEVEL": "ERROR",
 		"REDIS_ADDR": serverstest.Redis(t).Addr(), "ZOOKEEPER_ADDRS": serverstest.ZooKeeper(t).Addr(),
 		"ZOOKEEPER_ROOT": serverstest.ZooKeeperRoot(t), "STOCK_STRATEGY": strategy,
 	}})
@@ -35,7 +46,7 @@ func settings(t *testing.T, p *stocktest.Place, strategy string) config {
 	return cfg
 }
 
-// start runs the service until it is ready. stop ends it, and its end is told on ended.
+// start runs the service and returns once it is ready. Stop ends it; ended receives what run returned.
 func start(t *testing.T, cfg config) (base string, stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -52,7 +63,7 @@ func start(t *testing.T, cfg config) (base string, stop context.CancelFunc, ende
 	return base, stop, end
 }
 
-// awaitReady waits until /readyz answers that, and fails where one answer takes long.
+// awaitReady waits until /readyz answers so, and fails if one answer takes long.
 func awaitReady(t *testing.T, base string, status int, body string) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -75,11 +86,10 @@ func awaitReady(t *testing.T, base string, status int, body string) {
 	}
 }
 
-// TestReady: without Redis the service is degraded, and ready; without what it cannot do without it
-// is not, and says so soon although the server that it asks does not answer.
+// TestReady: without Redis the service is degraded, and ready. Without ZooKeeper it is not ready, and
+// says so soon, although ZooKeeper does not answer.
 func TestReady(t *testing.T) {
-	p := stocktest.New(t)
-	cfg := settings(t, p, defaultStrategy)
+	cfg := settings(t, strategy.Default)
 	redis, err := servers.StartRedis(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -114,20 +124,23 @@ func TestReady(t *testing.T) {
 // TestServesAndStops runs the whole program, and stops it while deductions are
 // on their way: each is answered.
 func TestServesAndStops(t *testing.T) {
-	p := stocktest.New(t)
-	goods := p.Goods(t, 1000)
-	base, stop, ended := start(t, settings(t, p, defaultStrategy))
+	cfg := settings(t, strategy.Default)
+	base, stop, ended := start(t, cfg)
 	client, err := stockapi.NewClient([]string{base}, "sesame")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	if _, err := client.Restock(t.Context(), "1001", stockapi.RestockRequest{Flag: "restock", Num: 1000}); err != nil {
+		t.Fatal(err)
+	}
 	const crowd = 40
 	answers, sent := make(chan error, crowd), make(chan struct{}, crowd)
-	for range crowd {
+	for i := range crowd {
 		go func() {
 			sent <- struct{}{}
-			op, err := client.Deduct(context.WithoutCancel(t.Context()), p.Flag(), []stockapi.Item{{GoodsID: fmt.Sprint(goods), Num: 1}})
+			one := []stockapi.Item{{GoodsID: "1001", Num: 1}}
+			op, err := client.Deduct(context.WithoutCancel(t.Context()), fmt.Sprint("flag-", i), one)
 			if err == nil && op.State != operation.Done {
 				err = fmt.Errorf("state %s", op.State)
 			}
@@ -155,18 +168,25 @@ func TestServesAndStops(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if left := p.Level(t, goods); left != int64(1000-done) || done == 0 {
-		t.Errorf("%d answered as done, %d left of 1000", done, left)
+	base, _, _ = start(t, cfg)
+	again, err := stockapi.NewClient([]string{base}, "sesame")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	goods, err := again.Stock(t.Context(), "1001")
+	if err != nil || len(goods) != 1 || goods[0].Num != int64(1000-done) || done == 0 {
+		t.Errorf("%d answered as done, of 1000 are left: %+v, %v", done, goods, err)
 	}
 }
 
 func TestUnsafeNeedsLeave(t *testing.T) {
-	p := stocktest.New(t)
-	if err := run(t.Context(), settings(t, p, "unsafe"), options{}); err == nil || !strings.Contains(err.Error(), deduct.ErrUnsafe.Error()) {
+	if err := run(t.Context(), settings(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
 		t.Errorf("started without --allow-unsafe: %v", err)
 	}
-	if err := run(t.Context(), settings(t, p, "nonsense"), options{}); err == nil || !strings.Contains(err.Error(), "grouped, ") {
-		t.Errorf("unknown strategy: %v; want the names of those there are", err)
+	bad := settings(t, "nonsense")
+	if err := bad.validate(); err == nil || !strings.Contains(err.Error(), "grouped") {
+		t.Errorf("unknown strategy: %v; want the names of the strategies", err)
 	}
 }
 
@@ -183,6 +203,11 @@ func TestConfigKeepsSecrets(t *testing.T) {
 	c.SetArgs([]string{"--help"})
 	if err := c.Execute(); err != nil || !strings.Contains(out.String(), "--allow-unsafe") {
 		t.Errorf("help: %v\n%s", err, out.String())
+	}
+	for _, name := range strategy.Names() {
+		if !strings.Contains(out.String(), "\n  "+name+" ") {
+			t.Errorf("help does not list %s:\n%s", name, out.String())
+		}
 	}
 	bad := config{LockTimeout: -1}
 	if err := bad.validate(); err == nil || !strings.Contains(err.Error(), "LOCK_TIMEOUT") || !strings.Contains(err.Error(), "ZOOKEEPER_ROOT") {

@@ -56,9 +56,9 @@ func TestPlanCheck(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*ladder.Plan){
-		`strategy "groupde": there are [unsafe`: func(p *ladder.Plan) { p.Strategies = []string{"groupde"} },
-		"0 clients or replicas":                 func(p *ladder.Plan) { p.Clients = []int{0} },
-		"10001 clients or replicas":             func(p *ladder.Plan) { p.Replicas = []int{10_001} },
+		`strategy "groupde": want one of unsafe`: func(p *ladder.Plan) { p.Strategies = []string{"groupde"} },
+		"0 clients or replicas":                  func(p *ladder.Plan) { p.Clients = []int{0} },
+		"10001 clients or replicas":              func(p *ladder.Plan) { p.Replicas = []int{10_001} },
 	} {
 		plan := ladder.Full()
 		change(&plan)

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"orderstock/stock-service/deduct/strategy"
 )
 
-// Strategies are all that the stock service knows, slowest first as the case study tells the story.
-var Strategies = []string{"unsafe", "single-node", "case-study", "zk-lock", "sequential", "redis-lock", "conditional-update", Default}
-
 // Default is the stock service's own choice, which the ladder judges by the others.
-const Default = "grouped"
+const Default = strategy.Default
 
 // Unsafe is the strategy that the verifier must find out.
 const Unsafe = "unsafe"
@@ -61,7 +60,7 @@ type Plan struct {
 
 // Full is the whole ladder.
 func Full() Plan {
-	return Plan{Strategies: Strategies, Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256}, Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true}
+	return Plan{Strategies: strategy.Names(), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256}, Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true}
 }
 
 // QuickWindow is what Config.Measure should be for the quick plan: it has few rows and time left, and orders
@@ -74,12 +73,12 @@ func Quick() Plan {
 	return Plan{Strategies: []string{"case-study", "conditional-update", Default}, Replicas: []int{1}, Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}}
 }
 
-// Check returns an error for a strategy that there is not, and for a number of clients or replicas that
-// cannot be run.
+// Check returns an error for an unknown strategy, and for a number of clients or replicas that cannot be
+// run.
 func (p Plan) Check() error {
 	for _, s := range p.Strategies {
-		if !slices.Contains(Strategies, s) {
-			return fmt.Errorf("strategy %q: there are %v", s, Strategies)
+		if _, err := strategy.Find(s); err != nil {
+			return err
 		}
 	}
 	for _, n := range slices.Concat(p.Clients, p.Replicas) {
@@ -93,9 +92,9 @@ func (p Plan) Check() error {
 // shapes lists what is measured at each point.
 func (p Plan) shapes() []shape {
 	var all []shape
-	for _, strategy := range p.Strategies {
+	for _, name := range p.Strategies {
 		for _, replicas := range p.Replicas {
-			all = append(all, shape{strategy, replicas})
+			all = append(all, shape{name, replicas})
 		}
 	}
 	return all

@@ -13,9 +13,9 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
-	"orderstock/stock-service/stocktest"
 )
 
 // The faults of the published case study that belong to the stock service, each
@@ -23,7 +23,7 @@ import (
 
 // probe is a ledger that looks around when a deduction has committed.
 type probe struct {
-	deduct.Ledger
+	compared.Ledger
 	committed func()
 }
 
@@ -73,7 +73,7 @@ func TestFaultALockOutlivesCommit(t *testing.T) {
 			goods, root := p.Goods(t, 5), serverstest.ZooKeeperRoot(t)
 			mutex := zklock.NewMutex(other, root+lockPaths(goods)[name])
 			looked := 0
-			s := open(t, name, p, func(c *deduct.Config) {
+			s := p.Open(t, name, func(c *compared.Config) {
 				c.Root = root
 				c.Ledger = probe{p.Ledger, func() {
 					looked++
@@ -105,7 +105,7 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 	for _, name := range []string{"sequential", "grouped", "case-study", "conditional-update"} {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
-			s := p.Service(open(t, name, p))
+			s := p.Service(p.Open(t, name))
 			a, b, c := p.Goods(t, 10), p.Goods(t, 10), p.Goods(t, 1)
 			op, err := s.Deduct(t.Context(), p.Flag(), []operation.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}, {GoodsID: c, Num: 2}})
 			if err != nil || op.State != operation.Rejected {
@@ -134,7 +134,7 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 // the commit, and tells every retry "repeat".
 func TestFaultCFlagTakenThenDied(t *testing.T) {
 	p := stocktest.New(t)
-	s := p.Service(open(t, "grouped", p))
+	s := p.Service(p.Open(t, "grouped"))
 	goods, flag := p.Goods(t, 10), p.Flag()
 	if !p.Flags.Set(t.Context(), flag) || !p.Flags.Take(t.Context(), flag) {
 		t.Fatal("the first attempt did not get as far as to take the flag")
@@ -149,7 +149,7 @@ func TestFaultCFlagTakenThenDied(t *testing.T) {
 // Here every repeat gets the first attempt's outcome, whatever tells it.
 func TestFaultDRepeatIsAnswered(t *testing.T) {
 	p := stocktest.New(t)
-	s := p.Service(open(t, "grouped", p))
+	s := p.Service(p.Open(t, "grouped"))
 	goods := p.Goods(t, 10)
 	for _, num := range []int64{4, 40} {
 		flag, items := p.Flag(), []operation.Item{{GoodsID: goods, Num: num}}
@@ -184,8 +184,8 @@ func TestFaultGOneSessionForAllLocks(t *testing.T) {
 			p := stocktest.New(t)
 			goods := p.Goods(t, 100)
 			front := forward(t, serverstest.ZooKeeper(t).Addr(), nil)
-			s := open(t, name, p, func(c *deduct.Config) { c.ZooKeeper = []string{front.addr} })
-			workers(4, func(int) {
+			s := p.Open(t, name, func(c *compared.Config) { c.ZooKeeper = []string{front.addr} })
+			stocktest.Workers(4, func(int) {
 				for range 3 {
 					if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}); err != nil {
 						t.Error(err)
@@ -207,7 +207,7 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	lock, err := zklock.NewMutex(session(t), root+lockPaths(busy)["sequential"]).Acquire(t.Context())
 	must(t, err)
 	defer func() { must(t, lock.Release(t.Context())) }()
-	s := open(t, "sequential", p, func(c *deduct.Config) { c.Root, c.LockTimeout = root, 300*time.Millisecond })
+	s := p.Open(t, "sequential", func(c *compared.Config) { c.Root, c.LockTimeout = root, 300*time.Millisecond })
 	if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: idle, Num: 1}}}); err != nil {
 		t.Errorf("other goods: %v; want them to go on", err)
 	}

@@ -10,76 +10,83 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// grouped lets one holder of the one lock of the stock serve everyone who
-// waits in its process: while it takes the lock, and while the commit of the
-// group before is on its way, the next group gathers. A lone operation waits
-// for nobody.
+// grouped has one lock for the whole stock. Its holder serves all callers that
+// wait in its process, whatever their products, in one transaction. The next
+// group gathers while the lock is taken and while the previous group commits. A
+// lone operation waits for nobody.
 //
-// The lock stays with the process from group to group while company waits, for
-// as long as a tenure lasts: to hand it to another process costs as much as
-// half a group. Then the next process that waits has it.
+// The process keeps the lock from group to group while callers wait, for at most
+// a tenure: to hand it to another process costs half as much as a group. Then the
+// next process in ZooKeeper's queue gets it.
 type grouped struct {
-	keeper
-	*zkSession
-	ledger Ledger
-	path   string
-	calls  *batch.Group[stock.Request, stock.Operation]
+	locker
+	*Session
+	ledger  Ledger
+	path    string
+	metrics groupMetrics
+	calls   *batch.Group[stock.Request, stock.Operation]
 
-	// Only run and idle touch these, one at a time.
-	kept  *Lock     // the lock between groups; nil where it is not held
+	// Only run and letGo use these, and no two of their calls overlap.
+	kept  *Lock     // the lock between groups; nil if it is not held
 	since time.Time // when it was taken
 }
 
 const (
-	// maxGroup bounds the operations of one transaction, maxWaiting those that wait for one.
-	maxGroup   = 256
+	// maxGroup bounds the operations of one transaction.
+	maxGroup = 256
+	// maxWaiting bounds the operations that wait for a transaction.
 	maxWaiting = 4096
-	// groupLimit bounds the work for one group, lock and all.
+	// groupLimit bounds the work for one group, with the wait for the lock.
 	groupLimit = 5 * time.Second
-	// tenure is how long the lock is kept, when company waits, before another process may have it.
+	// tenure is how long the lock is kept while callers wait.
 	tenure = 50 * time.Millisecond
-	// gatherPart is the part of a transaction's time that the next waits for those whom it answered: all
-	// of it, as one waits for company that would else need a transaction of its own.
+	// gatherPart lets a group wait for callers for at most the time of the previous
+	// transaction: so the wait costs at most what it can save.
 	gatherPart = 1
 )
 
 type groupCall = batch.Call[stock.Request, stock.Operation]
 
-func newGrouped(cfg Config) (Strategy, error) {
+func newGrouped(cfg Config) Strategy {
 	g := &grouped{
-		keeper: keeper{cfg.LockTimeout, cfg.Log, cfg.WrapLock}, zkSession: openSession(cfg),
-		ledger: cfg.Ledger, path: cfg.Root + "/stock/all",
+		locker: newLocker(cfg), Session: OpenSession(cfg),
+		ledger: cfg.Ledger, path: cfg.Root + "/stock/all", metrics: newGroupMetrics(cfg.Metrics),
 	}
 	g.calls = batch.New(g.run, batch.WithMaxSize(maxGroup), batch.WithMaxQueue(maxWaiting),
 		batch.WithTimeout(groupLimit), batch.WithGather(gatherPart), batch.WithIdle(g.letGo))
-	return g, nil
+	return g
 }
 
 // Close implements Strategy.
 func (g *grouped) Close() error {
 	g.calls.Close()
-	return g.zkSession.Close()
+	return g.Session.Close()
 }
+
+// meanings are the domain's errors for calls that a group did not answer.
+var meanings = batch.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}
 
 // Deduct implements stock.Deducter.
 func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	op, err := g.calls.Do(ctx, r)
-	return op, batch.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}.Of(ctx, err)
+	return op, meanings.Of(ctx, err)
 }
 
-// run serves one group: the lock first, then all who wait by then.
+// run serves one group: it takes the lock first, then all calls that wait by then.
 func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
 	if err := g.hold(ctx); err != nil {
-		answerAll(take(), err)
+		for _, call := range take() {
+			call.Resolve(stock.Operation{}, err)
+		}
 		return
 	}
-	alive, cancel := whileAlive(ctx, *g.kept)
+	held, cancel := whileHeld(ctx, *g.kept)
 	defer cancel()
 	calls := take()
-	outcomes := g.carryOut(alive, calls, g.kept.Token)
-	lost := alive.Err() != nil
-	cancel() // before the release, which would be told as a loss
-	// Another process is on its way to the lock while the callers here are answered.
+	outcomes := g.carryOut(held, calls, g.kept.Token)
+	lost := held.Err() != nil
+	cancel() // before the release, which would look like a loss
+	// The next process gets the lock while the callers here are answered.
 	if g.calls.Waiting() == 0 || time.Since(g.since) >= tenure || lost {
 		g.letGo(ctx)
 	}
@@ -94,28 +101,26 @@ func (g *grouped) hold(ctx context.Context) error {
 		return nil
 	}
 	g.letGo(ctx)
-	ctx, cancel := context.WithTimeout(ctx, g.timeout)
-	defer cancel()
-	lock, err := g.take(ctx, func(ctx context.Context) (Lock, error) { return g.acquire(ctx, g.path) })
+	locks, err := g.takeAll(ctx, []Acquire{func(ctx context.Context) (Lock, error) { return g.Acquire(ctx, g.path) }})
 	if err != nil {
 		return err
 	}
-	g.kept, g.since = &lock, time.Now()
+	g.kept, g.since = &locks[0], time.Now()
 	return nil
 }
 
-// letGo gives the lock up.
+// letGo releases the lock if it is held.
 func (g *grouped) letGo(ctx context.Context) {
 	if g.kept != nil {
-		g.giveBack(ctx, []Lock{*g.kept})
+		g.release(ctx, []Lock{*g.kept})
 		g.kept = nil
 	}
 }
 
-// carryOut carries the group out together, and one by one where that fails for
-// a reason that may be one operation's alone.
+// carryOut carries the group out together. If that fails for a reason that may
+// be one operation's alone, it carries the operations out one by one.
 func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
-	groupSize.Observe(float64(len(calls)))
+	g.metrics.size.Observe(float64(len(calls)))
 	if len(calls) <= 1 {
 		return g.oneByOne(ctx, calls, token, nil)
 	}
@@ -125,22 +130,22 @@ func (g *grouped) carryOut(ctx context.Context, calls []*groupCall, token stock.
 	}
 	began := time.Now()
 	outcomes, err := g.ledger.DeductGroup(ctx, requests, token)
-	groupSeconds.Observe(time.Since(began).Seconds())
+	g.metrics.seconds.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:
 		return outcomes
 	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable):
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
-	groupsBroken.Inc()
+	g.metrics.broken.Inc()
 	return g.oneByOne(ctx, calls, token, err)
 }
 
 // oneByOne carries each operation out by itself, in order, and answers it at
-// once. Where the commit of a group was not answered, that is safe, too: an
-// operation that landed is found under its flag. Once the database is out of
-// reach the rest are not tried, and answered with what their group failed with
-// as well: cause, which may say that they landed.
+// once. This is safe even if the group's commit was not answered: an operation
+// that was committed is found under its flag. If the database is out of reach,
+// the rest are not tried, and get the cause as well: it may say that their
+// outcome is unknown.
 func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token, cause error) []stock.Outcome {
 	outcomes := make([]stock.Outcome, len(calls))
 	for i, call := range calls {
@@ -158,10 +163,4 @@ func (g *grouped) oneByOne(ctx context.Context, calls []*groupCall, token stock.
 		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
 	}
 	return outcomes
-}
-
-func answerAll(calls []*groupCall, err error) {
-	for _, call := range calls {
-		call.Resolve(stock.Operation{}, err)
-	}
 }

@@ -5,23 +5,45 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-var (
-	lockSeconds = promauto.NewHistogram(prometheus.HistogramOpts{
-		Name: "stock_lock_wait_seconds", Help: "Time from asking for a lock to holding it.",
-		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
-	})
-	lockFailures = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "stock_lock_failures_total", Help: "Locks that were not to be had in time.",
-	})
-	groupSize = promauto.NewHistogram(prometheus.HistogramOpts{
-		Name: "stock_group_size", Help: "Operations carried out in one transaction.",
-		Buckets: prometheus.ExponentialBuckets(1, 2, 9),
-	})
-	groupSeconds = promauto.NewHistogram(prometheus.HistogramOpts{
-		Name: "stock_group_seconds", Help: "Time of one group's transaction.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
-	})
-	groupsBroken = promauto.NewCounter(prometheus.CounterOpts{
-		Name: "stock_groups_broken_total", Help: "Groups that failed as a whole, so that each operation went by itself.",
-	})
-)
+type lockMetrics struct {
+	wait     prometheus.Histogram
+	failures prometheus.Counter
+}
+
+// newLockMetrics registers the metrics at r, if r is not nil.
+func newLockMetrics(r prometheus.Registerer) lockMetrics {
+	with := promauto.With(r)
+	return lockMetrics{
+		wait: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "stock_lock_wait_seconds", Help: "Time from asking for a lock to holding it.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+		}),
+		failures: with.NewCounter(prometheus.CounterOpts{
+			Name: "stock_lock_failures_total", Help: "Locks that could not be acquired in time.",
+		}),
+	}
+}
+
+type groupMetrics struct {
+	size    prometheus.Histogram
+	seconds prometheus.Histogram
+	broken  prometheus.Counter
+}
+
+// newGroupMetrics registers the metrics at r, if r is not nil.
+func newGroupMetrics(r prometheus.Registerer) groupMetrics {
+	with := promauto.With(r)
+	return groupMetrics{
+		size: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "stock_group_size", Help: "Operations carried out in one transaction.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
+		}),
+		seconds: with.NewHistogram(prometheus.HistogramOpts{
+			Name: "stock_group_seconds", Help: "Time of one group's transaction.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
+		}),
+		broken: with.NewCounter(prometheus.CounterOpts{
+			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were carried out one by one.",
+		}),
+	}
+}

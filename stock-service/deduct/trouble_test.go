@@ -20,9 +20,10 @@ import (
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
-	"orderstock/stock-service/stocktest"
 )
 
 // eventually waits for what another goroutine is about to bring about.
@@ -42,7 +43,7 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	p := stocktest.New(t)
 	root := serverstest.ZooKeeperRoot(t)
 	var sizes []int
-	s := open(t, "grouped", p, func(c *deduct.Config) {
+	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Root, c.Ledger = root, counted{p.Ledger, func(n int) { sizes = append(sizes, n) }}
 	})
 	goods := p.Goods(t, company/2)
@@ -116,8 +117,8 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 	p := stocktest.New(t)
 	root := serverstest.ZooKeeperRoot(t)
-	sameRoot := func(c *deduct.Config) { c.Root = root }
-	busy, other := open(t, "grouped", p, sameRoot), open(t, "grouped", p, sameRoot)
+	sameRoot := func(c *compared.Config) { c.Root = root }
+	busy, other := p.Open(t, "grouped", sameRoot), p.Open(t, "grouped", sameRoot)
 	goods := p.Goods(t, 1_000_000)
 	one := func(s deduct.Strategy) error {
 		op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
@@ -150,7 +151,7 @@ func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 
 // counted tells the size of each group of more than one.
 type counted struct {
-	deduct.Ledger
+	compared.Ledger
 	group func(n int)
 }
 
@@ -172,8 +173,8 @@ func TestLostCommitReplyIsResolved(t *testing.T) {
 			ledger := ledgerThrough(t, p, func(sent []byte) bool {
 				return bytes.Contains(sent, []byte("\x03COMMIT")) && cuts.Add(1) <= 2
 			})
-			s := open(t, name, p, func(c *deduct.Config) { c.Ledger = ledger })
-			workers(10, func(int) {
+			s := p.Open(t, name, func(c *compared.Config) { c.Ledger = ledger })
+			stocktest.Workers(10, func(int) {
 				op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}})
 				if err != nil || op.State != operation.Done {
 					t.Errorf("%+v, %v; want it done", op, err)
@@ -199,13 +200,13 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 				}
 				return gone.Load()
 			})
-			s := open(t, name, p, func(c *deduct.Config) { c.Ledger = ledger })
+			s := p.Open(t, name, func(c *compared.Config) { c.Ledger = ledger })
 			request := stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
 			op, err := s.Deduct(t.Context(), request)
 			if !errors.Is(err, stock.ErrUnknownOutcome) {
 				t.Fatalf("%+v, %v; want it unknown", op, err)
 			}
-			again, err := open(t, name, p).Deduct(t.Context(), request)
+			again, err := p.Open(t, name).Deduct(t.Context(), request)
 			if err != nil || again.State != operation.Done || !again.Repeat || p.Level(t, goods) != 98 {
 				t.Errorf("repeat: %+v, %v, %d left; want the first attempt's outcome, 98", again, err, p.Level(t, goods))
 			}
@@ -216,7 +217,7 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 // vanishing is a ledger whose first group is carried out and not answered, and that is out of reach
 // from then on. Until then a lone deduction is held up.
 type vanishing struct {
-	deduct.Ledger
+	compared.Ledger
 	gone          *atomic.Bool
 	entered, hold chan struct{}
 }
@@ -243,7 +244,7 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 100)
 	v := vanishing{p.Ledger, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
-	s := open(t, "grouped", p, func(c *deduct.Config) { c.Ledger = v })
+	s := p.Open(t, "grouped", func(c *compared.Config) { c.Ledger = v })
 	request := func() stock.Request {
 		return stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
 	}
@@ -255,7 +256,7 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	})
 	<-v.entered
 	time.AfterFunc(300*time.Millisecond, func() { close(v.hold) }) // the others wait by then
-	workers(5, func(int) {
+	stocktest.Workers(5, func(int) {
 		if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, stock.ErrUnknownOutcome) {
 			t.Errorf("%+v, %v; want it unknown: it was done", op, err)
 		}
@@ -292,7 +293,7 @@ func TestStaleTokenIsRefused(t *testing.T) {
 	for name := range lockPaths(0) {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
-			s := open(t, name, p)
+			s := p.Open(t, name)
 			goods, other, flag := p.Goods(t, 5), p.Goods(t, 5), p.Flag()
 			must(t, p.DB.Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ?", bytes.Repeat([]byte{0x7f}, 16), goods).Error)
 			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
@@ -314,7 +315,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 			p := stocktest.New(t)
 			root, goods, flag := serverstest.ZooKeeperRoot(t), p.Goods(t, 5), p.Flag()
 			patient := ledgerAt(t, p.DSN, mysqldb.Options{LockWait: 30 * time.Second})
-			s := open(t, name, p, func(c *deduct.Config) { c.Root, c.Ledger = root, patient })
+			s := p.Open(t, name, func(c *compared.Config) { c.Root, c.Ledger = root, patient })
 			row := p.DB.Begin()
 			must(t, row.Exec("UPDATE stock SET num = num WHERE goods_id = ?", goods).Error)
 			must(t, row.Raw("SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods).Scan(new(int64)).Error)
@@ -353,10 +354,10 @@ func TestReleaseIsNotALoss(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 1_000_000)
 	var contexts []context.Context // one group at a time
-	s := open(t, "grouped", p, func(c *deduct.Config) {
+	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Ledger = watched{p.Ledger, func(ctx context.Context) { contexts = append(contexts, ctx) }}
 	})
-	workers(32, func(int) {
+	stocktest.Workers(32, func(int) {
 		for range 100 {
 			if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}); err != nil {
 				t.Error(err)
@@ -373,7 +374,7 @@ func TestReleaseIsNotALoss(t *testing.T) {
 
 // watched shows the context of each group.
 type watched struct {
-	deduct.Ledger
+	compared.Ledger
 	show func(context.Context)
 }
 
@@ -398,7 +399,7 @@ func TestZooKeeperAway(t *testing.T) {
 	for _, name := range []string{"sequential", "grouped", "case-study", "zk-lock"} {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
-			s := open(t, name, p, func(c *deduct.Config) {
+			s := p.Open(t, name, func(c *compared.Config) {
 				c.ZooKeeper, c.LockTimeout = []string{"127.0.0.1:1"}, 300*time.Millisecond
 			})
 			goods, flag, start := p.Goods(t, 5), p.Flag(), time.Now()
@@ -422,9 +423,9 @@ func TestZooKeeperAway(t *testing.T) {
 func TestRedisAway(t *testing.T) {
 	p := stocktest.New(t)
 	p.Flags = opflag.Open("127.0.0.1:1", stocktest.Quiet)
-	s := p.Service(open(t, "grouped", p))
+	s := p.Service(p.Open(t, "grouped"))
 	goods, start := p.Goods(t, 100), time.Now()
-	workers(10, func(int) {
+	stocktest.Workers(10, func(int) {
 		for range 5 {
 			flag := p.Flag()
 			for range 2 {
@@ -446,12 +447,12 @@ func TestRedisAway(t *testing.T) {
 // TestGroupOfManyGoods takes more goods than one update holds.
 func TestGroupOfManyGoods(t *testing.T) {
 	p := stocktest.New(t)
-	s := open(t, "grouped", p)
+	s := p.Open(t, "grouped")
 	ids := make([]int64, 300)
 	for i := range ids {
 		ids[i] = p.Goods(t, 3)
 	}
-	workers(6, func(i int) {
+	stocktest.Workers(6, func(i int) {
 		items := make([]operation.Item, operation.MaxItems)
 		for k := range items {
 			items[k] = operation.Item{GoodsID: ids[(i%3)*operation.MaxItems+k], Num: 1}

@@ -11,8 +11,8 @@ import (
 
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
-	"orderstock/stock-service/stocktest"
 )
 
 // hold runs a statement in a transaction of another connection and leaves it

@@ -13,9 +13,9 @@ import (
 
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
-	"orderstock/stock-service/stocktest"
 )
 
 // deadlocks returns how many the server has broken so far.

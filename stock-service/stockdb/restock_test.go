@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
-	"orderstock/stock-service/stocktest"
 )
 
 // A flag stands for one restock: with another quantity, name or price under it,

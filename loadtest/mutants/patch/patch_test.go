@@ -70,7 +70,7 @@ func TestAPatchThatNoLongerAppliesIsNamed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		const line = "defer l.giveBack(ctx, locks)"
+		const line = "defer l.release(ctx, locks)"
 		changed += strings.Count(string(data), line)
 		return os.WriteFile(path, []byte(strings.ReplaceAll(string(data), line, "defer l.letGo(ctx, locks)")), 0o644)
 	})

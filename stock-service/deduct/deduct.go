@@ -1,0 +1,62 @@
+package deduct
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"orderstock/stock-service/stock"
+)
+
+// Strategy is a stock.Deducter that holds connections of its own.
+type Strategy interface {
+	stock.Deducter
+	// Ready returns nil while the servers that the strategy needs answer.
+	Ready(ctx context.Context) error
+	// Close ends the strategy's work and drops its connections. No Deduct may be
+	// under way.
+	Close() error
+}
+
+// Ledger carries deductions out. Its errors are those of stock.Deducter.
+type Ledger interface {
+	// Deduct carries one request out in one transaction.
+	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
+	// DeductGroup carries many requests out in one transaction, under one lock.
+	// The outcomes answer the requests one by one.
+	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
+}
+
+// Config says what a strategy works with.
+type Config struct {
+	Ledger Ledger
+	// ZooKeeper lists the servers, host:port. All locks are nodes below Root.
+	ZooKeeper      []string
+	Root           string
+	SessionTimeout time.Duration
+	// LockTimeout bounds the wait for the locks of one deduction. Default 1.5 s.
+	LockTimeout time.Duration
+	// WrapLock, if not nil, is put around the acquisition of every lock. Tests
+	// watch and break locks there.
+	WrapLock func(Acquire) Acquire
+	// Metrics, if not nil, is where the strategy registers its metrics.
+	Metrics prometheus.Registerer
+	Log     *slog.Logger
+}
+
+// New returns the strategy of that name: grouped, sequential or
+// conditional-update. Callers must Close it.
+func New(name string, cfg Config) (Strategy, error) {
+	switch name {
+	case "grouped":
+		return newGrouped(cfg), nil
+	case "sequential":
+		return newSequential(cfg), nil
+	case "conditional-update":
+		return conditionalUpdate{cfg.Ledger}, nil
+	}
+	return nil, fmt.Errorf("strategy %q is not in this package", name)
+}

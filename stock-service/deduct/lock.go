@@ -1,0 +1,106 @@
+package deduct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"orderstock/stock-service/stock"
+)
+
+// Lock is a lock while it is held.
+type Lock struct {
+	// Token fences the writes under the lock; it is zero if the lock has none.
+	Token stock.Token
+	// Alive ends when the lock is lost or released; it is nil if the lock cannot tell.
+	Alive context.Context
+	// Release gives the lock up.
+	Release func(context.Context) error
+}
+
+// Acquire takes a lock, or fails when ctx ends.
+type Acquire func(ctx context.Context) (Lock, error)
+
+// locker takes locks and releases them.
+type locker struct {
+	timeout time.Duration
+	log     *slog.Logger
+	wrap    func(Acquire) Acquire // nil or Config.WrapLock
+	metrics lockMetrics
+}
+
+func newLocker(cfg Config) locker {
+	if cfg.LockTimeout <= 0 {
+		cfg.LockTimeout = 1500 * time.Millisecond
+	}
+	return locker{cfg.LockTimeout, cfg.Log, cfg.WrapLock, newLockMetrics(cfg.Metrics)}
+}
+
+// take acquires one lock within ctx. Its error is ErrUnavailable: nothing changed.
+func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
+	if l.wrap != nil {
+		acquire = l.wrap(acquire)
+	}
+	asked := time.Now()
+	lock, err := acquire(ctx)
+	if err != nil {
+		l.metrics.failures.Inc()
+		return Lock{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
+	}
+	l.metrics.wait.Observe(time.Since(asked).Seconds())
+	return lock, nil
+}
+
+// takeAll acquires all locks, in their order and within the lock timeout, or none.
+func (l *locker) takeAll(ctx context.Context, acquires []Acquire) ([]Lock, error) {
+	limited, cancel := context.WithTimeout(ctx, l.timeout)
+	defer cancel()
+	locks := make([]Lock, 0, len(acquires))
+	for _, acquire := range acquires {
+		lock, err := l.take(limited, acquire)
+		if err != nil {
+			l.release(ctx, locks)
+			return nil, err
+		}
+		locks = append(locks, lock)
+	}
+	return locks, nil
+}
+
+// releaseLimit bounds a release. It does not end with the caller's context,
+// which may be over.
+const releaseLimit = 2 * time.Second
+
+// release gives the locks up, the last first. A failure is logged and not
+// returned: what was committed under the locks stands in any case.
+func (l *locker) release(ctx context.Context, locks []Lock) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	defer cancel()
+	for i := len(locks) - 1; i >= 0; i-- {
+		if err := locks[i].Release(ctx); err != nil {
+			l.log.Warn("lock not released; it ends with its session", "error", err)
+		}
+	}
+}
+
+var errLockLost = errors.New("lock lost")
+
+// whileHeld returns a context that ends with ctx, or as soon as one of the locks
+// is lost. A transaction under it is then rolled back.
+func whileHeld(ctx context.Context, locks ...Lock) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var stops []func() bool
+	for _, lock := range locks {
+		if lock.Alive != nil {
+			stops = append(stops, context.AfterFunc(lock.Alive, func() { cancel(errLockLost) }))
+		}
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel(nil)
+	}
+}
