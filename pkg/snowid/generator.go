@@ -11,26 +11,26 @@ import (
 )
 
 var (
-	// ErrNoLease means that there is no node number to give ids under at present.
+	// ErrNoLease means that the generator has no node number at present.
 	ErrNoLease = errors.New("snowid: no leased node number")
-	// ErrClockBack means that the clock stands before a time at which ids may have been given.
+	// ErrClockBack means that the clock is behind a time at which ids may have been given.
 	ErrClockBack = errors.New("snowid: clock stepped back")
 	// ErrNoNumber means that every node number is in use.
 	ErrNoNumber = errors.New("snowid: no free node number")
 )
 
-// clockTolerance is how far the wall clock may be set without a new lease. Ids do
-// not suffer from it: within a lease their time runs by the monotonic clock.
+// clockTolerance is how far the wall clock may be set without a new lease. Ids stay
+// unique meanwhile: within a lease their time follows the monotonic clock.
 const clockTolerance = 100 * time.Millisecond
 
-// Generator gives ids under a leased node number. Safe for concurrent use;
-// make one with Lease.
+// Generator gives ids under a leased node number. Make one with Lease. Its methods
+// are safe for concurrent use.
 type Generator struct {
-	zk   keeper
-	opts options
+	registry registry
+	opts     options
 
 	mu     sync.Mutex
-	lease  *lease // nil where there is none
+	lease  *lease // nil while there is none
 	closed bool
 
 	stop context.CancelFunc
@@ -39,17 +39,17 @@ type Generator struct {
 }
 
 // Lease takes a node number under root, a ZooKeeper path that all processes of
-// one id space share and that it makes if missing, and returns a generator
-// that keeps it. It tries until ctx ends, and returns the last error then:
+// one id space share, and returns a generator that keeps the number. It makes root
+// if it is missing. It tries until ctx ends, and then returns the last error:
 // ErrNoNumber, ErrClockBack or the connection's.
 //
-// The connection stays the caller's, and must outlive the generator.
+// The caller owns the connection, which must outlive the generator.
 func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Generator, error) {
 	o := options{reserve: 10 * time.Second, numbers: Numbers, now: time.Now}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Generator{zk: newKeeper(conn, root), opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	g := &Generator{registry: newRegistry(conn, root), opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := g.leaseAgain(ctx); err != nil {
 		return nil, err
 	}
@@ -70,12 +70,12 @@ func (g *Generator) Next() (int64, error) {
 	if g.lease == nil || g.closed {
 		return 0, ErrNoLease
 	}
-	if off := g.lease.parted(g.opts.now); off != 0 {
+	if off := g.lease.drift(g.opts.now); off != 0 {
 		g.drop()
 		if off < 0 {
 			return 0, fmt.Errorf("%w by %s", ErrClockBack, -off)
 		}
-		return 0, fmt.Errorf("%w: the clock was set forth by %s", ErrNoLease, off)
+		return 0, fmt.Errorf("%w: the clock was set forward by %s", ErrNoLease, off)
 	}
 	id := g.lease.node.Generate().Int64()
 	at := id>>timeShift + snowflake.Epoch
@@ -86,8 +86,8 @@ func (g *Generator) Next() (int64, error) {
 	return id, nil
 }
 
-// drop gives the lease up and lets keep take another, by the clock as it stands
-// now. The caller holds the mutex.
+// drop gives the lease up and makes keep take another one, by the present time of
+// the clock. The caller holds the mutex.
 func (g *Generator) drop() {
 	g.lease = nil
 	select {
@@ -96,7 +96,7 @@ func (g *Generator) drop() {
 	}
 }
 
-// Number returns the node number in use, or false where there is none.
+// Number returns the node number in use, or false if there is none.
 func (g *Generator) Number() (int, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,9 +106,9 @@ func (g *Generator) Number() (int, bool) {
 	return g.lease.number, true
 }
 
-// Close ends the generator and gives its number back, so that it may be taken
-// again at once. Where ZooKeeper cannot be told before ctx ends, the number
-// falls free with the connection's session, once the clock is past its mark.
+// Close ends the generator and gives its number back, so that another generator may
+// take it at once. If ZooKeeper does not answer before ctx ends, the number becomes
+// free when the connection's session has ended and the clock is past the mark.
 func (g *Generator) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -122,7 +122,7 @@ func (g *Generator) Close(ctx context.Context) error {
 	if g.lease == nil { // keep has ended: nobody else writes it
 		return nil
 	}
-	if err := g.zk.release(ctx, g.lease); err != nil {
+	if err := g.registry.release(ctx, g.lease); err != nil {
 		return fmt.Errorf("close id generator: %w", err)
 	}
 	return nil

@@ -11,23 +11,23 @@ type options struct {
 	now     func() time.Time
 }
 
-// Option changes a generator.
+// Option sets one of the With… options of Lease.
 type Option func(*options)
 
-// WithReserve sets how far the mark is moved ahead: how long ids go on without
-// ZooKeeper, and how long a number is left alone after its holder died. At
-// least 100 ms. Default 10 s.
+// WithReserve sets how far the mark is moved ahead of the clock. A generator gives
+// ids for that long without ZooKeeper, and the number of one that died stays unused
+// for that long. At least 100 ms. Default: 10 s.
 func WithReserve(d time.Duration) Option {
 	return func(o *options) { o.reserve = max(d, 100*time.Millisecond) }
 }
 
-// WithNumbers uses only the node numbers below n, at most Numbers. Default Numbers.
+// WithNumbers uses only the node numbers below n, at most Numbers. Default: Numbers.
 func WithNumbers(n int) Option {
 	return func(o *options) { o.numbers = min(max(1, n), Numbers) }
 }
 
-// WithClock reads the wall clock from now, which must be safe for concurrent
-// use: for tests. Default time.Now.
+// WithClock reads the wall clock from now, for tests. It must be safe for concurrent
+// use. Default: time.Now.
 func WithClock(now func() time.Time) Option {
 	return func(o *options) { o.now = now }
 }

@@ -28,11 +28,11 @@ func (g *Generator) keep(ctx context.Context) {
 	}
 }
 
-// renew moves the mark on by one reserve, or leases again where there is no lease
-// or the clock was set. It reports whether there is a lease with a new mark.
+// renew moves the mark on by one reserve, or leases again if there is no lease or
+// the clock was set. It reports whether there is a lease with a new mark.
 func (g *Generator) renew(ctx context.Context) bool {
 	g.mu.Lock()
-	if g.lease != nil && g.lease.parted(g.opts.now) != 0 {
+	if g.lease != nil && g.lease.drift(g.opts.now) != 0 {
 		g.lease = nil
 	}
 	l := g.lease
@@ -43,7 +43,7 @@ func (g *Generator) renew(ctx context.Context) bool {
 	try, cancel := context.WithTimeout(ctx, g.opts.reserve)
 	defer cancel()
 	mark := l.clock() + g.opts.reserve.Milliseconds()
-	version, err := g.zk.move(try, l, mark)
+	version, err := g.registry.move(try, l, mark)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -56,13 +56,13 @@ func (g *Generator) renew(ctx context.Context) bool {
 	return false
 }
 
-// leaseAgain takes a number, trying until ctx ends.
+// leaseAgain takes a number. It tries until ctx ends.
 func (g *Generator) leaseAgain(ctx context.Context) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
-	var last error // the last that says more than that time is up
+	var last error // the last that is not just the end of ctx
 	l, err := backoff.Retry(ctx, func() (*lease, error) {
-		l, err := g.zk.take(ctx, g.opts)
+		l, err := g.registry.take(ctx, g.opts)
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

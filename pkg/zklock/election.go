@@ -203,8 +203,8 @@ func (e *Election) awaitCandidate(ctx context.Context) error {
 	c := e.s.conn
 	names, events, err := c.ChildrenW(ctx, e.path)
 	if errors.Is(err, zk.ErrNoNode) {
-		names = nil
-		if events, err = c.AwaitCreation(ctx, e.path); events == nil && err == nil {
+		var exists bool
+		if exists, events, err = c.ExistsW(ctx, e.path); exists {
 			return nil // it has been created since
 		}
 	}

@@ -81,7 +81,7 @@ func (m side) TryAcquire(ctx context.Context) (*Lock, error) {
 var readOrWrite = []queue.Kind{queue.Read, queue.Write}
 
 func (m *RWMutex) reading() queue.Line {
-	return queue.Line{Dir: m.path, Own: queue.Read, Kinds: readOrWrite, Rule: queue.AfterLastWriter}
+	return queue.Line{Dir: m.path, Own: queue.Read, Kinds: readOrWrite, Rule: queue.AfterLast(queue.Write)}
 }
 
 func (m *RWMutex) writing() queue.Line {

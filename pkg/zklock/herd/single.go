@@ -7,24 +7,24 @@ import (
 	"path"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/google/uuid"
 
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/queue"
 )
 
-// SingleNode is the case study's "low" lock: everyone creates the same ephemeral node, and losers
-// watch it. Each release wakes all waiters, of which one wins; in no order.
+// SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, and
+// those that come too late watch it. Each release wakes all waiters, of which one wins, in no order.
 //
-// Beside the node stands one of the acquisition's own, made and deleted with it in one transaction.
-// It is the proof of ownership: all acquisitions share one path, and ZooKeeper cannot tell in a
-// delete whose node is meant, so that a stale release would delete the next holder's (fault M).
+// Beside the node stands one of the acquisition's own, made and deleted with it in one transaction. It
+// proves the ownership: all acquisitions share one path, and a delete cannot tell ZooKeeper whose node
+// is meant, so that a stale release would delete the next holder's (fault M).
 type SingleNode struct {
-	node
+	base
 	path string
 }
 
-// NewSingleNode returns a lock on path, which becomes an ephemeral node while it is held. Its
-// parents are created when they are missing.
+// NewSingleNode returns a lock on path, which becomes an ephemeral node while it is held.
 func NewSingleNode(s *zklock.Session, path string) *SingleNode {
 	m := &SingleNode{path: path}
 	m.init(s)
@@ -33,103 +33,91 @@ func NewSingleNode(s *zklock.Session, path string) *SingleNode {
 
 // Acquire waits until the lock is held or ctx ends; it then returns ctx's cause.
 func (m *SingleNode) Acquire(ctx context.Context) (*Lock, error) {
+	lock, err := m.acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("acquire %s: %w", m.path, err)
+	}
+	return lock, nil
+}
+
+func (m *SingleNode) acquire(ctx context.Context) (*Lock, error) {
+	waiting, stop := conn.Until(ctx, m.conn.Context())
+	defer stop()
 	for {
-		proof := m.path + "." + uuid.NewString()
-		won, err := m.create(ctx, proof)
+		proof := m.path + "." + queue.NewGUID()
+		release := func(ctx context.Context) error {
+			return m.remove(ctx, func() error {
+				return m.conn.Multi(ctx,
+					&zk.DeleteRequest{Path: proof, Version: -1}, &zk.DeleteRequest{Path: m.path, Version: -1})
+			})
+		}
+		won, err := m.create(waiting, proof, release)
 		if err != nil {
-			return nil, fmt.Errorf("acquire %s: %w", m.path, err)
+			return nil, err
 		}
 		if won {
-			release := func(ctx context.Context) error { return m.delete(ctx, proof) }
 			lock, err := m.hold(ctx, m.path, release)
 			if err != nil {
 				m.abandon(ctx, release)
-				return nil, fmt.Errorf("acquire %s: %w", m.path, err)
 			}
-			return lock, nil
+			return lock, err
 		}
-		// The watch is set by the look itself: a deletion before it is seen, one after it wakes (fault J).
-		exists, events, err := m.existsW(ctx, m.path)
+		// The request that looks sets the watch: a deletion before it is seen, one after it wakes (fault J).
+		var (
+			exists bool
+			events <-chan zk.Event
+		)
+		err = conn.Retry(waiting, func() error {
+			exists, events, err = m.conn.ExistsW(waiting, m.path)
+			return err
+		})
 		if err == nil && exists {
-			err = m.wake(ctx, events)
+			err = m.wake(waiting, events)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("acquire %s: %w", m.path, err)
+			return nil, err
 		}
 	}
 }
 
-// create makes lock and proof together. The proof tells afterwards what became of a create whose
-// reply was lost.
-func (m *SingleNode) create(ctx context.Context, proof string) (bool, error) {
-	answers := make(chan error, 1)
-	unsure := false
-	for {
-		go func() {
-			_, err := m.conn.Multi(
-				&zk.CreateRequest{Path: m.path, Acl: m.acl, Flags: zk.FlagEphemeral},
-				&zk.CreateRequest{Path: proof, Acl: m.acl, Flags: zk.FlagEphemeral},
-			)
-			answers <- err
-		}()
-		var err error
-		select {
-		case err = <-answers:
-		case <-ctx.Done():
-			m.abandon(ctx, func(ctx context.Context) error {
-				select {
-				case <-answers: //nolint:errcheck // whatever it says, the proof tells
-				case <-ctx.Done():
-				}
-				return m.delete(ctx, proof)
-			})
-			return false, context.Cause(ctx)
-		}
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, zk.ErrNodeExists) && !unsure:
-			return false, nil
-		case errors.Is(err, zk.ErrNodeExists):
-			return m.proven(ctx, proof)
-		case errors.Is(err, zk.ErrNoNode):
-			if err := m.makeParents(ctx, path.Dir(m.path)); err != nil {
-				return false, err
+// create makes the lock's node and the proof together, and reports whether it did. The proof tells
+// afterwards what became of a create that was not answered.
+func (m *SingleNode) create(
+	ctx context.Context, proof string, undo func(context.Context) error,
+) (won bool, err error) {
+	doubtful := false
+	err = conn.Retry(ctx, func() error {
+		answered := make(chan struct{})
+		err := m.withParents(ctx, path.Dir(m.path), func() error {
+			_, err := conn.Do(ctx, m.conn, func() ([]zk.MultiResponse, error) {
+				return m.conn.ZK.Multi(
+					&zk.CreateRequest{Path: m.path, Acl: m.acl, Flags: zk.FlagEphemeral},
+					&zk.CreateRequest{Path: proof, Acl: m.acl, Flags: zk.FlagEphemeral},
+				)
+			}, func([]zk.MultiResponse, error) { close(answered) })
+			if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+				m.abandon(ctx, func(ctx context.Context) error {
+					_ = conn.Wait(ctx, answered) // if it fails, so does the removal
+					return undo(ctx)
+				})
 			}
-		case disconnected(err), errors.Is(err, zk.ErrSessionExpired):
-			unsure = true
-			won, err := m.proven(ctx, proof)
-			if won || err != nil {
-				return won, err
+			return err
+		})
+		won = err == nil
+		doubtful = doubtful || conn.Temporary(err)
+		if errors.Is(err, zk.ErrNodeExists) {
+			if err = nil; doubtful {
+				_, err = m.conn.Get(ctx, proof)
+				won = err == nil
 			}
-		default:
-			return false, err
+			if errors.Is(err, zk.ErrNoNode) {
+				err = nil
+			}
 		}
-	}
-}
-
-func (m *SingleNode) proven(ctx context.Context, proof string) (bool, error) {
-	exists, err := retry(ctx, func() (bool, error) {
-		exists, _, err := m.conn.Exists(proof)
-		return exists, err
+		return err
 	})
-	if err != nil {
-		m.abandon(ctx, func(ctx context.Context) error { return m.delete(ctx, proof) })
+	if err != nil && doubtful {
+		m.abandon(ctx, undo)
 	}
-	return exists, err
-}
-
-// delete removes lock and proof in one transaction, or neither.
-func (m *SingleNode) delete(ctx context.Context, proof string) error {
-	_, err := retry(ctx, func() (struct{}, error) {
-		_, err := m.conn.Multi(
-			&zk.DeleteRequest{Path: proof, Version: -1},
-			&zk.DeleteRequest{Path: m.path, Version: -1},
-		)
-		return struct{}{}, err
-	})
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrSessionExpired) {
-		return nil
-	}
-	return err
+	return won, err
 }

@@ -12,16 +12,21 @@ import (
 // The methods below are the requests of the client library with a context. They fail with ErrClosed
 // after Close, and otherwise with the errors of package zk.
 
-// do is Call for a request that Close waits for.
+// Do is Call for a request that Close waits for. late gets the outcome if ctx ends first, to clean up;
+// it may be nil.
+func Do[T any](ctx context.Context, c *Conn, request func() (T, error), late func(T, error)) (T, error) {
+	return call(ctx, c.Go, request, late)
+}
+
 func do[T any](ctx context.Context, c *Conn, request func() (T, error)) (T, error) {
-	return call(ctx, c.Go, request, nil)
+	return Do(ctx, c, request, nil)
 }
 
 // Create creates a node and returns its path. late gets the outcome if ctx ends first.
 func (c *Conn) Create(
 	ctx context.Context, prefix string, data []byte, flags int32, acl []zk.ACL, late func(string, error),
 ) (string, error) {
-	return call(ctx, c.Go, func() (string, error) { return c.ZK.Create(prefix, data, flags, acl) }, late)
+	return Do(ctx, c, func() (string, error) { return c.ZK.Create(prefix, data, flags, acl) }, late)
 }
 
 // Delete deletes a node, whatever its version.
@@ -79,29 +84,42 @@ func (c *Conn) SyncedChildren(ctx context.Context, dir string) ([]string, error)
 	})
 }
 
+// watched is what a request reads that sets a watch.
+type watched[T any] struct {
+	value  T
+	events <-chan zk.Event
+}
+
 // ChildrenW is Children with a watch on the next change. A watch that is left behind ends with that
 // change.
 func (c *Conn) ChildrenW(ctx context.Context, dir string) ([]string, <-chan zk.Event, error) {
-	type reading struct {
-		names  []string
-		events <-chan zk.Event
-	}
-	r, err := do(ctx, c, func() (reading, error) {
+	r, err := do(ctx, c, func() (watched[[]string], error) {
 		names, _, events, err := c.ZK.ChildrenW(dir)
-		return reading{names, events}, err
+		return watched[[]string]{names, events}, err
 	})
-	return r.names, r.events, err
+	return r.value, r.events, err
 }
 
-// AwaitCreation returns a watch on the creation of a node, nil if the node exists.
-func (c *Conn) AwaitCreation(ctx context.Context, node string) (<-chan zk.Event, error) {
-	return do(ctx, c, func() (<-chan zk.Event, error) {
+// ExistsW reports whether a node exists, with a watch on its creation, change or deletion.
+func (c *Conn) ExistsW(ctx context.Context, node string) (exists bool, events <-chan zk.Event, err error) {
+	r, err := do(ctx, c, func() (watched[bool], error) {
 		exists, _, events, err := c.ZK.ExistsW(node)
-		if exists {
-			return nil, nil
-		}
-		return events, err
+		return watched[bool]{exists, events}, err
 	})
+	return r.value, r.events, err
+}
+
+// GetW is Get with a watch that is not shared, unlike that of Watch: for a path that other contenders
+// use as well, whose shared watch may still be that of a node that is gone.
+func (c *Conn) GetW(ctx context.Context, node string) (zk.Stat, <-chan zk.Event, error) {
+	r, err := do(ctx, c, func() (watched[zk.Stat], error) {
+		_, stat, events, err := c.ZK.GetW(node)
+		if err != nil {
+			return watched[zk.Stat]{}, err
+		}
+		return watched[zk.Stat]{*stat, events}, nil
+	})
+	return r.value, r.events, err
 }
 
 // MakeParents creates the node dir and the missing ones above it, as containers: the server removes

@@ -74,6 +74,36 @@ func TestFaultNDashesInTheGUID(t *testing.T) {
 	}
 }
 
+// The case study's own names, of the locks in package herd, with dashes, GUIDs and marks of kinds before
+// the number.
+func TestFaultNNumberStandsAtTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		name, prefix string
+		kind         Kind
+		seq          int32
+		ok           bool
+	}{
+		{"lock-0000000012", "", "lock-", 12, true},
+		{"db-1.eu-west-W-0000000003", "db-1.eu-west", "-W-", 3, true},
+		{"a-R-0000000001-W-0000000002", "a-R-0000000001", "-W-", 2, true},
+		{"6c1b7e0a-1f9d-4a51-9d5e-0123456789ab-R-0000000007", "6c1b7e0a-1f9d-4a51-9d5e-0123456789ab", "-R-", 7, true},
+		{"goods_lock_2147483647", "", "goods_lock_", math.MaxInt32, true},
+		{"goods_lock_-2147483648", "", "goods_lock_", math.MinInt32, true},
+		{"more_goods_lock_0000000001", "more_", "goods_lock_", 1, true},
+		{"lock--2147483648", "", "lock-", math.MinInt32, true},
+		{"lock-9999999999", "", "", 0, false},
+		{"lock-12", "", "", 0, false},
+		{"0000000001", "", "", 0, false},
+		{"", "", "", 0, false},
+		{"lock-00000000x1", "", "", 0, false},
+	} {
+		m, ok := Parse(c.name, "goods_lock_", "-R-", "-W-", Lock)
+		if m.Prefix != c.prefix || m.Kind != c.kind || m.Seq != c.seq || ok != c.ok {
+			t.Errorf("Parse(%q) = %+v, %v", c.name, m, ok)
+		}
+	}
+}
+
 func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 	members := inOrder(t, []string{
 		sequenced("_c_a-__READ__", 1),
@@ -85,7 +115,7 @@ func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 		sequenced("_c_g-__READ__", 7),
 	}, Read, Write)
 	for at, want := range []int{-1, -1, 1, 2, 2, 4, 5} { // whom each waits for
-		rule := AfterLastWriter
+		rule := AfterLast(Write)
 		if members[at].Kind == Write {
 			rule = InTurn
 		}

@@ -96,13 +96,15 @@ func InTurn(members []Member, at int) *Member {
 	return &members[at-1]
 }
 
-// AfterLastWriter is the rule of a reader: it waits for the last writer before it, and never for a
-// writer that came later.
-func AfterLastWriter(members []Member, at int) *Member {
-	for at--; at >= 0; at-- {
-		if members[at].Kind == Write {
-			return &members[at]
+// AfterLast returns the rule of a reader: it waits for the last node of the writers' kind before it,
+// and never for one that came later.
+func AfterLast(writers Kind) Rule {
+	return func(members []Member, at int) *Member {
+		for at--; at >= 0; at-- {
+			if members[at].Kind == writers {
+				return &members[at]
+			}
 		}
+		return nil
 	}
-	return nil
 }
