@@ -24,11 +24,17 @@ GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 .PHONY: help
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@[ -t 1 ] && bold='\033[1m' plain='\033[0m'; \
+	awk -F ':.*## ' "/^[a-z-]+:.*## / { printf \"  $$bold%-12s$$plain %s\\n\", \$$1, \$$2 }" $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Compile all commands into bin/
 	$(GO) build -trimpath -o bin/ ./cmd/...
+
+.PHONY: cross
+cross: ## Compile all commands for Windows and macOS; keeps nothing
+	GOOS=windows $(GO) build ./cmd/...
+	GOOS=darwin $(GO) build ./cmd/...
 
 .PHONY: demo
 demo: bin/dev ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
@@ -77,7 +83,7 @@ ladder: install ## Throughput of every strategy; writes out/ladder.json and a pi
 	$(GO) run ./cmd/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: install
-install: bin/dev ## Install the servers and compilers that are missing (root on Debian; elsewhere says which)
+install: bin/dev ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)
 	@bin/dev install
 
 .PHONY: readme

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers"
 )
 
 // TestNoProgramLinksTheTests looks for what only tests need in what is shipped.
@@ -99,9 +100,9 @@ func TestLockTellsOfAHolder(t *testing.T) {
 	if held, err := lockHeld(dir); err != nil || held {
 		t.Fatalf("held before anybody took it: %t, %v", held, err)
 	}
-	f, err := lock(dir)
-	if err != nil {
-		t.Fatal(err)
+	f, free, err := lock(dir)
+	if err != nil || !free {
+		t.Fatal(free, err)
 	}
 	if held, err := lockHeld(dir); err != nil || !held {
 		t.Errorf("held while it is: %t, %v", held, err)
@@ -116,7 +117,7 @@ func TestLockTellsOfAHolder(t *testing.T) {
 	if env, err := os.ReadFile(envPath(dir)); err != nil || string(env) != "export A='1'\nexport B='2'\n" {
 		t.Errorf("environment file %q, %v", env, err)
 	}
-	if err := unlock(f); err != nil {
+	if err := f.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readState(dir); !errors.Is(err, errDown) {
@@ -126,7 +127,9 @@ func TestLockTellsOfAHolder(t *testing.T) {
 
 func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no apt-get here
-	err := install(t.Context(), func(string) {}, []need{{"redis-server", []string{"redis-server"}}, {"java", []string{"b", "a"}}})
+	err := install(t.Context(), func(string) {}, []*servers.MissingError{
+		{Program: "redis-server", Packages: []string{"redis-server"}}, {Program: "java", Packages: []string{"b", "a"}},
+	})
 	if err == nil || !strings.Contains(err.Error(), "redis-server, java") || !strings.Contains(err.Error(), "a b redis-server") {
 		t.Errorf("error %v; want what is missing and the packages", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/servers/procgroup"
 )
 
 func downCommand() *cobra.Command {
@@ -43,7 +43,7 @@ func down(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(s.Pid, syscall.SIGTERM); err != nil {
+	if err := procgroup.Terminate(s.Pid); err != nil {
 		return fmt.Errorf("stop process %d: %w", s.Pid, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

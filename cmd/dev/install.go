@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,62 +24,31 @@ func installCommand() *cobra.Command {
 	}
 }
 
-// need is something that must be installed, and the Debian packages that hold it.
-type need struct {
-	what     string
-	packages []string
+func forTests(ctx context.Context) []*servers.MissingError {
+	return append(servers.Missing(), servers.MissingForTests(ctx)...)
 }
 
-// forServers returns what the three servers lack.
-func forServers() []need {
-	var needs []need
-	for _, m := range servers.Missing() {
-		needs = append(needs, need{m.Program, m.Packages})
-	}
-	return needs
-}
-
-// forTests returns what the tests lack besides: a C compiler for the race
-// detector, and a Java compiler, Curator and kazoo for the tests of the lock's wire format.
-func forTests(ctx context.Context) []need {
-	needs := forServers()
-	if _, err := exec.LookPath("gcc"); err != nil {
-		needs = append(needs, need{"gcc", []string{"gcc", "libc6-dev"}})
-	}
-	if _, err := exec.LookPath("javac"); err != nil {
-		needs = append(needs, need{"javac", []string{"default-jdk-headless"}})
-	}
-	if found, _ := filepath.Glob("/usr/share/java/curator-recipes*.jar"); len(found) == 0 {
-		needs = append(needs, need{"Apache Curator", []string{"libcurator-recipes-java"}})
-	}
-	// Debian's package is for Debian's Python, which another one may hide.
-	if err := exec.CommandContext(ctx, "/usr/bin/python3", "-c", "import kazoo").Run(); err != nil {
-		needs = append(needs, need{"kazoo", []string{"python3-kazoo"}})
-	}
-	return needs
-}
-
-// install installs what is missing with apt-get, where this is root on Debian
-// or a relative of it, and else says what to install.
-func install(ctx context.Context, say func(string), needs []need) error {
-	if len(needs) == 0 {
+// install installs what is missing with apt-get if this is Debian or a relative of it and the user
+// is root. Otherwise its error says what to install.
+func install(ctx context.Context, say func(string), missing []*servers.MissingError) error {
+	if len(missing) == 0 {
 		return nil
 	}
-	var what, packages []string
-	for _, n := range needs {
-		what = append(what, n.what)
-		packages = append(packages, n.packages...)
+	var programs, packages []string
+	for _, m := range missing {
+		programs = append(programs, m.Program)
+		packages = append(packages, m.Packages...)
 	}
 	slices.Sort(packages)
 	packages = slices.Compact(packages)
-	list := strings.Join(packages, " ")
+	what, list := strings.Join(programs, ", "), strings.Join(packages, " ")
 	apt, err := exec.LookPath("apt-get")
 	switch {
 	case err != nil:
-		return fmt.Errorf("not installed: %s; this is no Debian or Ubuntu, so install MySQL or MariaDB, Redis, ZooKeeper and Java by hand (the Debian packages are: %s)",
-			strings.Join(what, ", "), list)
+		return fmt.Errorf("not installed: %s; this is not Debian or Ubuntu, so install it by hand (the Debian packages are: %s)",
+			what, list)
 	case os.Geteuid() != 0:
-		return fmt.Errorf("not installed: %s; run: sudo apt-get install %s", strings.Join(what, ", "), list)
+		return fmt.Errorf("not installed: %s; run: sudo apt-get install %s", what, list)
 	}
 	for _, args := range [][]string{
 		{"update", "-qq"},

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/servers"
 )
 
 // binDir is where the binaries are built to, and runDir where a stack that was
@@ -15,7 +16,7 @@ func runDir(root string) string { return filepath.Join(root, ".run") }
 
 // prepare installs what is missing and compiles the binaries of the module in the folder root.
 func prepare(ctx context.Context, root string, say func(string)) error {
-	if err := install(ctx, say, forServers()); err != nil {
+	if err := install(ctx, say, servers.Missing()); err != nil {
 		return err
 	}
 	say("compiling the services into " + binDir(root))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers/procgroup"
 )
 
 // grace is how long a program may go on after an interrupt. "loadtest fire" awaits the calls in flight and
@@ -27,8 +28,8 @@ func run(ctx context.Context, env map[string]string, name string, args ...string
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go test and its test programs are interrupted together
-	interrupt := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	procgroup.Lead(cmd) // go test and its test programs are interrupted together
+	interrupt := func() error { return procgroup.Interrupt(cmd.Process.Pid) }
 	again := make(chan os.Signal, 1)
 	ended := make(chan struct{})
 	cmd.Cancel = func() error {
@@ -47,7 +48,7 @@ func run(ctx context.Context, env map[string]string, name string, args ...string
 	close(ended)
 	signal.Stop(again)
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind; mostly nothing
+		_ = procgroup.Kill(cmd.Process.Pid) // what it left behind; mostly nothing
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return &command.ExitError{Code: exit.ExitCode()}

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/gofrs/flock"
 
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers"
@@ -76,8 +77,11 @@ func (s state) names() []string {
 	return names
 }
 
-// errDown is returned when no stack is up.
-var errDown = errors.New("nothing is up; start it with: make up")
+// errDown is returned when no stack is up, errHeld when one is up already.
+var (
+	errDown = errors.New("nothing is up; start it with: make up")
+	errHeld = errors.New("a stack is up already; see it with: make status; stop it with: make down")
+)
 
 // readState returns the state of the stack that is up, or errDown.
 func readState(dir string) (state, error) {
@@ -99,35 +103,23 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// lock takes the lock that says that a stack is up. The system frees it when
-// the process ends, in whatever way.
-func lock(dir string) (*os.File, error) {
+// lock takes the lock that says that a stack is up, if it is free. The system frees it when the
+// process ends, in whatever way.
+func lock(dir string) (f *flock.Flock, free bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+		return nil, false, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	f = flock.New(filepath.Join(dir, "lock"))
+	if free, err = f.TryLock(); err != nil {
+		return nil, false, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
-	}
-	return f, nil
+	return f, free, nil
 }
 
 func lockHeld(dir string) (bool, error) {
-	f, err := lock(dir)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return true, nil
+	f, free, err := lock(dir)
+	if err != nil || !free {
+		return err == nil, err
 	}
-	if err != nil {
-		return false, err
-	}
-	return false, unlock(f)
-}
-
-// unlock frees the lock even where a process that is just being started has a copy of the file
-// still: until it runs its program, it has copies of all.
-func unlock(f *os.File) error {
-	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+	return false, f.Unlock()
 }

@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers/procgroup"
 )
 
 func upCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if held, err := lockHeld(dir); err != nil {
 		return err
 	} else if held {
-		return errors.New("a stack is up already; see it with: make status; stop it with: make down")
+		return errHeld
 	}
 	if err := prepare(ctx, root, progress()); err != nil {
 		return err
@@ -64,7 +64,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	defer func() { _ = log.Close() }()                                        // the holder has its own descriptor
 	holder := exec.Command(self, append([]string{"hold"}, size.args()...)...) //nolint:noctx // outlives this process
 	holder.Dir, holder.Stdout, holder.Stderr = root, log, log
-	holder.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // outlives the terminal
+	procgroup.Detach(holder)
 	if err := holder.Start(); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
@@ -74,7 +74,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 		_ = holder.Wait() // what went wrong is in its log
 	}()
 	if err := follow(ctx, logPath, dir, ended); err != nil {
-		_ = holder.Process.Signal(syscall.SIGTERM)
+		_ = procgroup.Terminate(holder.Process.Pid)
 		<-ended
 		return err
 	}
@@ -138,11 +138,13 @@ func hold(ctx context.Context, size *size) (err error) {
 		return err
 	}
 	dir := runDir(root)
-	held, err := lock(dir)
+	held, free, err := lock(dir)
 	if err != nil {
 		return err
+	} else if !free {
+		return errHeld
 	}
-	defer func() { err = errors.Join(err, held.Close()) }()
+	defer func() { err = errors.Join(err, held.Unlock()) }()
 	cfg, err := size.config(root, filepath.Join(dir, "data"))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,18 @@ import (
 	"path/filepath"
 	"strings"
 )
+
+// debian is the one list of the Debian packages that hold what servers and tests need.
+var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, make []string }{
+	mysql:     []string{"default-mysql-server"},
+	redis:     []string{"redis-server"},
+	zookeeper: []string{"zookeeper", "default-jre-headless"}, // together, so that one install is enough
+	javac:     []string{"default-jdk-headless"},
+	gcc:       []string{"gcc", "libc6-dev"},
+	curator:   []string{"libcurator-recipes-java"},
+	kazoo:     []string{"python3-kazoo"},
+	make:      []string{"make"},
+}
 
 // MissingError says that a program is not installed, and what would install it.
 type MissingError struct {
@@ -22,15 +35,41 @@ func (e *MissingError) Error() string {
 		e.Program, strings.Join(e.Packages, " "))
 }
 
-// Missing returns what the servers of this package need and do not find on
-// this machine; nil where nothing is missing.
+// Missing returns what the servers of this package need and do not find on this machine, or nil.
 func Missing() []*MissingError {
-	var missing []*MissingError
-	for _, find := range []func() error{
+	return missing(
 		func() error { _, err := mysqlPrograms(); return err },
 		func() error { _, err := redisProgram(); return err },
 		func() error { _, _, err := zookeeperProgram(); return err },
-	} {
+	)
+}
+
+// MissingForTests returns what the project's tests need besides the servers and do not find: make, a C
+// compiler for the race detector, and a Java compiler, Curator and kazoo, the other clients of the lock.
+func MissingForTests(ctx context.Context) []*MissingError {
+	return missing(
+		func() error { _, err := program(debian.make, "make"); return err },
+		func() error { _, err := program(debian.gcc, "gcc"); return err },
+		func() error { _, err := program(debian.javac, "javac"); return err },
+		func() error {
+			if found, err := filepath.Glob("/usr/share/java/curator-recipes*.jar"); err != nil || len(found) == 0 {
+				return &MissingError{Program: "Apache Curator", Packages: debian.curator}
+			}
+			return nil
+		},
+		func() error {
+			// Debian's package is for Debian's Python, which another one may hide.
+			if err := exec.CommandContext(ctx, "/usr/bin/python3", "-c", "import kazoo").Run(); err != nil {
+				return &MissingError{Program: "kazoo", Packages: debian.kazoo}
+			}
+			return nil
+		},
+	)
+}
+
+func missing(finds ...func() error) []*MissingError {
+	var missing []*MissingError
+	for _, find := range finds {
 		if m, ok := errors.AsType[*MissingError](find()); ok {
 			missing = append(missing, m)
 		}

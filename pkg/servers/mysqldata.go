@@ -21,8 +21,7 @@ type mysqlInstall struct {
 }
 
 func mysqlPrograms() (mysqlInstall, error) {
-	packages := []string{"default-mysql-server"}
-	server, err := program(packages, "mysqld", "mariadbd")
+	server, err := program(debian.mysql, "mysqld", "mariadbd")
 	if err != nil {
 		return mysqlInstall{}, err
 	}
@@ -32,7 +31,7 @@ func mysqlPrograms() (mysqlInstall, error) {
 	}
 	p := mysqlInstall{server: server, version: string(version)}
 	if p.mariaDB() {
-		p.install, err = program(packages, "mariadb-install-db", "mysql_install_db")
+		p.install, err = program(debian.mysql, "mariadb-install-db", "mysql_install_db")
 	}
 	return p, err
 }

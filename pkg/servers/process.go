@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"orderstock/pkg/servers/procgroup"
 )
 
 // process is a child that leads a process group of its own.
@@ -17,7 +19,7 @@ type process struct {
 
 // launch starts cmd in a process group of its own and waits for its end in the background.
 func launch(cmd *exec.Cmd) (*process, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	procgroup.Lead(cmd)
 	dieWithParent(cmd.SysProcAttr)
 	if err := spawner()(cmd); err != nil {
 		return nil, err
@@ -29,8 +31,8 @@ func launch(cmd *exec.Cmd) (*process, error) {
 
 func (p *process) wait() {
 	defer close(p.done)
-	_ = p.cmd.Wait() // how it ended is in cmd.ProcessState
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	_ = p.cmd.Wait()                      // how it ended is in cmd.ProcessState
+	_ = procgroup.Kill(p.cmd.Process.Pid) // the children that it left behind
 }
 
 func (p *process) running() bool {
@@ -46,8 +48,8 @@ func (p *process) stop(ctx context.Context) error {
 	if !p.running() {
 		return nil
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only where it has ended
-	_ = p.signalGroup(syscall.SIGCONT)
+	_ = procgroup.Terminate(p.cmd.Process.Pid) // fails only if it has ended
+	_ = p.signal(procgroup.Resume)
 	select {
 	case <-p.done:
 	case <-ctx.Done():
@@ -65,15 +67,16 @@ func (p *process) stop(ctx context.Context) error {
 }
 
 func (p *process) kill() {
-	_ = p.signalGroup(syscall.SIGKILL) // fails only where it has ended
+	_ = p.signal(procgroup.Kill) // fails only if it has ended
 	<-p.done
 }
 
-func (p *process) signalGroup(sig syscall.Signal) error {
+// signal calls send with the process id, unless the process has ended.
+func (p *process) signal(send func(pid int) error) error {
 	if !p.running() {
 		return fmt.Errorf("it has ended: %s", p.cmd.ProcessState)
 	}
-	return syscall.Kill(-p.cmd.Process.Pid, sig)
+	return send(p.cmd.Process.Pid)
 }
 
 // spawner returns the function that starts commands. All are started from one

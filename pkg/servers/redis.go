@@ -52,7 +52,7 @@ func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error)
 // AttachRedis returns a server that somebody else runs at addr.
 func AttachRedis(addr string) *Redis { return &Redis{attach("redis", addr)} }
 
-func redisProgram() (string, error) { return program([]string{"redis-server"}, "redis-server") }
+func redisProgram() (string, error) { return program(debian.redis, "redis-server") }
 
 // pingRedis returns nil once the server has loaded its data and answers PING.
 func pingRedis(ctx context.Context, addr string) error {

@@ -9,8 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
+
+	"orderstock/pkg/servers/procgroup"
 )
 
 // ErrAttached is returned by what needs the server's process where the server
@@ -121,7 +122,7 @@ func (s *Server) Kill() error {
 // Pause stops the process and its children with SIGSTOP: connections stay
 // open, and once it has returned nothing answers.
 func (s *Server) Pause() error {
-	if err := s.signal("pause", syscall.SIGSTOP); err != nil {
+	if err := s.signal("pause", procgroup.Pause); err != nil {
 		return err
 	}
 	if err := awaitStopped(s.Pid()); err != nil {
@@ -131,14 +132,14 @@ func (s *Server) Pause() error {
 }
 
 // Resume lets a paused process go on. Resuming a running one does nothing.
-func (s *Server) Resume() error { return s.signal("resume", syscall.SIGCONT) }
+func (s *Server) Resume() error { return s.signal("resume", procgroup.Resume) }
 
-func (s *Server) signal(verb string, sig syscall.Signal) error {
+func (s *Server) signal(verb string, send func(pid int) error) error {
 	p := s.current()
 	if p == nil {
 		return fmt.Errorf("%s %s: %w", verb, s.spec.Name, ErrAttached)
 	}
-	if err := p.signalGroup(sig); err != nil {
+	if err := p.signal(send); err != nil {
 		return fmt.Errorf("%s %s: %w", verb, s.spec.Name, err)
 	}
 	return nil

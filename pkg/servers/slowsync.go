@@ -16,7 +16,7 @@ var slowSyncSource []byte
 // slowSync compiles a library into dir and returns the environment in which a program's writes to
 // disk take longer by d.
 func slowSync(ctx context.Context, dir string, d time.Duration) ([]string, error) {
-	gcc, err := program([]string{"gcc", "libc6-dev"}, "gcc")
+	gcc, err := program(debian.gcc, "gcc")
 	if err != nil {
 		return nil, fmt.Errorf("slow the disk down: %w", err)
 	}

@@ -133,8 +133,7 @@ func (z *ZooKeeper) Command(ctx context.Context, word string) (string, error) {
 // zookeeperProgram returns Java and the class path of ZooKeeper: the Debian
 // package's jars, or those of the distribution that ZOOKEEPER_HOME names.
 func zookeeperProgram() (java, classpath string, err error) {
-	packages := []string{"zookeeper", "default-jre-headless"} // named together, so that one install is enough
-	if java, err = program(packages, "java"); err != nil {
+	if java, err = program(debian.zookeeper, "java"); err != nil {
 		return "", "", err
 	}
 	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
@@ -143,7 +142,7 @@ func zookeeperProgram() (java, classpath string, err error) {
 	const dir = "/usr/share/java"
 	jar := filepath.Join(dir, "zookeeper.jar") // names the jars that it needs itself
 	if _, err := os.Stat(jar); err != nil {
-		return "", "", &MissingError{Program: "ZooKeeper (" + jar + " or $ZOOKEEPER_HOME)", Packages: packages}
+		return "", "", &MissingError{Program: "ZooKeeper (" + jar + " or $ZOOKEEPER_HOME)", Packages: debian.zookeeper}
 	}
 	return java, jar + string(filepath.ListSeparator) + filepath.Join(dir, "slf4j-simple.jar"), nil
 }

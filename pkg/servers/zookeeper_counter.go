@@ -29,7 +29,7 @@ func (z *ZooKeeper) setChildCounter(ctx context.Context, next int32, paths []str
 	if err != nil {
 		return err
 	}
-	if _, err := program([]string{"default-jdk-headless"}, "javac"); err != nil {
+	if _, err := program(debian.javac, "javac"); err != nil {
 		return err
 	}
 	if err := z.Stop(ctx); err != nil {
