@@ -78,7 +78,8 @@ func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error)
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
 	var taken map[int]bool // by place in orders: the key is in use
 	write := func(tx *gorm.DB) error {
-		wrote, err := exec(ctx, tx, insertOrders(orders))
+		statement := insertOrders(orders)
+		wrote, err := statement.Exec(tx)
 		if err != nil {
 			return fmt.Errorf("insert orders: %w", err)
 		}
@@ -94,7 +95,8 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 		if len(taken) == len(orders) {
 			return nil
 		}
-		if _, err := exec(ctx, tx, insertItems(orders, taken)); err != nil {
+		statement = insertItems(orders, taken)
+		if _, err := statement.Exec(tx); err != nil {
 			return fmt.Errorf("insert items: %w", err)
 		}
 		return nil
@@ -167,13 +169,4 @@ func (d *DB) fillTaken(ctx context.Context, orders []order.Order, taken map[int]
 		outs[i] = insertion{stored: byKey[orders[i].Key]}
 	}
 	return nil
-}
-
-// exec sends a whole statement and returns how many rows it changed.
-func exec(ctx context.Context, tx *gorm.DB, statement string) (int64, error) {
-	result, err := tx.Statement.ConnPool.ExecContext(ctx, statement)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }

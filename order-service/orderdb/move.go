@@ -76,7 +76,7 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 		steps[s] = append(steps[s], m.ID)
 	}
 	complete := map[step]bool{}
-	update := func(exec func(statement string) (int64, error)) error {
+	update := func(exec func(mysqldb.Statement) (int64, error)) error {
 		at := time.Now()
 		for s, ids := range steps {
 			slices.Sort(ids) // one order of locking for all batches
@@ -97,13 +97,14 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 	ids = slices.Compact(ids)
 	err := again(ctx, func() error {
 		if len(steps) == 1 { // one round trip, not three
-			return update(func(statement string) (int64, error) { return mysqldb.Exec(ctx, d.db, statement) })
+			return update(func(s mysqldb.Statement) (int64, error) { return mysqldb.Exec(ctx, d.db, string(s)) })
 		}
 		return mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
-			if _, err := exec(ctx, tx, lockOrders(ids)); err != nil { // for all steps together
+			lock := lockOrders(ids) // for all steps together
+			if _, err := lock.Exec(tx); err != nil {
 				return fmt.Errorf("lock orders: %w", err)
 			}
-			return update(func(statement string) (int64, error) { return exec(ctx, tx, statement) })
+			return update(func(s mysqldb.Statement) (int64, error) { return s.Exec(tx) })
 		})
 	})
 	if err != nil {

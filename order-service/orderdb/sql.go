@@ -1,80 +1,46 @@
 package orderdb
 
 import (
-	"encoding/hex"
-	"strconv"
 	"time"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/mysqldb"
 )
-
-// The statements that a batch shares are written out here and not by gorm:
-// they hold hundreds of rows, and placeholders would cost more than the rows.
-// Nothing in them is text of a client's: numbers are numbers, and what is not
-// is written in hex.
-
-type statement []byte
-
-func (s *statement) text(t string) { *s = append(*s, t...) }
-
-func (s *statement) int(n int64) { *s = strconv.AppendInt(*s, n, 10) }
-
-// bytes writes a string or binary literal.
-func (s *statement) bytes(b []byte) {
-	s.text("x'")
-	*s = hex.AppendEncode(*s, b)
-	s.text("'")
-}
-
-func (s *statement) time(t time.Time) {
-	s.text("'")
-	*s = t.UTC().AppendFormat(*s, "2006-01-02 15:04:05.000000")
-	s.text("'")
-}
-
-func (s *statement) ids(ids []int64) {
-	for i, id := range ids {
-		if i > 0 {
-			s.text(",")
-		}
-		s.int(id)
-	}
-}
 
 // insertOrders is one insert for all orders. An order whose key is in use is
 // left out, silently: the count of affected rows tells.
-func insertOrders(orders []order.Order) string {
-	s := make(statement, 0, 128+256*len(orders))
-	s.text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at) VALUES ")
+func insertOrders(orders []order.Order) mysqldb.Statement {
+	s := make(mysqldb.Statement, 0, 128+256*len(orders))
+	s.Text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at) VALUES ")
 	for i := range orders {
 		o := &orders[i]
 		if i > 0 {
-			s.text(",")
+			s.Text(",")
 		}
-		s.text("(")
-		s.int(o.ID)
-		s.text(",'PENDING',")
+		s.Text("(")
+		s.Int(o.ID)
+		s.Text(",'PENDING',")
 		if o.Key == "" {
-			s.text("NULL")
+			s.Text("NULL")
 		} else {
-			s.bytes([]byte(o.Key))
+			s.Bytes([]byte(o.Key))
 		}
-		s.text(",")
-		s.bytes(o.BodyHash[:])
-		s.text(",")
-		s.int(o.Total)
-		s.text(",")
-		s.time(o.CreatedAt)
-		s.text(",")
-		s.time(o.UpdatedAt)
-		s.text(")")
+		s.Text(",")
+		s.Bytes(o.BodyHash[:])
+		s.Text(",")
+		s.Int(o.Total)
+		s.Text(",")
+		s.Time(o.CreatedAt)
+		s.Text(",")
+		s.Time(o.UpdatedAt)
+		s.Text(")")
 	}
-	return string(s)
+	return s
 }
 
-func insertItems(orders []order.Order, skip map[int]bool) string {
-	s := make(statement, 0, 128+128*len(orders))
-	s.text("INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
+func insertItems(orders []order.Order, skip map[int]bool) mysqldb.Statement {
+	s := make(mysqldb.Statement, 0, 128+128*len(orders))
+	s.Text("INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
 	first := true
 	for i := range orders {
 		if skip[i] {
@@ -82,57 +48,52 @@ func insertItems(orders []order.Order, skip map[int]bool) string {
 		}
 		for _, item := range orders[i].Items {
 			if !first {
-				s.text(",")
+				s.Text(",")
 			}
 			first = false
-			s.text("(")
-			s.int(orders[i].ID)
-			s.text(",")
-			s.int(item.GoodsID)
-			s.text(",")
-			s.int(item.Num)
-			s.text(",")
-			s.int(item.Price)
-			s.text(")")
+			s.Text("(")
+			s.Int(orders[i].ID)
+			s.Text(",")
+			s.Int(item.GoodsID)
+			s.Text(",")
+			s.Int(item.Num)
+			s.Text(",")
+			s.Int(item.Price)
+			s.Text(")")
 		}
 	}
-	return string(s)
+	return s
 }
 
 // lockOrders takes the rows of the orders by rising id.
-func lockOrders(ids []int64) string {
-	s := make(statement, 0, 128+20*len(ids))
-	s.text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
-	s.ids(ids)
-	s.text(") ORDER BY id FOR UPDATE")
-	return string(s)
+func lockOrders(ids []int64) mysqldb.Statement {
+	s := make(mysqldb.Statement, 0, 128+20*len(ids))
+	s.Text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
+	s.Ints(ids)
+	s.Text(") ORDER BY id FOR UPDATE")
+	return s
 }
 
 // moveOrders is the guarded update of all orders that make the same step. The
 // hint keeps a server whose statistics are old from walking, and locking, the
 // whole index of one status.
-func moveOrders(step step, ids []int64, at time.Time) string {
-	s := make(statement, 0, 256+20*len(ids))
-	s.text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
-	s.text(string(step.to))
-	s.text("', reason = ")
-	if step.reason == "" {
-		s.text("''")
-	} else {
-		s.text("_utf8mb4 ")
-		s.bytes([]byte(step.reason))
-	}
+func moveOrders(step step, ids []int64, at time.Time) mysqldb.Statement {
+	s := make(mysqldb.Statement, 0, 256+20*len(ids))
+	s.Text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
+	s.Text(string(step.to))
+	s.Text("', reason = ")
+	s.UTF8(step.reason)
 	if step.to.End() { // the first end is kept for ever
-		s.text(", outcome = COALESCE(outcome, '")
-		s.text(string(step.to))
-		s.text("')")
+		s.Text(", outcome = COALESCE(outcome, '")
+		s.Text(string(step.to))
+		s.Text("')")
 	}
-	s.text(", updated_at = ")
-	s.time(at)
-	s.text(" WHERE id IN (")
-	s.ids(ids)
-	s.text(") AND status = '")
-	s.text(string(step.from))
-	s.text("'")
-	return string(s)
+	s.Text(", updated_at = ")
+	s.Time(at)
+	s.Text(" WHERE id IN (")
+	s.Ints(ids)
+	s.Text(") AND status = '")
+	s.Text(string(step.from))
+	s.Text("'")
+	return s
 }

@@ -4,24 +4,23 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
-// token writes a fencing token into a statement, in hex: MySQL leaves a
-// statement whose text is not UTF-8 out of its lists of transactions and
-// processes, where an operator looks for who holds a row.
+// token is a fencing token as the value of a placeholder, in hex: see
+// mysqldb.Statement.Bytes.
 func token(t stock.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
 
-// readLevels reads the rows of the goods by rising id, with lock as the end of
-// the statement: "FOR UPDATE", or nothing.
+// readLevels reads the rows of the products by rising id. Lock ends the statement:
+// "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	levels := make(map[int64]*stock.Level, len(goods))
 	query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
@@ -37,29 +36,40 @@ func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level
 	return levels, nil
 }
 
-// insertOperations records outcomes. A flag that has one already fails all of
+// insertOperations records outcomes. A flag that already has one fails all of
 // them, as a duplicate.
 func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 	if len(operations) == 0 {
 		return nil
 	}
 	at := now()
-	args := make([]any, 0, 6*len(operations))
-	for _, op := range operations {
-		args = append(args, op.Flag, string(op.State), op.Reason, stock.EncodeItems(op.Items), token(op.Token), at)
+	s := make(mysqldb.Statement, 0, 128+256*len(operations))
+	s.Text("INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
+	for i, op := range operations {
+		if i > 0 {
+			s.Text(",")
+		}
+		s.Text("(")
+		s.Bytes([]byte(op.Flag))
+		s.Text(",'" + string(op.State) + "',")
+		s.UTF8(op.Reason)
+		s.Text(",'" + stock.EncodeItems(op.Items) + "',") // digits, colons and commas
+		s.Bytes(op.Token[:])
+		s.Text(",")
+		s.Time(at)
+		s.Text(")")
 	}
-	err := tx.Exec("INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES "+
-		tuples(6, len(operations)), args...).Error
-	if err != nil {
+	if _, err := s.Exec(tx); err != nil {
 		return fmt.Errorf("insert operation: %w", err)
 	}
 	return nil
 }
 
-// insertFlows writes the ledger's rows for the items of those operations that are done.
+// insertFlows writes the flow rows of the operations that are not rejected.
 func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...stock.Operation) error {
 	at, rows := now(), 0
-	args := make([]any, 0, 5*len(operations))
+	s := make(mysqldb.Statement, 0, 128+128*len(operations))
+	s.Text("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ")
 	for _, op := range operations {
 		if op.State == operation.Rejected {
 			continue
@@ -69,24 +79,27 @@ func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...stock.Operation
 			if kind == operation.KindDeduct {
 				num = -num
 			}
-			args = append(args, op.Flag, item.GoodsID, string(kind), num, at)
-			rows++
+			if rows++; rows > 1 {
+				s.Text(",")
+			}
+			s.Text("(")
+			s.Bytes([]byte(op.Flag))
+			s.Text(",")
+			s.Int(item.GoodsID)
+			s.Text(",'" + string(kind) + "',")
+			s.Int(num)
+			s.Text(",")
+			s.Time(at)
+			s.Text(")")
 		}
 	}
 	if rows == 0 {
 		return nil
 	}
-	err := tx.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES "+tuples(5, rows), args...).Error
-	if err != nil {
+	if _, err := s.Exec(tx); err != nil {
 		return fmt.Errorf("insert flow: %w", err)
 	}
 	return nil
-}
-
-// tuples returns "(?,?),(?,?)" for rows of that many columns.
-func tuples(columns, rows int) string {
-	row := "(" + strings.Repeat("?,", columns-1) + "?)"
-	return strings.Repeat(row+",", rows-1) + row
 }
 
 func goodsOf(items []operation.Item) []int64 {
