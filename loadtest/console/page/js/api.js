@@ -1,0 +1,35 @@
+// Calls to the server. Each throws an Error whose message is the server's own words.
+import { note } from "./ui.js";
+
+async function call(method, path, body) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method, headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch {
+    throw new Error("the console does not answer; is it still running?");
+  }
+  const text = await response.text();
+  let value = null;
+  try { value = text ? JSON.parse(text) : null; } catch { /* an answer that is not JSON is told by its status */ }
+  if (!response.ok) throw new Error(value?.detail || value?.title || `the console answered ${response.status}`);
+  return value;
+}
+
+export const get = (path) => call("GET", path);
+export const post = (path, body = {}) => call("POST", path, body);
+
+// act posts and notes at the foot of the page what came of it. It returns the answer, or null if it failed.
+export async function act(path, body, said = "") {
+  try {
+    const answer = await post(path, body);
+    const text = answer?.text || said;
+    if (text) note(text);
+    return answer || {};
+  } catch (error) {
+    note(error.message, true);
+    return null;
+  }
+}

@@ -1,0 +1,76 @@
+// The bar that is always in sight: what the console does, heal all, the theme, the keys.
+import { Button, html, noted, signal, useEffect, useRef, useValue } from "./ui.js";
+import { connection, halt, heal, running, state, whyNotBreak } from "./state.js";
+
+const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+export const theme = signal(localStorage.getItem("theme") || "auto");
+
+export function keepTheme() {
+  document.documentElement.dataset.theme = theme.value;
+}
+
+function nextTheme() {
+  const names = Object.keys(THEMES);
+  theme.value = names[(names.indexOf(theme.value) + 1) % names.length];
+  localStorage.setItem("theme", theme.value);
+  keepTheme();
+}
+
+export const helping = signal(false);
+
+const WORDS = {
+  connecting: "connecting …", lost: "Connection lost; trying again.", asleep: "asleep while the tab was hidden",
+  refused: "No entry: open the address that the console printed when it started.",
+};
+const PHASES = { building: "building the services", starting: "starting the servers", idle: "ready", firing: "orders are running",
+  settling: "waiting for the last orders", judging: "judging" };
+
+export function Bar() {
+  const online = useValue(connection);
+  const phase = useValue(state.phase);
+  const doing = useValue(state.doing);
+  const mode = useValue(state.mode);
+  const look = useValue(theme);
+  const isRunning = useValue(running);
+  const whyNot = useValue(whyNotBreak);
+  const broken = useValue(state.faults).filter((fault) => fault.status !== "healed").length;
+  return html`
+    <header class="bar">
+      <a class="mark" href="#app">orderstock</a>
+      <p class="status ${online}" role="status">
+        ${online === "open" ? html`<span class="dot ${phase}" aria-hidden="true"></span> ${doing || PHASES[phase] || phase}` : WORDS[online]}
+        ${online === "open" && mode === "attached" ? html` <small>watching a stack that runs elsewhere</small>` : null}
+      </p>
+      ${isRunning ? html`<${Button} onClick=${halt}>Stop<//>` : null}
+      <${Button} class=${broken ? "armed" : ""} why=${whyNot} keys="R" onClick=${heal}>Heal all${broken ? html` <b>${broken}</b>` : null}<//>
+      <button type="button" class="theme" onClick=${nextTheme} aria-label="Colours: ${look}" title=${`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="wide"> ${look}</span></button>
+      <button type="button" aria-label="Keys" onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
+    </header>`;
+}
+
+export const KEYS = [
+  ["B", "play the chosen fault, broken"], ["X", "play it fixed, with the same seed"], ["F", "fire the scenario of free play"],
+  ["K", "kill the chosen replica"], ["P", "pause the chosen replica, or let it go on"], ["R", "heal all"],
+  ["←  →", "the tour, back and forth; in a chart, the cursor"], ["?", "this list"],
+];
+
+export function Help() {
+  const open = useValue(helping);
+  const ref = useRef(null);
+  useEffect(() => {
+    if (open && !ref.current.open) ref.current.showModal();
+    if (!open && ref.current.open) ref.current.close();
+  }, [open]);
+  return html`
+    <dialog ref=${ref} class="help" aria-labelledby="help-title" onClose=${() => { helping.value = false; }}>
+      <h2 id="help-title">Keys</h2>
+      <dl>${KEYS.map(([key, says]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${says}</dd></div>`)}</dl>
+      <p>Everything here is a call that you can make yourself: <a href="/openapi.json">the API in OpenAPI</a>.</p>
+      <button type="button" onClick=${() => { helping.value = false; }}>Close</button>
+    </dialog>`;
+}
+
+export function Note() {
+  const { text, bad } = useValue(noted);
+  return html`<div class="note ${bad ? "wrong" : ""}" role=${bad ? "alert" : "status"} hidden=${!text}>${text}</div>`;
+}

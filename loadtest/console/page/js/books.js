@@ -1,0 +1,97 @@
+// The right column: the books, the orders, the verdict, the queue for the lock; and the events of the middle one.
+import { Empty, h, html, Panel, useRef, useEffect, useState, useValue } from "./ui.js";
+import { state } from "./state.js";
+import { booksTable, booksWords, eventsTable, invariantsTable, invariantsWords, verdictWords } from "./parts.js";
+import { clock, count, rate, span, tail } from "./format.js";
+import { linked } from "./order.js";
+
+export function Books() {
+  const books = useValue(state.books);
+  return html`
+    <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
+      ${books?.rows?.length ? html`${booksWords(h, books)}${booksTable(h, books)}`
+        : html`<${Empty}>No products yet: a run makes its own. What comes in, goes out and is there stands here while it runs.<//>`}
+    <//>`;
+}
+
+const STATUSES = [["CONFIRMED", "confirmed"], ["REJECTED", "rejected"], ["PENDING", "no end yet"], ["CANCELLING", "being cancelled"], ["CANCELLED", "cancelled"]];
+
+export function Orders() {
+  const statuses = useValue(state.statuses) || {};
+  const commits = useValue(state.commits) || {};
+  return html`
+    <${Panel} id="orders" title="Orders">
+      <dl class="figures">
+        ${STATUSES.map(([key, words]) => html`<div key=${key}><dd>${count(statuses[key])}</dd><dt>${words}</dt></div>`)}
+        <div><dd>${commits.orders_per_commit ? rate(commits.orders_per_commit) : "–"}</dd><dt>orders for each commit</dt></div>
+        <div><dd>${commits.per_s != null ? rate(commits.per_s) : "–"}</dd><dt>commits a second</dt></div>
+      </dl>
+    <//>`;
+}
+
+export function Verdict() {
+  const verdict = useValue(state.verdict);
+  const [all, setAll] = useState(false);
+  if (!verdict) {
+    return html`<${Panel} id="judged" title="The verdict"><${Empty}>Not judged yet. Once a run has settled, the judge reads the databases and what clients were told, not what the services say of themselves.<//><//>`;
+  }
+  return html`
+    <${Panel} id="judged" title="The verdict" aside=${html`<button type="button" class="quiet" aria-pressed=${all ? "true" : "false"} onClick=${() => setAll(!all)}>all</button>`}>
+      <p>${invariantsWords(verdict)}.</p>
+      <p class="muted">${verdictWords(verdict)}</p>
+      ${(verdict.reasons || []).map((why, i) => html`<p class="unsure" key=${i}>${why}</p>`)}
+      ${invariantsTable(h, verdict, all, linked)}
+    <//>`;
+}
+
+function Place({ of, place, holds }) {
+  return html`
+    <tr class=${holds ? "holds" : ""} title="${of.node} · session ${of.session || "unknown"}">
+      <th scope="row" class="number">${place}</th><td>${tail(of.owner, 14)}</td><td>${holds ? "holds" : "waits"}${of.mode ? html` <small>${of.mode}</small>` : null}</td>
+      <td class="number"><code>${tail(of.token)}</code></td><td class="number">${span(of.since_ms)}</td>
+    </tr>`;
+}
+
+export function Lock() {
+  const lock = useValue(state.lock);
+  const holders = lock?.holders || [];
+  const waiters = lock?.waiters || [];
+  const more = (lock?.waiting || 0) - waiters.length;
+  // The row lights up when the lock changes hands, at most four times a second.
+  const token = holders[0]?.token;
+  const body = useRef(null);
+  const last = useRef(0);
+  useEffect(() => {
+    const now = performance.now();
+    const row = body.current?.querySelector(".holds");
+    if (!row || now - last.current < 250 || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    last.current = now;
+    row.animate([{ opacity: 0.35 }, { opacity: 1 }], 250);
+  }, [token]);
+  return html`
+    <${Panel} id="lock" title="The queue for the lock" aside=${lock?.local ? html`<span class="aside">${count(lock.local)} behind the holder, in its own process</span>` : null}>
+      ${!lock?.path ? html`<${Empty}>This strategy takes no lock in ZooKeeper, or none has been taken yet.<//>`
+        : html`
+        <p class="path"><code>${lock.path}</code></p>
+        ${holders.length || waiters.length ? html`
+        <table class="queue">
+          <caption class="hidden">Who holds the lock and who waits for it</caption>
+          <thead><tr><th scope="col" class="number">#</th><th scope="col">Process</th><th scope="col"></th><th scope="col" class="number" title="the fencing token: it rises with each holder">Token</th><th scope="col" class="number">For</th></tr></thead>
+          <tbody ref=${body}>${holders.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${i + 1} holds=${true} />`)}
+            ${waiters.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${holders.length + i + 1} holds=${false} />`)}</tbody>
+        </table>` : html`<${Empty}>Nobody holds it and nobody waits.<//>`}
+        ${more > 0 ? html`<p class="muted">and ${count(more)} more wait in ZooKeeper.</p>` : null}`}
+    <//>`;
+}
+
+export function Events() {
+  const log = useValue(state.log);
+  const [all, setAll] = useState(false);
+  const newest = [...log].reverse();
+  const shown = all ? newest : newest.slice(0, 12);
+  return html`
+    <${Panel} id="events" title="Events" aside=${html`<span class="aside">newest first</span>`}>
+      ${log.length ? eventsTable(h, shown, linked) : html`<${Empty}>Nothing has happened yet.<//>`}
+      ${log.length > 12 ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? "the last 12 only" : `all ${count(log.length)}`}</button>` : null}
+    <//>`;
+}

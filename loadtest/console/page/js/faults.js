@@ -1,0 +1,67 @@
+// The left column: the published faults A to Q, and free play.
+import { Button, Empty, html, signal, useValue } from "./ui.js";
+import { catalogue, chosen, play, state, whyNotPlay } from "./state.js";
+import { sign } from "./format.js";
+import { FreePlay } from "./fire.js";
+
+export const tab = signal(location.hash.length > 1 ? "free" : "faults");
+const folded = signal(false);
+
+// Seen shows what came of the latest run of a variant.
+function Seen({ runs, letter, variant }) {
+  const run = runs.find((one) => one.fault === letter && one.variant === variant);
+  if (!run) return null;
+  const [mark, kind] = sign(run.verdict);
+  return html`<span class="seen ${kind}" title="${variant}, last time: ${run.verdict}"><span aria-hidden="true">${mark}</span><span class="hidden">${variant}: ${run.verdict}</span></span>`;
+}
+
+function Fault({ fault, open, runs, whyNot }) {
+  const id = `fault-${fault.letter}`;
+  const why = fault.playable === false ? fault.why_not || "it cannot be played here" : whyNot;
+  return html`
+    <li class=${open ? "open" : ""}>
+      <button type="button" class="row" aria-expanded=${open ? "true" : "false"} aria-controls=${id} onClick=${() => { folded.value = open; chosen.value = fault.letter; }}>
+        <b class="letter">${fault.letter}</b> <span>${fault.title}</span>
+        <span class="marks"><${Seen} runs=${runs} letter=${fault.letter} variant="broken" /><${Seen} runs=${runs} letter=${fault.letter} variant="fixed" /></span>
+      </button>
+      ${open ? html`<div id=${id} class="detail">
+        <p>${fault.says}</p>
+        <pre tabindex="0" aria-label="The published idea">${fault.idea.split("\n").map((line, i) => {
+          const [code, remark] = line.split(/\s*(\/\/.*)/);
+          return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
+        })}</pre>
+        <div class="two">
+          <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>Broken<//>
+          <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>Fixed<//>
+        </div>
+        ${fault.playable === false ? html`<p class="why">${why}</p>` : fault.kind === "time" ? html`<p class="why">It costs time, not tickets: the two rates stand side by side.</p>` : null}
+      </div>` : null}
+    </li>`;
+}
+
+function Faults() {
+  const list = useValue(catalogue);
+  const open = useValue(chosen);
+  const isFolded = useValue(folded);
+  const runs = useValue(state.runs);
+  const whyNot = useValue(whyNotPlay);
+  if (!list) return html`<${Empty}>The list of published faults is loading.<//>`;
+  return html`<ul class="faults">${list.map((fault) => html`<${Fault} key=${fault.letter} fault=${fault} open=${open === fault.letter && !isFolded} runs=${runs} whyNot=${whyNot} />`)}</ul>`;
+}
+
+export function Controls() {
+  const shown = useValue(tab);
+  const choose = (name, words) => html`<button type="button" role="tab" id="tab-${name}" aria-selected=${shown === name ? "true" : "false"}
+    tabindex=${shown === name ? 0 : -1} aria-controls="controls-body" onClick=${() => { tab.value = name; }}>${words}</button>`;
+  const onKeyDown = (event) => {
+    if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
+    event.stopPropagation();
+    tab.value = shown === "faults" ? "free" : "faults";
+    document.getElementById(`tab-${tab.value}`).focus();
+  };
+  return html`
+    <section class="controls" aria-label="Faults and free play">
+      <div role="tablist" class="tabs" aria-label="What to do" onKeyDown=${onKeyDown}>${choose("faults", "Published faults")}${choose("free", "Free play")}</div>
+      <div role="tabpanel" id="controls-body" aria-labelledby="tab-${shown}" tabindex="-1">${shown === "faults" ? html`<${Faults} />` : html`<${FreePlay} />`}</div>
+    </section>`;
+}

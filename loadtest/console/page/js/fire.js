@@ -1,0 +1,134 @@
+// Free play: what is fired, and what breaks.
+import { Button, Empty, html, signal, useValue } from "./ui.js";
+import { act } from "./api.js";
+import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
+import { change, command, faultWords, FIELDS, reset, scenario } from "./scenario.js";
+import { many } from "./format.js";
+import { copy } from "./copy.js";
+
+export async function fire() {
+  if (whyNotFire.value) return;
+  await act("api/fire", scenario.value);
+}
+
+// strike breaks something now.
+export const strike = (fault) => act("api/act", fault, `${faultWords(fault)}: done`);
+
+// What K and P do to the chosen replica.
+export const kill = () => !whyNotBreak.value && strike({ action: "kill", target: victim.value });
+export function pauseOrResume() {
+  const is = state.replicas.value.find((replica) => replica.name === victim.value)?.state;
+  return !whyNotBreak.value && strike({ action: is === "paused" ? "resume" : "pause", target: victim.value });
+}
+
+function Setting({ field, now }) {
+  const [name, , words, says, step] = field;
+  const share = name === "repeat" || name === "cancel";
+  return html`<label title=${says}>${words}
+    <input type="number" name=${name} min="0" max=${share ? 1 : null} step=${step === "any" && share ? 0.05 : step} value=${now[name] ?? 0}
+      onInput=${(event) => event.target.value !== "" && change({ [name]: Number(event.target.value) })} /></label>`;
+}
+
+const MAIN = ["orders", "concurrency", "goods", "stock"];
+
+function Settings() {
+  const now = useValue(scenario);
+  const known = useValue(form);
+  const shown = known?.strategies?.find((one) => one.name === (now.strategy || "grouped"));
+  const fields = (main) => FIELDS.filter(([name]) => MAIN.includes(name) === main).map((field) => html`<${Setting} key=${field[0]} field=${field} now=${now} />`);
+  const isDefault = FIELDS.every(([name]) => MAIN.includes(name) || now[name] === (known?.defaults?.[name] ?? now[name]));
+  return html`
+    <div class="fields">${fields(true)}</div>
+    <label class="whole">Strategy: how buyers are kept apart
+      <select name="strategy" value=${now.strategy || "grouped"} onChange=${(event) => change({ strategy: event.target.value })}>
+        ${(known?.strategies || []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.unsafe ? " (sells too much)" : ""}</option>`)}
+      </select></label>
+    ${shown?.says ? html`<p class="muted">${shown.says}</p>` : null}
+    <details open=${!isDefault}><summary>All settings</summary>
+      <div class="fields">${fields(false)}
+        <label title="makes the same orders again; empty: random">Seed <input name="seed" inputmode="numeric" pattern="[0-9]*" value=${now.seed || ""} onInput=${(event) => change({ seed: event.target.value.replace(/\D/g, "") })} /></label>
+        <label title="whole orders, or the stock service alone">Path
+          <select name="path" value=${now.path} onChange=${(event) => change({ path: event.target.value })}><option value="order">whole orders</option><option value="deduct">stock service alone</option></select></label>
+      </div></details>`;
+}
+
+const draft = signal({ action: "pause", target: "stock-1", step: "commit", when: "before", wire: "mysql", after: 1 });
+
+// shaped keeps of a draft what its action needs.
+function shaped(of, kind, servers) {
+  const fault = { action: of.action };
+  if (kind === "server") fault.target = servers.includes(of.target) ? of.target : servers[0];
+  else if (kind !== "none") fault.target = of.target;
+  if (kind === "wire") fault.wire = of.wire;
+  if (kind === "step") Object.assign(fault, { step: of.step, when: of.when });
+  return fault;
+}
+
+function Breaking() {
+  const known = useValue(form);
+  const replicas = useValue(state.replicas).map((one) => one.name);
+  const servers = useValue(state.servers).map((one) => one.name);
+  const now = useValue(draft);
+  const planned = useValue(scenario).faults;
+  const whyNot = useValue(whyNotBreak);
+  const action = known?.actions?.find((one) => one.name === now.action) || known?.actions?.[0];
+  if (!action) return html`<${Empty}>The list of what can be broken is loading.<//>`;
+  const set = (part) => { draft.value = { ...draft.value, ...part }; };
+  const choice = (name, words, list, value) => html`<label>${words}
+    <select name=${name} value=${value} onChange=${(event) => set({ [name]: event.target.value })}>${list.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
+  const fault = shaped({ ...now, action: action.name }, action.target, servers);
+  const plan = () => change({ faults: [...planned, { target: "", step: "", when: "", wire: "", ...fault, after_ms: Math.round(now.after * 1000) }] });
+  return html`
+    <div class="fields">
+      <label class="whole">Do
+        <select name="action" value=${action.name} onChange=${(event) => set({ action: event.target.value })}>${known.actions.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>
+      ${["replica", "wire", "step"].includes(action.target) ? choice("target", "to", replicas, fault.target) : null}
+      ${action.target === "server" ? choice("target", "to", servers, fault.target) : null}
+      ${action.target === "wire" ? choice("wire", "its wire to", known.wires, now.wire) : null}
+      ${action.target === "step" ? html`${choice("when", "when", known.whens, now.when)}${choice("step", "the step", known.steps, now.step)}` : null}
+    </div>
+    <p class="muted">${action.says}.</p>
+    <div class="two"><${Button} why=${whyNot} onClick=${() => strike(fault)}>Do it now<//>
+      <${Button} why=${whyNot} onClick=${plan}>Plan it<//></div>
+    <label class="line">at <input class="short" name="after" type="number" min="0" step="0.1" value=${now.after} onInput=${(event) => set({ after: Number(event.target.value) || 0 })} /> s after the first order</label>
+    ${planned.length ? html`<ul class="plain planned">${planned.map((one, i) => html`<li key=${i}><span>+${(one.after_ms / 1000).toFixed(1)} s ${faultWords(one)}</span>
+      <button type="button" class="quiet" aria-label="take ${faultWords(one)} out" onClick=${() => change({ faults: planned.filter((_, j) => j !== i) })}>✕</button></li>`)}</ul>` : null}`;
+}
+
+function Replicas() {
+  const replicas = useValue(state.replicas);
+  const chosen = useValue(victim);
+  const whyNot = useValue(whyNotBreak);
+  const is = replicas.find((one) => one.name === chosen);
+  const dead = is?.state === "dead";
+  return html`
+    <label class="whole">Replica <select name="victim" value=${chosen} onChange=${(event) => { victim.value = event.target.value; }}>
+      ${replicas.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}: ${one.state}</option>`)}</select></label>
+    <div class="two">
+      ${dead ? html`<${Button} why=${whyNot} onClick=${() => strike({ action: "restart", target: chosen })}>Restart<//>`
+        : html`<${Button} why=${whyNot} keys="K" onClick=${kill}>Kill<//>`}
+      <${Button} why=${whyNot || (dead ? "it is dead" : "")} keys="P" onClick=${pauseOrResume}>${is?.state === "paused" ? "Resume" : "Pause"}<//>
+    </div>`;
+}
+
+export function FreePlay() {
+  const now = useValue(scenario);
+  const whyNot = useValue(whyNotFire);
+  const whyNotHere = useValue(whyNotBreak);
+  return html`
+    <div class="free">
+      <h3>Fire</h3>
+      <${Settings} />
+      <div class="two"><${Button} class="primary" why=${whyNot} keys="F" onClick=${fire}>Fire${now.faults.length ? ` with ${many(now.faults.length, "fault")}` : ""}<//>
+        <${Button} onClick=${reset}>Defaults<//></div>
+      ${whyNot ? html`<p class="why">Not now: ${whyNot}.</p>` : null}
+      <p class="command"><code>${command(now)}</code></p>
+      <div class="two"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
+        <${Button} class="quiet" onClick=${() => copy(location.href)}>Copy link<//></div>
+      <h3>Break something</h3>
+      ${whyNotHere ? html`<p class="why">${whyNotHere}.</p>` : null}
+      <${Replicas} />
+      <h3>Break anything</h3>
+      <${Breaking} />
+    </div>`;
+}

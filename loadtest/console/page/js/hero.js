@@ -1,0 +1,79 @@
+// The headline: what was sold, and whether that is right.
+import { Button, h, html, useEffect, useState, useValue } from "./ui.js";
+import { chosenFault, connection, halt, play, running, state, whyNotPlay } from "./state.js";
+import { compareBars, sentence, verdictWord } from "./parts.js";
+import { many, span } from "./format.js";
+import { copy } from "./copy.js";
+
+// Spoken repeats the verdict for screen readers, once it has stood still for a second.
+function Spoken({ text }) {
+  const [said, say] = useState("");
+  useEffect(() => {
+    const later = setTimeout(() => say(text), 1000);
+    return () => clearTimeout(later);
+  }, [text]);
+  return html`<p class="hidden" role="status" aria-live="polite">${said}</p>`;
+}
+
+function runWords(run) {
+  const parts = [];
+  if (run.buyers) parts.push(many(run.buyers, "buyer"));
+  if (run.stock) parts.push(`${many(run.stock, "piece")}${run.goods > 1 ? ` of ${run.goods} products` : ""}`);
+  if (run.strategy) parts.push(run.strategy);
+  if (run.seed) parts.push(`seed ${run.seed}`);
+  if (run.attempts > 1) parts.push(`try ${run.attempt} of ${run.attempts}`);
+  return parts.join(" · ");
+}
+
+const UNDER = {
+  RUNNING: "Orders are on their way. The books on the page are read while they run.",
+  VIOLATION: "What was sold and what is in the books do not fit. The list beside says where.",
+  PASS: "Every order came to one end, and every piece is in the books once.",
+  UNKNOWN: "The judge could not read everything, so it does not say that all is well.",
+  "NOT CAUGHT THIS TIME": "The fault is there, but it did not show with these seeds. A race does not strike each time: press Broken again.",
+};
+
+export function Hero() {
+  const hero = useValue(state.hero);
+  const run = useValue(state.run);
+  const fault = useValue(chosenFault);
+  const whyNot = useValue(whyNotPlay);
+  const isRunning = useValue(running);
+  const doing = useValue(state.doing);
+  const compare = useValue(state.compare);
+  const online = useValue(connection);
+  const reasons = useValue(state.verdict)?.reasons || [];
+  const word = hero?.word || "";
+  const text = hero?.sentence || "";
+  const idle = online === "connecting" ? "One moment" : "More buyers than tickets";
+  return html`
+    <section class="hero" aria-label="What was sold">
+      <div class="say">
+        <p class="what">${run ? html`<b>${run.title}</b> <span>${runWords(run)}</span>` : "Nothing has been fired yet."}</p>
+        <h1 class=${text.length > 32 ? "long" : ""}>
+          ${text ? sentence(h, text) : html`<span class="sentence">${idle}</span>`}
+          ${word ? verdictWord(h, word) : null}
+        </h1>
+        <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${doing} …</span> ` : null}
+          ${UNDER[word] || "Press Broken: the published version sells what is not there. Press Fixed: the same buyers, and the books stay right."}
+          ${word === "UNKNOWN" ? reasons.map((why) => html` ${why}.`) : null}</p>
+        ${run?.command ? html`<p class="command"><code>${run.command}</code> <button type="button" class="quiet"
+          onClick=${() => copy(run.command)}>Copy as command</button></p>` : null}
+        <${Spoken} text=${word && word !== "RUNNING" ? `${word.toLowerCase()}: ${text}` : ""} />
+      </div>
+      <div class="press">
+        <p>${fault ? html`<b class="letter">${fault.letter}</b> ${fault.title}` : "The published faults are loading."}</p>
+        <div class="two">
+          <${Button} class="broken" why=${whyNot || fault?.why_not} keys="B" onClick=${() => play("broken")}>Broken<//>
+          <${Button} class="fixed" why=${whyNot || fault?.why_not} keys="X" onClick=${() => play("fixed")}>Fixed<//>
+        </div>
+        <p class="why">${isRunning ? html`<span>${run ? `${many(run.orders, "order")}, ${span(run.elapsed_ms)} so far.` : ""}</span>
+          <button type="button" class="quiet" onClick=${halt}>Stop</button>`
+          : whyNot ? `Not now: ${whyNot}.` : "Both run on real servers, with the same seed."}</p>
+        ${compare ? compareBars(h, compare) : null}
+      </div>
+    </section>`;
+}
+
+// title says the state of the run in the tab.
+export const tabTitle = (hero) => (hero ? `${hero.word}: ${hero.sentence} · orderstock` : "orderstock console");

@@ -1,0 +1,21 @@
+// The keys. They do nothing while somebody types or while a dialog is open.
+import { heal, play } from "./state.js";
+import { fire, kill, pauseOrResume } from "./fire.js";
+import { go } from "./tour.js";
+import { helping } from "./bar.js";
+
+const DO = {
+  f: fire, b: () => play("broken"), x: () => play("fixed"), k: kill, p: pauseOrResume, r: heal,
+  ArrowLeft: () => go(-1), ArrowRight: () => go(1), "?": () => { helping.value = true; },
+};
+
+export function listen() {
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.target.closest?.("input, select, textarea, dialog, pre, .scroll")) return;
+    const known = DO[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!known) return;
+    event.preventDefault();
+    known();
+  });
+}

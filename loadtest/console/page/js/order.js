@@ -1,0 +1,173 @@
+// An order's life: a lane for each process, a bar for each step, the rows of four tables, the answers.
+import { Button, Empty, html, Panel, signal, useState, useValue, useWidth } from "./ui.js";
+import { get, post } from "./api.js";
+import { connection, state } from "./state.js";
+import { clock, span, tail } from "./format.js";
+
+// life is null, { id, loading }, { id, error } or { id, data }.
+export const life = signal(null);
+
+export async function show(id) {
+  life.value = { id, loading: true };
+  document.getElementById("life")?.scrollIntoView({ block: "nearest" });
+  await refresh(id);
+}
+
+async function refresh(id) {
+  try {
+    const data = await get(`api/orders/${encodeURIComponent(id)}`);
+    if (life.value?.id === id) life.value = { id, data };
+  } catch (error) {
+    if (life.value?.id === id) life.value = { id, error: error.message };
+  }
+}
+
+// linked turns the ids of orders in a text into buttons that show their lives.
+export const linked = (text) => text.split(/\b(\d{15,20})\b/).map((piece, i) =>
+  (i % 2 ? html`<button type="button" class="link" key=${i} onClick=${() => show(piece)} aria-label="the life of order ${piece}">${piece}</button>` : piece));
+
+// The steps in words; the name of the step stands in the title.
+const STEPS = {
+  "insert-order": "write the order", "set-flag": "set the flag", "call-stock": "call the stock service", "take-flag": "take the flag",
+  "lookup-flow": "look in the ledger", "acquire-lock": "wait for the lock", "update-stock": "update the stock", "insert-flow": "write the ledger",
+  commit: "commit", "release-lock": "release the lock", confirm: "confirm from the ledger", "set-status": "set the status",
+  reply: "answer", "cancel-flag": "cancel the flag", "cancel-order": "cancel the order", reconcile: "reconcile",
+};
+const stepWords = (name) => STEPS[name] || name.replaceAll("-", " ");
+const LANES = ["client", "order", "stock"];
+const rank = (lane) => LANES.findIndex((name) => lane.startsWith(name)) * 10 + (parseInt(lane.split("-")[1], 10) || 0);
+
+// pack puts the spans of a lane into rows so that neither bars nor words meet.
+function pack(spans, x, width) {
+  const ends = [];
+  return spans.map((one) => {
+    const left = x(one.start_us);
+    const wide = Math.max(x(one.start_us + one.duration_us) - left, 3);
+    const label = `${stepWords(one.name)} ${span(one.duration_us / 1000)}`;
+    const words = label.length * 6.4 + 12;
+    const inside = words < wide;
+    const flip = !inside && left + wide + words > width;
+    const from = flip ? left - words : left;
+    const to = inside || flip ? left + wide : left + wide + words;
+    let row = ends.findIndex((end) => end <= from);
+    if (row < 0) row = ends.length;
+    ends[row] = to + 6;
+    return { ...one, left, wide, label, inside, flip, row };
+  });
+}
+
+function Lanes({ spans }) {
+  const [ref, width] = useWidth();
+  const gutter = 84;
+  const inner = Math.max(width - gutter - 8, 120);
+  const start = Math.min(...spans.map((one) => one.start_us));
+  const end = Math.max(...spans.map((one) => one.start_us + one.duration_us), start + 1);
+  const x = (us) => gutter + ((us - start) / (end - start)) * inner;
+  const lanes = [...new Set(spans.map((one) => one.lane))].sort((a, b) => rank(a) - rank(b));
+  const high = 24;
+  let y = 24;
+  const ticks = [0, 0.25, 0.5, 0.75, 1];
+  const drawn = lanes.map((lane) => {
+    const bars = pack(spans.filter((one) => one.lane === lane).sort((a, b) => a.start_us - b.start_us || b.duration_us - a.duration_us), x, gutter + inner);
+    const top = y;
+    y += (Math.max(...bars.map((bar) => bar.row)) + 1) * high + 8;
+    return { lane, bars, top };
+  });
+  return html`
+    <div ref=${ref} class="lanes">
+      ${width ? html`<svg width=${width} height=${y} role="img" aria-label="Steps of the order over ${span((end - start) / 1000)}; the table below has them as words">
+        <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="hatch-ground" /><line x1="0" x2="0" y1="0" y2="6" class="hatch" /></pattern></defs>
+        ${ticks.map((part) => html`<g key=${part}><line class="grid" x1=${gutter + part * inner} x2=${gutter + part * inner} y1="18" y2=${y} />
+          <text class="tick" x=${gutter + part * inner} y="12" text-anchor=${part === 1 ? "end" : part ? "middle" : "start"}>${part ? `+${span((part * (end - start)) / 1000)}` : "0"}</text></g>`)}
+        ${drawn.map(({ lane, bars, top }) => html`<g key=${lane} class="lane ${lane.split("-")[0]}">
+          <line class="grid" x1="0" x2=${width} y1=${top - 4} y2=${top - 4} /><text class="name" x="0" y=${top + 14}>${lane}</text>
+          ${bars.map((bar) => {
+            const refused = bar.error && /token|fenc|stale/i.test(`${bar.error} ${bar.name}`);
+            const by = top + bar.row * high;
+            return html`<g key=${bar.id} class="bar ${bar.error ? "error" : ""} ${bar.paused ? "paused" : ""}">
+              <title>${bar.name}, ${span(bar.duration_us / 1000)}${bar.error ? `, ${bar.error}` : ""}${bar.attributes?.token ? `, token ${bar.attributes.token}` : ""}${bar.links?.length ? `, one transaction for ${bar.links.length} orders` : ""}</title>
+              <rect x=${bar.left} y=${by} width=${bar.wide} height="18" rx="2" fill=${bar.paused ? "url(#hatch)" : null} />
+              ${bar.error ? html`<text class="cross" x=${bar.left + bar.wide - (bar.wide > 16 ? 14 : -2)} y=${by + 14}>✗</text>` : null}
+              <text class=${bar.inside ? "inside" : ""} x=${bar.inside ? bar.left + 6 : bar.flip ? bar.left - 6 : bar.left + bar.wide + (bar.error && bar.wide <= 16 ? 18 : 6)} y=${by + 13} text-anchor=${bar.flip ? "end" : "start"}>${bar.label}${refused ? " refused" : ""}</text>
+            </g>`;
+          })}</g>`)}
+      </svg>` : null}
+    </div>`;
+}
+
+const Row = ({ name, row }) => html`<tr><th scope="row">${name}</th><td>${row ? Object.entries(row).map(([key, value]) => html`<span class="pair" key=${key}><small>${key}</small> ${typeof value === "object" && value ? JSON.stringify(value) : String(value ?? "–")}</span> `) : "no row"}</td></tr>`;
+
+function Life({ data }) {
+  const spans = data.spans || [];
+  const answers = data.answers || [];
+  const token = data.operation?.fencing_token || spans.find((one) => one.attributes?.token)?.attributes.token;
+  return html`
+    ${spans.length ? html`<${Lanes} spans=${spans} />
+      <details><summary>The steps as a table</summary><table><caption class="hidden">Steps</caption>
+        <thead><tr><th scope="col" class="number">Start</th><th scope="col" class="number">Took</th><th scope="col">Process</th><th scope="col">Step</th><th scope="col">What came of it</th></tr></thead>
+        <tbody>${spans.map((one) => html`<tr key=${one.id}><td class="number">${span((one.start_us - Math.min(...spans.map((s) => s.start_us))) / 1000)}</td><td class="number">${span(one.duration_us / 1000)}</td><td>${one.lane}</td><td>${stepWords(one.name)} <small>${one.name}</small></td><td>${one.error || (one.paused ? "paused" : "")}</td></tr>`)}</tbody></table></details>`
+      : html`<${Empty}>This order was not traced, so only its rows are known. A part of the orders is traced, and every order sent by hand.<//>`}
+    ${answers.length ? html`<p class="answers">${answers.map((answer, i) => html`<span key=${i} class="pair"><small>${answer.kind} ${answer.t_ms != null ? `+${span(answer.t_ms)}` : ""}</small> ${answer.code} ${answer.status}</span> `)}</p>` : null}
+    <div class="scroll" tabindex="0" role="region" aria-label="The rows of the order"><table class="rows">
+      <caption class="hidden">The rows of the order in the four tables, and the flag in Redis</caption>
+      <tbody>
+        <${Row} name="orders" row=${data.order} />
+        ${(data.items || []).map((row, i) => html`<${Row} key=${i} name=${i ? "" : "order_items"} row=${row} />`)}
+        <${Row} name="operations" row=${data.operation} />
+        ${(data.flows || []).length ? data.flows.map((row, i) => html`<${Row} key=${i} name=${i ? "" : "stock_flow"} row=${row} />`) : html`<${Row} name="stock_flow" row=${null} />`}
+        <tr><th scope="row">Redis</th><td>the flag is ${data.flag_in_redis || "unknown"}</td></tr>
+        ${token ? html`<tr><th scope="row">token</th><td><code>${token}</code></td></tr>` : null}
+      </tbody></table></div>`;
+}
+
+export function OrderLife() {
+  const shown = useValue(life);
+  const books = useValue(state.books);
+  const recent = useValue(state.recent) || [];
+  const online = useValue(connection);
+  const [id, setID] = useState("");
+  const [goods, setGoods] = useState("");
+  const [num, setNum] = useState(1);
+  const [key, setKey] = useState("");
+  const [sent, setSent] = useState("");
+  const product = goods || books?.rows?.[0]?.goods || "";
+  const send = async (again) => {
+    const under = again ? key : `by-hand-${Date.now().toString(36)}`;
+    setKey(under);
+    setSent("sending …");
+    try {
+      const answer = await post("api/orders", { items: [{ goods_id: product, num: Number(num) }], key: under });
+      const status = answer.body?.status || answer.body?.code || "";
+      setSent(`answered ${answer.status} ${status} at ${clock(new Date())}`);
+      if (answer.order_id) {
+        setID(answer.order_id);
+        await show(answer.order_id);
+        setTimeout(() => refresh(answer.order_id), 1500); // spans come in batches
+      }
+    } catch (error) {
+      setSent(error.message);
+    }
+  };
+  const why = online !== "open" ? "the connection to the console is lost" : product ? "" : "there is no product yet; play or fire a run first";
+  return html`
+    <${Panel} id="life" title="An order's life" class="wide">
+      <div class="line">
+        <form onSubmit=${(event) => { event.preventDefault(); if (id.trim()) show(id.trim()); }}>
+          <label>Order <input name="order" inputmode="numeric" placeholder="its id" value=${id} onInput=${(event) => setID(event.target.value)} /></label>
+          <button>Show its life</button>
+        </form>
+        <form onSubmit=${(event) => event.preventDefault()}>
+          <label>or send one: product <input name="goods" inputmode="numeric" value=${product} onInput=${(event) => setGoods(event.target.value)} /></label>
+          <label>pieces <input name="num" class="short" type="number" value=${num} onInput=${(event) => setNum(event.target.value)} /></label>
+          <${Button} why=${why} onClick=${() => send(false)}>Send<//>
+          <${Button} why=${why || (key ? "" : "send one first")} onClick=${() => send(true)} title="the same key: the answer must be the same">Send it again<//>
+          <span role="status" class="muted">${sent}</span>
+        </form>
+      </div>
+      ${recent.length ? html`<p class="recent">Traced: ${recent.slice(0, 8).map((one) => html`<button type="button" class="link" key=${one.order_id} onClick=${() => { setID(one.order_id); show(one.order_id); }}>${tail(one.order_id, 6)} <small>${one.status}</small></button> `)}</p>` : null}
+      ${!shown ? html`<${Empty}>Click the id of an order anywhere on this page, type one, or send one by hand: you see each step that it took, and the rows that it left.<//>`
+        : shown.loading ? html`<${Empty}>Reading order ${shown.id} …<//>`
+        : shown.error ? html`<p class="empty">${shown.error}</p>`
+        : html`<p class="what">Order <b>${shown.id}</b> <button type="button" class="quiet" onClick=${() => refresh(shown.id)}>read again</button></p><${Life} data=${shown.data} />`}
+    <//>`;
+}

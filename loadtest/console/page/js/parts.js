@@ -1,0 +1,130 @@
+// The parts that the page and the report share. Each takes h, which makes an
+// element from a tag, its attributes and its children: Preact's on the page,
+// one that makes DOM nodes in the report.
+import { clock, count, many, rate, sign, since, span } from "./format.js";
+
+// verdictWord is the verdict as a sign and a word in its colour.
+export const verdictWord = (h, word) => {
+  const [mark, kind] = sign(word);
+  return h("span", { class: `verdict ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, mark), " ", word.toUpperCase());
+};
+
+// sentence sets the numbers of a sentence apart from its words.
+export const sentence = (h, text) =>
+  h("span", { class: "sentence" }, text.split(/(\d[\d,.]*)/).map((piece, i) => (i % 2 ? h("b", { key: i }, piece) : piece)));
+
+const cell = (h, text, attributes = {}) => h("td", { class: "number", ...attributes }, text);
+const head = (h, names) => h("thead", {}, h("tr", {}, names.map(([name, isNumber, title]) =>
+  h("th", { scope: "col", class: isNumber ? "number" : "", title }, name))));
+
+const BOOK_COLUMNS = [["Product"],
+  ["In", 1, "pieces that came in"], ["Out", 1, "pieces that orders took"], ["Back", 1, "pieces that cancelled orders put back"],
+  ["There", 1, "pieces on the shelf by the stock table"], ["Told", 1, "pieces that clients were told are theirs"]];
+
+// booksTable is the ledger beside the shelf, the products that disagree first.
+export const booksTable = (h, books, most = 8) => {
+  const rows = [...books.rows].sort((a, b) => Boolean(b.wrong) - Boolean(a.wrong));
+  const rest = rows.slice(most);
+  const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
+  return h("table", { class: "books" },
+    h("caption", { class: "hidden" }, "The books: what came in, went out, came back and is there"),
+    head(h, BOOK_COLUMNS),
+    h("tbody", {}, rows.slice(0, most).map((row) =>
+      h("tr", { class: row.wrong ? "bad" : "", key: row.goods },
+        h("th", { scope: "row" }, row.wrong ? h("span", { class: "sign" }, "✗ ") : null, row.name || row.goods),
+        cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, count(row.told))))),
+    rows.length > 1
+      ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, rest.length ? `All ${rows.length}` : "Together"),
+        ["in", "out", "back", "there", "told"].map((key) => cell(h, count(sum(key)), { key }))))
+      : null);
+};
+
+// booksWords says whether the books agree, and if not, where.
+export const booksWords = (h, books) => {
+  const wrong = books.rows.filter((row) => row.wrong).map((row) => row.wrong);
+  if (books.wrong && !wrong.includes(books.wrong)) wrong.unshift(books.wrong);
+  if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), "The books agree: in − out + back is what is there.");
+  return h("ul", { class: "plain bad" }, wrong.slice(0, 3).map((text, i) => h("li", { key: i }, h("span", { class: "sign" }, "✗ "), text)),
+    wrong.length > 3 ? h("li", { key: "more" }, `and ${wrong.length - 3} more`) : null);
+};
+
+// invariantsTable lists the invariants that do not hold, or all of them.
+export const invariantsTable = (h, verdict, all, link = (text) => text) => {
+  const list = verdict.invariants || [];
+  const shown = all ? list : list.filter((one) => one.violations > 0);
+  if (!shown.length) return null;
+  return h("table", { class: "invariants" },
+    h("caption", { class: "hidden" }, "What must hold, and how often it did not"),
+    head(h, [["What must hold"], ["Broken", 1]]),
+    h("tbody", {}, shown.map((one) =>
+      h("tr", { class: one.violations ? "bad" : "", key: one.name },
+        h("th", { scope: "row" }, one.violations ? h("span", { class: "sign" }, "✗ ") : h("span", { class: "sign good" }, "✓ "),
+          one.says || one.name, h("small", {}, ` ${one.name}`),
+          (one.sample || []).slice(0, 2).map((text, i) => h("small", { class: "sample", key: i }, link(text)))),
+        cell(h, one.violations ? `${count(one.violations)}×` : "0")))));
+};
+
+// invariantsWords counts those that hold.
+export const invariantsWords = (verdict) => {
+  const list = verdict.invariants || [];
+  return `${list.filter((one) => !one.violations).length} of ${list.length} things that must hold do`;
+};
+
+// verdictWords says in one line what the verdict counted.
+export const verdictWords = (verdict) => [
+  many(verdict.orders, "order"), `${count(verdict.confirmed)} confirmed`, `${count(verdict.rejected)} rejected`,
+  `${count(verdict.cancelled)} cancelled`, `${count(verdict.pending)} without an end`,
+  `${count(verdict.oversold)} sold too many`, `${count(verdict.double_deducted)} deducted twice`].join(" · ");
+
+// faultLine tells of a fault what was observed: armed, fired so many times, healed.
+export const faultLine = (h, fault) => {
+  const fired = fault.fired > 0;
+  const step = (reached, text) => h("span", { class: reached ? "" : "not-yet" }, text);
+  return h("span", { class: `fault ${fault.status}` },
+    h("b", {}, `${fault.what}${fault.where ? ` ${fault.where}` : ""}`), " ",
+    step(true, `armed ${since(fault.armed_ms)}`), " → ",
+    step(fired, fired ? `fired ${count(fault.fired)}×${fault.fired_ms ? ` ${since(fault.fired_ms)}` : ""}` : "not fired yet"), " → ",
+    step(fault.status === "healed", fault.status === "healed" ? `healed${fault.healed_ms ? ` ${since(fault.healed_ms)}` : ""}` : "not healed yet"));
+};
+
+const KINDS = { run: "▸", fault: "⚡", books: "≠", verdict: "§", server: "◇", error: "!" };
+
+// eventsTable lists the events with both their times. link may turn what it knows in a text into links.
+export const eventsTable = (h, log, link = (text) => text) =>
+  h("table", { class: "events" },
+    h("caption", { class: "hidden" }, "Events of the run"),
+    head(h, [["Since start", 1], ["Time"], ["What happened"]]),
+    h("tbody", {}, log.map((entry, i) =>
+      h("tr", { class: `kind-${entry.kind}`, key: `${entry.at}${i}` },
+        cell(h, since(entry.t_ms)), h("td", { class: "clock" }, clock(entry.at)),
+        h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, `${KINDS[entry.kind] || "▸"} `), link(entry.text))))));
+
+// The lines of the two charts: key in a sample, words, class, dash.
+export const CHARTS = [
+  { id: "rate", title: "Orders answered per second", write: rate, lines: [
+    ["orders_per_s", "all", "all", []], ["confirmed_per_s", "confirmed", "confirmed", [6, 3]],
+    ["rejected_per_s", "rejected", "rejected", [2, 3]], ["failed_per_s", "failed", "failed", [8, 3, 2, 3]]] },
+  { id: "time", title: "Time to answer", write: span, lines: [
+    ["p99_ms", "99 of 100 within", "all", []], ["p50_ms", "half within", "rejected", [2, 3]]] },
+];
+
+// seriesTable is a chart as a table.
+export const seriesTable = (h, chart, samples) =>
+  h("table", { class: "series" },
+    h("caption", { class: "hidden" }, chart.title),
+    head(h, [["Since start", 1], ...chart.lines.map(([, name]) => [name, 1])]),
+    h("tbody", {}, samples.map((sample) =>
+      h("tr", { key: sample.t_ms }, cell(h, since(sample.t_ms)), chart.lines.map(([key]) => cell(h, chart.write(sample[key]), { key }))))));
+
+// compareBars sets two rates side by side.
+export const compareBars = (h, compare) => {
+  const most = Math.max(compare.broken, compare.fixed, 1e-9);
+  const bar = (name, value, says) => h("tr", {},
+    h("th", { scope: "row" }, name, says ? h("small", {}, ` ${says}`) : null),
+    h("td", { class: "bar" }, h("meter", { min: 0, max: most, value: value || 0 }, "")),
+    cell(h, value ? rate(value) : "not run yet"));
+  const times = compare.broken && compare.fixed ? compare.fixed / compare.broken : 0;
+  return h("table", { class: "compare" },
+    h("caption", {}, `${compare.what}, side by side`, times > 1.05 ? h("b", {}, `: ${rate(times)} times as many`) : null),
+    h("tbody", {}, bar("Broken", compare.broken, compare.broken_says), bar("Fixed", compare.fixed, compare.fixed_says)));
+};

@@ -1,0 +1,68 @@
+// The report: one run on one sheet. renderReport is pure; the page shows it in
+// the table of runs, and a report file shows it by itself.
+import { count, day, many, rate, span } from "./format.js";
+import { booksTable, booksWords, CHARTS, compareBars, eventsTable, faultLine, invariantsTable, invariantsWords, sentence, seriesTable,
+  verdictWord, verdictWords } from "./parts.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+
+// node makes a DOM element: the h of a report file.
+export function node(tag, attributes, ...children) {
+  const made = ["svg", "g", "line", "path", "text", "title"].includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name !== "key" && value != null && value !== false) made.setAttribute(name, value);
+  }
+  made.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
+  return made;
+}
+
+// chartSVG draws a chart that needs no script afterwards.
+export function chartSVG(h, chart, samples, faults = []) {
+  const [width, height, left, bottom] = [720, 180, 56, 22];
+  const end = Math.max(...samples.map((one) => one.t_ms), 1);
+  const top = Math.max(...samples.flatMap((one) => chart.lines.map(([key]) => one[key] || 0)), 1) * 1.1;
+  const x = (ms) => left + (ms / end) * (width - left - 8);
+  const y = (value) => height - bottom - (value / top) * (height - bottom - 16);
+  const path = (key) => samples.map((one, i) => `${i ? "L" : "M"}${x(one.t_ms).toFixed(1)} ${y(one[key] || 0).toFixed(1)}`).join("");
+  const ticks = [0, 0.5, 1].map((part) => (part * top) / 1.1);
+  return h("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${chart.title} over the run; the table below has the numbers` },
+    ticks.map((value) => h("g", { key: value },
+      h("line", { class: "grid", x1: left, x2: width - 8, y1: y(value), y2: y(value) }),
+      h("text", { class: "tick", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, chart.write(value)))),
+    [0, 0.25, 0.5, 0.75, 1].map((part) => h("text", { class: "tick", key: part, x: x(part * end), y: height - 4, "text-anchor": part === 1 ? "end" : "middle" },
+      `${((part * end) / 1000).toFixed(1)} s`)),
+    faults.filter((fault) => fault.fired_ms).map((fault) => h("g", { key: fault.id },
+      h("line", { class: "strike", x1: x(fault.fired_ms), x2: x(fault.fired_ms), y1: 0, y2: height - bottom }),
+      h("text", { class: "strike", x: x(fault.fired_ms) + 4, y: 11 }, `${fault.what} ${fault.where}`))),
+    chart.lines.map(([key, , kind, dash]) => h("path", { key, class: `line ${kind}`, d: path(key), "stroke-dasharray": dash.join(" ") })));
+}
+
+const legend = (h, chart) => h("p", { class: "legend" }, chart.lines.map(([key, name, kind, dash]) =>
+  h("span", { key, class: "item" }, h("svg", { viewBox: "0 0 24 8", class: "swatch", "aria-hidden": "true" },
+    h("line", { class: `line ${kind}`, x1: 0, x2: 24, y1: 4, y2: 4, "stroke-dasharray": dash.join(" ") })), ` ${name} `)));
+
+// renderReport makes the report of a run: data is the answer of GET /api/runs/{id}.
+export function renderReport(data, h = node) {
+  const { row, verdict, hero, books, samples = [], log = [], faults = [], compare } = data;
+  const word = hero?.word || (row.verdict || "unknown").toUpperCase();
+  const facts = [["Run", row.id], ["At", day(row.at)], ["Fault", row.fault ? `${row.fault}, ${row.variant}` : "none of the published ones"],
+    ["Strategy", row.strategy || "grouped"], ["Seed", row.seed], ["Orders", count(row.orders)], ["Rate", `${rate(row.orders_per_s)} orders/s`],
+    ["99 of 100 within", span(row.p99_ms)], ["What broke", (row.faults || []).join(", ") || "nothing"], ["Command", data.run?.command]];
+  return h("article", { class: "report" },
+    h("header", {}, h("p", { class: "what" }, row.title),
+      h("h1", {}, sentence(h, hero?.sentence || many(row.orders, "order")), " ", verdictWord(h, word))),
+    compare ? compareBars(h, compare) : null,
+    h("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => h("div", { key: name }, h("dt", {}, name), h("dd", {}, value)))),
+    books?.rows?.length ? h("section", {}, h("h2", {}, "The books"), booksWords(h, books), booksTable(h, books, 100)) : null,
+    verdict ? h("section", {}, h("h2", {}, "The verdict"), h("p", {}, verdictWords(verdict)), h("p", {}, `${invariantsWords(verdict)}.`),
+      (verdict.reasons || []).map((why, i) => h("p", { key: i, class: "unsure" }, why)), invariantsTable(h, verdict, true)) : null,
+    samples.length ? h("section", {}, h("h2", {}, "Over time"), CHARTS.map((chart) => h("figure", { key: chart.id },
+      h("figcaption", {}, chart.title), legend(h, chart), chartSVG(h, chart, samples, faults),
+      h("details", {}, h("summary", {}, "As a table"), seriesTable(h, chart, samples))))) : null,
+    faults.length ? h("section", {}, h("h2", {}, "What broke"), h("ul", { class: "plain" }, faults.map((fault) => h("li", { key: fault.id }, faultLine(h, fault))))) : null,
+    log.length ? h("section", {}, h("h2", {}, "What happened"), eventsTable(h, log)) : null);
+}
+
+// In a report file the data stands beside the script; on the page there is none.
+const blob = typeof document === "undefined" ? null : document.getElementById("report-data");
+if (blob) document.getElementById("report").replaceChildren(renderReport(JSON.parse(blob.textContent)));

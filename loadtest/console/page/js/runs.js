@@ -1,0 +1,73 @@
+// The table of runs: overlay, the difference of what held, the report.
+import { Empty, h, html, note, Panel, signal, useValue } from "./ui.js";
+import { get } from "./api.js";
+import { overlays, state } from "./state.js";
+import { count, day, rate, sign, span } from "./format.js";
+import { renderReport } from "./report.js";
+
+const MOST = 3; // lines that can still be told apart
+
+// opened is the run whose report is shown, or null.
+const opened = signal(null);
+
+async function toggle(id) {
+  if (overlays.value.some((run) => run.row.id === id)) {
+    overlays.value = overlays.value.filter((run) => run.row.id !== id);
+    return;
+  }
+  if (overlays.value.length >= MOST) return note(`At most ${MOST} runs can be laid over each other; take one out first.`, true);
+  try { overlays.value = [...overlays.value, await get(`api/runs/${id}`)]; } catch (error) { note(error.message, true); }
+}
+
+async function open(id) {
+  if (opened.value?.row.id === id) { opened.value = null; return; }
+  try { opened.value = await get(`api/runs/${id}`); } catch (error) { note(error.message, true); }
+}
+
+// Difference lists what held in one of the runs and not in another.
+function Difference({ runs }) {
+  const names = new Map();
+  for (const run of runs) for (const one of run.verdict?.invariants || []) names.set(one.name, one.says || one.name);
+  const broken = (run, name) => run.verdict?.invariants?.find((one) => one.name === name)?.violations ?? null;
+  const differ = [...names].filter(([name]) => new Set(runs.map((run) => (broken(run, name) ?? 0) > 0)).size > 1);
+  return html`
+    <div class="difference"><h3>Where they differ</h3>
+      ${differ.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Where the runs differ"><table><thead><tr><th scope="col">What must hold</th>${runs.map((run) => html`<th scope="col" class="number" key=${run.row.id}>${run.row.title} ${run.row.variant}<small> seed ${String(run.row.seed).slice(-6)}</small></th>`)}</tr></thead>
+        <tbody>${differ.map(([name, says]) => html`<tr key=${name}><th scope="row">${says}</th>${runs.map((run) => {
+          const n = broken(run, name);
+          return html`<td class="number ${n ? "bad" : "good"}" key=${run.row.id}>${n == null ? "not judged" : n ? `✗ ${count(n)}×` : "✓ holds"}</td>`;
+        })}</tr>`)}</tbody></table></div>` : html`<p class="muted">The same things hold in all of them.</p>`}
+    </div>`;
+}
+
+function Row({ row, isOver, isOpen }) {
+  const [mark, kind] = sign(row.verdict);
+  return html`
+    <tr class=${isOpen ? "open" : ""}>
+      <td><label class="box"><input type="checkbox" checked=${isOver} onChange=${() => toggle(row.id)} aria-label="lay run ${row.title} ${row.variant} ${day(row.at)} over the charts" /></label></td>
+      <th scope="row"><button type="button" class="link" aria-expanded=${isOpen ? "true" : "false"} onClick=${() => open(row.id)}>${row.fault ? `${row.fault} ` : ""}${row.title}</button> ${row.variant ? html`<small>${row.variant}</small>` : null}</th>
+      <td class="clock">${day(row.at)}</td><td>${row.strategy || "grouped"}</td><td class="seed"><code>${row.seed}</code></td><td>${(row.faults || []).join(", ") || "–"}</td>
+      <td class="number">${count(row.orders)}</td><td class="number">${rate(row.orders_per_s)}</td><td class="number">${span(row.p99_ms)}</td>
+      <td class="number">${row.oversold ? html`<b class="bad">${count(row.oversold)}</b>` : "0"}</td>
+      <td><span class="verdict-small ${kind}">${mark} ${(row.verdict || "unknown").toLowerCase()}</span></td>
+      <td>${row.has_report ? html`<a href="api/runs/${row.id}/report" download="orderstock-${row.id}.html">report<span class="hidden"> of ${row.title} ${day(row.at)}</span></a>` : ""}</td>
+    </tr>`;
+}
+
+export function Runs() {
+  const runs = useValue(state.runs);
+  const over = useValue(overlays);
+  const shown = useValue(opened);
+  return html`
+    <${Panel} id="runs" title="Runs" class="wide" aside=${html`<span class="aside">the last 50; tick some to lay them over the charts</span>`}>
+      ${!runs.length ? html`<${Empty}>No run has been kept yet.<//>` : html`
+      <div class="scroll" tabindex="0" role="region" aria-label="Table of runs"><table class="runs">
+        <caption class="hidden">Runs, newest first</caption>
+        <thead><tr><th scope="col"><span class="hidden">Over the charts</span></th><th scope="col">Run</th><th scope="col">At</th><th scope="col">Strategy</th><th scope="col">Seed</th><th scope="col">Broke</th>
+          <th scope="col" class="number">Orders</th><th scope="col" class="number">Orders/s</th><th scope="col" class="number" title="99 of 100 orders were answered within">p99</th><th scope="col" class="number">Sold too many</th><th scope="col">Verdict</th><th scope="col"><span class="hidden">Report</span></th></tr></thead>
+        <tbody>${runs.map((row) => html`<${Row} key=${row.id} row=${row} isOver=${over.some((run) => run.row.id === row.id)} isOpen=${shown?.row.id === row.id} />`)}</tbody>
+      </table></div>`}
+      ${over.length > 1 ? html`<${Difference} runs=${over} />` : null}
+      ${shown ? html`<div class="sheet"><button type="button" class="quiet" onClick=${() => { opened.value = null; }}>Close this report</button>${renderReport(shown, h)}</div>` : null}
+    <//>`;
+}

@@ -1,0 +1,83 @@
+// The scenario of free play, kept in the address bar, and as a command line.
+import { computed, effect, signal } from "./ui.js";
+import { form } from "./state.js";
+
+// FIELDS are the settings of "loadtest fire": name in a Scenario, flag, words, what the words mean, step, unit.
+export const FIELDS = [
+  ["orders", "orders", "Orders", "how many orders are sent", 1],
+  ["concurrency", "concurrency", "Buyers", "how many clients send at the same time", 1],
+  ["goods", "goods", "Products", "how many products there are", 1],
+  ["stock", "stock", "Pieces of each", "how many pieces of each product there are", 1],
+  ["rate", "rate", "Orders a second", "0 sends each order as soon as a buyer is free", "any"],
+  ["duration_s", "duration", "Seconds", "end after that time; 0 goes by the number of orders", "any", "s"],
+  ["warmup_s", "warmup", "Warm-up seconds", "sent and judged, but not measured", "any", "s"],
+  ["items_max", "items-max", "Products in an order", "at most", 1],
+  ["num_max", "num-max", "Pieces in a line", "at most", 1],
+  ["zipf", "zipf", "Crowding", "0: every product is wanted alike; 1 and more: a few are wanted most (Zipf)", "any"],
+  ["repeat", "repeat", "Sent again", "share of orders sent again under the same key, 0 to 1", "any"],
+  ["cancel", "cancel", "Cancelled", "share of orders cancelled, 0 to 1", "any"],
+];
+const TEXTS = ["path", "strategy", "seed"];
+const FAULT = ["action", "target", "step", "when", "wire", "after_ms"];
+
+// What differs from the server's defaults.
+const changes = signal(parse(location.hash));
+
+export const defaults = computed(() => ({ path: "order", strategy: "", seed: "", faults: [], ...(form.value?.defaults || {}) }));
+export const scenario = computed(() => ({ ...defaults.value, ...changes.value, faults: changes.value.faults || [] }));
+
+export function change(part) {
+  const next = { ...changes.value, ...part };
+  for (const [name, value] of Object.entries(next)) {
+    if (name !== "faults" && String(value) === String(defaults.value[name] ?? "")) delete next[name];
+  }
+  if (!next.faults?.length) delete next.faults;
+  changes.value = next;
+}
+export const reset = () => { changes.value = {}; };
+
+function parse(hash) {
+  const query = new URLSearchParams(hash.replace(/^#/, ""));
+  const found = {};
+  for (const [name] of FIELDS) {
+    const value = Number(query.get(name));
+    if (query.has(name) && Number.isFinite(value)) found[name] = value;
+  }
+  for (const name of TEXTS) if (query.has(name)) found[name] = query.get(name);
+  const faults = query.getAll("fault").map((text) => {
+    const parts = text.split("~");
+    const fault = Object.fromEntries(FAULT.map((name, i) => [name, parts[i] || ""]));
+    return { ...fault, after_ms: Number(fault.after_ms) || 0 };
+  });
+  if (faults.length) found.faults = faults;
+  return found;
+}
+
+export function toHash(of) {
+  const query = new URLSearchParams();
+  for (const name of [...FIELDS.map(([field]) => field), ...TEXTS]) if (of[name] !== undefined) query.set(name, of[name]);
+  for (const fault of of.faults || []) query.append("fault", FAULT.map((name) => fault[name] ?? "").join("~"));
+  return query.toString();
+}
+
+// keepInAddress writes the scenario to the address bar, and reads it when somebody edits it there.
+export function keepInAddress() {
+  effect(() => {
+    const hash = toHash(changes.value);
+    if (hash !== location.hash.replace(/^#/, "")) history.replaceState(null, "", hash ? `#${hash}` : location.pathname);
+  });
+  addEventListener("hashchange", () => { changes.value = parse(location.hash); });
+}
+
+// faultWords says what a planned fault does.
+export const faultWords = (fault) => [fault.action, fault.target, fault.wire && `→ ${fault.wire}`, fault.when, fault.step].filter(Boolean).join(" ");
+
+// command is the command line of a scenario without its faults, which only the console strikes.
+export function command(of) {
+  const words = ["bin/loadtest fire"];
+  if (of.path && of.path !== "order") words.push(`--path ${of.path}`);
+  for (const [name, flag, , , , unit] of FIELDS) if (of[name] > 0 || name === "repeat") words.push(`--${flag} ${of[name] ?? 0}${unit || ""}`);
+  if (of.seed) words.push(`--seed ${of.seed}`);
+  const stack = of.strategy ? `make up STRATEGY=${of.strategy} && ` : "";
+  return stack + words.join(" ");
+}

@@ -1,0 +1,109 @@
+// The state of the console as the server sent it: one signal for each part.
+// Nothing here is made up by the page.
+import { batch, computed, signal } from "./ui.js";
+import { act, get } from "./api.js";
+
+const EMPTY = {
+  mode: "", can: { play: "", break: "", fire: "", restock: "" }, phase: "", doing: "", run: null, hero: null, compare: null,
+  replicas: [], servers: [], edges: {}, faults: [], books: { rows: [], wrong: "" }, statuses: {}, commits: {},
+  lock: null, sessions_expired: 0, verdict: null, samples: [], log: [], runs: [], recent: [],
+};
+
+export const state = Object.fromEntries(Object.entries(EMPTY).map(([name, value]) => [name, signal(value)]));
+
+// connection is "connecting", "open", "lost", "refused" or "asleep".
+export const connection = signal("connecting");
+
+// What does not change: the faults, the tour, what the form may hold. null until loaded.
+export const catalogue = signal(null);
+export const tour = signal(null);
+export const form = signal(null);
+
+// busy says why nothing new can be started; "" if it can.
+export const busy = computed(() => {
+  if (connection.value !== "open") return "the connection to the console is lost";
+  const words = { building: "the services are being built", starting: "the servers are starting", firing: "a run is going on",
+    settling: "the last orders are coming to their ends", judging: "the verdict is being reached" };
+  return words[state.phase.value] || "";
+});
+export const whyNotPlay = computed(() => state.can.value.play || busy.value);
+export const whyNotFire = computed(() => state.can.value.fire || busy.value);
+export const whyNotBreak = computed(() => state.can.value.break || (connection.value === "open" ? "" : "the connection to the console is lost"));
+export const running = computed(() => ["firing", "settling", "judging"].includes(state.phase.value));
+
+// The fault that Broken and Fixed play, by its letter.
+export const chosen = signal("A");
+export const chosenFault = computed(() => (catalogue.value || []).find((fault) => fault.letter === chosen.value) || null);
+// The replica that K and P strike.
+export const victim = signal("stock-1");
+
+// The runs laid over the charts, as GET /api/runs/{id} answered.
+export const overlays = signal([]);
+
+function put(part) {
+  batch(() => {
+    for (const [name, value] of Object.entries(part)) {
+      if (state[name]) state[name].value = value ?? EMPTY[name];
+    }
+  });
+}
+
+async function load(path, into) {
+  if (into.value) return;
+  try { into.value = await get(path); } catch { into.value = null; /* asked again with the next snapshot */ }
+}
+
+const on = {
+  snapshot(data) {
+    put({ ...EMPTY, ...data });
+    connection.value = "open";
+    load("api/faults", catalogue);
+    load("api/tour", tour);
+    load("api/form", form);
+  },
+  state: put,
+  sample(data) { state.samples.value = [...state.samples.value, data]; },
+  log(data) { state.log.value = [...state.log.value, data]; },
+};
+
+// follow keeps the state fresh while the page can be seen.
+export function follow() {
+  let source = null;
+  let retry = 0;
+  const close = () => {
+    clearTimeout(retry);
+    source?.close();
+    source = null;
+  };
+  const open = () => {
+    if (source || document.hidden) return;
+    source = new EventSource("api/events");
+    for (const [name, take] of Object.entries(on)) source.addEventListener(name, (event) => take(JSON.parse(event.data)));
+    source.onerror = async () => {
+      if (connection.value !== "refused") connection.value = "lost";
+      if (source?.readyState !== EventSource.CLOSED) return; // it connects again by itself
+      close();
+      const answer = await fetch("api/state").catch(() => null);
+      if (answer?.status === 401 || answer?.status === 403) connection.value = "refused";
+      retry = setTimeout(open, 2000);
+    };
+  };
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) return open();
+    close();
+    connection.value = "asleep";
+  });
+  open();
+}
+
+// play fires a published fault, or the same seed at the product without it.
+export async function play(variant, letter = chosen.value) {
+  if (whyNotPlay.value) return;
+  chosen.value = letter;
+  const last = state.run.value;
+  const seed = last && last.fault === letter && last.variant !== variant && last.seed ? { seed: last.seed } : {};
+  await act("api/play", { fault: letter, variant, ...seed });
+}
+
+export const heal = () => act("api/heal", {}, "everything is whole again");
+export const halt = () => act("api/stop", {}, "the run was stopped");

@@ -1,0 +1,30 @@
+// The tour: six stops, forth and back.
+import { Button, html, signal, useValue } from "./ui.js";
+import { chosen, play, tour, whyNotPlay } from "./state.js";
+
+export const at = signal(0);
+
+export function go(step) {
+  const stops = tour.value || [];
+  if (!stops.length) return;
+  at.value = Math.min(stops.length - 1, Math.max(0, at.value + step));
+  if (stops[at.value].fault) chosen.value = stops[at.value].fault;
+}
+
+export function Tour() {
+  const stops = useValue(tour);
+  const here = useValue(at);
+  const whyNot = useValue(whyNotPlay);
+  if (!stops?.length) return null;
+  const stop = stops[here];
+  return html`
+    <section class="tour" aria-label="Tour">
+      <p class="where"><b>Tour</b> ${here + 1} of ${stops.length}</p>
+      <p class="stop" aria-live="polite"><b>${stop.title}.</b> ${stop.says} ${stop.jargon ? html`<small><i>${stop.jargon}</i></small>` : null}</p>
+      <div class="steps">
+        <${Button} class="quiet" why=${here === 0 ? "this is the first stop" : ""} onClick=${() => go(-1)}><span aria-hidden="true">←</span> Back<//>
+        <${Button} class="quiet" why=${here === stops.length - 1 ? "this is the last stop" : ""} onClick=${() => go(1)}>Next <span aria-hidden="true">→</span><//>
+        ${stop.fault ? html`<${Button} why=${whyNot} onClick=${() => play(stop.variant, stop.fault)}>Play ${stop.fault} ${stop.variant}<//>` : null}
+      </div>
+    </section>`;
+}

@@ -1,0 +1,112 @@
+// The way of an order: boxes, counts on the edges, replicas with their state, and what broke where.
+import { Empty, h, html, Panel, useEffect, useRef, useValue } from "./ui.js";
+import { state, victim } from "./state.js";
+import { count } from "./format.js";
+import { faultLine } from "./parts.js";
+
+const STATES = { ready: ["●", "ready"], "not ready": ["◐", "not ready"], paused: ["‖", "paused"], dead: ["✕", "dead"], starting: ["○", "starting"] };
+
+// Where each edge runs, where its count stands, and what it counts.
+const EDGES = [
+  { id: "client_order", from: [92, 130], to: [164, 130], at: [128, 120], unit: "orders", says: "client to order service" },
+  { id: "order_stock", from: [312, 130], to: [424, 130], at: [368, 120], unit: "calls", says: "order service to stock service" },
+  { id: "order_redis", from: [250, 80], to: [328, 42], at: [266, 52], anchor: "end", unit: "flags set", says: "order service to Redis" },
+  { id: "stock_redis", from: [486, 80], to: [408, 42], at: [470, 52], anchor: "start", unit: "flags taken", says: "stock service to Redis" },
+  { id: "order_mysql", from: [250, 180], to: [328, 218], at: [266, 214], anchor: "end", unit: "orders written", says: "order service to MySQL" },
+  { id: "stock_mysql", from: [486, 180], to: [408, 218], at: [470, 214], anchor: "start", unit: "commits", says: "stock service to MySQL" },
+  { id: "stock_zookeeper", from: [572, 130], to: [636, 130], at: [604, 120], unit: "locks", says: "stock service to ZooKeeper" },
+];
+const SERVERS = [
+  { name: "redis", title: "Redis", x: 324, y: 14, says: "a hint: was this order seen?" },
+  { name: "mysql", title: "MySQL", x: 324, y: 202, says: "the books" },
+  { name: "zookeeper", title: "ZooKeeper", x: 636, y: 110, says: "whose turn it is" },
+];
+
+// Moving sends a dot along an edge when its count rises: at most two each second.
+function Moving({ edge, n }) {
+  const dot = useRef(null);
+  const last = useRef({ n, at: 0 });
+  useEffect(() => {
+    const now = performance.now();
+    const calm = document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (n > last.current.n && now - last.current.at > 500 && !calm) {
+      last.current.at = now;
+      const place = ([x, y], opacity) => ({ transform: `translate(${x}px, ${y}px)`, opacity });
+      dot.current.animate([place(edge.from, 1), place(edge.to, 1), place(edge.to, 0)], { duration: 450, easing: "ease-in-out" });
+    }
+    last.current.n = n;
+  }, [n]);
+  return html`<circle ref=${dot} class="moving" r="4" opacity="0" />`;
+}
+
+const mark = (faults, name) => {
+  const here = faults.filter((fault) => fault.where === name && fault.status !== "healed");
+  if (!here.length) return null;
+  return here.some((fault) => fault.status === "fired") ? "struck" : "armed";
+};
+
+function Tile({ replica, x, y, faults, chosen }) {
+  const [symbol, words] = STATES[replica.state] || ["?", replica.state];
+  const struck = mark(faults, replica.name);
+  const choose = () => { victim.value = replica.name; };
+  const label = `${replica.name} ${words}${replica.says ? `, ${replica.says}` : ""}${struck ? `, a fault is ${struck}` : ""}. ${chosen ? "K and P strike it." : "Press to choose it for K and P."}`;
+  return html`
+    <g class="tile ${replica.state.replace(" ", "-")} ${struck || ""} ${chosen ? "chosen" : ""}" transform="translate(${x} ${y})" role="button" tabindex="0"
+      aria-pressed=${chosen ? "true" : "false"} aria-label=${label} onClick=${choose}
+      onKeyDown=${(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } }}>
+      <rect width="128" height="28" rx="3" /><text class="symbol" x="10" y="19" aria-hidden="true">${symbol}</text><text x="27" y="19">${replica.name}</text>${" "}
+      <text class="state" x="120" y="19" text-anchor="end">${words}</text>
+    </g>`;
+}
+
+function Service({ title, x, replicas, faults, chosen }) {
+  return html`
+    <g class="service">
+      <rect x=${x} y="80" width="148" height="100" rx="4" /><text class="title" x=${x + 10} y="99">${title}</text>
+      ${replicas.slice(0, 2).map((replica, i) => html`<${Tile} key=${replica.name} replica=${replica} x=${x + 10} y=${109 + i * 33} faults=${faults} chosen=${chosen === replica.name} />`)}
+      ${replicas.length > 2 ? html`<text class="more" x=${x + 138} y="99" text-anchor="end">+${replicas.length - 2}</text>` : null}
+    </g>`;
+}
+
+function Server({ of, told, faults }) {
+  const [symbol, words] = STATES[told?.state] || ["", ""];
+  const struck = mark(faults, of.name);
+  return html`
+    <g class="server ${(told?.state || "").replace(" ", "-")} ${struck || ""}" transform="translate(${of.x} ${of.y})">
+      <rect width="88" height="44" rx="4" /><text class="title" x="44" y="19" text-anchor="middle">${of.title}</text>
+      <text class="state" x="44" y="35" text-anchor="middle">${symbol} ${words}</text><title>${of.title}: ${words} ${told?.says || ""}. ${of.says}</title>
+    </g>`;
+}
+
+export function Way() {
+  const replicas = useValue(state.replicas);
+  const servers = useValue(state.servers);
+  const edges = useValue(state.edges) || {};
+  const faults = useValue(state.faults);
+  const chosen = useValue(victim);
+  const expired = useValue(state.sessions_expired);
+  const counted = EDGES.filter((edge) => edges[edge.id] != null);
+  return html`
+    <${Panel} id="way" title="The way of an order" aside=${html`<span class="aside">${expired ? `${count(expired)} ZooKeeper sessions expired` : "counts since the run began"}</span>`}>
+      <svg class="way" viewBox="0 0 728 260" role="group" aria-label="Client, order service, Redis, stock service, ZooKeeper and MySQL">
+        ${EDGES.map((edge) => html`
+          <g class="edge" key=${edge.id}>
+            <line x1=${edge.from[0]} y1=${edge.from[1]} x2=${edge.to[0]} y2=${edge.to[1]} />
+            ${edges[edge.id] != null ? html`<text class="count" x=${edge.at[0]} y=${edge.at[1]} text-anchor=${edge.anchor || "middle"}>${count(edges[edge.id])}</text>
+            <text class="unit" x=${edge.at[0]} y=${edge.anchor ? edge.at[1] + 13 : edge.at[1] + 25} text-anchor=${edge.anchor || "middle"}>${edge.unit}</text>` : null}
+            <${Moving} edge=${edge} n=${edges[edge.id] || 0} />
+          </g>`)}
+        <g class="server"><rect x="12" y="108" width="80" height="44" rx="4" /><text class="title" x="52" y="134" text-anchor="middle">buyers</text></g>
+        <${Service} title="order service" x=${164} replicas=${replicas.filter((one) => one.kind === "order")} faults=${faults} chosen=${chosen} />
+        <${Service} title="stock service" x=${424} replicas=${replicas.filter((one) => one.kind === "stock")} faults=${faults} chosen=${chosen} />
+        ${SERVERS.map((of) => html`<${Server} key=${of.name} of=${of} told=${servers.find((one) => one.name === of.name)} faults=${faults} />`)}
+      </svg>
+      <table class="way-list">
+        <caption class="hidden">The way of an order in numbers</caption>
+        <tbody>${counted.map((edge) => html`<tr key=${edge.id}><th scope="row">${edge.says}</th><td class="number">${count(edges[edge.id])}</td><td>${edge.unit}</td></tr>`)}
+          ${replicas.concat(servers).map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td class="number">${(STATES[one.state] || ["?"])[0]}</td><td>${one.state}</td></tr>`)}</tbody>
+      </table>
+      ${faults.length ? html`<ul class="plain struck">${faults.map((fault) => html`<li key=${fault.id}>${faultLine(h, fault)}</li>`)}</ul>`
+        : html`<${Empty}>Nothing is broken on purpose.<//>`}
+    <//>`;
+}

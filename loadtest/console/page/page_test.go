@@ -1,0 +1,158 @@
+package page_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"html/template"
+	"io/fs"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/console/page"
+)
+
+// vendored lists every file taken from npm: htm 3.1.1 with Preact inside,
+// @preact/signals-core 1.14.5 and uPlot 1.6.32, as "npm pack" delivers them.
+var vendored = map[string]string{
+	"vendor/htm/LICENSE":                    "740725f7252e750af735d0028cc534970772f513331e9f68150fede8fb3ce00f",
+	"vendor/htm/LICENSE-preact":             "1fe6958409c8c257a70c587a18b6f7f412b179b456630790d30b2ec9a8e4b7d4",
+	"vendor/htm/package.json":               "94654229e72f9f809aeab75184c1254f69aafd88e626e97ce994227d01418df1",
+	"vendor/htm/standalone.module.js":       "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7",
+	"vendor/signals/LICENSE":                "a11fc89e4c6b118854c7a667734a0b2e6bf2af5e45c6686de31adbccc8f3ae8d",
+	"vendor/signals/package.json":           "38b48c6414d2395676a9872863a69db2f88ff9b00bc9eee4154ac8e83f81bdf1",
+	"vendor/signals/signals-core.module.js": "45c263e519aaf3b6ef9b0a12a8b63dc06cdfcbd35bffc8203ec68c6117e6fcd7",
+	"vendor/uplot/LICENSE":                  "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
+	"vendor/uplot/package.json":             "6bfea8e275a2f8194e2395d2dc15f64151e69f141db19741e5a5afe75ba4180b",
+	"vendor/uplot/uPlot.iife.min.js":        "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+	"vendor/uplot/uPlot.min.css":            "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+}
+
+func TestVendoredFilesAreAsPublished(t *testing.T) {
+	found := 0
+	walk(t, "vendor", func(name string, data []byte) {
+		found++
+		sum := sha256.Sum256(data)
+		if got := hex.EncodeToString(sum[:]); got != vendored[name] {
+			t.Errorf("%s has SHA-256 %s, want %q", name, got, vendored[name])
+		}
+	})
+	if found != len(vendored) {
+		t.Errorf("found %d vendored files, want %d", found, len(vendored))
+	}
+}
+
+func TestVendoredVersions(t *testing.T) {
+	for name, want := range map[string]string{"htm": "3.1.1", "signals": "1.14.5", "uplot": "1.6.32"} {
+		var about struct{ Version, License string }
+		if err := json.Unmarshal(read(t, "vendor/"+name+"/package.json"), &about); err != nil {
+			t.Fatal(err)
+		}
+		if about.Version != want || about.License == "" {
+			t.Errorf("%s is version %q under licence %q, want %s under a licence", name, about.Version, about.License, want)
+		}
+		read(t, "vendor/"+name+"/LICENSE")
+	}
+}
+
+func TestPageIsSmall(t *testing.T) {
+	const most = 150 << 10
+	total := 0
+	walk(t, ".", func(name string, data []byte) {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		total += packed.Len()
+	})
+	t.Logf("%d bytes compressed", total)
+	if total > most {
+		t.Errorf("the page has %d bytes compressed, want at most %d", total, most)
+	}
+}
+
+// The policy of the page allows no inline script, no style attribute and no other host.
+func TestPageKeepsItsPolicy(t *testing.T) {
+	inline := regexp.MustCompile(`<script>|<style|\sstyle=|\son[a-z]+=["']`)
+	host := regexp.MustCompile(`(?:src|href|from|import|fetch\()\s*[=(]?\s*["']https?://`)
+	walk(t, ".", func(name string, data []byte) {
+		if strings.HasPrefix(name, "vendor/") {
+			return
+		}
+		if found := inline.Find(data); found != nil {
+			t.Errorf("%s holds %q", name, found)
+		}
+		if found := host.Find(data); found != nil {
+			t.Errorf("%s loads from another host: %q", name, found)
+		}
+	})
+}
+
+func TestImportsExist(t *testing.T) {
+	imports := regexp.MustCompile(`(?s)\bimport\s[^;]*?from "([^"]+)"`)
+	seen := 0
+	walk(t, "js", func(name string, data []byte) {
+		for _, m := range imports.FindAllStringSubmatch(string(data), -1) {
+			seen++
+			read(t, path.Join(path.Dir(name), m[1]))
+		}
+	})
+	if seen == 0 {
+		t.Error("found no import")
+	}
+}
+
+func TestReportStandsAlone(t *testing.T) {
+	var b bytes.Buffer
+	err := page.WriteReport(&b, page.Report{
+		Title:  "run <1>",
+		Record: map[string]any{"row": map[string]string{"title": "</script><script>alert(1)</script>"}},
+		Still:  template.HTML("<p>VIOLATION sold 1,654 of 300</p>"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := b.String()
+	for _, want := range []string{"<title>run &lt;1&gt;</title>", "<p>VIOLATION sold 1,654 of 300</p>", "function renderReport(", "const count =", "--accent:"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if n := strings.Count(html, "</script>"); n != 2 {
+		t.Errorf("the report ends %d scripts, want 2: the data and the renderer", n)
+	}
+	if found := regexp.MustCompile(`(?m)^(?:import|export) .*|(?:src|href)="[^"]*"|@import`).FindString(html); found != "" {
+		t.Errorf("the report needs another file: %q", found)
+	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := fs.ReadFile(page.Files(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func walk(t *testing.T, root string, do func(name string, data []byte)) {
+	t.Helper()
+	err := fs.WalkDir(page.Files(), root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		do(name, read(t, name))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
