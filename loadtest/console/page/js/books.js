@@ -22,7 +22,7 @@ export function Orders() {
   return html`
     <${Panel} id="orders" title="Orders">
       <dl class="figures">
-        ${STATUSES.map(([key, words]) => html`<div key=${key}><dd>${count(statuses[key])}</dd><dt>${words}</dt></div>`)}
+        ${STATUSES.filter(([key]) => key !== "CANCELLING" || statuses[key]).map(([key, words]) => html`<div key=${key}><dd>${count(statuses[key])}</dd><dt>${words}</dt></div>`)}
         <div><dd>${commits.orders_per_commit ? rate(commits.orders_per_commit) : "–"}</dd><dt>orders for each commit</dt></div>
         <div><dd>${commits.per_s != null ? rate(commits.per_s) : "–"}</dd><dt>commits a second</dt></div>
       </dl>

@@ -29,6 +29,8 @@ const strikes = (faults, paint) => (plot) => {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio || 1;
   ctx.save();
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   let edge = -1;
   for (const fault of faults) {
@@ -104,7 +106,7 @@ function Chart({ chart }) {
       width, height: 148, legend: { show: false }, cursor: { sync, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, min, max) => [0, Math.max(max ?? 1, 1)] }, y: { range: (_, min, max) => [0, Math.max((max || 0) * 1.1, 1)] } },
       axes: [{ ...axis, size: 24, space: 64, values: (_, ticks) => ticks.map((tick) => `${tick} s`) },
-        { ...axis, size: 58, space: 32, values: (_, ticks) => ticks.map((tick) => chart.write(tick)) }],
+        { ...axis, size: 58, space: 32, values: (_, ticks) => ticks.map((tick) => chart.tick(tick)) }],
       series: [{}, ...lines, ...more],
       hooks: { draw: [(it) => strikes(shownFaults.current, paint)(it)], setCursor: [(it) => setAt(it.cursor.idx ?? null)] },
     }, table(chart, samples, over), ref.current);

@@ -16,6 +16,9 @@ export const span = (ms) => {
   return `${Math.floor(ms / 60000)} min ${Math.round((ms % 60000) / 1000)} s`;
 };
 
+// short writes milliseconds for an axis, with nothing behind the point that is zero.
+export const short = (ms) => (ms ? span(ms).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0");
+
 // since writes a time relative to the start of the run.
 export const since = (ms) => `${ms < 0 ? "−" : "+"}${(Math.abs(ms ?? 0) / 1000).toFixed(2)} s`;
 

@@ -1,7 +1,7 @@
 // The parts that the page and the report share. Each takes h, which makes an
 // element from a tag, its attributes and its children: Preact's on the page,
 // one that makes DOM nodes in the report.
-import { clock, count, many, rate, sign, since, span } from "./format.js";
+import { clock, count, many, rate, short, sign, since, span } from "./format.js";
 
 // verdictWord is the verdict as a sign and a word in its colour.
 export const verdictWord = (h, word) => {
@@ -101,10 +101,10 @@ export const eventsTable = (h, log, link = (text) => text) =>
 
 // The lines of the two charts: key in a sample, words, class, dash.
 export const CHARTS = [
-  { id: "rate", title: "Orders answered per second", write: rate, lines: [
+  { id: "rate", title: "Orders answered per second", write: rate, tick: rate, lines: [
     ["orders_per_s", "all", "all", []], ["confirmed_per_s", "confirmed", "confirmed", [6, 3]],
     ["rejected_per_s", "rejected", "rejected", [2, 3]], ["failed_per_s", "failed", "failed", [8, 3, 2, 3]]] },
-  { id: "time", title: "Time to answer", write: span, lines: [
+  { id: "time", title: "Time to answer", write: span, tick: short, lines: [
     ["p99_ms", "99 of 100 within", "all", []], ["p50_ms", "half within", "rejected", [2, 3]]] },
 ];
 

@@ -28,7 +28,7 @@ export function chartSVG(h, chart, samples, faults = []) {
   return h("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${chart.title} over the run; the table below has the numbers` },
     ticks.map((value) => h("g", { key: value },
       h("line", { class: "grid", x1: left, x2: width - 8, y1: y(value), y2: y(value) }),
-      h("text", { class: "tick", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, chart.write(value)))),
+      h("text", { class: "tick", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, chart.tick(value)))),
     [0, 0.25, 0.5, 0.75, 1].map((part) => h("text", { class: "tick", key: part, x: x(part * end), y: height - 4, "text-anchor": part === 1 ? "end" : "middle" },
       `${((part * end) / 1000).toFixed(1)} s`)),
     faults.filter((fault) => fault.fired_ms).map((fault) => h("g", { key: fault.id },
