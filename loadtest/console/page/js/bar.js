@@ -44,7 +44,7 @@ export function Bar() {
       ${isRunning ? html`<${Button} onClick=${halt}>Stop<//>` : null}
       <${Button} class=${broken ? "armed" : ""} why=${whyNot} keys="R" onClick=${heal}>Heal all${broken ? html` <b>${broken}</b>` : null}<//>
       <button type="button" class="theme" onClick=${nextTheme} aria-label="Colours: ${look}" title=${`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="wide"> ${look}</span></button>
-      <button type="button" aria-label="Keys" onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
+      <button type="button" class="keys" aria-label="Keys" onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
     </header>`;
 }
 
@@ -66,7 +66,7 @@ export function Help() {
       <h2 id="help-title">Keys</h2>
       <dl>${KEYS.map(([key, says]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${says}</dd></div>`)}</dl>
       <p>Everything here is a call that you can make yourself: <a href="/openapi.json">the API in OpenAPI</a>.</p>
-      <button type="button" onClick=${() => { helping.value = false; }}>Close</button>
+      <button type="button" autofocus onClick=${() => { helping.value = false; }}>Close</button>
     </dialog>`;
 }
 

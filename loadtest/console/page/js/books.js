@@ -76,7 +76,7 @@ export function Lock() {
         ${holders.length || waiters.length ? html`
         <table class="queue">
           <caption class="hidden">Who holds the lock and who waits for it</caption>
-          <thead><tr><th scope="col" class="number">#</th><th scope="col">Process</th><th scope="col"></th><th scope="col" class="number" title="the fencing token: it rises with each holder">Token</th><th scope="col" class="number">For</th></tr></thead>
+          <thead><tr><th scope="col" class="number">#</th><th scope="col">Process</th><th scope="col">State</th><th scope="col" class="number" title="the fencing token: it rises with each holder">Token</th><th scope="col" class="number">For</th></tr></thead>
           <tbody ref=${body}>${holders.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${i + 1} holds=${true} />`)}
             ${waiters.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${holders.length + i + 1} holds=${false} />`)}</tbody>
         </table>` : html`<${Empty}>Nobody holds it and nobody waits.<//>`}

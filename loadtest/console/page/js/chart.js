@@ -80,7 +80,8 @@ function Chart({ chart }) {
   const faults = useValue(state.faults);
   const over = useValue(overlays);
   const look = useValue(theme);
-  const [ref, width] = useWidth();
+  const [figure, width] = useWidth();
+  const ref = useRef(null);
   const [asTable, setTable] = useState(false);
   const [at, setAt] = useState(null);
   const plot = useRef(null);
@@ -128,7 +129,7 @@ function Chart({ chart }) {
     setAt(to);
   };
   return html`
-    <figure class="graph">
+    <figure class="graph" ref=${figure}>
       <figcaption><span>${chart.title}</span>
         <button type="button" class="quiet" aria-pressed=${asTable ? "true" : "false"} aria-label="${chart.title} as table" onClick=${() => setTable(!asTable)}>as table</button></figcaption>
       <p class="legend">

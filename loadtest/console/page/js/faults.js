@@ -61,6 +61,7 @@ export function Controls() {
   };
   return html`
     <section class="controls" aria-label="Faults and free play">
+      <h2 class="hidden">Faults and free play</h2>
       <div role="tablist" class="tabs" aria-label="What to do" onKeyDown=${onKeyDown}>${choose("faults", "Published faults")}${choose("free", "Free play")}</div>
       <div role="tabpanel" id="controls-body" aria-labelledby="tab-${shown}" tabindex="-1">${shown === "faults" ? html`<${Faults} />` : html`<${FreePlay} />`}</div>
     </section>`;

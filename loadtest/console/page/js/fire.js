@@ -1,5 +1,5 @@
 // Free play: what is fired, and what breaks.
-import { Button, Empty, html, signal, useValue } from "./ui.js";
+import { Button, Empty, html, note, signal, useValue } from "./ui.js";
 import { act } from "./api.js";
 import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
 import { change, command, faultWords, FIELDS, reset, scenario } from "./scenario.js";
@@ -7,18 +7,20 @@ import { many } from "./format.js";
 import { copy } from "./copy.js";
 
 export async function fire() {
-  if (whyNotFire.value) return;
+  if (whyNotFire.value) return refuse(whyNotFire.value);
   await act("api/fire", scenario.value);
 }
 
+const refuse = (why) => note(`This cannot be done now: ${why}`);
+
 // strike breaks something now.
-export const strike = (fault) => act("api/act", fault, `${faultWords(fault)}: done`);
+export const strike = (fault) => (whyNotBreak.value ? refuse(whyNotBreak.value) : act("api/act", fault, `${faultWords(fault)}: done`));
 
 // What K and P do to the chosen replica.
-export const kill = () => !whyNotBreak.value && strike({ action: "kill", target: victim.value });
+export const kill = () => strike({ action: "kill", target: victim.value });
 export function pauseOrResume() {
   const is = state.replicas.value.find((replica) => replica.name === victim.value)?.state;
-  return !whyNotBreak.value && strike({ action: is === "paused" ? "resume" : "pause", target: victim.value });
+  return strike({ action: is === "paused" ? "resume" : "pause", target: victim.value });
 }
 
 function Setting({ field, now }) {
@@ -122,7 +124,7 @@ export function FreePlay() {
       <div class="two"><${Button} class="primary" why=${whyNot} keys="F" onClick=${fire}>Fire${now.faults.length ? ` with ${many(now.faults.length, "fault")}` : ""}<//>
         <${Button} onClick=${reset}>Defaults<//></div>
       ${whyNot ? html`<p class="why">Not now: ${whyNot}.</p>` : null}
-      <p class="command"><code>${command(now)}</code></p>
+      <p class="command"><code>${command(now).split(/ (?=--)/).map((word, i) => html`<span key=${i}>${word}</span> `)}</code></p>
       <div class="two"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
         <${Button} class="quiet" onClick=${() => copy(location.href)}>Copy link<//></div>
       <h3>Break something</h3>

@@ -59,7 +59,7 @@ function pack(spans, x, width) {
 function Lanes({ spans }) {
   const [ref, width] = useWidth();
   const gutter = 84;
-  const inner = Math.max(width - gutter - 8, 120);
+  const inner = Math.max(width - gutter - 8, 480); // narrower screens scroll
   const start = Math.min(...spans.map((one) => one.start_us));
   const end = Math.max(...spans.map((one) => one.start_us + one.duration_us), start + 1);
   const x = (us) => gutter + ((us - start) / (end - start)) * inner;
@@ -74,19 +74,19 @@ function Lanes({ spans }) {
     return { lane, bars, top };
   });
   return html`
-    <div ref=${ref} class="lanes">
-      ${width ? html`<svg width=${width} height=${y} role="img" aria-label="Steps of the order over ${span((end - start) / 1000)}; the table below has them as words">
+    <div ref=${ref} class="lanes" tabindex="0" role="region" aria-label="Steps over time">
+      ${width ? html`<svg width=${gutter + inner + 8} height=${y} role="img" aria-label="Steps of the order over ${span((end - start) / 1000)}; the table below has them as words">
         <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="hatch-ground" /><line x1="0" x2="0" y1="0" y2="6" class="hatch" /></pattern></defs>
         ${ticks.map((part) => html`<g key=${part}><line class="grid" x1=${gutter + part * inner} x2=${gutter + part * inner} y1="18" y2=${y} />
           <text class="tick" x=${gutter + part * inner} y="12" text-anchor=${part === 1 ? "end" : part ? "middle" : "start"}>${part ? `+${span((part * (end - start)) / 1000)}` : "0"}</text></g>`)}
         ${drawn.map(({ lane, bars, top }) => html`<g key=${lane} class="lane ${lane.split("-")[0]}">
-          <line class="grid" x1="0" x2=${width} y1=${top - 4} y2=${top - 4} /><text class="name" x="0" y=${top + 14}>${lane}</text>
+          <line class="grid" x1="0" x2=${gutter + inner} y1=${top - 4} y2=${top - 4} /><text class="name" x="0" y=${top + 14}>${lane}</text>
           ${bars.map((bar) => {
             const refused = bar.error && /token|fenc|stale/i.test(`${bar.error} ${bar.name}`);
             const by = top + bar.row * high;
-            return html`<g key=${bar.id} class="bar ${bar.error ? "error" : ""} ${bar.paused ? "paused" : ""}">
+            return html`<g key=${bar.id} class="bar ${bar.name === "acquire-lock" ? "waits" : ""} ${bar.error ? "error" : ""} ${bar.paused ? "paused" : ""}">
               <title>${bar.name}, ${span(bar.duration_us / 1000)}${bar.error ? `, ${bar.error}` : ""}${bar.attributes?.token ? `, token ${bar.attributes.token}` : ""}${bar.links?.length ? `, one transaction for ${bar.links.length} orders` : ""}</title>
-              <rect x=${bar.left} y=${by} width=${bar.wide} height="18" rx="2" fill=${bar.paused ? "url(#hatch)" : null} />
+              <rect x=${bar.left} y=${by} width=${bar.wide} height="18" rx="2" />
               ${bar.error ? html`<text class="cross" x=${bar.left + bar.wide - (bar.wide > 16 ? 14 : -2)} y=${by + 14}>✗</text>` : null}
               <text class=${bar.inside ? "inside" : ""} x=${bar.inside ? bar.left + 6 : bar.flip ? bar.left - 6 : bar.left + bar.wide + (bar.error && bar.wide <= 16 ? 18 : 6)} y=${by + 13} text-anchor=${bar.flip ? "end" : "start"}>${bar.label}${refused ? " refused" : ""}</text>
             </g>`;

@@ -67,7 +67,7 @@ export const invariantsTable = (h, verdict, all, link = (text) => text) => {
 // invariantsWords counts those that hold.
 export const invariantsWords = (verdict) => {
   const list = verdict.invariants || [];
-  return `${list.filter((one) => !one.violations).length} of ${list.length} things that must hold do`;
+  return `Of ${list.length} things that must hold, ${list.filter((one) => !one.violations).length} hold`;
 };
 
 // verdictWords says in one line what the verdict counted.
@@ -120,8 +120,9 @@ export const seriesTable = (h, chart, samples) =>
 export const compareBars = (h, compare) => {
   const most = Math.max(compare.broken, compare.fixed, 1e-9);
   const bar = (name, value, says) => h("tr", {},
-    h("th", { scope: "row" }, name, says ? h("small", {}, ` ${says}`) : null),
-    h("td", { class: "bar" }, h("meter", { min: 0, max: most, value: value || 0 }, "")),
+    h("th", { scope: "row" }, name, says ? h("small", {}, says) : null),
+    h("td", { class: "bar" }, h("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
+      h("rect", { class: "ground", width: 100, height: 12 }), h("rect", { class: "value", width: (100 * (value || 0)) / most, height: 12 }))),
     cell(h, value ? rate(value) : "not run yet"));
   const times = compare.broken && compare.fixed ? compare.fixed / compare.broken : 0;
   return h("table", { class: "compare" },

@@ -8,7 +8,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 // node makes a DOM element: the h of a report file.
 export function node(tag, attributes, ...children) {
-  const made = ["svg", "g", "line", "path", "text", "title"].includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  const made = ["svg", "g", "line", "path", "rect", "text", "title"].includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name !== "key" && value != null && value !== false) made.setAttribute(name, value);
   }
@@ -16,21 +16,26 @@ export function node(tag, attributes, ...children) {
   return made;
 }
 
+// round returns at most n round numbers from 0 up to most.
+function round(most, n) {
+  const ten = 10 ** Math.floor(Math.log10(most / n));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * ten).find((one) => most / one <= n);
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => i * step);
+}
+
 // chartSVG draws a chart that needs no script afterwards.
 export function chartSVG(h, chart, samples, faults = []) {
-  const [width, height, left, bottom] = [720, 180, 56, 22];
+  const [width, height, left, bottom] = [960, 200, 56, 22];
   const end = Math.max(...samples.map((one) => one.t_ms), 1);
   const top = Math.max(...samples.flatMap((one) => chart.lines.map(([key]) => one[key] || 0)), 1) * 1.1;
   const x = (ms) => left + (ms / end) * (width - left - 8);
   const y = (value) => height - bottom - (value / top) * (height - bottom - 16);
   const path = (key) => samples.map((one, i) => `${i ? "L" : "M"}${x(one.t_ms).toFixed(1)} ${y(one[key] || 0).toFixed(1)}`).join("");
-  const ticks = [0, 0.5, 1].map((part) => (part * top) / 1.1);
   return h("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${chart.title} over the run; the table below has the numbers` },
-    ticks.map((value) => h("g", { key: value },
+    round(top, 4).map((value) => h("g", { key: value },
       h("line", { class: "grid", x1: left, x2: width - 8, y1: y(value), y2: y(value) }),
       h("text", { class: "tick", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, chart.tick(value)))),
-    [0, 0.25, 0.5, 0.75, 1].map((part) => h("text", { class: "tick", key: part, x: x(part * end), y: height - 4, "text-anchor": part === 1 ? "end" : "middle" },
-      `${((part * end) / 1000).toFixed(1)} s`)),
+    round(end, 10).map((ms) => h("text", { class: "tick", key: ms, x: x(ms), y: height - 4, "text-anchor": "middle" }, `${+(ms / 1000).toFixed(2)} s`)),
     faults.filter((fault) => fault.fired_ms).map((fault) => h("g", { key: fault.id },
       h("line", { class: "strike", x1: x(fault.fired_ms), x2: x(fault.fired_ms), y1: 0, y2: height - bottom }),
       h("text", { class: "strike", x: x(fault.fired_ms) + 4, y: 11 }, `${fault.what} ${fault.where}`))),
