@@ -138,7 +138,7 @@ func unsafeIsFoundOut(t *testing.T, bin string) {
 	t.Helper()
 	st := stacktest.Up(t, bin, func(c *stack.Config) {
 		c.OrderServices = -1
-		c.StockEnv, c.StockArgs = map[string]string{"STOCK_STRATEGY": "unsafe"}, []string{"--allow-unsafe"}
+		c.Strategy = "unsafe"
 	})
 	cfg := fireAt(st)
 	cfg.Path, cfg.Orders, cfg.Mix = history.PathDeduct, 500, fire.Mix{Goods: 1, Stock: 100, ItemsMax: 1}

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 func newCommand() *cobra.Command {
@@ -25,43 +28,45 @@ func newCommand() *cobra.Command {
 type size struct {
 	orders, stocks int
 	strategy       string
-	allowUnsafe    bool
 }
 
 func (s *size) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.orders, "order-services", 2, "how many order services to run")
 	f.IntVar(&s.stocks, "stock-services", 2, "how many stock services to run")
-	f.StringVar(&s.strategy, "strategy", "", "how the stock services deduct (STOCK_STRATEGY); empty: their default")
-	f.BoolVar(&s.allowUnsafe, "allow-unsafe", false, "let the stock services use a strategy that is known to be wrong")
+	f.StringVar(&s.strategy, "strategy", strategy.Default, "how the stock services deduct: "+strings.Join(strategy.Names(), ", "))
 }
 
 // args returns the command line that flags was given.
 func (s *size) args() []string {
 	return []string{
 		"--order-services", strconv.Itoa(s.orders), "--stock-services", strconv.Itoa(s.stocks),
-		"--strategy", s.strategy, "--allow-unsafe=" + strconv.FormatBool(s.allowUnsafe),
+		"--strategy", s.strategy,
 	}
 }
 
-func (s *size) config(root, dir string) (stack.Config, error) {
+// check returns an error for a size that cannot be run. It warns of a strategy that oversells.
+func (s *size) check(say func(string)) error {
 	if s.orders < 1 || s.stocks < 1 {
-		return stack.Config{}, fmt.Errorf("at least one of each service is needed, not %d and %d", s.orders, s.stocks)
+		return fmt.Errorf("at least one of each service is needed, not %d and %d", s.orders, s.stocks)
 	}
-	cfg := stack.Config{
+	s.strategy = cmp.Or(s.strategy, strategy.Default)
+	info, err := strategy.Find(s.strategy)
+	if info.Unsafe {
+		say("WARNING: the strategy " + s.strategy + " oversells; expect VERDICT: VIOLATION")
+	}
+	return err
+}
+
+func (s *size) config(root, dir string) stack.Config {
+	return stack.Config{
 		Dir:           dir,
 		Bin:           binDir(root),
 		OrderServices: s.orders,
 		StockServices: s.stocks,
+		Strategy:      s.strategy,
 		Progress:      progress(),
 	}
-	if s.strategy != "" {
-		cfg.StockEnv = map[string]string{"STOCK_STRATEGY": s.strategy}
-	}
-	if s.allowUnsafe {
-		cfg.StockArgs = []string{"--allow-unsafe"}
-	}
-	return cfg, nil
 }
 
 // progress prints what is being done, with the time since the start.

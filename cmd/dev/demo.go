@@ -37,6 +37,9 @@ func demo(ctx context.Context, size *size, out string, fire []string) (err error
 	if err != nil {
 		return err
 	}
+	if err := size.check(say); err != nil {
+		return err
+	}
 	if err := prepare(ctx, root, say); err != nil {
 		return err
 	}
@@ -45,10 +48,7 @@ func demo(ctx context.Context, size *size, out string, fire []string) (err error
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer func() { err = errors.Join(err, keepLogs(dir, filepath.Join(out, "logs")), os.RemoveAll(dir)) }()
-	cfg, err := size.config(root, dir)
-	if err != nil {
-		return err
-	}
+	cfg := size.config(root, dir)
 	cfg.Progress = say
 	st, err := stack.Up(ctx, cfg)
 	if err != nil {

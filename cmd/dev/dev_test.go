@@ -137,3 +137,30 @@ func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
 		t.Errorf("with nothing missing: %v", err)
 	}
 }
+
+// A wrong strategy is refused with the list of those that there are, before anything starts.
+func TestStrategyIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ strategy, warns, refuses string }{
+		{"", "", ""},
+		{"zk-lock", "", ""},
+		{"unsafe", "WARNING: the strategy unsafe oversells", ""},
+		{"groupde", "", "want one of unsafe, single-node"},
+	} {
+		var said string
+		s := &size{orders: 1, stocks: 1, strategy: test.strategy}
+		err := s.check(func(text string) { said += text })
+		if (err == nil) != (test.refuses == "") || err != nil && !strings.Contains(err.Error(), test.refuses) || !strings.HasPrefix(said, test.warns) || said != "" && test.warns == "" {
+			t.Errorf("strategy %q: said %q, error %v; want %q and %q", test.strategy, said, err, test.warns, test.refuses)
+		}
+	}
+	for _, name := range []string{"demo", "up"} {
+		cmd := newCommand()
+		var stderr strings.Builder
+		cmd.SetErr(&stderr)
+		cmd.SetArgs([]string{name, "--strategy", "groupde"})
+		if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
+			t.Errorf("%s: exit code %d, printed %q", name, exit, &stderr)
+		}
+	}
+}

@@ -37,6 +37,9 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := size.check(progress()); err != nil {
+		return err
+	}
 	dir := runDir(root)
 	if held, err := lockHeld(dir); err != nil {
 		return err
@@ -145,10 +148,7 @@ func hold(ctx context.Context, size *size) (err error) {
 		return errHeld
 	}
 	defer func() { err = errors.Join(err, held.Unlock()) }()
-	cfg, err := size.config(root, filepath.Join(dir, "data"))
-	if err != nil {
-		return err
-	}
+	cfg := size.config(root, filepath.Join(dir, "data"))
 	st, err := stack.Up(ctx, cfg)
 	if err != nil {
 		return err

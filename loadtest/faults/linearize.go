@@ -127,10 +127,7 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 		t := times[n]
 		deduct := linear.Call{
 			Kind: linear.Deduct, Flag: end.flag, Rejected: end.state == "REJECTED", Undone: end.state == "RESTORED",
-			Begin: start + int64(t.placed), End: settled, Hint: end.deducted,
-		}
-		for _, it := range h.Items(n) {
-			deduct.Items = append(deduct.Items, linear.Item{GoodsID: it.GoodsID, Num: it.Num})
+			Begin: start + int64(t.placed), End: settled, Hint: end.deducted, Items: h.Items(n),
 		}
 		if t.told > 0 {
 			deduct.End = start + int64(t.told)

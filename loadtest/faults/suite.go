@@ -130,7 +130,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if w.since >= freshAfter || own != nil {
 		env := maps.Clone(Env)
 		maps.Copy(env, own)
-		if err := w.lab.StartServices(ctx, env); err != nil {
+		if err := w.lab.StartServices(ctx, "", env); err != nil {
 			return nil, err
 		}
 		w.since = 0

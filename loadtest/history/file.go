@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 	"time"
 )
 
@@ -33,19 +33,19 @@ type goodsLine struct {
 }
 
 type callLine struct {
-	Op         int64     `json:"op"`
-	Kind       string    `json:"kind"`
-	Key        string    `json:"key"`
-	Body       *bodyLine `json:"body,omitempty"`
-	IntendedUs int64     `json:"intended_us"`
-	SentUs     int64     `json:"sent_us"`
-	DoneUs     int64     `json:"done_us"`
-	Code       uint16    `json:"code,omitempty"`
-	Status     string    `json:"status,omitempty"`
-	Order      int64     `json:"order,string,omitempty"`
-	Total      int64     `json:"total,omitempty"`
-	Replayed   bool      `json:"replayed,omitempty"`
-	Error      string    `json:"error,omitempty"`
+	Op         int64           `json:"op"`
+	Kind       string          `json:"kind"`
+	Key        string          `json:"key"`
+	Body       json.RawMessage `json:"body,omitempty"`
+	IntendedUs int64           `json:"intended_us"`
+	SentUs     int64           `json:"sent_us"`
+	DoneUs     int64           `json:"done_us"`
+	Code       uint16          `json:"code,omitempty"`
+	Status     string          `json:"status,omitempty"`
+	Order      int64           `json:"order,string,omitempty"`
+	Total      int64           `json:"total,omitempty"`
+	Replayed   bool            `json:"replayed,omitempty"`
+	Error      string          `json:"error,omitempty"`
 }
 
 type bodyLine struct {
@@ -72,72 +72,30 @@ func (h *History) Write(w io.Writer) error {
 		header.Goods = append(header.Goods, goodsLine(g))
 	}
 	encoder := json.NewEncoder(out)
-	if err := encoder.Encode(header); err != nil {
-		return fmt.Errorf("write history: %w", err)
+	err := encoder.Encode(header)
+	for i := 0; err == nil && i < len(h.Calls); i++ {
+		err = encoder.Encode(h.line(&h.Calls[i]))
 	}
-	var line []byte
-	for i := range h.Calls {
-		line = h.appendCall(line[:0], &h.Calls[i])
-		if _, err := out.Write(line); err != nil {
-			return fmt.Errorf("write history: %w", err)
-		}
+	if err == nil {
+		err = encoder.Encode(footerLine{h.Orders(), len(h.Calls)})
 	}
-	if err := encoder.Encode(footerLine{h.Orders(), len(h.Calls)}); err != nil {
-		return fmt.Errorf("write history: %w", err)
-	}
-	if err := out.Flush(); err != nil {
+	if err = errors.Join(err, out.Flush()); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
 	return nil
 }
 
-// appendCall writes what json.Marshal would for a callLine: there may be millions.
-func (h *History) appendCall(b []byte, c *Call) []byte {
-	number := func(name string, v int64) {
-		b = append(b, `,"`...)
-		b = append(b, name...)
-		b = append(b, `":`...)
-		b = strconv.AppendInt(b, v, 10)
+// line returns a call as the file has it.
+func (h *History) line(c *Call) callLine {
+	l := callLine{
+		Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
+		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
+		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed, Error: c.Failure.String(),
 	}
-	word := func(name, v string) {
-		b = append(b, `,"`...)
-		b = append(b, name...)
-		b = append(b, `":"`...)
-		b = append(b, v...)
-		b = append(b, '"')
-	}
-	b = append(b, `{"op":`...)
-	b = strconv.AppendInt(b, int64(c.Op), 10)
-	word("kind", c.Kind.String())
-	b = append(b, `,"key":"`...)
-	b = h.AppendKey(b, int(c.Op))
-	b = append(b, '"')
 	if c.Kind != Cancel {
-		b = append(b, `,"body":`...)
-		b = AppendBody(b, h.Items(int(c.Op)))
+		l.Body = AppendBody(nil, h.Items(int(c.Op)))
 	}
-	number("intended_us", c.Intended.Microseconds())
-	number("sent_us", c.Sent.Microseconds())
-	number("done_us", c.Done.Microseconds())
-	if c.Code != 0 {
-		number("code", int64(c.Code))
-	}
-	if c.Status != NoStatus {
-		word("status", c.Status.String())
-	}
-	if c.Order != 0 {
-		word("order", strconv.FormatInt(c.Order, 10))
-	}
-	if c.Total != 0 {
-		number("total", c.Total)
-	}
-	if c.Replayed {
-		b = append(b, `,"replayed":true`...)
-	}
-	if c.Failure != Answered {
-		word("error", c.Failure.String())
-	}
-	return append(b, "}\n"...)
+	return l
 }
 
 // ErrHistory is wrapped by every error that says a history cannot be used.
@@ -185,7 +143,11 @@ func Read(r io.Reader) (*History, error) {
 			return nil, bad(line, err)
 		}
 		if c.Body != nil && bodies[call.Op] == nil {
-			for _, it := range c.Body.Items {
+			var body bodyLine
+			if err := json.Unmarshal(c.Body, &body); err != nil {
+				return nil, bad(line, err)
+			}
+			for _, it := range body.Items {
 				bodies[call.Op] = append(bodies[call.Op], Item(it))
 			}
 		}
@@ -218,17 +180,7 @@ func (c callLine) call() (Call, error) {
 		Sent:     time.Duration(c.SentUs) * time.Microsecond,
 		Done:     time.Duration(c.DoneUs) * time.Microsecond,
 	}
-	kind, failure := -1, -1
-	for i, name := range kindNames {
-		if name == c.Kind {
-			kind = i
-		}
-	}
-	for i, name := range failureNames {
-		if name == c.Error {
-			failure = i
-		}
-	}
+	kind, failure := slices.Index(kindNames[:], c.Kind), slices.Index(failureNames[:], c.Error)
 	if kind < 0 || failure < 0 || c.Op < 0 || c.Op >= MaxOrders {
 		return Call{}, fmt.Errorf("no call: op %d, kind %q, error %q", c.Op, c.Kind, c.Error)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+
+	"orderstock/pkg/operation"
 )
 
 // Goods is one product that a run made for itself.
@@ -14,9 +16,7 @@ type Goods struct {
 }
 
 // Item is one line of an order.
-type Item struct {
-	GoodsID, Num int64
-}
+type Item = operation.Item
 
 // SortItems sorts items by rising goods id.
 func SortItems(items []Item) {

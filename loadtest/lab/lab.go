@@ -95,9 +95,9 @@ func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 
 // StartServices starts two replicas of each service on empty databases, an
 // empty Redis and a ZooKeeper root of their own, in place of those that ran
-// before. env is added to both services' environment, and stockArgs to the
-// stock services' command line.
-func (l *Lab) StartServices(ctx context.Context, env map[string]string, stockArgs ...string) error {
+// before. strategy is how the stock services deduct, and env is added to both
+// services' environment.
+func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string]string) error {
 	l.StopServices()
 	l.starts++
 	if err := l.freshData(ctx); err != nil {
@@ -115,7 +115,7 @@ func (l *Lab) StartServices(ctx context.Context, env map[string]string, stockArg
 	var err error
 	l.stack, err = stack.Up(ctx, stack.Config{
 		Dir: l.ServicesDir(), Bin: l.bin, Servers: l.Servers, Route: l.route,
-		OrderEnv: env, StockEnv: env, StockArgs: stockArgs, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
+		OrderEnv: env, StockEnv: env, Strategy: strategy, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"log/slog"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -310,7 +309,7 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 	c := stack.Config{
 		Dir: filepath.Join(cfg.Dir, strconv.Itoa(n)), Bin: cfg.Bin, Servers: cfg.Servers,
 		OrderServices: 1, StockServices: s.replicas,
-		StockEnv:      map[string]string{"STOCK_STRATEGY": s.strategy},
+		Strategy:      s.strategy,
 		Accounts:      accounts,
 		ZooKeeperRoot: "/orderstock" + suffix,
 	}
@@ -319,11 +318,7 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 	}
 	// A slow strategy is to be measured and not turned away: its callers wait.
 	patient := map[string]string{"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s", "PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s"}
-	maps.Copy(c.StockEnv, patient)
-	c.OrderEnv = patient
-	if s.strategy == Unsafe {
-		c.StockArgs = []string{"--allow-unsafe"}
-	}
+	c.StockEnv, c.OrderEnv = patient, patient
 	return stack.Up(ctx, c)
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"orderstock/pkg/operation"
+
 	"github.com/anishathalye/porcupine"
 )
 
@@ -23,11 +25,8 @@ const (
 	Read
 )
 
-// Item is a quantity of one goods; in a Read, its level.
-type Item struct {
-	GoodsID int64
-	Num     int64
-}
+// Item is a quantity of one product; in a Read, its level.
+type Item = operation.Item
 
 // Call is one call of a history, with an outcome that is known: from its
 // answer, or from the database.

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,19 +140,12 @@ var errProvesNothing = errors.New("the run proves nothing")
 // once runs the mutant under its fault and returns what was found broken.
 func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, error) {
 	env := maps.Clone(faults.Env)
-	env["MUTANT"], env["STOCK_STRATEGY"] = m.Switches, m.Strategy
-	if m.Strategy == "" {
-		env["STOCK_STRATEGY"] = "sequential"
-	}
+	env["MUTANT"] = m.Switches
 	if m.Strict {
 		env["CANCEL_AFTER"] = "15s"
 	}
 	maps.Copy(env, m.Env)
-	var args []string
-	if m.Strategy == "unsafe" {
-		args = append(args, "--allow-unsafe")
-	}
-	if err := l.StartServices(ctx, env, args...); err != nil {
+	if err := l.StartServices(ctx, cmp.Or(m.Strategy, "sequential"), env); err != nil {
 		return nil, err
 	}
 	for _, statement := range m.Schema {

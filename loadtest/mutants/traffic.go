@@ -40,7 +40,7 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 	if !slices.ContainsFunc(inputs, func(in input) bool { return strings.Contains(in.name, only) }) {
 		return nil
 	}
-	if err := l.StartServices(ctx, faults.Env); err != nil {
+	if err := l.StartServices(ctx, "", faults.Env); err != nil {
 		return err
 	}
 	h, err := littleTraffic(ctx, l)

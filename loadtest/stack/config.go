@@ -7,6 +7,7 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Config says what Up brings up. Dir and Bin are required; the zero value of
@@ -28,8 +29,8 @@ type Config struct {
 	// OrderEnv and StockEnv are added to the environment of every service of
 	// that kind, and win over what this package sets.
 	OrderEnv, StockEnv map[string]string
-	// StockArgs are added to the command line of every stock service.
-	StockArgs []string
+	// Strategy is how the stock services deduct. Default: strategy.Default. One that oversells is allowed.
+	Strategy string
 	// Route, where not nil, is called before a service starts, with the
 	// service's name ("order-1", "stock-2", …) and the real addresses of what it
 	// calls, and returns those to tell it.
@@ -59,6 +60,7 @@ type Addresses struct {
 func (c Config) withDefaults() Config {
 	c.OrderServices = cmp.Or(c.OrderServices, 2)
 	c.StockServices = cmp.Or(c.StockServices, 2)
+	c.Strategy = cmp.Or(c.Strategy, strategy.Default)
 	c.Token = cmp.Or(c.Token, rand.Text())
 	c.ZooKeeperRoot = cmp.Or(c.ZooKeeperRoot, "/orderstock")
 	if c.Accounts == (migrations.Accounts{}) {

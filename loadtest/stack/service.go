@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"orderstock/pkg/servers"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Kind is one of the two services.
@@ -68,7 +69,9 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 	s.env["LISTEN_ADDR"], s.env["OPS_ADDR"] = addr, s.OpsAddr
 	args := []string{"serve"}
 	if kind == Stock {
-		args = append(args, st.cfg.StockArgs...)
+		if s, err := strategy.Find(st.cfg.Strategy); err == nil && s.Unsafe {
+			args = append(args, "--allow-unsafe")
+		}
 	}
 	s.Server, err = servers.Start(ctx, servers.Spec{
 		Name:  name,
@@ -110,6 +113,7 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	accounts := st.cfg.Accounts
 	if kind == Stock {
 		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)
+		env["STOCK_STRATEGY"] = st.cfg.Strategy
 		maps.Copy(env, st.cfg.StockEnv)
 		return env, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Stack is a running stack.
@@ -43,6 +44,9 @@ func Up(ctx context.Context, cfg Config) (*Stack, error) {
 		return nil, fmt.Errorf("bring up the stack: %w", err)
 	}
 	cfg.Dir, cfg.Bin = dir, bin
+	if _, err := strategy.Find(cfg.Strategy); err != nil {
+		return nil, fmt.Errorf("bring up the stack: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("bring up the stack: %w", err)
 	}

@@ -132,7 +132,7 @@ func TestUpWithItsOwnServers(t *testing.T) {
 func TestUpFailsWithTheServicesOwnWords(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
-	cfg.StockEnv = map[string]string{"STOCK_STRATEGY": "guesswork"}
+	cfg.StockEnv = map[string]string{"STOCK_STRATEGY": "guesswork"} // wins over Config.Strategy, which would be refused
 	_, err := stack.Up(t.Context(), cfg)
 	if err == nil || !strings.Contains(err.Error(), "stock-1") || !strings.Contains(err.Error(), "guesswork") {
 		t.Errorf("error %v; want the end of stock-1's log", err)
