@@ -5,8 +5,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
+ARG VERSION=
 ENV CGO_ENABLED=0 GOFLAGS=-buildvcs=false
-RUN go build -trimpath -o /out/bin/ ./cmd/order-service ./cmd/stock-service ./cmd/migrate ./cmd/loadtest
+RUN go build -trimpath -ldflags "-X orderstock/pkg/command.version=$VERSION" -o /out/bin/ ./cmd/order-service ./cmd/stock-service ./cmd/migrate ./cmd/loadtest
 # The load tester's results; a volume mounted here takes over its owner.
 RUN mkdir -p /out/home/out
 

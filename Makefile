@@ -5,6 +5,7 @@ SHELL := /bin/bash
 GO    ?= go
 export GOFLAGS ?= -buildvcs=false
 
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null)
 # make demo
 ORDERS      ?= 2000
 CONCURRENCY ?= 200
@@ -29,7 +30,7 @@ help: ## Print this list
 
 .PHONY: build
 build: ## Compile all commands into bin/
-	$(GO) build -trimpath -o bin/ ./cmd/...
+	$(GO) build -trimpath -ldflags '-X orderstock/pkg/command.version=$(VERSION)' -o bin/ ./cmd/...
 
 .PHONY: cross
 cross: ## Compile all commands for Windows and macOS; keeps nothing

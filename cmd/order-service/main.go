@@ -7,22 +7,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
-	"orderstock/pkg/service"
+	"orderstock/pkg/config"
 )
 
 func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
-	return service.Command("order-service", "Take orders, and drive each of them to an end, exactly once",
-		func(ctx context.Context) error {
-			cfg, err := readConfig()
+	return command.Service(command.Program{
+		Name: "order-service", Short: "Take orders, and drive each of them to an end, exactly once",
+		Environment: environment,
+		Serve: func(ctx context.Context) error {
+			cfg, err := config.Read[settings]()
 			if err != nil {
 				return err
 			}
 			return run(ctx, cfg, nil)
 		},
-		func() (string, error) {
-			cfg, err := readConfig()
+		ListenAddr: func() (string, error) {
+			cfg, err := config.Read[settings]()
 			return cfg.ListenAddr, err
-		})
+		},
+	})
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // heavy fills the order database with settled orders of 100 items each.
-func heavy(t *testing.T, cfg config, orders int) {
+func heavy(t *testing.T, cfg settings, orders int) {
 	t.Helper()
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{})
 	must(t, err)

@@ -9,17 +9,17 @@ import (
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
 	"orderstock/order-service/stockclient"
+	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
-	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 )
 
-// run serves until ctx ends; nil after a stop in which no order was cut. It
-// tells onListen, where not nil, the address once the port is bound.
-func run(ctx context.Context, cfg config, onListen func(addr string)) (err error) {
-	log := service.Begin("order-service", cfg.Settings)
+// run serves until ctx ends. It returns nil if the stop cut no order. It calls onListen, if that is not
+// nil, with the address once the port is bound.
+func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
+	log := command.Begin("order-service", cfg.Service)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector})
@@ -75,6 +75,7 @@ func run(ctx context.Context, cfg config, onListen func(addr string)) (err error
 		"zookeeper": {Ask: zookeeper.ready},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
+		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr,
+		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
 	}, faults.handler(handler), log)
 }

@@ -17,11 +17,11 @@ import (
 	"go.uber.org/goleak"
 
 	"orderstock/migrations"
+	"orderstock/pkg/config"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/stock"
@@ -77,7 +77,7 @@ func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptes
 	return server
 }
 
-func testConfig(t *testing.T, stockURL string) config {
+func testConfig(t *testing.T, stockURL string) settings {
 	t.Helper()
 	for name, value := range map[string]string{
 		"LISTEN_ADDR": "127.0.0.1:0", "LOG_LEVEL": "ERROR", "SERVICE_TOKEN": token, "STOCK_URLS": stockURL,
@@ -86,13 +86,13 @@ func testConfig(t *testing.T, stockURL string) config {
 	} {
 		t.Setenv(name, value)
 	}
-	cfg, err := readConfig()
+	cfg, err := config.Read[settings]()
 	must(t, err)
 	return cfg
 }
 
 // start runs the service. Stop ends it, and its end is told on ended.
-func start(t *testing.T, cfg config) (url string, stop context.CancelFunc, ended <-chan error) {
+func start(t *testing.T, cfg settings) (url string, stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -228,7 +228,7 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 }
 
 func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
-	cfg := config{Settings: service.Settings{
+	cfg := settings{Service: config.Service{
 		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
 	}}
 	var (
@@ -272,7 +272,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 
 func TestALeaderWhoseWorkFailsLetsAnotherLead(t *testing.T) {
 	const rest = 2 * time.Second
-	cfg := config{Settings: service.Settings{
+	cfg := settings{Service: config.Service{
 		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
 	}}
 	terms := make(chan time.Time, 100)
@@ -303,7 +303,7 @@ func TestALeaderWhoseWorkFailsLetsAnotherLead(t *testing.T) {
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
-	cfg := config{Settings: service.Settings{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
+	cfg := settings{Service: config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN)} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)
@@ -315,21 +315,47 @@ func TestConfigIsChecked(t *testing.T) {
 	good := map[string]string{
 		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x", "STOCK_URLS": "http://x", "SERVICE_TOKEN": "x",
 	}
-	for name, bad := range map[string]string{
-		"MYSQL_DSN": "", "SERVICE_TOKEN": "", "STOCK_URLS": "", "CONFIRM_BUDGET": "-1s", "PENDING_LIMIT": "1s",
-		"CANCEL_AFTER": "1s", "MAX_IN_FLIGHT": "0", "ZOOKEEPER_ROOT": "orderstock", "STOCK_TIMEOUT": "soon",
+	for _, c := range []struct{ name, bad, want string }{
+		{"MYSQL_DSN", "", "MYSQL_DSN"},
+		{"SERVICE_TOKEN", "", "SERVICE_TOKEN"},
+		{"STOCK_URLS", "", "STOCK_URLS"},
+		{"STOCK_TIMEOUT", "soon", "STOCK_TIMEOUT"},
+		{"STOCK_TIMEOUT", "0s", "STOCK_TIMEOUT (0s) must be above 0"},
+		{"STOCK_REQUESTS", "-1", "STOCK_REQUESTS (-1) must be at least 0"},
+		{"CONFIRM_BUDGET", "-1s", "CONFIRM_BUDGET (-1s) must be above 0"},
+		{"PENDING_LIMIT", "1s", "PENDING_LIMIT (1s) must not be below CONFIRM_BUDGET (3s)"},
+		{"CANCEL_AFTER", "5s", "CANCEL_AFTER (5s) must be above PENDING_LIMIT (5s)"},
+		{"RECONCILE_INTERVAL", "0s", "RECONCILE_INTERVAL (0s) must be above 0"},
+		{"RECONCILE_MAX_PAUSE", "0s", "RECONCILE_MAX_PAUSE (0s) must be above 0"},
+		{"PRICE_TTL", "0s", "PRICE_TTL (0s) must be above 0"},
+		{"MAX_IN_FLIGHT", "0", "MAX_IN_FLIGHT (0) must be above 0"},
+		{"MYSQL_MAX_CONNS", "0", "MYSQL_MAX_CONNS (0) must be above 0"},
+		{"ZOOKEEPER_ROOT", "orderstock", "ZOOKEEPER_ROOT (orderstock) must begin with /"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name+"="+c.bad, func(t *testing.T) {
 			for name, value := range good {
 				t.Setenv(name, value)
 			}
-			if _, err := readConfig(); err != nil {
+			if _, err := config.Read[settings](); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv(name, bad)
-			if _, err := readConfig(); err == nil {
-				t.Errorf("%s=%q is taken", name, bad)
+			t.Setenv(c.name, c.bad)
+			if _, err := config.Read[settings](); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s=%q: error %v; want %q", c.name, c.bad, err, c.want)
 			}
 		})
+	}
+}
+
+func TestHelpListsTheEnvironment(t *testing.T) {
+	var out strings.Builder
+	c := newCommand()
+	c.SetOut(&out)
+	c.SetArgs([]string{"--help"})
+	must(t, c.Execute())
+	for _, want := range []string{"CONFIRM_BUDGET (default 3s)\n        how long a client waits", "MYSQL_DSN (required)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in the help:\n%s", want, out.String())
+		}
 	}
 }

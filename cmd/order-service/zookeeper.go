@@ -30,7 +30,7 @@ type coordination struct {
 	ids     atomic.Pointer[snowid.Generator]
 }
 
-func startCoordination(ctx context.Context, cfg config, log *slog.Logger) *coordination {
+func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coordination {
 	ctx, stop := context.WithCancel(ctx)
 	c := &coordination{root: cfg.ZooKeeperRoot, log: log, stop: stop, started: make(chan struct{})}
 	c.begun.Go(func() {

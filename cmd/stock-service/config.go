@@ -1,50 +1,61 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/caarlos0/env/v11"
-
-	"orderstock/pkg/service"
+	"orderstock/pkg/config"
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// config is read from the environment.
-type config struct {
-	service.Settings
+// settings are read from the environment. Their comments are the help's text and the documents'.
+type settings struct {
+	config.Service
 
-	ListenAddr    string `env:"LISTEN_ADDR" envDefault:":8081"`
-	MySQLMaxConns int    `env:"MYSQL_MAX_CONNS" envDefault:"64"`
+	// ListenAddr is where the service listens.
+	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
+	// MySQLMaxConns bounds the connections to the database.
+	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"64"`
 
 	// Strategy is the name of the strategy of deduction; empty: the default. "stock-service --help" lists them.
-	Strategy    string        `env:"STOCK_STRATEGY"`
+	Strategy string `env:"STOCK_STRATEGY"`
+	// LockTimeout is how long a deduction waits for its lock.
 	LockTimeout time.Duration `env:"LOCK_TIMEOUT" envDefault:"1500ms"`
-	// MaxInFlight bounds the operations in work; more are answered 503 at once.
+	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 	// RequestTimeout bounds the work for one request.
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"5s"`
 }
 
-func readConfig() (config, error) {
-	cfg, err := env.ParseAs[config]()
-	if err != nil {
-		return config{}, fmt.Errorf("read configuration: %w", err)
-	}
+// environment is the text of the settings for the help, made by "make readme".
+//
+//go:embed environment.txt
+var environment string
+
+func readSettings() (settings, error) {
+	cfg, err := config.Read[settings]()
 	if cfg.Strategy == "" {
 		cfg.Strategy = strategy.Default
 	}
-	return cfg, cfg.validate()
+	return cfg, err
 }
 
-func (c config) validate() error {
-	_, err := strategy.Find(c.Strategy)
-	if err != nil {
-		err = fmt.Errorf("read STOCK_STRATEGY: %w", err)
+// Check implements config.Read's rule.
+func (s settings) Check() error {
+	var unknown error
+	if s.Strategy != "" {
+		if _, err := strategy.Find(s.Strategy); err != nil {
+			unknown = fmt.Errorf("STOCK_STRATEGY: %w", err)
+		}
 	}
-	return errors.Join(err, c.Check(map[string]bool{
-		"LOCK_TIMEOUT": c.LockTimeout > 0, "REQUEST_TIMEOUT": c.RequestTimeout > 0,
-		"MAX_IN_FLIGHT": c.MaxInFlight > 0, "MYSQL_MAX_CONNS": c.MySQLMaxConns > 0,
-	}))
+	return errors.Join(
+		unknown,
+		s.Service.Check(),
+		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
+		config.Var("LOCK_TIMEOUT", s.LockTimeout).Positive(),
+		config.Var("MAX_IN_FLIGHT", s.MaxInFlight).Positive(),
+		config.Var("REQUEST_TIMEOUT", s.RequestTimeout).Positive(),
+	)
 }

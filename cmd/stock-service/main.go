@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
-	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -18,19 +17,21 @@ func main() { command.Main(newCommand()) }
 
 func newCommand() *cobra.Command {
 	var opts options
-	c := service.Command("stock-service", "Own the stock: deduct it once for each order, and never oversell",
-		func(ctx context.Context) error {
-			cfg, err := readConfig()
+	c := command.Service(command.Program{
+		Name: "stock-service", Short: "Own the stock: deduct it once for each order, and never oversell",
+		Environment: environment + "\nSTOCK_STRATEGY is one of:\n" + strategies(),
+		Serve: func(ctx context.Context) error {
+			cfg, err := readSettings()
 			if err != nil {
 				return err
 			}
 			return run(ctx, cfg, opts)
 		},
-		func() (string, error) {
-			cfg, err := readConfig()
+		ListenAddr: func() (string, error) {
+			cfg, err := readSettings()
 			return cfg.ListenAddr, err
-		})
-	c.Long = c.Short + ".\n\nSTOCK_STRATEGY is one of:\n" + strategies()
+		},
+	})
 	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false, "permit a strategy that oversells")
 	return c
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
-	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
@@ -26,8 +26,8 @@ type options struct {
 }
 
 // run serves until ctx ends. It returns nil if the stop cut no request.
-func run(ctx context.Context, cfg config, opts options) (err error) {
-	log := service.Begin("stock-service", cfg.Settings)
+func run(ctx context.Context, cfg settings, opts options) (err error) {
+	log := command.Begin("stock-service", cfg.Service)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
 	metrics := prometheus.NewRegistry()

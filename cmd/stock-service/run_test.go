@@ -15,17 +15,17 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"orderstock/migrations"
+	"orderstock/pkg/config"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// settings returns the settings of a service on the test's servers, with a database of its own.
-func settings(t *testing.T, strategy string) config {
+// settingsFor returns the settings of a service on the test's servers, with a database of its own.
+func settingsFor(t *testing.T, strategy string) settings {
 	t.Helper()
 	dsn := serverstest.Database(t)
 	db, err := sql.Open("mysql", dsn)
@@ -35,7 +35,7 @@ func settings(t *testing.T, strategy string) config {
 	if err := errors.Join(migrations.Up(t.Context(), db, migrations.Stock), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := env.ParseAsWithOptions[config](env.Options{Environment: map[string]string{
+	cfg, err := env.ParseAsWithOptions[settings](env.Options{Environment: map[string]string{
 		"LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TOKEN": "sesame", "MYSQL_DSN": dsn, "LOG_LEVEL": "ERROR",
 		"REDIS_ADDR": serverstest.Redis(t).Addr(), "ZOOKEEPER_ADDRS": serverstest.ZooKeeper(t).Addr(),
 		"ZOOKEEPER_ROOT": serverstest.ZooKeeperRoot(t), "STOCK_STRATEGY": strategy,
@@ -47,7 +47,7 @@ func settings(t *testing.T, strategy string) config {
 }
 
 // start runs the service and returns once it is ready. Stop ends it; ended receives what run returned.
-func start(t *testing.T, cfg config) (base string, stop context.CancelFunc, ended <-chan error) {
+func start(t *testing.T, cfg settings) (base string, stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -89,7 +89,7 @@ func awaitReady(t *testing.T, base string, status int, body string) {
 // TestReady: without Redis the service is degraded, and ready. Without ZooKeeper it is not ready, and
 // says so soon, although ZooKeeper does not answer.
 func TestReady(t *testing.T) {
-	cfg := settings(t, strategy.Default)
+	cfg := settingsFor(t, strategy.Default)
 	redis, err := servers.StartRedis(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestReady(t *testing.T) {
 // TestServesAndStops runs the whole program, and stops it while deductions are
 // on their way: each is answered.
 func TestServesAndStops(t *testing.T) {
-	cfg := settings(t, strategy.Default)
+	cfg := settingsFor(t, strategy.Default)
 	base, stop, ended := start(t, cfg)
 	client, err := stockapi.NewClient([]string{base}, "sesame")
 	if err != nil {
@@ -181,17 +181,17 @@ func TestServesAndStops(t *testing.T) {
 }
 
 func TestUnsafeNeedsLeave(t *testing.T) {
-	if err := run(t.Context(), settings(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
+	if err := run(t.Context(), settingsFor(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
 		t.Errorf("started without --allow-unsafe: %v", err)
 	}
-	bad := settings(t, "nonsense")
-	if err := bad.validate(); err == nil || !strings.Contains(err.Error(), "grouped") {
+	bad := settingsFor(t, "nonsense")
+	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "grouped") {
 		t.Errorf("unknown strategy: %v; want the names of the strategies", err)
 	}
 }
 
 func TestConfigKeepsSecrets(t *testing.T) {
-	cfg := config{Settings: service.Settings{Token: "sesame", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
+	cfg := settings{Service: config.Service{Token: "sesame", MySQLDSN: "stock_app:hush@tcp(db)/stock"}}
 	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v", &cfg)} {
 		if strings.Contains(text, "sesame") || strings.Contains(text, "hush") {
 			t.Errorf("printed a secret: %s", text)
@@ -209,8 +209,8 @@ func TestConfigKeepsSecrets(t *testing.T) {
 			t.Errorf("help does not list %s:\n%s", name, out.String())
 		}
 	}
-	bad := config{LockTimeout: -1}
-	if err := bad.validate(); err == nil || !strings.Contains(err.Error(), "LOCK_TIMEOUT") || !strings.Contains(err.Error(), "ZOOKEEPER_ROOT") {
-		t.Errorf("validate: %v", err)
+	bad := settings{LockTimeout: -1}
+	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "LOCK_TIMEOUT") || !strings.Contains(err.Error(), "ZOOKEEPER_ROOT") {
+		t.Errorf("check: %v", err)
 	}
 }

@@ -57,11 +57,11 @@ func Main(cmd *cobra.Command, others ...os.Signal) {
 
 // Run executes cmd and returns the program's exit code: Passed, the code of an ExitError, or Unknown for
 // any other error. It prints the error after the program's name. A command line that names no command
-// gets the help and the code Unknown.
+// gets the help and the code Unknown. The flag --version prints the version.
 func Run(ctx context.Context, cmd *cobra.Command) int {
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SilenceUsage, cmd.SilenceErrors, cmd.Version = true, true, Version()
 	ran, err := cmd.ExecuteContextC(ctx)
-	if err == nil && !ran.Runnable() && !ran.Flags().Changed("help") {
+	if err == nil && !ran.Runnable() && !ran.Flags().Changed("help") && !ran.Flags().Changed("version") {
 		err = errors.New("no command given")
 	}
 	if err == nil {

@@ -29,6 +29,7 @@ func TestExitCodes(t *testing.T) {
 		"an error":                    {args: []string{"check"}, err: wrong, code: command.Unknown, stderr: "shop: two sold, one there\n"},
 		"no command":                  {code: command.Unknown, stderr: "shop: no command given\n"},
 		"help":                        {args: []string{"--help"}, code: command.Passed},
+		"version":                     {args: []string{"--version"}, code: command.Passed},
 		"help of a command":           {args: []string{"check", "-h"}, code: command.Passed},
 		"an unknown command":          {args: []string{"chekc"}, code: command.Unknown, stderr: "shop: unknown command \"chekc\" for \"shop\"\n\nDid you mean this?\n\tcheck\n\n"},
 		"an unknown flag":             {args: []string{"check", "--fast"}, code: command.Unknown, stderr: "shop: unknown flag: --fast\n"},

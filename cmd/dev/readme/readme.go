@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -55,6 +56,15 @@ func Fill(ctx context.Context, root, out string) (err error) {
 		}
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("table %s: %w", t.name, e))
+		}
+	}
+	for _, binary := range helps {
+		text, e := help(root, binary)
+		if e == nil {
+			e = os.WriteFile(helpFile(root, binary), []byte(text), 0o644)
+		}
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("help of %s: %w", binary, e))
 		}
 	}
 	return err

@@ -28,6 +28,25 @@ func TestTablesAreUpToDate(t *testing.T) {
 	}
 }
 
+func TestHelpListsTheEnvironment(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "..")
+	for _, binary := range helps {
+		file, err := os.ReadFile(helpFile(root, binary))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := help(root, binary); err != nil || text != string(file) {
+			t.Errorf("%s is out of date: make readme (%v)", helpFile(root, binary), err)
+		}
+		for _, want := range []string{"  MYSQL_DSN (required)\n", "  ZOOKEEPER_ROOT (default /orderstock)\n", "  OPS_ADDR (none)\n"} {
+			if !strings.Contains(string(file), want) {
+				t.Errorf("no %q in the help of %s", want, binary)
+			}
+		}
+	}
+}
+
 func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

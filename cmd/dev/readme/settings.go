@@ -1,0 +1,201 @@
+package readme
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// setting is a variable of the environment that a binary reads.
+type setting struct {
+	name, standard, says string
+	binaries             []string
+}
+
+// settings returns the table of the variables of all programs.
+func settings(from sources) (string, error) {
+	all, err := variables(from.root, "order-service", "stock-service", "migrate", "loadtest")
+	if err != nil {
+		return "", err
+	}
+	text := "| variable | default | read by | what |\n| --- | --- | --- | --- |\n"
+	for _, s := range all {
+		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, s.standard, strings.Join(s.binaries, ", "), s.says)
+	}
+	return text, nil
+}
+
+// helps are the services whose help lists their variables, from the file environment.txt beside their main.
+var helps = []string{"order-service", "stock-service"}
+
+func helpFile(root, binary string) string {
+	return filepath.Join(root, "cmd", binary, "environment.txt")
+}
+
+// help returns the variables of one program as its help lists them.
+func help(root, binary string) (string, error) {
+	all, err := variables(root, binary)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&text, "  %s (%s)\n", s.name, strings.Trim(strings.Replace(s.standard, "`", "default ", 1), "`"))
+		for _, line := range wrap(s.says, 100) {
+			fmt.Fprintf(&text, "        %s\n", line)
+		}
+	}
+	return text.String(), nil
+}
+
+// wrap splits text between words into lines of at most width bytes.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}
+
+// variables reads the variables, their defaults and their comments from the
+// settings structs of the binaries.
+func variables(root string, binaries ...string) (all []*setting, err error) {
+	for _, binary := range binaries {
+		fields, err := configFields(root, filepath.Join("cmd", binary), "")
+		if err != nil {
+			return nil, err
+		}
+		for _, field := range fields {
+			all = addSetting(all, binary, field)
+		}
+	}
+	for _, s := range all {
+		if s.says == "" {
+			return nil, fmt.Errorf("%s of %v has no comment", s.name, s.binaries)
+		}
+	}
+	return all, nil
+}
+
+// configFields returns the fields with tags of the structs in the folder, or of
+// the struct called name alone. A struct of another package of the module that is
+// embedded stands for its fields.
+func configFields(root, folder, name string) (fields []*ast.Field, err error) {
+	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		var types []*ast.StructType
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.TypeSpec); ok && (name == "" || spec.Name.Name == name) {
+				if structure, ok := spec.Type.(*ast.StructType); ok {
+					types = append(types, structure)
+				}
+			}
+			return true
+		})
+		for _, t := range types {
+			for _, field := range t.Fields.List {
+				if field.Tag != nil {
+					fields = append(fields, field)
+					continue
+				}
+				embedded, ok := field.Type.(*ast.SelectorExpr)
+				if !ok || len(field.Names) > 0 {
+					continue
+				}
+				if at := importedFrom(file, embedded.X); at != "" {
+					more, err := configFields(root, at, embedded.Sel.Name)
+					if err != nil {
+						return nil, err
+					}
+					fields = append(fields, more...)
+				}
+			}
+		}
+	}
+	return fields, nil
+}
+
+// importedFrom returns the folder of the package of the module that the file imports under that name, or "".
+func importedFrom(file *ast.File, name ast.Expr) string {
+	ident, ok := name.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if folder, ok := strings.CutPrefix(path, "orderstock/"); ok && filepath.Base(folder) == ident.Name {
+			return folder
+		}
+	}
+	return ""
+}
+
+// meanings are those of variables of the tools without a comment in the code.
+var meanings = map[string]string{
+	"ORDER_URLS":          "addresses of the order service, several by comma",
+	"MYSQL_ADMIN_DSN":     "of a user who may make databases and users",
+	"ORDER_DB_PASSWORD":   "of order_app",
+	"STOCK_DB_PASSWORD":   "of stock_app",
+	"MIGRATE_DB_PASSWORD": "of migrator",
+	"VERIFY_DB_PASSWORD":  "of verifier, who may only read",
+	"MIGRATE_WAIT":        "how long to wait for the database server",
+	"VERIFY_ORDER_DSN":    "order database, as verifier",
+	"VERIFY_STOCK_DSN":    "stock database, as verifier",
+}
+
+// linking is what stands between a field's name and its meaning.
+var linking = regexp.MustCompile(`^(is|are) `)
+
+// addSetting adds a field's variable, or the binary to the one that is there.
+func addSetting(all []*setting, binary string, field *ast.Field) []*setting {
+	tag, err := strconv.Unquote(field.Tag.Value)
+	if err != nil {
+		return all
+	}
+	name, _, _ := strings.Cut(reflect.StructTag(tag).Get("env"), ",")
+	if name == "" {
+		return all
+	}
+	standard, given := reflect.StructTag(tag).Lookup("envDefault")
+	switch {
+	case given:
+		standard = "`" + standard + "`"
+	case strings.Contains(tag, "required"):
+		standard = "required"
+	default:
+		standard = "none"
+	}
+	says := strings.Join(strings.Fields(field.Doc.Text()), " ")
+	if len(field.Names) > 0 {
+		says = linking.ReplaceAllString(strings.TrimPrefix(says, field.Names[0].Name+" "), "")
+	}
+	says = strings.TrimSuffix(says, ".")
+	for _, s := range all {
+		if s.name == name {
+			if s.standard != standard {
+				s.standard += ", " + standard
+			}
+			s.binaries = append(s.binaries, binary)
+			return all
+		}
+	}
+	says = cmp.Or(meanings[name], says)
+	return append(all, &setting{name: name, standard: standard, says: says, binaries: []string{binary}})
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/spf13/cobra"
+
+	"orderstock/pkg/config"
+	"orderstock/pkg/httpapi"
+)
+
+// Program is a service as its command line sees it.
+type Program struct {
+	Name, Short string
+	// Environment lists the variables that it reads, for the help.
+	Environment string
+	// Serve serves until ctx ends.
+	Serve func(ctx context.Context) error
+	// ListenAddr returns where the service listens, for the health check.
+	ListenAddr func() (string, error)
+}
+
+// Service returns a service's command: "serve", which is the default, and "health", which asks the
+// service on this machine whether it is ready.
+func Service(p Program) *cobra.Command {
+	run := func(cmd *cobra.Command, _ []string) error { return p.Serve(cmd.Context()) }
+	health := func(cmd *cobra.Command, _ []string) error {
+		addr, err := p.ListenAddr()
+		if err != nil {
+			return err
+		}
+		_, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return fmt.Errorf("read LISTEN_ADDR: %w", err)
+		}
+		return Fail(httpapi.Healthcheck(cmd.Context(), "http://"+net.JoinHostPort("127.0.0.1", port)+"/readyz"))
+	}
+	root := &cobra.Command{
+		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,
+	}
+	root.AddCommand(
+		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
+		&cobra.Command{
+			Use: "health", Short: "Exit 0 if the service on this machine is ready, 1 if it is not",
+			Args: cobra.NoArgs, RunE: health,
+		},
+	)
+	return root
+}
+
+// gcPercent is the garbage collector's if GOGC is not set. Little lives longer than its request, so
+// collecting less often costs some 30 MB and saves processor time.
+const gcPercent = 400
+
+// Begin sets the process of a service up and returns its log, which is also slog's default from now on.
+// The process keeps its memory below GOMEMLIMIT. If that is not set, it keeps below nine tenths of what
+// its cgroup allows.
+func Begin(name string, s config.Service) *slog.Logger {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel})).With("service", name)
+	slog.SetDefault(log)
+	if _, err := memlimit.Set(); err != nil {
+		log.Warn("no memory limit", "error", err.Error())
+	}
+	log.Info("starting", "version", Version())
+	return log
+}

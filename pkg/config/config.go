@@ -1,0 +1,91 @@
+// Package config reads a program's settings from the environment and checks them. An error names the
+// variable, its value, and what it must be.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Read returns the T that the environment holds, by its fields' tags (see caarlos0/env), once its Check
+// has found nothing wrong.
+func Read[T interface{ Check() error }]() (T, error) {
+	settings, err := env.ParseAs[T]()
+	if many, ok := errors.AsType[env.AggregateError](err); ok {
+		for i, one := range many.Errors {
+			many.Errors[i] = named(reflect.TypeFor[T](), one)
+		}
+		err = errors.Join(many.Errors...)
+	}
+	if err == nil {
+		err = settings.Check()
+	}
+	if err != nil {
+		return settings, fmt.Errorf("read the environment: %w", err)
+	}
+	return settings, nil
+}
+
+// named returns an error of the parser with the name of the variable in place of the field's.
+func named(settings reflect.Type, err error) error {
+	parse, ok := errors.AsType[env.ParseError](err)
+	if !ok {
+		return err
+	}
+	field, _ := settings.FieldByName(parse.Name)
+	name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+	return fmt.Errorf("%s: %w", cmp.Or(name, parse.Name), parse.Err)
+}
+
+// Variable is a variable of the environment with the value that was read, to be compared in a Check.
+type Variable[T cmp.Ordered] struct {
+	Name  string
+	Value T
+}
+
+// Var returns the variable of that name and value.
+func Var[T cmp.Ordered](name string, value T) Variable[T] { return Variable[T]{name, value} }
+
+func (v Variable[T]) String() string { return fmt.Sprintf("%s (%v)", v.Name, v.Value) }
+
+// Positive returns an error if the value is not above zero.
+func (v Variable[T]) Positive() error {
+	var zero T
+	return v.must(v.Value > zero, "be above 0")
+}
+
+// AtLeast returns an error if the value is below least.
+func (v Variable[T]) AtLeast(least T) error {
+	return v.must(v.Value >= least, fmt.Sprintf("be at least %v", least))
+}
+
+// Above returns an error if the value is not above that of another variable.
+func (v Variable[T]) Above(other Variable[T]) error {
+	return v.must(v.Value > other.Value, "be above "+other.String())
+}
+
+// NotBelow returns an error if the value is below that of another variable.
+func (v Variable[T]) NotBelow(other Variable[T]) error {
+	return v.must(v.Value >= other.Value, "not be below "+other.String())
+}
+
+func (v Variable[T]) must(holds bool, what string) error {
+	if holds {
+		return nil
+	}
+	return errors.New(v.String() + " must " + what)
+}
+
+// Secret is a string that prints as ***.
+type Secret string
+
+func (Secret) String() string { return "***" }
+
+// LogValue keeps the secret out of structured logs.
+func (Secret) LogValue() slog.Value { return slog.StringValue("***") }

@@ -1,0 +1,72 @@
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/pkg/config"
+)
+
+type shop struct {
+	config.Service
+
+	Confirm time.Duration `env:"CONFIRM_TIMEOUT" envDefault:"2s"`
+	Request time.Duration `env:"REQUEST_TIMEOUT" envDefault:"1s"`
+	Clerks  int           `env:"CLERKS" envDefault:"0"`
+}
+
+func (s shop) Check() error {
+	request := config.Var("REQUEST_TIMEOUT", s.Request)
+	return errors.Join(s.Service.Check(), config.Var("CONFIRM_TIMEOUT", s.Confirm).Positive(),
+		request.Above(config.Var("CONFIRM_TIMEOUT", s.Confirm)), request.NotBelow(config.Var("CONFIRM_TIMEOUT", s.Confirm)),
+		config.Var("CLERKS", s.Clerks).AtLeast(1))
+}
+
+// TestAnErrorNamesWhatIsBroken: each variable that is wrong is named with its value and what it must be.
+func TestAnErrorNamesWhatIsBroken(t *testing.T) {
+	good := map[string]string{
+		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x,y", "SERVICE_TOKEN": "x",
+		"CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s", "CLERKS": "1",
+	}
+	for _, c := range []struct{ name, value, want string }{
+		{"CLERKS", "2", ""},
+		{"CLERKS", "0", "CLERKS (0) must be at least 1"},
+		{"CLERKS", "many", `CLERKS: strconv.ParseInt: parsing "many"`},
+		{"CONFIRM_TIMEOUT", "-1s", "CONFIRM_TIMEOUT (-1s) must be above 0"},
+		{"REQUEST_TIMEOUT", "1s", "REQUEST_TIMEOUT (1s) must be above CONFIRM_TIMEOUT (2s)"},
+		{"REQUEST_TIMEOUT", "1s", "REQUEST_TIMEOUT (1s) must not be below CONFIRM_TIMEOUT (2s)"},
+		{"REQUEST_TIMEOUT", "2s", "REQUEST_TIMEOUT (2s) must be above CONFIRM_TIMEOUT (2s)"},
+		{"SHUTDOWN_TIMEOUT", "0s", "SHUTDOWN_TIMEOUT (0s) must be above 0"},
+		{"ZOOKEEPER_SESSION_TIMEOUT", "999ms", "ZOOKEEPER_SESSION_TIMEOUT (999ms) must be at least 1s"},
+		{"ZOOKEEPER_ROOT", "orderstock", "ZOOKEEPER_ROOT (orderstock) must begin with /"},
+		{"MYSQL_DSN", "", "MYSQL_DSN"},
+		{"LOG_LEVEL", "loud", "LOG_LEVEL"},
+	} {
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			for name, value := range good {
+				t.Setenv(name, value)
+			}
+			t.Setenv(c.name, c.value)
+			_, err := config.Read[shop]()
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("error %v; want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestASecretIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	s := config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
+	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%v %s", s.Token, s.MySQLDSN), s.Token.LogValue().String()} {
+		if strings.Contains(text, "hunter2") {
+			t.Errorf("printed: %s", text)
+		}
+	}
+}
