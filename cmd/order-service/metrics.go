@@ -1,32 +1,31 @@
 package main
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"orderstock/order-service/order"
-	"orderstock/order-service/stockclient"
 )
 
-// registerMetrics shows the counters at /metrics until unregister is called.
-func registerMetrics(orders *order.Stats, stock *stockclient.Stats) (unregister func(), err error) {
-	took := prometheus.NewHistogram(prometheus.HistogramOpts{
+// registerOrders shows the counters of the domain, which does not know Prometheus. Adapters register their own.
+func registerOrders(r prometheus.Registerer, orders *order.Stats) {
+	with := promauto.With(r)
+	took := with.NewHistogram(prometheus.HistogramOpts{
 		Name: "order_settled_seconds", Help: "Time from an order's insert to its first end, in the process that placed it.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 	})
 	orders.Observe = func(d time.Duration) { took.Observe(d.Seconds()) }
 
-	all := []prometheus.Collector{took}
 	counter := func(name, help string, labels prometheus.Labels, n *atomic.Int64) {
-		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
-			func() float64 { return float64(n.Load()) }))
+		with.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return float64(n.Load()) })
 	}
 	gauge := func(name, help string, n *atomic.Int64, unit float64) {
-		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
-			func() float64 { return float64(n.Load()) * unit }))
+		with.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(n.Load()) * unit })
 	}
 	const settled = "Orders that reached their first end in the process that placed them."
 	counter("order_settled_total", settled, prometheus.Labels{"end": "confirmed"}, &orders.Confirmed)
@@ -44,23 +43,4 @@ func registerMetrics(orders *order.Stats, stock *stockclient.Stats) (unregister 
 	gauge("order_reconciler_oldest_seconds", "Age of the oldest pending order in the backlog.", &orders.OldestMillis, 0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("order_reconciled_total", "Orders that the reconciler brought to an end.", nil, &orders.Reconciled)
-
-	counter("order_stock_calls_total", "Deductions and cancellations asked of the stock service.", nil, &stock.Calls)
-	counter("order_stock_tries_total", "Requests sent for them.", nil, &stock.Tries)
-	counter("order_stock_failed_tries_total", "Requests that failed.", nil, &stock.Failed)
-	counter("order_stock_budget_refusals_total", "Retries that the budget refused.", nil, &stock.NoBudget)
-	counter("order_stock_breaker_refusals_total", "Requests that the circuit breaker refused.", nil, &stock.Broken)
-
-	unregister = func() {
-		for _, c := range all {
-			prometheus.Unregister(c)
-		}
-	}
-	for _, c := range all {
-		if err := prometheus.Register(c); err != nil {
-			unregister()
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return unregister, nil
 }

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
@@ -22,7 +25,11 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	log := command.Begin("order-service", cfg.Service)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{MaxConns: cfg.MySQLMaxConns, Wrap: faults.connector})
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
+		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector,
+	})
 	if err != nil {
 		return err
 	}
@@ -43,7 +50,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		return err
 	}
 	defer client.Close()
-	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout}, log)
+	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: metrics}, log)
 	defer stock.Close()
 
 	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
@@ -60,11 +67,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		defer cancel()
 		err = errors.Join(err, orders.Close(stop))
 	}()
-	unregister, err := registerMetrics(orders.Stats(), stock.Stats())
-	if err != nil {
-		return err
-	}
-	defer unregister()
+	registerOrders(metrics, orders.Stats())
 	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
 	stopReconciler := zookeeper.lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()
@@ -75,7 +78,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		"zookeeper": {Ask: zookeeper.ready},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr,
+		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,
 		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
 	}, faults.handler(handler), log)
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sony/gobreaker/v2"
 
 	"orderstock/order-service/order"
@@ -23,6 +23,8 @@ type Config struct {
 	Tries uint
 	// Rest is how long the circuit breaker leaves the stock service alone. Default 1 s.
 	Rest time.Duration
+	// Metrics is where the counters of calls are registered. Nil: nowhere.
+	Metrics prometheus.Registerer
 }
 
 // Caller calls the stock service. Safe for concurrent use; make one with New.
@@ -33,22 +35,10 @@ type Caller struct {
 	writes *gobreaker.CircuitBreaker[stockapi.Operation]
 	reads  *gobreaker.CircuitBreaker[any]
 	ledger *batch.Group[string, record]
-	stats  Stats
+	counts counts
 }
 
 var _ order.Stock = (*Caller)(nil)
-
-// Stats counts the calls. All fields may be read at any time.
-type Stats struct {
-	// Calls counts the operations asked for, Tries what was sent for them.
-	Calls, Tries atomic.Int64
-	// Failed counts the tries without an answer, or with one of 5xx.
-	Failed atomic.Int64
-	// NoBudget counts the retries that the budget refused.
-	NoBudget atomic.Int64
-	// Broken counts the calls that the circuit breaker refused.
-	Broken atomic.Int64
-}
 
 // New returns a caller that uses client. It logs to log when the breaker opens and closes.
 func New(client *stockapi.Client, cfg Config, log *slog.Logger) *Caller {
@@ -62,7 +52,7 @@ func New(client *stockapi.Client, cfg Config, log *slog.Logger) *Caller {
 		cfg.Rest = time.Second
 	}
 	c := &Caller{
-		client: client, cfg: cfg, budget: newBudget(),
+		client: client, cfg: cfg, budget: newBudget(), counts: newCounts(cfg.Metrics),
 		writes: gobreaker.NewCircuitBreaker[stockapi.Operation](breakerSettings("stock writes", cfg.Rest, log)),
 		reads:  gobreaker.NewCircuitBreaker[any](breakerSettings("stock reads", cfg.Rest, log)),
 	}
@@ -72,9 +62,6 @@ func New(client *stockapi.Client, cfg Config, log *slog.Logger) *Caller {
 
 // Close waits for the reads under way.
 func (c *Caller) Close() { c.ledger.Close() }
-
-// Stats returns the live counters.
-func (c *Caller) Stats() *Stats { return &c.stats }
 
 // Down implements order.Stock: the breaker for writes is open, or has let
 // through all the calls by which it tries whether the service is back. Orders

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"orderstock/order-service/order"
@@ -59,6 +60,22 @@ func newCaller(t *testing.T, s *server, cfg stockclient.Config) *stockclient.Cal
 		client.Close()
 	})
 	return c
+}
+
+// counted returns the value of a counter.
+func counted(t *testing.T, metrics prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no counter %s", name)
+	return 0
 }
 
 func done(w http.ResponseWriter, _ *http.Request) {
@@ -143,15 +160,16 @@ func TestRetriesHaveABudget(t *testing.T) {
 	})
 	// A breaker would end this sooner: each caller has its own, the budget is what is watched.
 	const calls = 60
-	c := newCaller(t, s, stockclient.Config{Rest: time.Nanosecond})
+	metrics := prometheus.NewRegistry()
+	c := newCaller(t, s, stockclient.Config{Rest: time.Nanosecond, Metrics: metrics})
 	var all sync.WaitGroup
 	for range calls {
 		all.Go(func() { _, _ = c.Deduct(t.Context(), "1", items) })
 	}
 	all.Wait()
 	retries := s.requests.Load() - calls
-	if c.Stats().NoBudget.Load() == 0 || retries > calls {
-		t.Errorf("%d calls were tried again %d times; the budget refused %d", calls, retries, c.Stats().NoBudget.Load())
+	if counted(t, metrics, "order_stock_budget_refusals_total") == 0 || retries > calls {
+		t.Errorf("%d calls were tried again %d times; the budget refused %v", calls, retries, counted(t, metrics, "order_stock_budget_refusals_total"))
 	}
 }
 
@@ -164,11 +182,12 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 		}
 		done(w, r)
 	})
-	c := newCaller(t, s, stockclient.Config{Tries: 1, Rest: 50 * time.Millisecond})
+	metrics := prometheus.NewRegistry()
+	c := newCaller(t, s, stockclient.Config{Tries: 1, Rest: 50 * time.Millisecond, Metrics: metrics})
 	for range 20 {
 		_, _ = c.Deduct(t.Context(), "1", items)
 	}
-	if !c.Down() || c.Stats().Broken.Load() == 0 {
+	if !c.Down() || counted(t, metrics, "order_stock_breaker_refusals_total") == 0 {
 		t.Fatal("twenty failures, and the breaker is closed")
 	}
 	sick.Store(false)

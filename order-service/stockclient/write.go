@@ -36,7 +36,7 @@ func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, erro
 // write sends what may be sent again under its flag, until it is answered, the
 // tries or the budget are used up, or ctx ends.
 func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (order.Operation, error) {
-	c.stats.Calls.Add(1)
+	c.counts.calls.Inc()
 	c.budget.deposit()
 	mayHaveBeenDone, tries := false, uint(0)
 	op, err := backoff.Retry(ctx, func() (stockapi.Operation, error) {
@@ -50,7 +50,7 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 			return op, backoff.Permanent(err)
 		}
 		if tries < c.cfg.Tries && !c.budget.withdraw() {
-			c.stats.NoBudget.Add(1)
+			c.counts.noBudget.Inc()
 			return op, backoff.Permanent(err)
 		}
 		if after := stockapi.RetryAfter(err); after > 0 {
@@ -67,7 +67,7 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 // try sends once, through the breaker.
 func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation, error) {
 	op, err := c.writes.Execute(func() (stockapi.Operation, error) {
-		c.stats.Tries.Add(1)
+		c.counts.tries.Inc()
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= c.cfg.Timeout {
 			return send(ctx)
 		}
@@ -77,9 +77,9 @@ func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.O
 	})
 	switch {
 	case broken(err):
-		c.stats.Broken.Add(1)
+		c.counts.broken.Inc()
 	case err != nil && !final(err):
-		c.stats.Failed.Add(1)
+		c.counts.failed.Inc()
 	}
 	return op, err
 }

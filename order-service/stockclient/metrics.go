@@ -1,0 +1,25 @@
+package stockclient
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// counts are the counters of calls that change something at the stock service.
+type counts struct {
+	calls, tries, failed, noBudget, broken prometheus.Counter
+}
+
+// newCounts registers the counters with r, unless r is nil.
+func newCounts(r prometheus.Registerer) counts {
+	counter := func(name, help string) prometheus.Counter {
+		return promauto.With(r).NewCounter(prometheus.CounterOpts{Name: "order_stock_" + name, Help: help})
+	}
+	return counts{
+		calls:    counter("calls_total", "Deductions and cancellations asked of the stock service."),
+		tries:    counter("tries_total", "Requests sent for them."),
+		failed:   counter("failed_tries_total", "Requests without an answer, or with one of 5xx."),
+		noBudget: counter("budget_refusals_total", "Retries that the budget refused."),
+		broken:   counter("breaker_refusals_total", "Requests that the circuit breaker refused."),
+	}
+}
