@@ -19,7 +19,7 @@ import (
 type ReconcilerConfig struct {
 	// Interval is the pause between rounds while there is nothing more to do. Default 1 s.
 	Interval time.Duration
-	// MaxPause bounds the growing pause while the stock service or the database is down. Default 5 s.
+	// MaxPause bounds the growing pause while the stock service or the database is down. Default 10 s.
 	MaxPause time.Duration
 	// Batch bounds the orders of one status that a round takes. Default 200.
 	Batch int
@@ -34,7 +34,7 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 		c.Interval = time.Second
 	}
 	if c.MaxPause <= 0 {
-		c.MaxPause = 5 * time.Second
+		c.MaxPause = 10 * time.Second
 	}
 	if c.Batch <= 0 {
 		c.Batch = 200
