@@ -121,7 +121,8 @@ func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 		switch {
 		case err == nil:
 			holders = append(holders, g)
-		case !errors.Is(err, snowid.ErrNoNumber) && !errors.Is(err, snowid.ErrClockBack) && !errors.Is(err, context.DeadlineExceeded): // one of the robbed was faster
+		case !errors.Is(err, snowid.ErrNoNumber) && !errors.Is(err, snowid.ErrClockBack) &&
+			!errors.Is(err, context.DeadlineExceeded): // one of the robbed was faster
 			t.Fatal(err)
 		}
 		for i, g := range holders {
@@ -173,7 +174,8 @@ func TestIDsGoOnAfterAClockADayAheadIsSetRight(t *testing.T) {
 	}
 }
 
-// Ids would lag behind a clock that was set forth, as their time runs by the monotonic one.
+// Without a new lease, ids would lag behind a clock that was set forward: their time follows the
+// monotonic clock.
 func TestANumberIsLeasedAnewAfterTheClockWasSetForth(t *testing.T) {
 	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
 	var clock stepped

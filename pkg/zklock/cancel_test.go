@@ -14,8 +14,8 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Contexts that end at random moments of an acquisition, ten thousand of them: no node, no watch
-// and no goroutine may be left. The goroutines are TestMain's to find.
+// Ten thousand contexts end at random moments of an acquisition: no node, no watch and no goroutine
+// may be left. TestMain looks for goroutines.
 func TestCancelledAtRandomMoments(t *testing.T) {
 	const (
 		workers = 20
@@ -39,7 +39,7 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 				for i := range each {
 					limit := rand.N(time.Millisecond << rand.N(7))
 					if i%25 == 0 {
-						limit = patience // so that some get it, on the slowest machine
+						limit = patience // so that some succeed, even on the slowest machine
 					}
 					ctx, cancel := context.WithTimeout(t.Context(), limit)
 					lock, err := m.Acquire(ctx)

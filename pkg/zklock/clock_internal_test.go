@@ -8,9 +8,9 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// A process that was paused past its session comes back in the middle of a release: nothing has
-// told it of the loss yet, and only the local clock shows it. The lock must not be handed on, and
-// the release must not pass for one in time.
+// A process that was paused past its session goes on in the middle of a release. No event has told it
+// of the loss yet: only the local clock shows it. The lock must not be handed on, and the release must
+// fail.
 func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 	s, err := Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, WithSessionTimeout(20*time.Second))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 	}
 
 	life := s.conn.Lifetime()
-	timeout := life.Timeout.Swap(0) // the pause: all timers still wait for what was the timeout
+	timeout := life.Timeout.Swap(0) // the pause: no timer has fired yet
 	if paused.Context().Err() != nil {
 		t.Fatal("told of the loss before the release")
 	}

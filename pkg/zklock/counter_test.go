@@ -15,13 +15,13 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// numbersLeft is how many children the parents of the test's locks can number before the server's
-// counter is at its end.
+// numbersLeft is the count of children that the parents of the test's locks can number before the
+// server's counter is at its end.
 const numbersLeft = 100
 
 // TestCounterAtItsEnd: at 2147483647 ZooKeeper's counter of a node's children stays where it is, or
 // jumps to negative numbers and back while creates are under way, so that numbers and names no
-// longer tell who came first.
+// longer tell which contender came first.
 func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
 	locks := map[string]func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error){

@@ -5,53 +5,54 @@
 //	defer lock.Release(ctx)
 //	work(lock.Context(), lock.Token())
 //
-// # What it guarantees, and what it cannot
+// # Guarantees and their limits
 //
-// A lock has at most one holder as ZooKeeper sees it. It cannot keep a holder from believing that
-// it still is the one: a process that was paused goes on where it stopped, and what it sent
-// before may arrive after. No lock that expires can. So:
+// A lock has at most one holder as ZooKeeper sees it. It cannot keep a process from believing that it
+// still is the holder: a process that was paused goes on at the same point, and a request that it sent
+// before may arrive later. No lock that expires can prevent this. So:
 //
-//   - Each acquisition has a fencing token, and a later one a greater token, over the loss of
-//     sessions and of the lock's parent node. What the lock protects should remember the greatest
-//     token it has seen and refuse smaller ones; Token says how in SQL. This holds without any
-//     assumption about time.
-//   - A handle's context ends when the lock is lost: at once when the server says so, and otherwise
-//     one session timeout after the latest request that was answered was sent, by the local clock,
-//     which is before the server gives the lock to another. That assumes that the two clocks run at
-//     one rate, that the machine's monotonic clock does not stop while it is suspended, and
-//     that the server that answers has not itself been cut off from its ensemble. Work under that
-//     context stops in time where these hold; the token serves where they do not.
-//   - First come, first served, in the order in which ZooKeeper saw them come. With local hand-off,
-//     which is the default of Mutex, that order is among the processes and, in each, among its
-//     goroutines, within bounds: see WithHandoff.
+//   - Each acquisition has a fencing token, and a later one a greater token, over the loss of sessions
+//     and of the lock's parent node. The protected resource should remember the greatest token it has
+//     seen and refuse smaller ones; Token shows this in SQL. This holds without any assumption about
+//     time.
+//   - A handle's context ends when the lock is lost: at once if the server says so, and otherwise one
+//     session timeout after the latest answered request was sent, by the local clock, which is before
+//     the server gives the lock to another holder. This assumes that the two clocks run at one rate,
+//     that the machine's monotonic clock does not stop while the machine is suspended, and that the
+//     server that answers is not itself cut off from its ensemble. If the assumptions hold, work under
+//     that context stops in time. If they do not, the token protects.
+//   - First come, first served, in the order in which ZooKeeper saw the contenders come. With local
+//     hand-off, the default of Mutex, that order is among the processes and, in each process, among
+//     its goroutines, within bounds: see WithHandoff.
 //   - A release wakes one waiter, however many there are.
-//   - An acquisition that fails leaves no node that others would wait for. What cannot be removed
-//     at once, as the connection is away, is removed when it is back.
-//   - Waiting acquisitions survive reconnects, with their place in the queue, and the expiry of the
-//     session, without it.
+//   - An acquisition that fails leaves no node that others would wait for. A node that cannot be
+//     removed at once, because the connection is down, is removed after the reconnect.
+//   - Waiting acquisitions keep their place in the queue over reconnects. If the session expires, they
+//     queue again.
 //
 // # Speed
 //
 // An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue.
-// With local hand-off the process takes its place in ZooKeeper's queue once, and goroutines hand the
-// lock on through memory for as long as no other process waits, and for a bounded number and time
-// if one does (lock cohorting). What it costs others: their wait is longer by one tenure for each
-// process before them; and while the process lingers on a place that nobody uses, by the two
-// requests in which it notices and gives way. If it dies then, they wait for its session to expire,
-// as with any holder. WithHandoff and WithLinger set the bounds; WithHandoff(1, 0) turns it off.
+// With local hand-off the process makes one node in ZooKeeper's queue, and its goroutines hand the
+// lock on through memory for as long as no other process waits, and for a bounded number and time if
+// one does (lock cohorting). This has a cost for other processes: their wait is longer by one bounded
+// turn for each process before them; and while the process lingers on a lock that nobody uses, by the
+// two requests in which it notices the waiter and gives the lock up. If it dies then, they wait for its
+// session to expire, as with any holder. WithHandoff and WithLinger set the bounds; WithHandoff(1, 0)
+// turns local hand-off off.
 //
 // # The locks
 //
-// Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once; and Election, in
-// which the holder tells who it is, and everybody may observe. Do runs a function under any of them;
-// Lock.Guard makes a transaction of ZooKeeper's depend on one. The nodes in
-// ZooKeeper are those of Apache Curator's recipes, so that programs in other languages can share
-// the locks; a Mutex also excludes the Lock of github.com/go-zookeeper/zk and, with WithNames, of kazoo. Kinds do not mix: a
-// Mutex and an RWMutex on one path do not exclude each other.
+// Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once; and Election, which
+// tells everybody who the holder is. Do runs a function under any of them; Lock.Guard makes a
+// transaction of ZooKeeper depend on one. The nodes in ZooKeeper are those of Apache Curator's recipes,
+// so that programs in other languages can share the locks. A Mutex also excludes the Lock of
+// github.com/go-zookeeper/zk and, with WithNames, that of kazoo. Kinds do not mix: a Mutex and an
+// RWMutex on one path do not exclude each other.
 //
-// The case study whose locks this package puts right teaches these:
+// This table relates the locks of the published case study, and those of Curator, to this package:
 //
-//	its lock                             here
+//	lock                                 here
 //	single node ("low")                  herd.SingleNode
 //	sequential, all watch the parent     herd.Sequential
 //	sequential ("high")                  Mutex with WithHandoff(1, 0)
@@ -65,10 +66,10 @@
 //	Curator's InterProcessSemaphoreV2    Semaphore
 //	Curator's InterProcessMultiLock      Multi; give Curator the paths sorted, as Multi takes them
 //
-// On one path, Curator's lock and the one beside it exclude each other; package interop tests this
-// for each with Curator 5.4 itself.
+// On one path, Curator's lock and the one beside it exclude each other; package interop tests this for
+// each with Curator 5.4 itself.
 //
-// Those of package herd are there to be measured and not to be used. Each fault of the published
+// The locks of package herd are there to be measured and not to be used. Each fault of the published
 // forms has a test that names it:
 //
 //	fault                                             test
@@ -82,9 +83,15 @@
 //
 // # Limits
 //
-// ZooKeeper numbers a parent's children up to 2^31-1, and gives this number to all that follow.
-// Then this package asks for the transaction that created each, which is a request for each
-// contender at every look at the queue. Curator and kazoo go on by the numbers, and let two hold
-// the lock: a queue shared with them must not come so far. A parent that is a container, as this
-// package makes them, is removed when idle, and the counter starts again.
+// ZooKeeper numbers a parent's children up to 2^31-1, and gives this number to all later ones. Then
+// this package asks for the transaction that created each node, which is a request for each contender
+// at every look at the queue. Curator and kazoo go on by the numbers, and let two processes hold the
+// lock: a queue shared with them must not come so far. A parent that is a container, as this package
+// makes them, is removed when idle, and the counter starts again.
+//
+// # The code
+//
+// mutex.go reads from Acquire to the held lock; handoff.go and linger.go are local hand-off. Package
+// internal/conn is everything that talks to ZooKeeper, internal/queue is how a contender stands in
+// line; their documentation says what may be changed.
 package zklock

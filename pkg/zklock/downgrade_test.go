@@ -11,8 +11,8 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// A writer becomes a reader: the readers before the next writer join it, that writer waits for them
-// all, and whoever is behind that writer waits for it.
+// A writer becomes a reader: the readers before the next writer join it, that writer waits for all of
+// them, and contenders behind that writer wait for it.
 func TestDowngrade(t *testing.T) {
 	for name, cut := range map[string]bool{"answered": false, "reply lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestDowngradeRefuses(t *testing.T) {
 	if _, err := m.Downgrade(t.Context(), released); !errors.Is(err, zklock.ErrReleased) {
 		t.Errorf("downgrade of a released lock: %v", err)
 	}
-	// Lost before, and lost in the midst of it: the node is deleted and the client does not know yet.
+	// The lock is lost before or during the downgrade: the node is deleted and the client does not know yet.
 	lost := acquire(t, m.Writer())
 	l.expire(t)
 	await(t, lost.Context().Done(), "the loss of the lock")
@@ -132,13 +132,14 @@ func TestDowngradeRefuses(t *testing.T) {
 	release(t, acquire(t, m.Writer()))
 }
 
-// Near the end of the parent's counter numbers do not tell the order for long: the reader's place
-// would not be sure.
+// Near the end of the parent's counter, numbers soon do not tell the order any more: the reader's place
+// would not be certain.
 func TestDowngradeNearTheEndOfTheCounter(t *testing.T) {
 	t.Parallel()
 	m := zklock.NewRWMutex(connectTo(t, serverAtItsEnd(t, "/rw")), "/rw")
 	writer := acquire(t, m.Writer())
-	if _, err := m.Downgrade(t.Context(), writer); err == nil || !strings.Contains(err.Error(), "RLock") || !writer.Valid() {
+	if _, err := m.Downgrade(t.Context(), writer); err == nil ||
+		!strings.Contains(err.Error(), "RLock") || !writer.Valid() {
 		t.Errorf("downgrade: %v, the writer's lock valid: %v", err, writer.Valid())
 	}
 	release(t, writer)

@@ -37,7 +37,7 @@ func (c *candidacy) wait(t *testing.T) *zklock.Leadership {
 	return c.leadership
 }
 
-// observer reads what an election's observer is told, in order.
+// observer reads the leaders that Observe yields, in order.
 type observer struct {
 	next func() (zklock.Contender, error, bool)
 }
@@ -73,7 +73,7 @@ func TestElection(t *testing.T) {
 	}
 	seen := observe(t, watching)
 	waiting := make(chan struct{})
-	go func() { // it waits for somebody to stand
+	go func() { // it waits for a candidate
 		defer close(waiting)
 		leader, err, _ := seen.next()
 		if err != nil || leader.Owner.Value != "one" {
@@ -85,7 +85,8 @@ func TestElection(t *testing.T) {
 
 	second := stand(t.Context(), there, "two")
 	awaitChildren(t, third.Conn(), dir, 2)
-	if leader, err := watching.Leader(t.Context()); err != nil || leader.Owner.Value != "one" || leader.Token != first.Token() {
+	if leader, err := watching.Leader(t.Context()); err != nil ||
+		leader.Owner.Value != "one" || leader.Token != first.Token() {
 		t.Errorf("leader %+v, %v", leader, err)
 	}
 	if status, err := zklock.Inspect(t.Context(), third, dir); err != nil || status.Waiters[0].Owner.Value != "two" {
@@ -107,7 +108,7 @@ func TestElection(t *testing.T) {
 		t.Errorf("token %v after %v", successor.Token(), first.Token())
 	}
 
-	// The next leader's session expires: it is told, and the observer that nobody leads.
+	// The next leader's session expires: its context ends, and Observe yields that nobody leads.
 	last := stand(t.Context(), here, "three")
 	awaitChildren(t, third.Conn(), dir, 2)
 	if err := successor.Resign(t.Context()); err != nil {
@@ -176,7 +177,7 @@ func TestElectionEndsWithItsContext(t *testing.T) {
 	}
 	names := awaitChildren(t, other.Conn(), dir, 1)
 
-	// What nobody could read again is refused, and leaves nothing.
+	// A value that nobody could read again is refused, and leaves no node.
 	election := zklock.NewElection(s, dir)
 	for _, value := range []string{strings.Repeat("x", 64<<10+1), "\xff"} {
 		if _, err := election.Campaign(t.Context(), value); err == nil || !strings.Contains(err.Error(), "UTF-8") {
@@ -186,7 +187,8 @@ func TestElectionEndsWithItsContext(t *testing.T) {
 			t.Errorf("proclaim of a bad value: %v", err)
 		}
 	}
-	if leader, err := election.Leader(t.Context()); err != nil || leader.Node != path.Base(names[0]) || leader.Owner.Value != "one" {
+	if leader, err := election.Leader(t.Context()); err != nil ||
+		leader.Node != path.Base(names[0]) || leader.Owner.Value != "one" {
 		t.Errorf("leader %+v, %v", leader, err)
 	}
 	if err := first.Resign(t.Context()); err != nil {

@@ -15,7 +15,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// example stands for the test that the servers are asked for by: an example has none.
+// example takes the place of the test in calls that start servers: an example has none.
 type example struct {
 	testing.TB
 	undo []func()
@@ -35,7 +35,7 @@ func (e *example) end() {
 	}
 }
 
-// exampleSession returns a session, a path in ZooKeeper to work below, and what ends both.
+// exampleSession returns a session, a path in ZooKeeper to work below, and a function that ends both.
 func exampleSession() (ctx context.Context, session *zklock.Session, root string, end func()) {
 	e := &example{}
 	root = serverstest.ZooKeeperRoot(e)
@@ -59,7 +59,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// Work under lock.Context(), and give lock.Token() along with what is written.
+	// Work under lock.Context(), and send lock.Token() with each write.
 	fmt.Println("token:", !lock.Token().IsZero(), "lost:", lock.Context().Err() != nil)
 
 	if err := lock.Release(ctx); err != nil {
@@ -271,7 +271,7 @@ func ExampleElection() {
 		fmt.Println(err)
 		return
 	}
-	// Lead until leadership.Context() ends. Anybody may ask who leads:
+	// Lead until leadership.Context() ends. Any session may read the leader:
 	for leader, err := range election.Observe(ctx) {
 		fmt.Println(leader.Owner.Value, leader.Token == leadership.Token(), err)
 		break
@@ -282,7 +282,7 @@ func ExampleElection() {
 	// <nil>
 }
 
-// A transaction of ZooKeeper's checks that the lock is held, and does the work.
+// One ZooKeeper transaction checks that the lock is held, and does the work.
 func ExampleLock_Guard() {
 	ctx, session, root, end := exampleSession()
 	defer end()
@@ -325,7 +325,7 @@ func ExampleRWMutex_Downgrade() {
 		fmt.Println(err)
 		return
 	}
-	reader, err := prices.Downgrade(ctx, writer) // what was written is what is read
+	reader, err := prices.Downgrade(ctx, writer) // nobody writes between the two
 	if err != nil {
 		fmt.Println(err)
 		return

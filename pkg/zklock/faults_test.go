@@ -15,7 +15,7 @@ import (
 )
 
 // The faults of the published locks, by the letters of the table in doc.go. Fault N is in
-// name_internal_test.go.
+// internal/queue/name_internal_test.go.
 
 // Fault I: the parent is made by "exists, then create": of two first-comers one fails.
 func TestFaultIParentMadeByAllAtOnce(t *testing.T) {
@@ -39,7 +39,7 @@ func TestFaultIParentMadeByAllAtOnce(t *testing.T) {
 	}
 }
 
-// And the parent, a container, is reaped between two steps as often as may be.
+// The parent, a container, is reaped between any two steps.
 func TestFaultIParentReaped(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)
@@ -78,17 +78,17 @@ func TestParentsAreContainers(t *testing.T) {
 	s, l := dialLink(t)
 	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/a/lock"))
 	defer release(t, lock)
-	// The server shows a container's stat as any other node's.
+	// The stat does not tell a container from another node.
 	if n := l.requests(opCreateContainer); n != 3 { // lock, which fails; a; lock
-		t.Errorf("%d containers asked for, want 3", n)
+		t.Errorf("%d requests for containers, want 3", n)
 	}
 	if n := l.requests(opCreate); n != 2 { // the lock's node, which fails; and again
-		t.Errorf("%d other nodes asked for, want 2", n)
+		t.Errorf("%d requests for other nodes, want 2", n)
 	}
 }
 
 // Fault J: the latch is made after the look at the predecessor, and a deletion between the two is
-// never noticed. Here the predecessor goes just before the watch on it is asked for.
+// never noticed. Here the predecessor goes just before the request for the watch on it.
 func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
@@ -112,7 +112,7 @@ func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 		l.mu.Unlock()
 		release(t, acquire(t, zklock.NewMutex(s, dir, opts...)))
 		if !deleted {
-			t.Error("no watch was asked for")
+			t.Error("no request set a watch")
 		}
 		_ = held.Release(t.Context()) // lost
 		awaitChildren(t, other.Conn(), dir, 0)
@@ -152,7 +152,7 @@ func TestFaultKPredecessorWasAWaiter(t *testing.T) {
 	release(t, last.wait(t))
 }
 
-// Fault L: a waiter whose time is up leaves its node, and all behind it wait for nobody.
+// Fault L: a waiter whose time is up leaves its node, and all behind it wait for a holder that is gone.
 func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t) + "/lock"
 	other := connect(t)
@@ -200,8 +200,8 @@ func TestFaultMReleaseDeletesItsOwnNode(t *testing.T) {
 	}
 }
 
-// Fault O: nothing tells the holder that its session expired, and it goes on writing beside the
-// next one. Here its context ends, and a store that compares tokens refuses what it still writes.
+// Fault O: nothing tells the holder that its session expired, and it goes on writing beside the next
+// holder. Here its context ends, and a store that compares tokens refuses its late writes.
 func TestFaultOHolderIsToldOfExpiry(t *testing.T) {
 	s, l := dialLink(t)
 	dir := serverstest.ZooKeeperRoot(t) + "/lock"
@@ -241,7 +241,8 @@ func TestACLKeepsStrangersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := connect(t, zklock.WithAuth("digest", []byte("clerk:guess")))
-	if _, err := zklock.NewMutex(stranger, m.Path(), zklock.WithACL(acl)).Acquire(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
+	barred := zklock.NewMutex(stranger, m.Path(), zklock.WithACL(acl))
+	if _, err := barred.Acquire(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
 		t.Errorf("a stranger's acquire: %v", err)
 	}
 	if _, err := zklock.NewMutex(stranger, m.Path()).TryAcquire(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
@@ -253,7 +254,8 @@ func TestACLKeepsStrangersOut(t *testing.T) {
 		"deletes the lock's path":   stranger.Conn().Delete(m.Path(), -1),
 		"changes the ACL":           second(stranger.Conn().SetACL(m.Path(), zk.WorldACL(zk.PermAll), -1)),
 		"changes the data":          second(stranger.Conn().Set(node, nil, -1)),
-		"puts a node in front":      second(stranger.Conn().Create(m.Path()+"/lock-0000000000", nil, 0, zk.WorldACL(zk.PermAll))),
+		"puts a node in front": second(
+			stranger.Conn().Create(m.Path()+"/lock-0000000000", nil, 0, zk.WorldACL(zk.PermAll))),
 	} {
 		if !errors.Is(err, zk.ErrNoAuth) {
 			t.Errorf("a stranger %s: %v", what, err)

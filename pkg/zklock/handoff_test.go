@@ -12,9 +12,8 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// crowd keeps n goroutines acquiring and releasing until the test ends, and counts. Each holds for
-// long enough that the others are waiting when it releases: the lock is never free for want of
-// takers.
+// crowd keeps n goroutines acquiring and releasing until the test ends, and counts. Each holds the lock
+// long enough that the others are waiting when it releases: somebody always wants the lock.
 type crowd struct {
 	all sync.WaitGroup
 	mu  sync.Mutex
@@ -72,7 +71,7 @@ func TestHandoffNeedsNoZooKeeper(t *testing.T) {
 	s, l := dialLink(t)
 	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithLinger(time.Minute))
 	release(t, acquire(t, m))
-	awaitRequests(t, l, opChildren, 2) // to win, and to look for others
+	awaitRequests(t, l, opChildren, 2) // to get the lock, and to look for others
 	creates, deletes := l.requests(opCreate), l.requests(opDelete)
 	last := zklock.Token{}
 	for range 1000 {
@@ -131,8 +130,8 @@ func TestHandoffIsFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// waitSignal is a context that tells when somebody begins to wait for its end: an acquisition does
-// that when it stands in the process's queue.
+// waitSignal is a context that tells when a goroutine begins to wait for its end: an acquisition does
+// that when it is in the process's queue.
 type waitSignal struct {
 	context.Context
 	once   *sync.Once
@@ -172,14 +171,18 @@ func TestHandoffIsBoundedByTime(t *testing.T) {
 	c.awaitMore(t)
 }
 
-// A tenure that is too short for anything is good for one grant, or two processes would take the
-// place from each other and use it for nothing.
+// A turn that is too short for anything is good for one grant. Otherwise two processes would take the
+// lock from each other and never use it.
 func TestEveryTenureIsOfUse(t *testing.T) {
 	for _, opt := range []zklock.Option{zklock.WithHandoff(100, 0), zklock.WithHandoff(100, time.Nanosecond)} {
 		const want = 25
 		path := serverstest.ZooKeeperRoot(t) + "/lock"
-		crowds := []*crowd{newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)), newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt))}
-		for deadline := time.Now().Add(patience); crowds[0].count() < want || crowds[1].count() < want; time.Sleep(time.Millisecond) {
+		crowds := []*crowd{
+			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
+			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
+		}
+		deadline := time.Now().Add(patience)
+		for ; crowds[0].count() < want || crowds[1].count() < want; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d and %d acquisitions in %v", crowds[0].count(), crowds[1].count(), patience)
 			}
@@ -187,8 +190,8 @@ func TestEveryTenureIsOfUse(t *testing.T) {
 	}
 }
 
-// Between two processes of which one keeps its hand-off to itself, the count is exact: the
-// waiting node is there when the tenure begins.
+// If only one of two processes hands the lock on locally, the count is exact: the other's node is in
+// the queue when the turn begins.
 func TestTenureCounts(t *testing.T) {
 	const bound = 7
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
@@ -218,7 +221,7 @@ func TestTenureCounts(t *testing.T) {
 		await(t, queued, "the wait")
 	}
 	awaitChildren(t, other.Conn(), path, 2)
-	rivals := []*acquisition{ // they wait until the crowd's first tenure is used up
+	rivals := []*acquisition{ // they wait until the crowd's first turn is used up
 		begin(t.Context(), zklock.NewMutex(other, path, zklock.WithHandoff(1, 0))),
 	}
 	awaitChildren(t, other.Conn(), path, 3)
@@ -288,7 +291,8 @@ func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
 
 func TestContextHasTheValuesOfAcquire(t *testing.T) {
 	type key struct{}
-	s, err := zklock.Connect(context.WithValue(t.Context(), key{}, "of connect"), []string{serverstest.ZooKeeper(t).Addr()})
+	ofConnect := context.WithValue(t.Context(), key{}, "of connect")
+	s, err := zklock.Connect(ofConnect, []string{serverstest.ZooKeeper(t).Addr()})
 	if err != nil {
 		t.Fatal(err)
 	}

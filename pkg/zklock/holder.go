@@ -41,8 +41,8 @@ func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*hold
 	return h, nil
 }
 
-// changed takes what the watch on the holder's node has told of, and watches again if it was not the
-// node's deletion but, for example, a change of its data.
+// changed handles an event of the watch on the holder's node. If the node was not deleted, but for
+// example its data was changed, it watches again.
 func (h *holder) changed(own *conn.Watch) {
 	for pause := (conn.Pause{}); h.ctx.Err() == nil; {
 		if own.Deleted() {

@@ -57,7 +57,8 @@ func TestConnectRefusesBadServers(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			if _, err := zklock.Connect(ctx, c.servers); err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := zklock.Connect(ctx, c.servers); err == nil || ctx.Err() != nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("Connect says %v, want it to speak of %q", err, c.want)
 			}
 		})

@@ -26,7 +26,8 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0), zklock.WithLabel("billing")))
 	first := begin(t.Context(), zklock.NewMutex(other, dir, zklock.WithLabel("stock")))
 	awaitChildren(t, s.Conn(), dir, 2)
-	foreign, err := other.Conn().CreateProtectedEphemeralSequential(dir+"/lock-", []byte("10.0.0.7"), zk.WorldACL(zk.PermAll))
+	foreign, err := other.Conn().CreateProtectedEphemeralSequential(
+		dir+"/lock-", []byte("10.0.0.7"), zk.WorldACL(zk.PermAll))
 	if err != nil {
 		t.Fatal(err)
 	}

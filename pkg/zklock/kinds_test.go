@@ -161,7 +161,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	awaitNoWatches(t, s, dir)
 }
 
-// A semaphore that nobody could ever acquire says so at once.
+// A semaphore that could never be acquired fails at once.
 func TestSemaphoreNeedsLeases(t *testing.T) {
 	s := connect(t)
 	dir := serverstest.ZooKeeperRoot(t) + "/sem"
@@ -169,7 +169,8 @@ func TestSemaphoreNeedsLeases(t *testing.T) {
 		m := zklock.NewSemaphore(s, dir, leases)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		_, err := m.Acquire(ctx)
-		if _, terr := m.TryAcquire(ctx); err == nil || terr == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "NewSemaphore") {
+		if _, terr := m.TryAcquire(ctx); err == nil || terr == nil || ctx.Err() != nil ||
+			!strings.Contains(err.Error(), "NewSemaphore") {
 			t.Errorf("%d leases: acquire %v, try %v", leases, err, terr)
 		}
 		cancel()
@@ -199,7 +200,8 @@ func TestReentrantMutex(t *testing.T) {
 		release(t, tried)
 	}
 	if inner.Token() != outer.Token() || l.requests(opCreate) != creates {
-		t.Errorf("re-entry with token %v and %d creates, want %v and none", inner.Token(), l.requests(opCreate)-creates, outer.Token())
+		t.Errorf("re-entry with token %v and %d creates, want %v and none",
+			inner.Token(), l.requests(opCreate)-creates, outer.Token())
 	}
 	if _, err := m.TryAcquire(theirs); !errors.Is(err, zklock.ErrNotAcquired) {
 		t.Errorf("try by another owner: %v", err)
@@ -228,7 +230,7 @@ func TestReentrantMutex(t *testing.T) {
 	release(t, acquireWith(t, theirs, m))
 }
 
-// A try does not wait for another acquisition of its owner that waits.
+// A try does not wait for a waiting acquisition of its owner.
 func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 	s, other := connect(t), connect(t)
 	dir := serverstest.ZooKeeperRoot(t) + "/lock"
@@ -254,7 +256,7 @@ func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 	release(t, waiting.wait(t))
 }
 
-// Two owners are two, whatever the context of Connect was.
+// Two owners are different, even if the context of Connect had an owner.
 func TestOwnersAreNotTheSessions(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{serverstest.ZooKeeper(t).Addr()})
@@ -332,7 +334,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 		t.Errorf("cause %v", cause)
 	}
 
-	// One is taken: none is kept, within one deadline for all.
+	// One lock is taken: within one deadline for all, none is kept.
 	held := acquire(t, zklock.NewMutex(other, dir+"/c"))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -350,7 +352,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	awaitChildren(t, other.Conn(), dir+"/b", 0)
 	release(t, held)
 
-	// One is lost: the whole is.
+	// If one lock is lost, the whole is lost.
 	if lock, err = multi.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +367,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	awaitChildren(t, other.Conn(), dir+"/a", 0)
 }
 
-// Two with locks in common, named in opposite orders: no deadlock.
+// Two acquisitions of the same locks in opposite orders do not deadlock.
 func TestMultiCannotDeadlock(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	var all sync.WaitGroup
@@ -373,7 +375,8 @@ func TestMultiCannotDeadlock(t *testing.T) {
 		s := connect(t)
 		all.Go(func() {
 			for range 20 {
-				lock, err := zklock.NewMulti(zklock.NewMutex(s, dir+names[0]), zklock.NewMutex(s, dir+names[1])).Acquire(t.Context())
+				both := zklock.NewMulti(zklock.NewMutex(s, dir+names[0]), zklock.NewMutex(s, dir+names[1]))
+				lock, err := both.Acquire(t.Context())
 				if err == nil {
 					err = lock.Release(t.Context())
 				}
@@ -406,7 +409,7 @@ func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
 	one := acquireLeases(t, there, 1)
 	release(t, one)
 
-	// Who waits for many is not passed by.
+	// Later contenders do not overtake an acquisition that waits for many leases.
 	ctx, cancel := context.WithCancel(t.Context())
 	many := begin(ctx, leases{there, 3})
 	awaitChildren(t, other.Conn(), dir+"/leases", 4) // one, and the one that it waits for
@@ -424,7 +427,7 @@ func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
 		t.Errorf("%d guards, token %v after %v", n, three.Token(), two.Token())
 	}
 
-	// With one lease all are lost.
+	// If one lease is lost, all are lost.
 	node := path.Join(dir+"/leases", awaitChildren(t, other.Conn(), dir+"/leases", 3)[1])
 	if err := s.Conn().Delete(node, -1); err != nil {
 		t.Fatal(err)
@@ -443,7 +446,7 @@ type leases struct {
 
 func (l leases) Acquire(ctx context.Context) (*zklock.Lock, error) { return l.m.AcquireN(ctx, l.n) }
 
-// Many who each want more than half: nobody waits for ever, and never are more taken than there are.
+// Many contenders each want more than half of the leases: none waits for ever, and no lease is given twice.
 func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
 	const all = 3
 	dir := serverstest.ZooKeeperRoot(t) + "/sem"
@@ -476,7 +479,7 @@ func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
 	workers.Wait()
 }
 
-// Two who differ about the number are not the same semaphore: the one who comes to it is told.
+// An acquisition with another number of leases than that of the holders is refused.
 func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t) + "/sem"
 	s, other := connect(t), connect(t)
@@ -493,7 +496,7 @@ func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
 		}
 	}
 	if !lease.Valid() {
-		t.Error("the refused took the lease")
+		t.Error("the refused acquisition took the lease")
 	}
 	awaitChildren(t, other.Conn(), dir+"/leases", 1)
 	release(t, lease)

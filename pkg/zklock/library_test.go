@@ -20,8 +20,8 @@ import (
 
 const opSetWatches = 101
 
-// renewals records on the newest connection what the client says it has seen: in its handshake, and
-// each time it asks for its watches anew.
+// renewals records, on the newest connection, the zxid that the client says it has seen: in its
+// handshake, and each time it sets its watches again.
 type renewals struct {
 	mu      sync.Mutex
 	conn    net.Conn
@@ -65,13 +65,13 @@ func (r *renewals) record(p []byte) {
 	}
 }
 
-// The library asks for its watches in packets of 128 KiB, and each says what was seen when it is made.
+// The library sets its watches again in packets of 128 KiB, and each holds the zxid seen when it is made.
 const (
 	watchedNodes   = 20000
 	renewalPackets = 10 // at least
 )
 
-// watch sets watches, so many that to ask for them anew takes a moment.
+// watch sets so many watches that setting them again takes a moment.
 func (r *renewals) watch(t *testing.T, conn *zk.Conn) {
 	t.Helper()
 	path := serverstest.ZooKeeperRoot(t) + "/" + strings.Repeat("x", 70)
@@ -89,9 +89,8 @@ func (r *renewals) watch(t *testing.T, conn *zk.Conn) {
 	all.Wait()
 }
 
-// misses reconnects, with requests that wait for the connection, and says whether the client said, in
-// asking for its watches, that it had seen another zxid than when it connected: the events between the
-// two it is never told of.
+// misses reconnects, with requests that wait for the connection. It reports whether the client, setting
+// its watches again, sent another zxid than in its handshake: it never gets the events between the two.
 func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 	t.Helper()
 	var all sync.WaitGroup
@@ -126,8 +125,8 @@ func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 }
 
 // The library reads the zxid that it has seen while answers change it, so that it may miss the events
-// between. When this fails the library has been put right, and the wire can leave zxids alone. It is
-// not run under the race detector, which would tell of the library's race.
+// between. When this test fails, the library has been corrected, and package conn can leave zxids
+// alone. The test does not run under the race detector, which would report the library's race.
 func TestTheLibraryMissesEvents(t *testing.T) {
 	r := &renewals{}
 	conn, events, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second,

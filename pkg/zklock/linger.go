@@ -38,7 +38,7 @@ func (q *localQueue) run() {
 }
 
 // begin returns the context in which to queue, which ends when nobody here waits any more. If nobody
-// waits now, the queue is gone.
+// waits now, it removes the local queue.
 func (q *localQueue) begin() (context.Context, bool) {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
@@ -53,8 +53,8 @@ func (q *localQueue) begin() (context.Context, bool) {
 	return ctx, true
 }
 
-// settle begins the turn, with the grant to the first waiter. Without a holder it gives the error to
-// all waiters, unless those for whom it was to acquire the lock have left.
+// settle begins the turn, with the grant to the first waiter. If the acquisition failed, it gives the
+// error to all waiters. If it failed because all waiters had left, later ones get another attempt.
 func (q *localQueue) settle(ctx context.Context, h *holder, err error) *turn {
 	session := q.s.conn.Context()
 	q.mu.Lock()
@@ -102,7 +102,7 @@ func (q *localQueue) serve(t *turn) {
 		case <-arrivals:
 			arrivals, look = nil, true
 			q.mu.Lock()
-			t.tried = true // somebody came, and may have gone
+			t.tried = true // a process came, and may have gone
 			q.mu.Unlock()
 		case <-again:
 			look = true
@@ -132,7 +132,7 @@ func (q *localQueue) bounded(t *turn) bool {
 	return t.rival
 }
 
-// look reads who else is in ZooKeeper's queue, and returns a watch on its next change.
+// look reads whether others are in ZooKeeper's queue, and returns a watch on its next change.
 func (q *localQueue) look(t *turn) <-chan zk.Event {
 	names, events, err := q.s.conn.ChildrenW(t.holder.ctx, q.path)
 	if err != nil {
@@ -205,7 +205,7 @@ func (n *tryNotices) tell(c *conn.Conn, dir string) {
 	}
 	begun := c.Go(func() {
 		path := dir + "/" + queue.NewGUID()
-		_ = c.Multi(c.Context(), // whoever tries again tells again
+		_ = c.Multi(c.Context(), // best effort: another try tells again
 			&zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
 			&zk.DeleteRequest{Path: path, Version: -1})
 		timer := time.NewTimer(tellPause)

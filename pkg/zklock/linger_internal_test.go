@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// asked counts how often it is asked whether it has ended.
-type asked struct {
+// counted is a context that counts the calls of Err.
+type counted struct {
 	context.Context
 	times atomic.Int64
 }
 
-func (a *asked) Err() error {
+func (a *counted) Err() error {
 	a.times.Add(1)
 	return a.Context.Err()
 }
 
-// A lock that is held for long, such as that of a worker's number, costs its process nothing.
+// A lock that is held for long, such as that of a worker's number, costs its process no work.
 func TestAHeldLockCostsNothing(t *testing.T) {
 	const most = 1
 	for _, linger := range []time.Duration{0, 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, lose := context.WithCancel(t.Context())
-			held := &asked{Context: ctx}
+			held := &counted{Context: ctx}
 			q := &localQueue{opts: options{linger: linger}, wake: make(chan struct{}, 1)}
 			go q.serve(&turn{holder: &holder{ctx: held}, held: true, rival: true})
 			time.Sleep(10*time.Second + time.Millisecond)

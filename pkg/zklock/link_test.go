@@ -29,8 +29,8 @@ const (
 
 var errCut = errors.New("connection cut by the test")
 
-// link is a session's way to the server, which a test can cut and block, and which learns what is
-// needed to end the session from outside.
+// link is a session's connection to the server, which a test can cut and block. It learns the session's
+// id and password, which are needed to end the session from outside.
 type link struct {
 	dialing sync.Mutex
 	mu      sync.Mutex
@@ -38,10 +38,10 @@ type link struct {
 	blocked bool
 	id      uint64
 	secret  [16]byte
-	// onRequest is asked for each request before it is sent: cut says to send it and to lose the
-	// connection before the answer comes.
+	// onRequest is called for each request before it is sent. If it returns true, the request is sent
+	// and the connection cut before the answer comes.
 	onRequest func(op int32) (cut bool)
-	twice     bool // what is cut is sent a second time; set before it is
+	twice     bool // the request before the cut is sent a second time
 	sent      map[int32]int
 }
 
@@ -107,7 +107,7 @@ func (l *link) after(op int32, n int) <-chan struct{} {
 	return sent
 }
 
-// silence lets nothing through any more in either direction, without an error to see.
+// silence lets nothing through any more in either direction, and returns no error.
 func (l *link) silence() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *link) restore() {
 // by going on with it over another connection and closing it there.
 func (l *link) expire(t testing.TB) {
 	t.Helper()
-	l.dialing.Lock() // or the session's owner goes on with it before it is closed
+	l.dialing.Lock() // otherwise the session's owner reconnects before it is closed
 	defer l.dialing.Unlock()
 	l.mu.Lock()
 	id, secret := l.id, l.secret
@@ -135,7 +135,7 @@ func (l *link) expire(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // all is said by then
+	defer func() { _ = conn.Close() }() // everything has been sent by then
 	_ = conn.SetDeadline(time.Now().Add(patience))
 
 	closeOp := int32(opClose)
@@ -166,7 +166,7 @@ func (l *link) expire(t testing.TB) {
 type linkConn struct {
 	net.Conn
 	link  *link
-	hello []byte // what came in first
+	hello []byte // the first bytes that came in
 	dead  bool   // no answer comes through any more
 }
 
@@ -191,7 +191,7 @@ func (c *linkConn) Write(p []byte) (int, error) {
 		if l.twice {
 			_, _ = c.Conn.Write(p) // nobody waits for its answer
 		}
-		// The server reads all that came before the end of the stream, and answers to nobody.
+		// The server reads everything before the end of the stream; nobody receives its answers.
 		if tcp, ok := c.Conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()
 		}
@@ -219,7 +219,7 @@ func (c *linkConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hold drops what comes in until the connection ends. It is called and returns with the mutex.
+// hold drops incoming bytes until the connection ends. The caller holds the mutex.
 func (c *linkConn) hold() (int, error) {
 	c.link.mu.Unlock()
 	defer c.link.mu.Lock()

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A holder may see that its lock is lost, and release it, before the hook was called: it is called all the same, once.
+// A holder may see that its lock is lost, and release it, before the hook was called. The hook is still
+// called, once.
 func TestLossIsToldOnce(t *testing.T) {
 	for range 5000 {
 		var told atomic.Int64

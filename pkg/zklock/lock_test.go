@@ -39,7 +39,7 @@ func TestValidFor(t *testing.T) {
 	l.restore()
 }
 
-// A transaction with the lock's guard is done by its holder only, whatever that believes.
+// A transaction with the lock's guard is carried out for the present holder only.
 func TestGuard(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)
@@ -47,12 +47,14 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(lock *zklock.Lock, data string) error {
-		_, err := other.Conn().Multi(append(lock.Guard(), &zk.SetDataRequest{Path: dir + "/data", Data: []byte(data), Version: -1})...)
+		_, err := other.Conn().Multi(append(lock.Guard(),
+			&zk.SetDataRequest{Path: dir + "/data", Data: []byte(data), Version: -1})...)
 		return err
 	}
 	for name, m := range map[string]zklock.Locker{
-		"hand-off": zklock.NewMutex(s, dir+"/cohort"), "no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
-		"writer": zklock.NewRWMutex(s, dir+"/rw").Writer(), "election": candidate{zklock.NewElection(s, dir+"/election")},
+		"hand-off":    zklock.NewMutex(s, dir+"/handoff"),
+		"no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
+		"writer":      zklock.NewRWMutex(s, dir+"/rw").Writer(), "election": candidate{zklock.NewElection(s, dir+"/election")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lock := acquire(t, m)
@@ -108,7 +110,11 @@ func TestDo(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	awaitChildren(t, s.Conn(), m.Path(), 0) // released all the same
-	if err := zklock.Do(ctx, m, func(context.Context, *zklock.Lock) error { t.Error("run without the lock"); return nil }); !errors.Is(err, zklock.ErrNotAcquired) {
+	err = zklock.Do(ctx, m, func(context.Context, *zklock.Lock) error {
+		t.Error("run without the lock")
+		return nil
+	})
+	if !errors.Is(err, zklock.ErrNotAcquired) {
 		t.Errorf("error %v", err)
 	}
 

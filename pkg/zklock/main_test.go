@@ -15,10 +15,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an event that must happen.
 const patience = 20 * time.Second
 
-// connect returns a session of its own to the shared server.
+// connect returns a new session on the shared server.
 func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
 	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, opts...)
@@ -61,7 +61,7 @@ func release(t testing.TB, lock *zklock.Lock) {
 	}
 }
 
-// acquisition is one that goes on in the background.
+// acquisition is an Acquire in the background.
 type acquisition struct {
 	lock *zklock.Lock
 	err  error
@@ -95,7 +95,7 @@ func await(t testing.TB, done <-chan struct{}, what string) {
 	}
 }
 
-// awaitChildren waits until the node has as many children, by watching it.
+// awaitChildren waits until the node has the wanted number of children, by watching it.
 func awaitChildren(t testing.TB, conn *zk.Conn, path string, want int) []string {
 	t.Helper()
 	deadline := time.After(patience)

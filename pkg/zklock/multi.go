@@ -72,8 +72,7 @@ func (m *Multi) TryAcquire(ctx context.Context) (*MultiLock, error) {
 
 func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, error) {
 	for {
-		ml := &MultiLock{}
-		ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
+		ml := newMultiLock(ctx)
 		path, err := ml.acquireAll(ctx, m.locks, acquire)
 		if err == nil {
 			return ml, nil
@@ -97,6 +96,12 @@ type MultiLock struct {
 	ctx   context.Context //nolint:containedctx // its end is what it is for: see Context
 	end   context.CancelCauseFunc
 	stops []func() bool
+}
+
+func newMultiLock(ctx context.Context) *MultiLock {
+	ml := &MultiLock{}
+	ml.ctx, ml.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	return ml
 }
 
 // acquireAll acquires the locks one after the other, while none of the earlier ones is lost. Its error

@@ -10,7 +10,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// A lock that is lost while the next one is waited for is acquired again: Acquire does not return
+// A lock that is lost while Acquire waits for the next one is acquired again: Acquire does not return
 // locks that are not held.
 func TestMultiLosesOneWhileItWaits(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, l *link, other *zklock.Session, dir string){
@@ -56,7 +56,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 	}
 }
 
-// Several kinds at once, some of them named twice: each is taken once, and the stronger side.
+// Several kinds at once, some given twice: each is taken once, and of two sides the writer's.
 func TestMultiOfAllKinds(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)

@@ -14,8 +14,8 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// The reply of a create is lost, so that the node may be there or not. It is, and must be found
-// again: a second one would wait behind the first, which nobody serves, for ever.
+// The reply of a create is lost, so that the node may be there or not. It is, and must be found again:
+// a second node would wait for ever behind the first, which has no contender.
 func TestLostReplyOfCreateLeavesNoGhost(t *testing.T) {
 	s, l := dialLink(t)
 	dir := serverstest.ZooKeeperRoot(t)
@@ -65,8 +65,8 @@ func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 	release(t, acquire(t, m))
 }
 
-// Whatever the request of an acquisition and its release behind which the connection breaks, the
-// lock comes, goes and leaves nothing.
+// The connection breaks after any one request of an acquisition and its release: the lock is still
+// acquired and released, and no node is left.
 func TestCutAtEveryRequest(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
@@ -86,8 +86,8 @@ func TestCutAtEveryRequest(t *testing.T) {
 	}
 }
 
-// cutAtRequest acquires and releases with the connection cut behind request k, and says whether
-// there were as many.
+// cutAtRequest acquires and releases with the connection cut after request k, and reports whether there
+// were that many requests.
 func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, other *zklock.Session, k int) bool {
 	t.Helper()
 	l.mu.Lock()
@@ -132,7 +132,7 @@ func TestReleaseWithAnEndedContext(t *testing.T) {
 	awaitChildren(t, s.Conn(), m.Path(), 0)
 }
 
-// An administrator, or a faulty client, deletes the holder's node: the holder is told.
+// An administrator, or a faulty client, deletes the holder's node: the holder's context ends.
 func TestDeletedNodeIsALoss(t *testing.T) {
 	s, other := connect(t), connect(t)
 	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
@@ -160,7 +160,8 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 	}
 }
 
-// Whoever may not delete nodes is told so, instead of waiting for its own node; and goes on when it may.
+// A session that may not delete its nodes gets an error, instead of waiting for its own node, and goes
+// on when it has the permission.
 func TestWithoutDeletePermission(t *testing.T) {
 	s, other := connect(t), connect(t)
 	acl := func(more int32) []zk.ACL { return zk.WorldACL(zk.PermRead | zk.PermCreate | zk.PermAdmin | more) }
@@ -170,7 +171,7 @@ func TestWithoutDeletePermission(t *testing.T) {
 	}{
 		"no hand-off": {[]zklock.Option{zklock.WithHandoff(1, 0)}, zk.ErrNoAuth},
 		"no linger":   {[]zklock.Option{zklock.WithLinger(0)}, zk.ErrNoAuth},
-		"linger":      {[]zklock.Option{zklock.WithLinger(time.Millisecond)}, nil}, // the place goes later
+		"linger":      {[]zklock.Option{zklock.WithLinger(time.Millisecond)}, nil}, // the node is deleted later
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", test.opts...)
@@ -226,8 +227,8 @@ func TestDeletedWaiterQueuesAgain(t *testing.T) {
 	}
 }
 
-// While a waiter is cut off, its node and then the one ahead of it are deleted. When it is back, the
-// server tells of both in any order, and the waiter must not take the lock on a node that is gone.
+// While a waiter is cut off, its node and then its predecessor are deleted. After the reconnect the
+// server tells of both in any order, and the waiter must not take the lock with a node that is gone.
 func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
@@ -235,7 +236,7 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 	for range 6 {
 		held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
 		holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
-		watched := l.after(opGetData, 2) // its own node and the one ahead
+		watched := l.after(opGetData, 2) // its own node and its predecessor
 		waiting := begin(t.Context(), m)
 		await(t, watched, "a watch on the node ahead")
 		if _, _, err := s.Conn().Exists("/"); err != nil { // answered after the watches
@@ -262,15 +263,17 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 		if lock.Token().Czxid == deleted.Czxid {
 			t.Error("granted on a node that was deleted")
 		}
-		_ = lock.Release(t.Context()) // whether it succeeds is another test's question
+		_ = lock.Release(t.Context()) // other tests check the error
 	}
 }
 
-// Other things under the lock's path are none of its business.
+// Other nodes under the lock's path do not matter to it.
 func TestForeignChildrenAreIgnored(t *testing.T) {
 	s := connect(t)
 	dir := serverstest.ZooKeeperRoot(t) + "/lock"
-	for _, p := range []string{dir, dir + "/_c_", dir + "/_c_lock-", dir + "/lock-", dir + "/config", dir + "/0000000000"} {
+	for _, p := range []string{
+		dir, dir + "/_c_", dir + "/_c_lock-", dir + "/lock-", dir + "/config", dir + "/0000000000",
+	} {
 		if _, err := s.Conn().Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +281,8 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
 		m := zklock.NewMutex(s, dir, opts...)
 		lock := acquire(t, m)
-		if status, err := zklock.Inspect(t.Context(), s, dir); err != nil || len(status.Holders) != 1 || len(status.Waiters) != 0 {
+		if status, err := zklock.Inspect(t.Context(), s, dir); err != nil ||
+			len(status.Holders) != 1 || len(status.Waiters) != 0 {
 			t.Errorf("status %+v, %v", status, err)
 		}
 		release(t, lock)
@@ -325,9 +329,9 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	}
 }
 
-// The reply of a create is lost, its node is not seen, and another is made; then the first turns up
-// ahead of the second, as on an ensemble where the connection moved to a server that lags. The first
-// is the place in the queue then, and the second goes.
+// The reply of a create is lost, its node is not found, and another is made. Then the first appears
+// ahead of the second, as in an ensemble after the connection moved to a server that lags. The first
+// becomes the place in the queue, and the second is removed.
 func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
@@ -359,9 +363,9 @@ func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 	awaitChildren(t, other.Conn(), m.Path(), 0)
 }
 
-// The reply of a create is lost, and two nodes with its GUID are there when it is looked for: one of
-// a create that was delayed on its way, and was sent again meanwhile. It is the earlier node that
-// counts, as it stands in the later one's way, and both are removed.
+// The reply of a create is lost, and then two nodes have its GUID: the create was delayed on its way,
+// and was sent again meanwhile. The earlier node counts, since the later one would wait for it, and
+// both are removed.
 func TestTwoNodesWithOneGUID(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)

@@ -25,8 +25,8 @@ type ownerKey struct{}
 type lockOwner struct{ _ byte }
 
 // WithOwner gives ctx an owner of reentrant locks, unless it has one. Call it where an operation
-// begins, and pass the context on to all that belongs to the operation: whoever has it may acquire a
-// lock that the operation holds, in other goroutines too.
+// begins, and pass the context on to all parts of the operation: each of them, in other goroutines
+// too, may then acquire a lock that the operation holds.
 func WithOwner(ctx context.Context) context.Context {
 	if ownerFrom(ctx) != nil {
 		return ctx

@@ -29,7 +29,7 @@ func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
 
 func TestConnectGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 				t.Errorf("cause %v", cause)
 			}
 
-			// The Session goes on with the next, and the old handle cannot touch the new one.
+			// The Session goes on with the next ZooKeeper session, and the old handle cannot touch the new one.
 			next := acquire(t, m)
 			if !old.Token().Less(next.Token()) {
 				t.Errorf("token %v after %v", next.Token(), old.Token())
@@ -145,8 +145,8 @@ func TestExpiryWhileReleasing(t *testing.T) {
 	release(t, acquire(t, m))
 }
 
-// The server says nothing and nothing reaches it: the holder must be told before the server may
-// give the lock to another, which is by the local clock.
+// Nothing passes between client and server any more: by the local clock, the holder's context must end
+// before the server may give the lock to another.
 func TestSilenceEndsLocksInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
@@ -220,7 +220,7 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 	}
 }
 
-// wrap returns a session around a connection of the caller's.
+// wrap returns a session on a connection that the caller owns.
 func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	t.Helper()
 	monitor := zklock.NewMonitor(nil)
@@ -242,7 +242,7 @@ func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	return s, conn
 }
 
-// A wrapped connection that its owner has closed does not come back: who acquires is told.
+// A wrapped connection that its owner has closed does not come back: acquisitions fail.
 func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	s, conn := wrap(t)
 	dir := serverstest.ZooKeeperRoot(t) + "/lock"
@@ -254,7 +254,8 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	awaitChildren(t, conn, dir+"-theirs", 2)
 	conn.Close()
 	for name, m := range kindsOfMutex(s, dir) {
-		if _, err := m.Acquire(ctx); !errors.Is(err, zklock.ErrSessionClosed) || !strings.Contains(err.Error(), "connection") {
+		if _, err := m.Acquire(ctx); !errors.Is(err, zklock.ErrSessionClosed) ||
+			!strings.Contains(err.Error(), "connection") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -272,7 +273,7 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	release(t, theirs)
 }
 
-// To release a lock that is known to be lost takes no answer from ZooKeeper.
+// The release of a lock that is known to be lost needs no answer from ZooKeeper.
 func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
@@ -281,7 +282,8 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	for _, m := range kindsOfMutex(s, dir+"/lock") {
 		locks = append(locks, acquire(t, m))
 	}
-	locks = append(locks, acquire(t, reader{zklock.NewRWMutex(s, dir+"/rw")}), acquire(t, zklock.NewSemaphore(s, dir+"/sem", 1)))
+	locks = append(locks, acquire(t, reader{zklock.NewRWMutex(s, dir+"/rw")}),
+		acquire(t, zklock.NewSemaphore(s, dir+"/sem", 1)))
 	l.silence()
 	released := make(chan error, len(locks))
 	for _, lock := range locks {
@@ -301,7 +303,7 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	l.restore()
 	other := connect(t)
 	for _, name := range []string{"/lock-cohort", "/lock-plain", "/rw", "/sem/leases"} {
-		awaitChildren(t, other.Conn(), dir+name, 0) // the session may go on with its nodes
+		awaitChildren(t, other.Conn(), dir+name, 0) // the session may still be alive, with its nodes
 	}
 }
 
@@ -335,7 +337,7 @@ func TestReconnectIsNotHeldUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, l := dialLink(t, opts...)
 			least := patience
-			for range 3 { // as the machine may be busy; before the fourth reconnect there is a pause
+			for range 3 { // the machine may be busy; before the fourth reconnect there is a pause
 				l.silence()
 				l.restore()
 				begin := time.Now()

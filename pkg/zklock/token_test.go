@@ -78,7 +78,9 @@ func TestTokensAreReadAsWritten(t *testing.T) {
 }
 
 func TestTokensRefuseOtherThings(t *testing.T) {
-	for _, s := range []string{"", "0", "0000000100000002000000000000000", "000000010000000200000000000000033", "g0000001000000020000000000000003"} {
+	for _, s := range []string{
+		"", "0", "0000000100000002000000000000000", "000000010000000200000000000000033", "g0000001000000020000000000000003",
+	} {
 		if token, err := zklock.ParseToken(s); err == nil {
 			t.Errorf("parsed %q as %v", s, token)
 		}

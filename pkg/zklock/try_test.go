@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// With a linger of zero the lock is free for all once Release has returned.
+// With a linger of zero the lock is free for all processes when Release has returned.
 func TestTryAfterReleaseWithoutLinger(t *testing.T) {
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	s, other := connect(t), connect(t)
@@ -50,7 +50,7 @@ func tryUntil(t *testing.T, m *zklock.Mutex) (lock *zklock.Lock, refused int) {
 	return nil, 0
 }
 
-// A try tells the process that lingers on its place, which lets it go: though nobody queues.
+// A try makes a process that lingers give the lock up, although no other queues.
 func TestTryEndsAnothersLinger(t *testing.T) {
 	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTryEndsAnothersLinger(t *testing.T) {
 			t.Logf("refused %d times", refused)
 			release(t, lock)
 
-			// One that asks while it is held is refused, and the place is not kept after that.
+			// A try while the lock is held is refused, and the holder's process does not linger after that.
 			held := acquire(t, lingering)
 			if _, err := asking.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
 				t.Errorf("try of a held lock: %v", err)
@@ -79,7 +79,7 @@ func TestTryEndsAnothersLinger(t *testing.T) {
 	}
 }
 
-// Who tries again and again does not write as often.
+// Many tries in a row write only a few notices.
 func TestTriesInARowWriteSeldom(t *testing.T) {
 	const tries = 200
 	path := serverstest.ZooKeeperRoot(t) + "/lock"

@@ -79,7 +79,8 @@ func TestCounterAtItsEnd(t *testing.T) {
 			}
 			all.Wait()
 			if acquired.Load() != numbersLeft || overlaps.Load() > 0 {
-				t.Errorf("%d acquisitions, %d of them while another one held; want %d and none", acquired.Load(), overlaps.Load(), numbersLeft)
+				t.Errorf("%d acquisitions, %d of them while another one held; want %d and none",
+					acquired.Load(), overlaps.Load(), numbersLeft)
 			}
 		})
 	}

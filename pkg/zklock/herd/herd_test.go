@@ -13,7 +13,7 @@ import (
 	"orderstock/pkg/zklock/herd"
 )
 
-// limit bounds what has to happen soon; a lost wake-up shows as its end.
+// limit bounds each step; a lost wake-up makes a test reach it.
 const limit = 30 * time.Second
 
 type acquireFunc func(context.Context) (*herd.Lock, error)
@@ -279,7 +279,7 @@ func acquireOrNil(ctx context.Context, f acquireFunc) *herd.Lock {
 	return lock
 }
 
-// TestNames: locks of different names in one folder do not wait for each other, even where one
+// TestNames: locks of different names in one folder do not wait for each other, even if one
 // name is the beginning of another.
 func TestNames(t *testing.T) {
 	s := connect(t)
@@ -302,7 +302,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestHerd shows what the package is here to show: each release wakes all, but for the named locks.
+// TestHerd shows the herd effect: each release wakes all waiters, except with the named locks.
 func TestHerd(t *testing.T) {
 	s := connect(t)
 	root := serverstest.ZooKeeperRoot(t)
@@ -320,7 +320,7 @@ func TestHerd(t *testing.T) {
 		want    func(n int64) bool
 	}{
 		{"single node", single.Acquire, single.Wakeups, func(n int64) bool { return n == waiters }},
-		// Arrivals wake too: those are over before the release, and all wake at it.
+		// Arrivals wake waiters, too; they are over before the release, which wakes all.
 		{"sequential", sequential.Acquire, sequential.Wakeups, func(n int64) bool { return n == waiters }},
 		{"named", named.Acquire, named.Wakeups, func(n int64) bool { return n == 1 }},
 	} {

@@ -44,7 +44,7 @@ func (b *base) wake(ctx context.Context, events <-chan zk.Event) error {
 	return nil
 }
 
-// abandon removes what a failed acquisition may have left, in a context of its own, since the caller's
+// abandon removes the nodes that a failed acquisition may have left, in a context of its own, since the caller's
 // has usually just ended (fault L). If it fails, the node lives as long as its session.
 func (b *base) abandon(ctx context.Context, remove func(context.Context) error) {
 	b.background.Go(func() {
@@ -68,7 +68,8 @@ func (b *base) withParents(ctx context.Context, dir string, create func() error)
 	}
 }
 
-// remove calls del, which deletes nodes, over reconnects. That they are gone already is no error.
+// remove calls del, which deletes nodes, again over reconnects. Nodes that are gone already are no
+// error.
 func (b *base) remove(ctx context.Context, del func() error) error {
 	err := conn.Retry(ctx, del)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -131,7 +132,7 @@ func (l *Lock) Token() zklock.Token { return l.token }
 func (l *Lock) Context() context.Context { return l.ctx }
 
 // Release deletes the acquisition's own node. A call after a success does nothing. zklock.ErrLost says
-// that the lock was lost before; what may be left of it is removed in the background. After any other
+// that the lock was lost before; nodes that may be left are removed in the background. After any other
 // error Release may be called again.
 func (l *Lock) Release(ctx context.Context) error {
 	l.mu.Lock()

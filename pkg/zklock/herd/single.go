@@ -14,7 +14,7 @@ import (
 )
 
 // SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, and
-// those that come too late watch it. Each release wakes all waiters, of which one wins, in no order.
+// those that find it there watch it. Each release wakes all waiters, of which one wins, in no order.
 //
 // Beside the node stands one of the acquisition's own, made and deleted with it in one transaction. It
 // proves the ownership: all acquisitions share one path, and a delete cannot tell ZooKeeper whose node
@@ -81,7 +81,7 @@ func (m *SingleNode) acquire(ctx context.Context) (*Lock, error) {
 }
 
 // create makes the lock's node and the proof together, and reports whether it did. The proof tells
-// afterwards what became of a create that was not answered.
+// afterwards whether a create that was not answered was carried out.
 func (m *SingleNode) create(
 	ctx context.Context, proof string, undo func(context.Context) error,
 ) (won bool, err error) {

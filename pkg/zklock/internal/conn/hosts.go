@@ -100,7 +100,8 @@ func (h *hosts) Connected() {
 
 // resolve begins a round. The caller holds the mutex.
 func (h *hosts) resolve() {
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout) //nolint:forbidigo // the library asks without a context
+	background := context.Background() //nolint:forbidigo // the library asks without a context
+	ctx, cancel := context.WithTimeout(background, lookupTimeout)
 	defer cancel()
 	errs := make([]error, len(h.servers))
 	var all errgroup.Group

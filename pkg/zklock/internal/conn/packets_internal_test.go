@@ -77,7 +77,7 @@ func TestServerIsToldOfWhatWasSeenBefore(t *testing.T) {
 	go func() {
 		for _, p := range [][]byte{hello(0), setWatches(0), get} {
 			b := make([]byte, len(p))
-			_, _ = io.ReadFull(server, b) // what is missing shows
+			_, _ = io.ReadFull(server, b) // missing bytes show in the comparison
 			received <- b
 		}
 	}()

@@ -53,7 +53,8 @@ func (s *shop) create(conn *zk.Conn, path, data string) {
 
 func (s *shop) connect() *zklock.Session {
 	s.t.Helper()
-	session, err := zklock.Connect(s.t.Context(), []string{serverstest.ZooKeeper(s.t).Addr()}, zklock.WithSessionTimeout(20*time.Second))
+	session, err := zklock.Connect(s.t.Context(), []string{serverstest.ZooKeeper(s.t).Addr()},
+		zklock.WithSessionTimeout(20*time.Second))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -100,7 +101,8 @@ func (s *shop) beside(other *contender, turn turn) (byOther, byGo int) {
 	over.Store(true)
 	all.Wait()
 	s.overlapped.Add(int64(sawOverlap))
-	s.t.Logf("%d acquisitions by the other process, %d by zklock, %d times seen together", byOther, count.Load(), s.overlapped.Load())
+	s.t.Logf("%d acquisitions by the other process, %d by zklock, %d times seen together",
+		byOther, count.Load(), s.overlapped.Load())
 	if byOther != threads*rounds {
 		s.t.Errorf("the other process acquired %d times of %d", byOther, threads*rounds)
 	}
@@ -168,7 +170,9 @@ func TestMutexWithCurator(t *testing.T) {
 func TestSemaphoreWithCuratorSemaphoreMutex(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	byJava, byGo := s.together("InterProcessSemaphoreMutex", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+	byJava, byGo := s.together("InterProcessSemaphoreMutex", func(
+		ctx context.Context, session *zklock.Session, _, _ int,
+	) error {
 		lock, err := zklock.NewSemaphore(session, s.lock, 1).Acquire(ctx)
 		return under(ctx, lock, err, func() error { return s.increment(session.Conn()) })
 	})
@@ -180,7 +184,9 @@ func TestSemaphoreWithCuratorSemaphoreMutex(t *testing.T) {
 func TestReentrantMutexWithCurator(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	byJava, byGo := s.together("InterProcessMutex, reentered", func(ctx context.Context, session *zklock.Session, _, _ int) error {
+	byJava, byGo := s.together("InterProcessMutex, reentered", func(
+		ctx context.Context, session *zklock.Session, _, _ int,
+	) error {
 		ctx = zklock.WithOwner(ctx)
 		mutex := zklock.NewReentrantMutex(session, s.lock)
 		outer, err := mutex.Acquire(ctx)
@@ -203,7 +209,9 @@ func TestMultiWithCurator(t *testing.T) {
 		incremented[counter].Add(1)
 		return s.incrementAt(session.Conn(), counter)
 	}
-	byJava, _ := s.together("InterProcessMultiLock", func(ctx context.Context, session *zklock.Session, thread, round int) error {
+	byJava, _ := s.together("InterProcessMultiLock", func(
+		ctx context.Context, session *zklock.Session, thread, round int,
+	) error {
 		a, b := zklock.NewMutex(session, s.lock+"/a"), zklock.NewMutex(session, s.lock+"/b")
 		switch (thread + round) % 3 {
 		case 0:

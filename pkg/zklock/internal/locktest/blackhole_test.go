@@ -49,7 +49,8 @@ func TestBlackhole(t *testing.T) {
 	case <-time.After(timeout):
 		t.Fatal("the holder does not learn of its loss while the hole lasts")
 	}
-	t.Logf("the holder knew after %s, the next one held after %s", knew.Sub(begin).Round(time.Millisecond), granted.Sub(begin).Round(time.Millisecond))
+	t.Logf("the holder knew after %s, the next one held after %s",
+		knew.Sub(begin).Round(time.Millisecond), granted.Sub(begin).Round(time.Millisecond))
 	if knew.After(granted) {
 		t.Errorf("the holder learnt of its loss %s after the next one held", knew.Sub(granted))
 	}

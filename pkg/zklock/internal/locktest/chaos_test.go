@@ -18,7 +18,7 @@ type member struct {
 // holder waits until one of the four is about to hold for long, and returns it.
 func holder(t *testing.T, members []*member) *member {
 	t.Helper()
-	for _, m := range members { // what was before does not count
+	for _, m := range members { // earlier ones do not count
 		select {
 		case <-m.holds:
 		default:
@@ -123,7 +123,7 @@ func disturb(t *testing.T, handoff int, length time.Duration) {
 	awaitChildren(t, direct(t), path, 0, 3*sessionTimeout)
 }
 
-// checkTally fails the test where the faults did not bite.
+// checkTally fails the test if the faults had no effect.
 func checkTally(t *testing.T, histories [][]record) {
 	t.Helper()
 	count := map[phase]int{}

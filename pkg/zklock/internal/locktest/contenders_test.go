@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// soon bounds what has to happen without a fault in the way.
+// soon bounds a step that no fault delays.
 const soon = 20 * time.Second
 
 func connect(t *testing.T, timeout time.Duration, servers ...string) *zklock.Session {
@@ -91,7 +91,7 @@ func awaitChildren(t *testing.T, s *zklock.Session, path string, n int, limit ti
 	}
 }
 
-// checkExcluded says that another client is refused what is held.
+// checkExcluded fails the test if another client gets the held lock.
 func checkExcluded(t *testing.T, other *zklock.Mutex) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)

@@ -65,8 +65,8 @@ func queueUp[L interface{ Release(context.Context) error }](
 	return locks, all.Wait
 }
 
-// TestWakeups counts the watch events of each release in a crowd: one, however many wait, and the
-// number of those who wait with the herd lock beside it.
+// TestWakeups counts the watch events of each release: one, however many wait, and with the herd lock
+// beside it one for each waiter.
 func TestWakeups(t *testing.T) {
 	t.Parallel()
 	for _, waiters := range []int{10, 100, 1000} {

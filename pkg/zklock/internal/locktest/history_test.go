@@ -11,19 +11,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operation is what the model of a lock knows: a grant, or the end of a holding.
+// operation is a step of the model of a lock: a grant, or the end of a holding.
 type operation struct {
 	ends  bool
 	token string // fencing tokens as text compare as they do as numbers
-	// after is, of a grant, the greatest token of the history below its own. Where tokens rise, that
-	// is the grant before it; to say so leaves the checker nothing to guess.
+	// after is, for a grant, the greatest token of the history below its own. If tokens rise, that is
+	// the grant before it; naming it leaves the checker nothing to guess.
 	after string
 }
 
-// lockState is who holds, and the greatest token granted so far.
+// lockState is the holder, and the greatest token granted so far.
 type lockState struct{ holder, last string }
 
-// lockModel is a mutex as ZooKeeper sees it: nobody is granted what another holds, and each grant's
+// lockModel is a mutex as ZooKeeper sees it: no grant while another holds the lock, and each grant's
 // token is greater than all before it.
 var lockModel = porcupine.Model{
 	Init: func() any { return lockState{} },
@@ -37,11 +37,11 @@ var lockModel = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
 }
 
-// longAfter is the return of an operation of which nobody saw the end.
+// longAfter is the return of an operation whose end is not recorded.
 const longAfter = math.MaxInt64
 
-// operations turns one process's records into a history. A holding ends within its release; where
-// the release failed or never was, and where the lock was lost, at any time after its grant.
+// operations turns one process's records into a history. A holding ends within its release; or, if the
+// release failed or is missing, or the lock was lost, at any time after its grant.
 func operations(records []record) []porcupine.Operation {
 	var ops []porcupine.Operation
 	type holding struct{ grant, end int } // indices of ops; end -1 while there is none
@@ -160,7 +160,9 @@ func TestModelRejectsBadHistories(t *testing.T) {
 		"a token that falls":  {[]record{grant("2", 0, 1), release("2", 2, 3), grant("1", 4, 5), release("1", 6, 7)}, false},
 		"a token twice":       {[]record{grant("1", 0, 1), release("1", 2, 3), grant("1", 4, 5)}, false},
 		"killed, then next":   {[]record{grant("1", 0, 1), grant("2", 4, 5)}, true},
-		"lost, then next":     {[]record{grant("1", 0, 1), grant("2", 4, 5), {Phase: lost, Token: "1", Call: 6}, release("1", 7, 8)}, true},
+		"lost, then next": {[]record{
+			grant("1", 0, 1), grant("2", 4, 5), {Phase: lost, Token: "1", Call: 6}, release("1", 7, 8),
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := porcupine.CheckOperations(lockModel, inTokenOrder(operations(c.records))); got != c.want {
@@ -168,7 +170,8 @@ func TestModelRejectsBadHistories(t *testing.T) {
 			}
 		})
 	}
-	if n := overlaps(beliefs([]record{grant("1", 0, 1), grant("2", 2, 3), release("1", 4, 5), release("2", 6, 7)})); n != 1 {
+	records := []record{grant("1", 0, 1), grant("2", 2, 3), release("1", 4, 5), release("2", 6, 7)}
+	if n := overlaps(beliefs(records)); n != 1 {
 		t.Errorf("overlaps of two holders at once: %d", n)
 	}
 }

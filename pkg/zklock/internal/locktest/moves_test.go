@@ -58,15 +58,15 @@ func (g *gateway) all() {
 	}
 }
 
-// moves are the ways of a connection from a follower, where a create is not yet committed when the
-// next server is asked for its node, and back.
+// moves are the moves of a connection from a follower, where a create is not yet committed when the
+// client looks for its node on the next server, and back.
 func (g *gateway) moves() [][2]int {
 	return [][2]int{{g.first, g.second}, {g.second, g.first}, {g.first, g.leader}, {g.leader, g.first}}
 }
 
 // testCreatesInFlight moves a session to another server while creates are proposed and not yet
 // committed: each acquisition must find its node again, as a second one would wait for the first for
-// ever; and one whose context ends at that time must leave none.
+// ever. An acquisition whose context ends at that time must leave no node.
 func testCreatesInFlight(t *testing.T, g *gateway, observer *zklock.Session) {
 	const (
 		rounds = 60

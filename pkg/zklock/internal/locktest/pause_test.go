@@ -10,9 +10,9 @@ import (
 
 const resumeSignal = syscall.SIGCONT
 
-// TestPausedHolder stops the process that holds past its session, again and again. ZooKeeper gives
-// the lock to the next, while the one that was stopped goes on where it was and writes: two think
-// that they hold, and only the token keeps the late write out.
+// TestPausedHolder stops the holder's process past its session, again and again. ZooKeeper gives the
+// lock to the next process, while the stopped one later goes on and writes: two believe that they hold
+// the lock, and only the token keeps the late write out.
 func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	const sessionTimeout = 1500 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// process is a worker process and what it has recorded so far.
+// process is a worker process and its records so far.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -47,7 +47,10 @@ func startProcess(t *testing.T, w worker) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: cmd, stdin: stdin, ended: make(chan struct{}), holds: make(chan struct{}, 1), grown: make(chan struct{})}
+	p := &process{
+		cmd: cmd, stdin: stdin,
+		ended: make(chan struct{}), holds: make(chan struct{}, 1), grown: make(chan struct{}),
+	}
 	go func() {
 		defer close(p.ended)
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {

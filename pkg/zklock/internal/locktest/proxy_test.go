@@ -47,7 +47,8 @@ func (p *proxy) servers() []string { return []string{p.Listen, p.Listen} }
 func (p *proxy) blackhole(t *testing.T) {
 	t.Helper()
 	for _, direction := range []direction{requests, answers} {
-		p.add(t, fmt.Sprintf(`{"name":"hole-%s","type":"timeout","stream":%q,"attributes":{"timeout":0}}`, direction, direction))
+		p.add(t, fmt.Sprintf(`{"name":"hole-%s","type":"timeout","stream":%q,"attributes":{"timeout":0}}`,
+			direction, direction))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// register is a store that remembers the greatest token it has seen and refuses a smaller one: what
-// a fencing token is for. It notes each attempt in the order of arrival.
+// register is a store that remembers the greatest token it has seen and refuses a smaller one, as a
+// fencing token requires. It notes each attempt in the order of arrival.
 type register struct {
 	listener net.Listener
 

@@ -1,7 +1,7 @@
 // Package queue is how a contender stands in line in ZooKeeper: the names of queue nodes, their
-// order, the rules that say for whom each waits, and the life of our own node from a create whose
-// answer may be lost to a delete whose answer may be lost. It knows the connection by package conn,
-// and nothing of handles, tokens or local hand-off.
+// order, the rules that give each its predecessor, and the life of our own node from a create whose
+// answer may be lost to a delete whose answer may be lost. It uses package conn, and knows nothing of
+// handles, tokens or local hand-off.
 //
 // What may be changed here, and what may not:
 //

@@ -114,7 +114,7 @@ func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 		sequenced("_c_f-__WRIT__", 6),
 		sequenced("_c_g-__READ__", 7),
 	}, Read, Write)
-	for at, want := range []int{-1, -1, 1, 2, 2, 4, 5} { // whom each waits for
+	for at, want := range []int{-1, -1, 1, 2, 2, 4, 5} { // the index of each one's predecessor
 		rule := AfterLast(Write)
 		if members[at].Kind == Write {
 			rule = InTurn
@@ -141,7 +141,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("Parse(%q) = %v", name, m)
 			}
 		}
-		// Whatever stands before the kind, what the server has appended is read.
+		// The number is read whatever stands before the kind.
 		for _, k := range kinds {
 			own := sequenced(name+k, seq)
 			if m, ok := Parse(own, k); !ok || m.Seq != seq || m.Kind != k {

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	// ErrVanished says that our node is gone, or is not of the session that it was made in. Whoever
-	// still wants the lock queues again.
+	// ErrVanished says that our node is gone, or is not of the current session. A contender that still
+	// wants the lock queues again.
 	ErrVanished = errors.New("zklock: node in the queue vanished")
 
 	// ErrMoved says that an earlier node with our GUID has become our place in the queue: look again.
@@ -28,7 +28,7 @@ type Nodes struct {
 
 	mu      sync.Mutex
 	own     map[string]struct{} // to be removed by RemoveAll
-	stuck   map[string]struct{} // those that may not be deleted
+	stuck   map[string]struct{} // nodes that may not be deleted
 	refused chan struct{}       // closed when another one may not be deleted
 }
 

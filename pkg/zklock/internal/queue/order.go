@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// trusted is up to where numbers tell the order. The margin is for caution.
+	// trusted is the greatest number that tells the order. The margin is for caution.
 	trusted = math.MaxInt32 - 1024
 	// readsAtOnce bounds the requests under way for one sort.
 	readsAtOnce = 64
@@ -33,8 +33,8 @@ func Ordered(ctx context.Context, c *conn.Conn, dir string, names []string, kind
 //
 // Their numbers are the parent's counter, and tell the order until the counter reaches its end at
 // 2147483647. From then on ZooKeeper 3.8 gives that number to each child, and negative numbers to
-// those created while the create before them is still under way. Then Sort asks for the czxid of
-// each, which always tells the order, and leaves out those for which czxid returns zk.ErrNoNode.
+// children created while the create before them is still under way. Then Sort asks for the czxid of
+// each, which always tells the order, and leaves out members for which czxid returns zk.ErrNoNode.
 //
 // Sort reorders members.
 func Sort(

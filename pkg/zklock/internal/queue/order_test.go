@@ -61,7 +61,9 @@ func TestSort(t *testing.T) {
 func TestSortWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	stuck := func() []queue.Member {
-		return []queue.Member{{Name: "a", Seq: math.MaxInt32}, {Name: "gone", Seq: math.MaxInt32}, {Name: "b", Seq: math.MaxInt32}}
+		return []queue.Member{
+			{Name: "a", Seq: math.MaxInt32}, {Name: "gone", Seq: math.MaxInt32}, {Name: "b", Seq: math.MaxInt32},
+		}
 	}
 	sorted, err := queue.Sort(t.Context(), stuck(), func(_ context.Context, name string) (int64, error) {
 		if name == "gone" {
@@ -72,7 +74,9 @@ func TestSortWithoutAnAnswer(t *testing.T) {
 	if got := names(sorted); err != nil || !slices.Equal(got, []string{"b", "a"}) {
 		t.Errorf("order %q, %v", got, err)
 	}
-	_, err = queue.Sort(t.Context(), stuck(), func(context.Context, string) (int64, error) { return 0, zk.ErrConnectionClosed })
+	_, err = queue.Sort(t.Context(), stuck(), func(context.Context, string) (int64, error) {
+		return 0, zk.ErrConnectionClosed
+	})
 	if !errors.Is(err, zk.ErrConnectionClosed) {
 		t.Errorf("the order without an answer: %v", err)
 	}

@@ -128,8 +128,8 @@ func (ns *Nodes) forget(node string) {
 	delete(ns.stuck, node)
 }
 
-// Unstick fails if a node of ours in dir may not be deleted: whoever comes after it would wait until
-// the session ends. It tries again, since the permission may have been given meanwhile. refused is
+// Unstick fails if a node of ours in dir may not be deleted: later contenders would wait until the
+// session ends. It tries again, since the permission may have been given meanwhile. refused is
 // closed when the next node of ours may not be deleted.
 func (ns *Nodes) Unstick(ctx context.Context, dir string) (refused <-chan struct{}, err error) {
 	ns.mu.Lock()
