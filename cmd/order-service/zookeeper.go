@@ -9,8 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"orderstock/pkg/retry"
 	"orderstock/pkg/snowid"
 	"orderstock/pkg/zklock"
 )
@@ -34,13 +33,14 @@ func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coo
 	ctx, stop := context.WithCancel(ctx)
 	c := &coordination{root: cfg.ZooKeeperRoot, log: log, stop: stop, started: make(chan struct{})}
 	c.begun.Go(func() {
-		session, err := backoff.Retry(ctx, func() (*zklock.Session, error) {
+		again := retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
+		session, err := retry.Do(ctx, again, func() (*zklock.Session, error) {
 			session, err := zklock.Connect(ctx, cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(cfg.SessionTimeout), zklock.WithLogger(log))
 			if err != nil && ctx.Err() == nil {
 				log.Warn("no ZooKeeper session", "error", err.Error())
 			}
 			return session, err
-		}, backoff.WithMaxElapsedTime(0))
+		})
 		if err != nil {
 			return
 		}

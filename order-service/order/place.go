@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"orderstock/pkg/request"
+	"orderstock/pkg/retry"
 )
 
 // Placement is the answer to a request: the order as it stood at its first
@@ -152,15 +151,14 @@ func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 			return o
 		}
 	}
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = 10*time.Millisecond, 500*time.Millisecond, 2
-	latest, err := backoff.Retry(ctx, func() (Order, error) {
+	poll := retry.Policy{First: 10 * time.Millisecond, Max: 500 * time.Millisecond}
+	latest, err := retry.Do(ctx, poll, func() (Order, error) {
 		latest, err := s.latest(ctx, o)
 		if err == nil && latest.Outcome == "" {
 			err = ErrOutcomeUnknown
 		}
 		return latest, err
-	}, backoff.WithBackOff(pause))
+	})
 	if err != nil {
 		return o
 	}

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"orderstock/pkg/operation"
 	"orderstock/pkg/request"
+	"orderstock/pkg/retry"
 )
 
 // The reasons that the service itself gives.
@@ -24,9 +23,8 @@ const (
 // confirm reads the ledger for the order's flag, at once and then with growing
 // pauses, until something is recorded or ctx ends: ErrOutcomeUnknown.
 func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = 20*time.Millisecond, time.Second, 2
-	op, err := backoff.Retry(ctx, func() (Operation, error) { return s.recorded(ctx, o) }, backoff.WithBackOff(pause))
+	poll := retry.Policy{First: 20 * time.Millisecond, Max: time.Second}
+	op, err := retry.Do(ctx, poll, func() (Operation, error) { return s.recorded(ctx, o) })
 	if err != nil {
 		return Operation{}, fmt.Errorf("confirm: %w", err)
 	}

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"orderstock/pkg/request"
+	"orderstock/pkg/retry"
 )
 
 // carry starts the work on a drafted order. It has the pending limit, whatever
@@ -50,9 +49,8 @@ func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted boo
 		s.stats.Unsettled.Add(1)
 		return o, true, nil
 	}
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
-	end, err := backoff.Retry(ctx, func() (Order, error) { return s.settle(ctx, o, op) }, backoff.WithBackOff(pause))
+	again := retry.Policy{First: 50 * time.Millisecond, Max: time.Second}
+	end, err := retry.Do(ctx, again, func() (Order, error) { return s.settle(ctx, o, op) })
 	if err != nil {
 		request.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
 		s.stats.Unsettled.Add(1)

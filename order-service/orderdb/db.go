@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"gorm.io/gorm"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/batch"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/retry"
 )
 
 // batchLimit bounds the work on one batch.
@@ -73,27 +73,32 @@ func unwritten(ctx context.Context, what string, err error) error {
 	return unavailable(what, err)
 }
 
-// again runs fn once more, a few times at most, after a failure that may pass.
-// It is for what may run twice: reads and guarded updates. A refusal other than
-// a deadlock is final, and so is a lock wait: others wait for the batch. Where
-// any run of fn may have changed something, the error wraps
-// mysqldb.ErrCommitUnknown, whatever the last one failed with.
+// again runs fn once more, a few times at most, after a failure that may pass. fn must be safe to repeat: a
+// read or a guarded update. A refusal other than a deadlock is final, and so is a lock wait: others wait for
+// the batch. If any run of fn may have changed something, the error wraps mysqldb.ErrCommitUnknown, whatever
+// the last run failed with.
 func again(ctx context.Context, fn func() error) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
 	var unknown error
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	err := retry.Run(ctx, retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 4}, func() error {
 		err := fn()
 		if errors.Is(err, mysqldb.ErrCommitUnknown) {
 			unknown = err
 		}
 		if mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) && !mysqldb.IsDeadlock(err) {
-			return struct{}{}, backoff.Permanent(err)
+			return retry.Stop(err)
 		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(4))
+		return err
+	})
 	if err != nil && unknown != nil {
 		return errors.Join(unknown, err)
+	}
+	return err
+}
+
+// transacted makes a deadlock final: mysqldb.Transact has run the transaction again as often as helps.
+func transacted(err error) error {
+	if mysqldb.IsDeadlock(err) {
+		return retry.Stop(err)
 	}
 	return err
 }

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cenkalti/backoff/v5"
 	"gorm.io/gorm"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/retry"
 )
 
 // insertion is the answer to one insert: the order as stored, which is
@@ -117,9 +117,9 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 // final makes an unanswered commit an error that is not tried again.
 func final(err error) error {
 	if errors.Is(err, mysqldb.ErrCommitUnknown) {
-		return backoff.Permanent(err)
+		return retry.Stop(err)
 	}
-	return err
+	return transacted(err)
 }
 
 // taken returns the places of the orders whose key belongs to another order.

@@ -99,13 +99,13 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 		if len(steps) == 1 { // one round trip, not three
 			return update(func(s mysqldb.Statement) (int64, error) { return mysqldb.Exec(ctx, d.db, string(s)) })
 		}
-		return mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
+		return transacted(mysqldb.Transact(ctx, d.db, func(tx *gorm.DB) error {
 			lock := lockOrders(ids) // for all steps together
 			if _, err := lock.Exec(tx); err != nil {
 				return fmt.Errorf("lock orders: %w", err)
 			}
 			return update(func(s mysqldb.Statement) (int64, error) { return s.Exec(tx) })
-		})
+		}))
 	})
 	if err != nil {
 		return nil, err

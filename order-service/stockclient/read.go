@@ -2,14 +2,15 @@ package stockclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/retry"
 	"orderstock/pkg/stockapi"
 )
 
@@ -104,18 +105,17 @@ func (c *Caller) goods(ctx context.Context, goodsIDs []int64) ([]stockapi.Goods,
 	for i, id := range goodsIDs {
 		ids[i] = strconv.FormatInt(id, 10)
 	}
-	var errs error
-	for range 2 {
+	again := retry.Policy{First: 10 * time.Millisecond, Max: 10 * time.Millisecond, Tries: 2, InTime: true}
+	return retry.Do(ctx, again, func() ([]stockapi.Goods, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
 		answer, err := c.reads.Execute(func() (any, error) { return c.client.Stock(ctx, ids...) })
-		cancel()
 		if err == nil {
 			return answer.([]stockapi.Goods), nil
 		}
-		errs = errors.Join(errs, err)
 		if broken(err) || final(err) || !c.budget.withdraw() {
-			break
+			err = retry.Stop(err)
 		}
-	}
-	return nil, errs
+		return nil, err
+	})
 }

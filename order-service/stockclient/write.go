@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/retry"
 	"orderstock/pkg/stockapi"
 )
 
@@ -39,7 +37,8 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 	c.counts.calls.Inc()
 	c.budget.deposit()
 	mayHaveBeenDone, tries := false, uint(0)
-	op, err := backoff.Retry(ctx, func() (stockapi.Operation, error) {
+	again := retry.Policy{First: 50 * time.Millisecond, Max: time.Second, Tries: c.cfg.Tries, InTime: true}
+	op, err := retry.Do(ctx, again, func() (stockapi.Operation, error) {
 		tries++
 		op, err := c.try(ctx, send)
 		if err == nil {
@@ -47,17 +46,17 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 		}
 		mayHaveBeenDone = mayHaveBeenDone || unknown(err)
 		if final(err) || broken(err) || errors.Is(err, stockapi.ErrUnauthorized) {
-			return op, backoff.Permanent(err)
+			return op, retry.Stop(err)
 		}
 		if tries < c.cfg.Tries && !c.budget.withdraw() {
 			c.counts.noBudget.Inc()
-			return op, backoff.Permanent(err)
+			return op, retry.Stop(err)
 		}
 		if after := stockapi.RetryAfter(err); after > 0 {
-			return op, fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: after + rand.N(after/2+1)})
+			return op, retry.After(err, after)
 		}
 		return op, err
-	}, backoff.WithBackOff(pauses()), backoff.WithMaxTries(c.cfg.Tries), backoff.WithMaxElapsedTime(timeLeft(ctx)))
+	})
 	if err != nil {
 		return order.Operation{}, domain(err, mayHaveBeenDone)
 	}
@@ -82,21 +81,6 @@ func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.O
 		c.counts.failed.Inc()
 	}
 	return op, err
-}
-
-func pauses() *backoff.ExponentialBackOff {
-	p := backoff.NewExponentialBackOff()
-	p.InitialInterval, p.MaxInterval, p.Multiplier = 50*time.Millisecond, time.Second, 2
-	return p
-}
-
-// timeLeft is how long the pauses before further tries may reach: a pause
-// beyond the deadline is not begun.
-func timeLeft(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return max(time.Millisecond, time.Until(deadline))
-	}
-	return time.Minute
 }
 
 // outcome reads an operation that was sent.

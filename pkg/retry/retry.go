@@ -1,0 +1,62 @@
+// Package retry is the one way in which the services try again what failed.
+package retry
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Policy says when to try again.
+type Policy struct {
+	// First is the pause after the first try. Each further pause is twice as long, up to Max. A pause is
+	// made up to half as long, or half as long again, at random, so that callers that failed together do
+	// not come back together.
+	First, Max time.Duration
+	// Tries bounds the tries. 0: only the context does.
+	Tries uint
+	// InTime makes Do give up at once instead of beginning a pause that would end after the context's deadline.
+	InTime bool
+}
+
+// Do calls fn until it returns nil or an error made by Stop, the tries are used up, or ctx ends. It
+// returns what fn returned last. If ctx ends, the error is ctx's cause.
+func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = p.First, p.Max, 2
+	left := time.Duration(0) // no bound
+	if deadline, ok := ctx.Deadline(); ok && p.InTime {
+		left = max(time.Until(deadline), 1)
+	}
+	return backoff.Retry(ctx, fn,
+		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left))
+}
+
+// Run is Do for a function without a result.
+func Run(ctx context.Context, p Policy, fn func() error) error {
+	_, err := Do(ctx, p, func() (struct{}, error) { return struct{}{}, fn() })
+	return err
+}
+
+// Stop wraps an error so that Do gives up and returns err itself. It returns nil for nil.
+func Stop(err error) error {
+	if err == nil {
+		return nil
+	}
+	return backoff.Permanent(err)
+}
+
+// After wraps err so that Do's next pause is d and up to half of it more.
+func After(err error, d time.Duration) error {
+	return afterError{err, &backoff.RetryAfterError{Duration: d + rand.N(d/2+1)}}
+}
+
+// afterError shows err alone to those who print it.
+type afterError struct {
+	error
+	after *backoff.RetryAfterError
+}
+
+func (e afterError) Unwrap() []error { return []error{e.error, e.after} }
