@@ -3,6 +3,7 @@ package orderhttp
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"orderstock/order-service/order"
@@ -36,13 +37,14 @@ var problems = []struct {
 	{order.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", time.Second},
 }
 
-// problemOf is the engine's table. Causes of a failure stay in the log.
+// problemOf is the engine's table. A detail begins with the domain's error: what the code was doing is left
+// out, and the causes of a failure stay in the log.
 func problemOf(err error) *problem.Problem {
 	for _, row := range problems {
 		if errors.Is(err, row.err) {
-			detail := err.Error()
-			if row.status >= http.StatusInternalServerError {
-				detail = row.err.Error()
+			detail := row.err.Error()
+			if _, more, ok := strings.Cut(err.Error(), detail); ok && row.status < http.StatusInternalServerError {
+				detail += more
 			}
 			return problem.New(row.status, row.code, "%s", detail).After(row.retryAfter)
 		}

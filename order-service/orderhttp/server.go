@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/gin-gonic/gin"
+
 	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
 )
@@ -25,10 +27,23 @@ func New(orders Orders, checks map[string]httpapi.Check, log *slog.Logger) http.
 	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf})
 	httpapi.Health(e, checks)
 	e.POST("/v1/orders", httpapi.Handle(h.place))
-	e.GET("/v1/orders", httpapi.Handle(h.page))
-	e.GET("/v1/orders/:id", httpapi.Handle(h.get))
+	httpapi.Get(e, "/", func(c *gin.Context) { c.JSON(http.StatusOK, links) })
+	httpapi.Get(e, "/v1/orders", httpapi.Handle(h.page))
+	httpapi.Get(e, "/v1/orders/:id", httpapi.Handle(h.get))
 	e.POST("/v1/orders/:id/cancel", httpapi.Handle(h.cancel))
 	return e
+}
+
+// links is what GET / answers.
+var links = map[string]any{
+	"service": "order-service",
+	"calls": []string{
+		"POST /v1/orders", "GET /v1/orders?status=&after=&limit=", "GET /v1/orders/{id}",
+		"POST /v1/orders/{id}/cancel", "GET /healthz", "GET /readyz",
+	},
+	"documentation": "order-service/README.md in the source",
+	"orders":        "/v1/orders",
+	"ready":         "/readyz",
 }
 
 type handlers struct {

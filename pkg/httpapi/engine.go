@@ -67,6 +67,12 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	return e
 }
 
+// Get makes the handlers answer GET and HEAD. The server leaves the body of an answer to HEAD away.
+func Get(e gin.IRoutes, path string, handlers ...gin.HandlerFunc) {
+	e.GET(path, handlers...)
+	e.HEAD(path, handlers...)
+}
+
 func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
 	ctx := request.With(c.Request.Context(), log, c.GetHeader(HeaderRequestID))

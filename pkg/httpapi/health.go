@@ -40,9 +40,9 @@ var errNoAnswer = fmt.Errorf("no answer within %v", checkLimit)
 // two seconds has failed, also if it ignores its context. Requests that come
 // while a check runs share its answer.
 func Health(e *gin.Engine, checks map[string]Check) {
-	e.GET("/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
+	Get(e, "/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
 	h := &health{checks: checks}
-	e.GET("/readyz", func(c *gin.Context) {
+	Get(e, "/readyz", func(c *gin.Context) {
 		r := h.ask(c.Request.Context())
 		h.log(c.Request.Context(), r)
 		code := http.StatusOK
