@@ -20,7 +20,9 @@ func newCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run orderstock with real servers on this machine",
 	}
-	root.AddCommand(demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(), testCommand(), installCommand(), readmeCommand())
+	root.AddCommand(
+		demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(),
+		restartCommand(), testCommand(), installCommand(), readmeCommand())
 	return root
 }
 

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -122,6 +125,70 @@ func TestLockTellsOfAHolder(t *testing.T) {
 	}
 	if _, err := readState(dir); !errors.Is(err, errDown) {
 		t.Errorf("state without a holder: %v; want errDown", err)
+	}
+}
+
+// patient is a service that counts its restarts.
+type patient struct {
+	name     string
+	restarts int
+	err      error
+}
+
+func (p *patient) Name() string { return p.name }
+
+func (p *patient) Restart(context.Context) error {
+	p.restarts++
+	return p.err
+}
+
+func TestTheHolderRestartsAService(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	well, sick := &patient{name: "stock-1"}, &patient{name: "stock-2", err: errors.New("no database")}
+	stop, err := serveRestarts(t.Context(), dir, []*patient{well, sick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := askHolder(t.Context(), dir, "stock-1"); err != nil || well.restarts != 1 || sick.restarts != 0 {
+		t.Errorf("restart of stock-1: %v; %d and %d restarts", err, well.restarts, sick.restarts)
+	}
+	if err := askHolder(t.Context(), dir, "stock-2"); err == nil || err.Error() != "restart stock-2: no database" {
+		t.Errorf("a restart that fails: %v", err)
+	}
+	if err := askHolder(t.Context(), dir, "stock-3"); err == nil || !strings.Contains(err.Error(), "there are stock-1, stock-2") {
+		t.Errorf("a service that is not there: %v; want the names", err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if err := askHolder(t.Context(), dir, "stock-1"); err == nil {
+		t.Error("a restart without a holder is no error")
+	}
+}
+
+func TestStatusHasALineForEach(t *testing.T) {
+	t.Parallel()
+	serve := func(status int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	well, dead := serve(http.StatusOK), httptest.NewServer(nil)
+	dead.Close()
+	s := state{Programs: []program{{Name: "order-1", URL: well, Ops: "http://127.0.0.1:9"}, {Name: "redis", Addr: strings.TrimPrefix(well, "http://")}}}
+	var out strings.Builder
+	if !s.print(t.Context(), &out) {
+		t.Errorf("not ready:\n%s", out.String())
+	}
+	s.Programs = append(s.Programs, program{Name: "order-2", URL: serve(http.StatusServiceUnavailable)}, program{Name: "stock-1", URL: dead.URL})
+	if s.print(t.Context(), &out) {
+		t.Errorf("ready:\n%s", out.String())
+	}
+	for _, want := range []string{`order-1 +ready +` + well + ` +http://127.0.0.1:9/metrics`, `redis +ready +127`, `order-2 +not ready +http`, `stock-1 +down +http`} {
+		if !regexp.MustCompile(`(?m)^` + want).MatchString(out.String()) {
+			t.Errorf("no line like %q in\n%s", want, out.String())
+		}
 	}
 }
 

@@ -25,20 +25,20 @@ type state struct {
 }
 
 type program struct {
-	Name  string `json:"name"`
-	Addr  string `json:"addr"`
-	Ready string `json:"ready,omitempty"` // the address to ask, for a service
-	Log   string `json:"log"`
+	Name string `json:"name"`
+	Addr string `json:"addr"`
+	// URL and Ops are where a service answers and where it serves /metrics; "" for a server.
+	URL string `json:"url,omitempty"`
+	Ops string `json:"ops,omitempty"`
 }
 
 func stateOf(st *stack.Stack) state {
 	s := state{Pid: os.Getpid(), Env: st.LoadtestEnv()}
-	s.Env["MYSQL_ADMIN_DSN"] = st.Servers.MySQL.AdminDSN()
 	for _, p := range st.Services() {
-		s.Programs = append(s.Programs, program{p.Name(), p.Addr(), p.URL() + "/readyz", p.LogPath()})
+		s.Programs = append(s.Programs, program{p.Name(), p.Addr(), p.URL(), "http://" + p.OpsAddr})
 	}
 	for _, p := range []*servers.Server{st.Servers.MySQL.Server, st.Servers.Redis.Server, st.Servers.ZooKeeper.Server} {
-		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), Log: p.LogPath()})
+		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr()})
 	}
 	return s
 }

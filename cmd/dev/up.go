@@ -52,7 +52,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { // it holds the services' passwords
 		return fmt.Errorf("up: %w", err)
 	}
 	self, err := os.Executable()
@@ -149,14 +149,20 @@ func hold(ctx context.Context, size *size) (err error) {
 	}
 	defer func() { err = errors.Join(err, held.Unlock()) }()
 	cfg := size.config(root, filepath.Join(dir, "data"))
+	cfg.OrderPort, cfg.StockPort = 8080, 8081
 	st, err := stack.Up(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if err = stateOf(st).write(dir); err == nil {
-		<-ctx.Done()
+	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
+	if err == nil {
+		if err = stateOf(st).write(dir); err == nil {
+			<-ctx.Done()
+			err = os.Remove(statePath(dir))
+		}
+		err = errors.Join(err, stopRestarts())
 	}
 	stop, cancel := stopping(ctx)
 	defer cancel()
-	return errors.Join(err, os.Remove(statePath(dir)), st.Stop(stop))
+	return errors.Join(err, st.Stop(stop))
 }

@@ -26,6 +26,9 @@ type Config struct {
 	// OrderServices and StockServices are how many of each to run. Default 2;
 	// a negative number means none.
 	OrderServices, StockServices int
+	// OrderPort and StockPort are the ports of the first service of each kind, if nobody listens on them.
+	// Default, and otherwise: free ones.
+	OrderPort, StockPort int
 	// OrderEnv and StockEnv are added to the environment of every service of
 	// that kind, and win over what this package sets.
 	OrderEnv, StockEnv map[string]string

@@ -49,8 +49,11 @@ func (s *Service) SetEnv(env map[string]string) {
 func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service, error) {
 	name := fmt.Sprintf("%s-%d", kind, index)
 	ports := [2]int{}
-	for i := range ports {
-		port, err := servers.FreePort()
+	if index == 1 {
+		ports[0] = map[Kind]int{Order: st.cfg.OrderPort, Stock: st.cfg.StockPort}[kind]
+	}
+	for i, want := range ports {
+		port, err := servers.PortOr(want)
 		if err != nil {
 			return nil, fmt.Errorf("start %s: %w", name, err)
 		}

@@ -38,6 +38,19 @@ func FreePort() (int, error) {
 	return 0, errors.New("find a free port: none of a thousand tried between 10000 and 32000 is")
 }
 
+// PortOr returns the port want of 127.0.0.1 if nobody listens on it, and otherwise a FreePort. 0 wants none.
+func PortOr(want int) (int, error) {
+	portsMu.Lock()
+	given := ports[want]
+	portsMu.Unlock()
+	if want != 0 && !given {
+		if l, err := net.Listen("tcp", local(want)); err == nil { //nolint:noctx // does not wait
+			return want, l.Close()
+		}
+	}
+	return FreePort()
+}
+
 func freeAddr() (string, error) {
 	port, err := FreePort()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -262,6 +263,27 @@ func TestStopTellsOfABadEnd(t *testing.T) {
 	}
 	if deaf.Running() {
 		t.Error("a process that is deaf to SIGTERM lives on after Stop")
+	}
+}
+
+func TestPortOrTakesThePortThatIsFree(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := l.Addr().(*net.TCPAddr).Port
+	if port, err := servers.PortOr(want); err != nil || port == want {
+		t.Errorf("port %d, %v, while another listens there", port, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if port, err := servers.PortOr(want); err != nil || port != want {
+		t.Errorf("port %d, %v; want %d, which is free", port, err, want)
+	}
+	if port, err := servers.PortOr(0); err != nil || port == 0 {
+		t.Errorf("port %d, %v; want a free one", port, err)
 	}
 }
 

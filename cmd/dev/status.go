@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
+	"orderstock/pkg/httpapi"
+)
+
+func statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Print what up left running, a line each; exit 0 if all of it is ready, 1 if not",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, err := stack.ModuleRoot()
+			if err != nil {
+				return err
+			}
+			s, err := readState(runDir(root))
+			if errors.Is(err, errDown) {
+				return command.Fail(err)
+			} else if err != nil {
+				return err
+			}
+			if !s.print(cmd.Context(), cmd.OutOrStdout()) {
+				return &command.ExitError{Code: command.Failed} // printed above
+			}
+			return nil
+		},
+	}
+}
+
+// print prints what runs where, and reports whether all of it is ready.
+func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
+	ready = true
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tADDRESS\tMETRICS")
+	for _, p := range s.Programs {
+		state := p.state(ctx)
+		ready = ready && state == "ready"
+		if p.URL == "" {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\n", p.Name, state, p.Addr)
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s/metrics\n", p.Name, state, p.URL, p.Ops)
+	}
+	_ = table.Flush() // what cannot be printed cannot be told of either
+	fmt.Fprint(w, `
+To fire at it:           . .run/env && bin/loadtest fire
+To restart one service:  bin/dev restart stock-1
+To stop it:              make down
+Its logs:                .run/data
+`)
+	return ready
+}
+
+// state returns a program's state in a word or two: a service is asked, a server must take a connection.
+func (p program) state(ctx context.Context) string {
+	if p.URL == "" {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", p.Addr)
+		if err != nil {
+			return "down"
+		}
+		_ = conn.Close() // nothing was sent
+		return "ready"
+	}
+	err := httpapi.Healthcheck(ctx, p.URL+"/readyz")
+	switch {
+	case err == nil:
+		return "ready"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "down"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer"
+	}
+	return "not ready"
+}
