@@ -19,13 +19,12 @@ type User struct {
 type Accounts struct {
 	// OrderDB and StockDB are the names of the two databases.
 	OrderDB, StockDB string
-	// OrderApp and StockApp are the services' users: each reads and writes rows
-	// of its own database, sees nothing of the other's, and can do no DDL and
-	// delete nothing.
+	// OrderApp and StockApp are the users of the services. Each may read, insert
+	// and update rows of its own database, and nothing else.
 	OrderApp, StockApp User
 	// Migrator owns the schemas of both databases.
 	Migrator User
-	// Verifier may read both databases and change neither.
+	// Verifier may only read both databases.
 	Verifier User
 }
 
@@ -63,13 +62,13 @@ func (a Accounts) validate() error {
 	return nil
 }
 
-// Bootstrap makes the two databases and the four users with their rights, as
-// the administrator that admin is connected as. It may be called again, also by
-// several processes at once; passwords are set to the given ones each time.
-// It works on MySQL from 8.0 on and on MariaDB.
+// Bootstrap creates the two databases and the four users with their rights, by the
+// administrator's connection admin. It may be called again, also by several
+// processes at once; each call sets the passwords. It works on MySQL from 8.0 on
+// and on MariaDB.
 //
-// The anonymous users that some MariaDB installations have are dropped: they
-// would hide the named ones for connections from the same host.
+// It drops the anonymous users that some MariaDB installations have: they would
+// hide the named users for connections from the same host.
 func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
 	if err := a.validate(); err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
@@ -141,8 +140,8 @@ func dropAnonymous(ctx context.Context, admin *sql.DB) (err error) {
 	return nil
 }
 
-// quote writes s as a string literal, for a server in its default mode
-// (backslashes escape).
+// quote returns s as a string literal, for a server in its default mode, in which
+// backslashes escape.
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }

@@ -1,5 +1,5 @@
-// Package migrations holds the schemas of the two databases, one folder for
-// each service, embedded so that the migrate command carries them.
+// Package migrations creates and prunes the two databases. It embeds their schemas,
+// one folder for each service.
 package migrations
 
 import "embed"

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// pruneBatch bounds the orders of one transaction, and the rows of one look for them.
+// pruneBatch bounds the orders of one transaction, and the rows of one query for them.
 const pruneBatch = 200
 
-// Prune deletes the orders that have ended and that nobody has touched for keep,
-// with their items, operations and flow rows, and returns how many they were.
-// For each goods one row of kind pruned keeps the sum of its flow rows, so that
-// a stock level stays the sum of its rows. Restocks stay, so that a repeat is
-// known for ever; what is known of an order's key and flag goes with the order,
-// so keep must be longer than any client repeats or cancels. It is a day at least.
+// Prune deletes the orders that have ended and did not change for keep, with their
+// items, operations and flow rows, and returns how many orders it deleted. For each
+// product one row of kind pruned holds the sum of the deleted rows, so that a level
+// stays the sum of its rows. Restocks stay, so that their repeats are always
+// recognised. An order's key and flag are deleted with it, so keep must be longer
+// than any client repeats or cancels an order; it must be at least a day.
 //
-// It may run beside the services, and be killed and run again. Of several at
-// once one works; the others return ErrBusy after a minute.
+// It may run beside the services, and be killed and run again. Of several at the
+// same time one works; the others return ErrBusy after a minute.
 func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err error) {
 	if keep < 24*time.Hour {
-		return 0, fmt.Errorf("prune: keep %s: want a day at least", keep)
+		return 0, fmt.Errorf("prune: keep %s: want at least a day", keep)
 	}
 	p := pruner{before: time.Now().UTC().Add(-keep)}
 	if p.orders, err = open(cfg.AdminDSN, &cfg.Accounts.Migrator, cfg.Accounts.OrderDB); err != nil {
@@ -42,9 +42,9 @@ func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err
 	return p.count, nil
 }
 
-// pruner deletes orders in the order database first, so that nobody can cancel
-// them any more; the table pruned remembers which, until the stock database has
-// let them go, too.
+// pruner deletes orders from the order database first, so that nobody can cancel
+// them any more. The table pruned lists them until their rows are deleted from the
+// stock database as well.
 type pruner struct {
 	orders, stock *sql.DB
 	before        time.Time
@@ -52,7 +52,7 @@ type pruner struct {
 }
 
 func (p *pruner) run(ctx context.Context) error {
-	if err := p.finish(ctx); err != nil { // what another left behind
+	if err := p.finish(ctx); err != nil { // what an earlier run left
 		return err
 	}
 	for after := int64(0); ; {
@@ -73,14 +73,15 @@ func (p *pruner) run(ctx context.Context) error {
 	}
 }
 
-// old is the condition of an order that may go.
+// old is the condition of an order that may be deleted.
 const old = "status IN ('CONFIRMED', 'REJECTED', 'CANCELLED') AND created_at < ? AND updated_at < ?"
 
-// look returns those of the next orders by id that may go, and the last id that
-// it looked at: after itself once there are none, or only young ones. Ids rise with time.
+// look reads the next orders by id, and returns those that may be deleted and the
+// last id that it read. That is after itself if there are none left, or only young
+// ones, as ids rise with time.
 func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64, err error) {
-	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch),
-		p.before, p.before, p.before, after)
+	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+
+		" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch), p.before, p.before, p.before, after)
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for old orders: %w", err)
 	}
@@ -106,15 +107,16 @@ func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64
 	return ids, last, nil
 }
 
-// take deletes the orders that still may go, and notes them in pruned.
+// take deletes the orders that may still be deleted, and lists them in pruned.
 func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
-	held, err := column[int64](ctx, tx, "SELECT id FROM orders WHERE id IN ("+marks(ids)+") AND "+old+" ORDER BY id FOR UPDATE", append(args(ids), p.before, p.before)...)
+	held, err := column[int64](ctx, tx, "SELECT id FROM orders WHERE id IN ("+marks(ids)+") AND "+old+
+		" ORDER BY id FOR UPDATE", append(args(ids), p.before, p.before)...)
 	if err != nil || len(held) == 0 {
 		return err
 	}
 	for _, statement := range []string{
 		"INSERT INTO pruned (order_id) VALUES (" + strings.ReplaceAll(marks(held), ",", "),(") + ")",
-		"DELETE FROM orders WHERE id IN (" + marks(held) + ") ORDER BY idempotency_key", // as inserts take the keys
+		"DELETE FROM orders WHERE id IN (" + marks(held) + ") ORDER BY idempotency_key", // the order in which inserts lock the keys
 		"DELETE FROM order_items WHERE order_id IN (" + marks(held) + ")",
 	} {
 		if _, err := tx.ExecContext(ctx, statement, args(held)...); err != nil {
@@ -124,25 +126,29 @@ func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	return nil
 }
 
-// finish deletes from the stock database what belongs to the orders in pruned, and then them.
+// finish deletes the rows of the orders in pruned from the stock database, and then
+// the list itself.
 func (p *pruner) finish(ctx context.Context) error {
 	for {
-		ids, err := column[int64](ctx, p.orders, "SELECT order_id FROM pruned ORDER BY order_id LIMIT "+strconv.Itoa(pruneBatch))
+		ids, err := column[int64](ctx, p.orders,
+			"SELECT order_id FROM pruned ORDER BY order_id LIMIT "+strconv.Itoa(pruneBatch))
 		if err != nil || len(ids) == 0 {
 			return err
 		}
 		if err := transact(ctx, p.stock, func(tx *sql.Tx) error { return fold(ctx, tx, ids) }); err != nil {
 			return err
 		}
-		if _, err := p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...); err != nil {
+		_, err = p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...)
+		if err != nil {
 			return err
 		}
 		p.count += len(ids)
 	}
 }
 
-// fold puts the pruned rows of the goods in the place of the flow rows of the
-// orders. It takes the rows in the order of package stockdb: operations, then flows.
+// fold adds the flow rows of the orders to the pruned rows of their products, and
+// deletes them. It locks rows in the order of package stockdb: operations, then
+// flows.
 func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	flags := make([]string, len(ids))
 	for i, id := range ids {
@@ -150,7 +156,8 @@ func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	}
 	slices.Sort(flags)
 	in := "flag IN (" + marks(flags) + ")"
-	if _, err := column[string](ctx, tx, "SELECT flag FROM operations WHERE "+in+" ORDER BY flag FOR UPDATE", args(flags)...); err != nil {
+	lock := "SELECT flag FROM operations WHERE " + in + " ORDER BY flag FOR UPDATE"
+	if _, err := column[string](ctx, tx, lock, args(flags)...); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -168,8 +175,7 @@ func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	return nil
 }
 
-// transact runs fn in a transaction that sees what others commit meanwhile, as
-// the services' own do.
+// transact runs fn in a transaction of the isolation that the services use.
 func transact(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {
@@ -201,7 +207,7 @@ func column[T any](ctx context.Context, db interface {
 	return values, rows.Err()
 }
 
-// marks returns "?,?" for as many values.
+// marks returns a placeholder for each value: "?,?".
 func marks[T any](values []T) string { return strings.Repeat("?,", len(values)-1) + "?" }
 
 func args[T any](values []T) []any {

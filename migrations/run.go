@@ -15,7 +15,7 @@ import (
 
 // Config says what Run works on.
 type Config struct {
-	// AdminDSN is that of a user who may make databases and users, in the
+	// AdminDSN is that of a user who may create databases and users, in the
 	// driver's form: root:secret@tcp(127.0.0.1:3306)/
 	AdminDSN string
 	Accounts Accounts
@@ -23,8 +23,9 @@ type Config struct {
 	Wait time.Duration
 }
 
-// Run waits for the server, makes databases and users, and brings both schemas
-// up as the migrator. It may be called again, and by several processes at once.
+// Run waits for the server, creates databases and users, and then, as the migrator,
+// brings both schemas to the newest version. It may be called again, and by several
+// processes at once.
 func Run(ctx context.Context, cfg Config) (err error) {
 	admin, err := open(cfg.AdminDSN, nil, "")
 	if err != nil {
@@ -83,7 +84,7 @@ func (cfg Config) each(fn func(db *sql.DB, which string) error) error {
 	return nil
 }
 
-// open connects to the server of dsn, as another user where as is not nil.
+// open connects to the server of dsn, as another user if as is not nil.
 func open(dsn string, as *User, database string) (*sql.DB, error) {
 	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
@@ -100,8 +101,8 @@ func open(dsn string, as *User, database string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// await returns once the server takes a query. A refused password is an error
-// at once: waiting would not mend it.
+// await returns once the server answers. It returns an error at once if the server
+// refuses the password.
 func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 	if limit <= 0 {
 		limit = 60 * time.Second

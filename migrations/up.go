@@ -23,14 +23,13 @@ var ErrBusy = errors.New("another migration holds the lock")
 // lockWait bounds the wait for another migration of the same database.
 const lockWait = 60 * time.Second
 
-// Up brings the database that db is connected to up to the newest version of
-// the schema which: Order or Stock. It may be called again, and by several
-// processes at once: a named lock of the server lets one work at a time, and
-// the others find nothing left to do. ErrBusy is returned after a minute's wait.
-// A run that was killed is finished by the next: MySQL commits each statement of
-// DDL by itself, so each statement of a migration can run again.
+// Up brings db to the newest version of the schema which: Order or Stock. It may be
+// called again, and by several processes at once: a named lock of the server lets
+// one work at a time. It returns ErrBusy if it does not get the lock in a minute.
+// If a run is killed, the next one finishes its work: MySQL commits each DDL
+// statement by itself, so each statement of a migration must be able to run again.
 //
-// The user needs DDL rights, and the pool room for two connections.
+// The user needs DDL rights, and the pool must allow two connections.
 func Up(ctx context.Context, db *sql.DB, which string) error {
 	provider, err := newProvider(db, which)
 	if err != nil {
@@ -47,14 +46,14 @@ func Up(ctx context.Context, db *sql.DB, which string) error {
 	})
 }
 
-// Version returns the version that the database is at, 0 before the first
-// migration, and the newest that this build carries.
+// Version returns the current version of the database, 0 before the first
+// migration, and the newest version in this build.
 func Version(ctx context.Context, db *sql.DB, which string) (current, newest int64, err error) {
 	provider, err := newProvider(db, which)
 	if err != nil {
 		return 0, 0, err
 	}
-	// GetVersions would make its table where there is none; a status changes nothing.
+	// GetVersions would create its table if there is none, but a status must change nothing.
 	exists, err := hasVersions(ctx, db)
 	if err != nil {
 		return 0, 0, fmt.Errorf("look for versions of %s: %w", which, err)
@@ -77,8 +76,8 @@ func hasVersions(ctx context.Context, db *sql.DB) (bool, error) {
 	return tables > 0, err
 }
 
-// dropUnfinished drops goose's table of versions if it is empty: goose died
-// between making it and writing its first row, and refuses the table as it is.
+// dropUnfinished drops goose's table of versions if it is empty: goose was killed
+// between creating it and writing its first row, and would refuse it.
 func dropUnfinished(ctx context.Context, db *sql.DB) error {
 	exists, err := hasVersions(ctx, db)
 	if err != nil || !exists {
@@ -105,8 +104,8 @@ func newProvider(db *sql.DB, which string) (*goose.Provider, error) {
 }
 
 // locked runs fn while this connection holds the server's named lock
-// "orderstock-<name>-<database>". The lock ends with its connection, so a
-// process that dies leaves nothing behind.
+// "orderstock-<name>-<database>". The lock ends with its connection, and so with
+// the process.
 func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Context) error) (err error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return errors.New("the pool needs two connections: one holds the lock, one works")

@@ -34,13 +34,13 @@ func (c config) migrations() migrations.Config {
 func newCommand(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "migrate",
-		Short: "Make the databases, users and tables of orderstock, and prune old orders",
+		Short: "Create the databases, users and tables of orderstock, and prune old orders",
 	}
 	root.SetOut(out)
 	root.AddCommand(
 		&cobra.Command{
 			Use:   "up",
-			Short: "Make databases and users, and bring both schemas to the newest version",
+			Short: "Create databases and users, and bring both schemas to the newest version",
 			Args:  cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				cfg, err := env.ParseAs[config]()
@@ -74,7 +74,7 @@ func newPrune() *cobra.Command {
 	var days int
 	cmd := &cobra.Command{
 		Use:   "prune --days N",
-		Short: "Delete orders that ended, and that nobody touched for N days; a sum for each goods stands for their flow rows",
+		Short: "Delete orders that ended and did not change for N days, with their flow rows, whose sums stay",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := env.ParseAs[config]()
@@ -82,7 +82,7 @@ func newPrune() *cobra.Command {
 				return fmt.Errorf("read configuration: %w", err)
 			}
 			if days < 1 || days > 36500 {
-				return fmt.Errorf("days %d: want 1 to 36500, and more than any client repeats or cancels an order", days)
+				return fmt.Errorf("days %d: want 1 to 36500, and longer than clients repeat or cancel orders", days)
 			}
 			n, err := migrations.Prune(cmd.Context(), cfg.migrations(), time.Duration(days)*24*time.Hour)
 			if _, printErr := fmt.Fprintf(cmd.OutOrStdout(), "%d orders pruned\n", n); err == nil {
