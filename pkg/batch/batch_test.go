@@ -88,8 +88,8 @@ func TestALoneCallGoesAtOnce(t *testing.T) {
 	}
 }
 
-// With one processor the worker of the first caller's batch is the next to run, before the other
-// callers who are ready.
+// With one processor, the worker that the first caller starts is the next goroutine to run, before
+// the other callers that are ready. Only Yield lets them enqueue first.
 func TestCallersReadyTogetherGoTogether(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const callers = 64
@@ -109,7 +109,7 @@ func TestCallersReadyTogetherGoTogether(t *testing.T) {
 	}
 	all.Wait()
 	if n := <-sizes; n != callers {
-		t.Errorf("the first batch had %d of the %d who were ready", n, callers)
+		t.Errorf("the first batch had %d of the %d callers that were ready", n, callers)
 	}
 }
 

@@ -25,7 +25,7 @@ func ExampleFunc() {
 	// Output: goods-1001 <nil>
 }
 
-// The holder of a lock serves everyone who came while it waited for it.
+// The holder of a lock serves all calls that arrived while it waited for the lock.
 func ExampleNew() {
 	var lock sync.Mutex // stands for a lock that takes long to get
 	left := 3

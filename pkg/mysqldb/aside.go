@@ -11,16 +11,17 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrHeld answers an item of a batch that was set aside, as another transaction
-// holds a row that it needs: nothing was done for it.
+// ErrHeld answers an item of a batch that was set aside because another transaction
+// holds a row that it needs. Nothing was done for it.
 var ErrHeld = errors.New("another transaction holds the row")
 
-// Caution remembers that a batch has waited too long for a row, so that those
-// that follow look before they wait. Safe for concurrent use; the zero value is ready.
+// Caution remembers that a batch has waited too long for a row, so that the next
+// batches look which rows are held before they wait. Safe for concurrent use. The
+// zero value is ready.
 type Caution struct{ until atomic.Int64 }
 
-// cautionTime is how long caution lasts after the last row that was found held:
-// longer than the server leaves rows to a client that says nothing.
+// cautionTime is how long caution lasts after the last row that was found held. It
+// is longer than the server keeps the rows of a silent client.
 const cautionTime = 10 * time.Second
 
 func (c *Caution) raise() { c.until.Store(time.Now().Add(cautionTime).UnixNano()) }
@@ -30,13 +31,13 @@ func (c *Caution) on() bool { return time.Now().UnixNano() < c.until.Load() }
 // maxWaits bounds the lock waits of one batch.
 const maxWaits = 3
 
-// SetAside calls write with a batch of items, and returns its results in their
-// order. A batch whose transaction waited too long for a row is written again
-// without the items whose rows are held; those get refused as their result. For
-// as long as there is caution, held is asked first, so that no further batch waits.
+// SetAside calls write with a batch of items, and returns the results in the order
+// of the items. If the transaction waits too long for a row, SetAside calls write
+// again without the items whose rows are held, and the result of these is refused.
+// While there is caution it calls held first, so that no further batch waits.
 //
-// Held reports for each item whether another transaction holds a row that it
-// needs: see Held.
+// Held reports for each item whether another transaction holds a row that it needs,
+// for example by the function Held.
 func SetAside[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	held func(ctx context.Context, items []T) ([]bool, error),
 	write func(ctx context.Context, items []T) ([]R, error),
@@ -90,13 +91,12 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	return results, nil
 }
 
-// Held returns those of the keys whose rows another transaction holds: rows
-// that it has inserted and not committed, and rows that it has changed or
-// locked. It waits for none of them. Column must have an index, table and column
-// must be names in the program's own text.
+// Held returns the keys whose rows another transaction has inserted, changed or
+// locked, and not committed yet. It waits for no row. Column must have an index.
+// Table and column must not come from anybody but the program.
 //
-// A read of uncommitted rows sees all that are there, and a locking read that
-// skips what is locked (MySQL 8.0, MariaDB 10.6) those that are free.
+// It compares a read of uncommitted rows, which sees all rows, with a locking read
+// that skips locked rows (MySQL 8.0, MariaDB 10.6), which sees the free ones.
 func Held[K comparable](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
 	held := map[K]bool{}
 	if len(keys) == 0 {

@@ -1,14 +1,12 @@
-// Package mysqldb opens MySQL and MariaDB databases the way both services need
-// them, and runs transactions that say what became of them.
+// Package mysqldb opens MySQL and MariaDB databases as both services need them, and
+// runs transactions whose errors say whether anything changed.
 //
-// Every connection is set to READ COMMITTED and gives up waiting for a row
-// after a second; the server drops it when its client is silent for a few
-// seconds, so that a dead or paused process soon loses the rows that it holds.
+// Every connection uses READ COMMITTED and waits at most a second for a row. The
+// server drops a connection whose client is silent for a few seconds, so that a
+// dead or paused process soon loses the rows that it holds. SetAside carries out a
+// batch without the rows that another connection holds.
 //
-// One row that somebody holds must not hold up a batch: SetAside carries out the
-// rest of it.
-//
-// Transact answers in one of three ways: nil, the transaction is committed; an
-// error that wraps ErrCommitUnknown, the commit was sent and its reply was
-// lost, so that only reading again tells; any other error, nothing changed.
+// Transact returns nil if the transaction is committed. It returns an error that
+// wraps ErrCommitUnknown if the commit was sent and not answered: only another read
+// tells. After any other error nothing changed.
 package mysqldb

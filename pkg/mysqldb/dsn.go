@@ -9,9 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// dsnOptions are the options that a DSN may have. They say how the server is
-// reached and how the user proves itself; parseTime and interpolateParams are
-// set by Open in any case.
+// dsnOptions are the options that a DSN may have: how to reach the server, and how
+// to authenticate. Open sets parseTime and interpolateParams in any case.
 var dsnOptions = []string{
 	"allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords",
 	"checkConnLiveness", "compress", "connectionAttributes", "interpolateParams", "maxAllowedPacket", "parseTime",
@@ -19,10 +18,10 @@ var dsnOptions = []string{
 }
 
 // ParseDSN reads a DSN in the driver's form: user:password@tcp(host:port)/database.
-// It refuses every option that could change what statements or their results
-// mean: clientFoundRows counts rows that were found as changed, sql_mode and
-// the other system variables change what is stored, loc and charset how values
-// are read. The error never quotes the DSN, which holds the password.
+// It refuses every option that could change the meaning of statements or results:
+// clientFoundRows counts unchanged rows as changed, sql_mode and other system
+// variables change what is stored, loc and charset change how values are read. The
+// error never quotes the DSN, which holds the password.
 func ParseDSN(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	slash := strings.LastIndexByte(dsn, '/') // the database and its options follow, as the driver reads it
@@ -33,7 +32,7 @@ func ParseDSN(dsn string) (*mysql.Config, error) {
 	for option := range strings.SplitSeq(options, "&") {
 		name, _, _ := strings.Cut(option, "=")
 		if name != "" && !slices.Contains(dsnOptions, name) {
-			return nil, fmt.Errorf("read DSN: option %q is not allowed, as it could change the meaning of statements or results: leave it out (allowed: %s)",
+			return nil, fmt.Errorf("read DSN: option %q could change the meaning of statements or results: leave it out (allowed: %s)",
 				name, strings.Join(dsnOptions, ", "))
 		}
 	}

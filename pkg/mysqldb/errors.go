@@ -6,33 +6,32 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// The server's error numbers that decide something here.
+// Error numbers of the server.
 const (
 	numDuplicate = 1062
 	numLockWait  = 1205
 	numDeadlock  = 1213
 )
 
-// IsDuplicate reports whether err is the refusal of a second row under a unique key.
+// IsDuplicate reports whether the server refused a second row under a unique key.
 func IsDuplicate(err error) bool { return number(err) == numDuplicate }
 
-// IsDeadlock reports whether the server ended a transaction that waited in a
-// circle with others. It may succeed when it runs again as a whole.
+// IsDeadlock reports whether the server ended a transaction because of a deadlock.
+// It may succeed if it runs again as a whole.
 func IsDeadlock(err error) bool {
 	return number(err) == numDeadlock && !errors.Is(err, ErrCommitUnknown)
 }
 
-// IsLockWait reports whether a transaction waited too long for a row that
-// another holds. Nothing tells when that one ends, so to run it again at once
-// is to wait again: see SetAside.
+// IsLockWait reports whether a transaction waited too long for a row that another
+// one holds. If it runs again at once it waits again: see SetAside.
 func IsLockWait(err error) bool {
 	return number(err) == numLockWait && !errors.Is(err, ErrCommitUnknown)
 }
 
-// IsRefusal reports whether the server refused what a statement says: a value
-// that does not fit, a second row under a key, an unknown name. The same
-// statement would be refused again. A server that is out of reach, too busy,
-// stopping or read-only has not refused in this sense.
+// IsRefusal reports whether the server refused the content of a statement: a value
+// that does not fit, a second row under a key, an unknown name. It would refuse the
+// same statement again. A server that is away, too busy, stopping or read-only has
+// not refused in this sense.
 func IsRefusal(err error) bool {
 	var refused *mysql.MySQLError
 	if !errors.As(err, &refused) {

@@ -16,20 +16,21 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Options bound what a database's connections may take. The zero value means the defaults.
+// Options of a database. The zero value means the defaults.
 type Options struct {
 	// MaxConns bounds the open connections. Default 32.
 	MaxConns int
 	// LockWait bounds the wait for a row that another transaction holds, in whole seconds. Default 1 s.
 	LockWait time.Duration
-	// IdleTimeout is how long the server keeps a connection whose client says
-	// nothing, with the rows that it holds. Default 5 s.
+	// IdleTimeout is how long the server keeps a connection whose client is silent,
+	// and the rows that it holds. Default 5 s.
 	IdleTimeout time.Duration
 	// IOTimeout bounds each read and write on the connection. Default 10 s.
 	IOTimeout time.Duration
 	// Metrics, if not nil, is where the statistics of the pool are registered.
 	Metrics prometheus.Registerer
-	// Wrap, if not nil, is put around the connector of the driver: tests watch and break statements there.
+	// Wrap, if not nil, is put around the connector of the driver. Tests watch and
+	// break statements there.
 	Wrap func(driver.Connector) driver.Connector
 }
 
@@ -49,9 +50,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open returns the database of the DSN, as for ParseDSN. It connects on first
-// use, so that a service starts while its database does not answer yet. Close
-// it with Close.
+// Open returns the database of the DSN, which ParseDSN describes. It connects on
+// first use, so that a service can start before its database. Callers must Close
+// it.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()
 	cfg, err := ParseDSN(dsn)
@@ -62,7 +63,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	cfg.ParseTime = true
 	cfg.Timeout = 2 * time.Second
 	cfg.ReadTimeout, cfg.WriteTimeout = opts.IOTimeout, opts.IOTimeout
-	cfg.Logger = &mysql.NopLogger{} // every failure comes back as an error, too
+	cfg.Logger = &mysql.NopLogger{} // every failure is returned as an error, too
 	base, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -87,7 +88,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	db, err := gorm.Open(gormmysql.New(gormmysql.Config{Conn: pool, SkipInitializeWithVersion: true}), &gorm.Config{
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
-		Logger:                 logger.Discard, // errors are logged by who handles them
+		Logger:                 logger.Discard, // errors are logged where they are handled
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -113,9 +114,9 @@ func Ping(ctx context.Context, db *gorm.DB) error {
 	return pool.PingContext(ctx)
 }
 
-// connector sets each new connection up. What MySQL calls
-// transaction_isolation is tx_isolation to MariaDB, so that the driver's own
-// parameters cannot say it to both.
+// connector sets up each new connection. The driver's parameters cannot set the
+// isolation for both servers: the variable is transaction_isolation in MySQL and
+// tx_isolation in MariaDB.
 type connector struct {
 	driver.Connector
 	setup []string
@@ -128,7 +129,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	for _, statement := range c.setup {
 		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
-			_ = conn.Close() // the first error says why
+			_ = conn.Close() // the first error is the cause
 			return nil, fmt.Errorf("set up connection: %w", err)
 		}
 	}

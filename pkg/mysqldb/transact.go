@@ -12,19 +12,19 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrCommitUnknown is wrapped in the error of a transaction whose commit, or
-// whose only statement, was sent and not answered: it may stand or not. Read
-// again to know.
+// ErrCommitUnknown is wrapped in the error of a transaction whose commit, or whose
+// only statement, was sent and not answered. Whether it is committed, only another
+// read tells.
 var ErrCommitUnknown = errors.New("commit unanswered")
 
 // maxTries bounds the runs of a transaction that the server ended for a deadlock.
 const maxTries = 5
 
-// Transact runs fn in a transaction and commits it when fn returns nil. When
-// the server ends the transaction for a deadlock, the whole of fn runs again, a
-// few times at most; so fn must keep what it learns to itself until it returns.
-// After too long a wait for a row (IsLockWait) it does not: the caller knows
-// better what to do. The error is fn's own or the database's; unless it wraps ErrCommitUnknown, nothing changed.
+// Transact runs fn in a transaction, and commits it if fn returns nil. After a
+// deadlock it runs fn again, at most five times in all, so fn must set its results
+// anew each time. It does not run fn again after too long a wait for a row
+// (IsLockWait). The error is fn's own or the database's. Unless it wraps
+// ErrCommitUnknown, nothing changed.
 func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
@@ -38,19 +38,19 @@ func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) erro
 	return err
 }
 
-// Exec runs a statement that is a transaction of its own, which saves two round
-// trips, and returns how many rows it changed. Unless the error wraps
-// ErrCommitUnknown, nothing changed.
+// Exec runs one statement as a transaction of its own, which saves two round trips,
+// and returns how many rows it changed. Unless the error wraps ErrCommitUnknown,
+// nothing changed.
 func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	pool, err := db.DB()
 	if err != nil {
 		return 0, fmt.Errorf("execute statement: %w", err)
 	}
-	conn, err := pool.Conn(ctx) // by itself, so that a failure to connect is told from one to be answered
+	conn, err := pool.Conn(ctx) // first, so that a failure to connect is not taken for a lost answer
 	if err != nil {
 		return 0, fmt.Errorf("execute statement: %w", err)
 	}
-	defer func() { _ = conn.Close() }() // gives it back to the pool
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	result, err := conn.ExecContext(ctx, statement)
 	var refused *mysql.MySQLError
 	switch {
@@ -70,7 +70,7 @@ func transactOnce(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) 
 	committing := false
 	defer func() {
 		if !committing {
-			// Should the rollback fail, the connection is dropped, which rolls back as well.
+			// If the rollback fails, the connection is dropped, which rolls back as well.
 			_ = tx.Rollback()
 		}
 	}()

@@ -1,13 +1,13 @@
-// Package opflag keeps the operation flag in Redis: set by the order service
-// before it calls the stock service, and taken there, once, by the first
-// attempt that arrives.
+// Package opflag keeps operation flags in Redis. The order service sets a flag
+// before it calls the stock service, and the first attempt that arrives there takes
+// it.
 //
-// The flag is a hint, first in line before MySQL: who takes it is surely the
-// first and need not look the operation up. Who does not take it knows nothing
-// and has to ask. So Redis alone never refuses an operation and never allows
-// one, and every failure of Redis reads as "not taken". A Redis that is down
-// or hangs costs a bounded wait at first, and after a few failures nothing: a
-// circuit breaker leaves it alone for a while.
+// A flag is a hint. An attempt that takes it is the first, and need not look the
+// operation up in MySQL. An attempt that does not take it knows nothing, and must
+// look it up. So Redis alone never refuses an operation and never allows one, and
+// every failure of Redis means "not taken". If Redis is down or hangs, the first
+// calls wait for a bounded time; then a circuit breaker stops calls to it for a
+// while.
 //
 // Concurrent calls share round trips as one pipeline.
 package opflag

@@ -17,14 +17,15 @@ const TTL = 30 * time.Minute
 
 const (
 	keyPrefix = "opflag:"
-	// timeout bounds what a round trip to Redis may take.
+	// timeout bounds a round trip to Redis.
 	timeout = 200 * time.Millisecond
-	// tripAfter is the number of failures in a row after which Redis is left alone, for restFor.
+	// tripAfter is the number of failures in a row after which no calls go to Redis for restFor.
 	tripAfter = 3
 	restFor   = time.Second
 )
 
-// Flags is the store of operation flags. Safe for concurrent use; make one with Open.
+// Flags is the store of operation flags. Safe for concurrent use. Make one with
+// Open.
 type Flags struct {
 	client  *redis.Client
 	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
@@ -32,8 +33,8 @@ type Flags struct {
 	takes   *batch.Group[string, bool]
 }
 
-// Open returns the flags in the Redis at addr, host:port. It connects on first
-// use. It logs to log when Redis is given up and when it is back.
+// Open returns the flags in the Redis at addr, host:port. It connects on first use,
+// and logs when the circuit breaker opens or closes. Callers must Close the flags.
 func Open(addr string, log *slog.Logger) *Flags {
 	return open(&redis.Options{Addr: addr}, log)
 }
@@ -44,7 +45,7 @@ func OpenDB(addr string, db int, log *slog.Logger) *Flags {
 }
 
 func open(opts *redis.Options, log *slog.Logger) *Flags {
-	// A client that sends a lost DEL again would be told that there was nothing to delete.
+	// If a DEL whose reply was lost were sent again, its reply would be "nothing deleted".
 	opts.MaxRetries = -1
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
 	opts.ContextTimeoutEnabled = true
@@ -63,7 +64,7 @@ func open(opts *redis.Options, log *slog.Logger) *Flags {
 	return f
 }
 
-// Close waits for the calls under way and drops the connections.
+// Close waits for the calls in progress and drops the connections.
 func (f *Flags) Close() error {
 	f.sets.Close()
 	f.takes.Close()
@@ -73,15 +74,15 @@ func (f *Flags) Close() error {
 	return nil
 }
 
-// Set sets the flag for TTL and reports whether Redis has said so.
+// Set sets the flag for TTL and reports whether Redis confirmed it.
 func (f *Flags) Set(ctx context.Context, flag string) bool {
 	set, err := f.sets.Do(ctx, flag)
 	return err == nil && set
 }
 
-// Take removes the flag and reports whether this call surely removed it: at
-// most one call is told so for each Set. False says nothing: it was taken
-// before, never set, forgotten by Redis, or the reply was lost.
+// Take removes the flag and reports whether this call removed it: at most one call
+// gets true for each Set. False says nothing: the flag was taken before, never set
+// or lost by Redis, or the reply was lost.
 func (f *Flags) Take(ctx context.Context, flag string) bool {
 	taken, err := f.takes.Do(ctx, flag)
 	return err == nil && taken
@@ -95,9 +96,9 @@ func (f *Flags) Ping(ctx context.Context) error {
 	return nil
 }
 
-// pipelined returns a group whose calls go to Redis as one pipeline of the
-// commands that add makes. A call is answered with what its command did: true
-// for a key that was set or deleted.
+// pipelined returns a group whose batches go to Redis as one pipeline of the
+// commands that add adds. The answer to a call is true if its command set or
+// deleted the key.
 func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *batch.Group[string, bool] {
 	return batch.Func(func(ctx context.Context, flags []string) ([]bool, error) {
 		replies, err := f.breaker.Execute(func() ([]redis.Cmder, error) {

@@ -21,31 +21,30 @@ import (
 	"orderstock/pkg/request"
 )
 
-// Client calls the stock service. It passes the service token, the request id
-// and the remaining time of the context on with each call, and spreads the
-// calls over the base URLs in turn, unless it has a home: see
-// WithSharedRequests. It sends a call once; only where a connection was refused,
-// so that nothing can have happened, it goes on to the next base URL. Retrying
-// is its caller's decision.
+// Client calls the stock service. Each call carries the service token, the request
+// id and the remaining time of the context. Calls go round-robin over the base URLs
+// unless WithSharedRequests makes them stick to one. The client sends a call once:
+// only if the connection is refused, so that nothing can have happened, it goes on
+// to the next base URL. Retries are up to its caller.
 //
-// Safe for concurrent use; make one with NewClient.
+// Safe for concurrent use. Make one with NewClient.
 type Client struct {
 	bases []string
 	token string
 	http  *http.Client
 	turn  atomic.Uint64
-	// shared gathers deductions that share requests; nil where each has its own.
+	// shared gathers deductions that share requests; nil if each has its own.
 	shared *batch.Group[Deduction, Operation]
-	home   atomic.Uint64 // the base URL that serves, where calls have a home
-	spread bool          // they have none
+	home   atomic.Uint64 // the base URL that calls stick to
+	spread bool          // calls do not stick
 }
 
 // maxAnswer bounds the body of an answer, in bytes.
 const maxAnswer = 16 << 20
 
 // NewClient returns a client of the stock services at the base URLs, such as
-// http://stock-service:8081. One name may stand for several replicas: new
-// connections take its addresses in turn.
+// http://stock-service:8081. If a name has several addresses, new connections take
+// them in turn. Callers must Close the client.
 func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 	if len(bases) == 0 {
 		return nil, errors.New("stock client: no base URL")
@@ -73,7 +72,7 @@ func WithTransport(rt http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = rt }
 }
 
-// Close waits for shared requests on their way and drops the idle connections.
+// Close waits for the shared requests in progress and drops the idle connections.
 func (c *Client) Close() {
 	if c.shared != nil {
 		c.shared.Close()
@@ -81,11 +80,11 @@ func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 }
 
-// Deduct takes the items from the stock under the flag, all or none, and
-// returns the outcome: Done, Rejected, or, where the flag was cancelled before,
-// Cancelled or Restored. It may be repeated: a flag has one outcome. Errors:
-// ErrFlagConflict, ErrUnknownGoods, ErrInvalid, ErrUnavailable, ErrOverloaded,
-// ErrUnknownOutcome, ErrUnauthorized, ErrInternal.
+// Deduct takes the items from the stock under the flag, all or none, and returns
+// the outcome: Done, Rejected, or, if the flag was cancelled, Cancelled or Restored.
+// It may be repeated: a flag has one outcome. Errors: ErrFlagConflict,
+// ErrUnknownGoods, ErrInvalid, ErrUnavailable, ErrOverloaded, ErrUnknownOutcome,
+// ErrUnauthorized, ErrInternal.
 func (c *Client) Deduct(ctx context.Context, flag string, items []Item) (Operation, error) {
 	if c.shared != nil {
 		return c.deductShared(ctx, flag, items)
@@ -95,38 +94,39 @@ func (c *Client) Deduct(ctx context.Context, flag string, items []Item) (Operati
 	return op, err
 }
 
-// Cancel ends the flag: where nothing is recorded under it, nothing ever will
-// be deducted (Cancelled); a deduction is given back (Restored); a rejection
-// stays. It may be repeated. Errors as for Deduct.
+// Cancel ends the flag. If nothing is recorded under it, nothing will ever be
+// deducted (Cancelled); a deduction is given back (Restored); a rejection stays. It
+// may be repeated. Errors as for Deduct.
 func (c *Client) Cancel(ctx context.Context, flag string) (Operation, error) {
 	var op Operation
 	err := c.call(ctx, http.MethodPost, "/v1/operations/"+url.PathEscape(flag)+"/cancel", nil, &op)
 	return op, err
 }
 
-// Flows returns what is recorded under the flags, at most 500 of them: outcomes and flow rows.
+// Flows returns the operations and the flow rows under the flags, at most 500.
 func (c *Client) Flows(ctx context.Context, flags ...string) (FlowsResponse, error) {
 	var flows FlowsResponse
 	err := c.call(ctx, http.MethodGet, "/v1/flows?"+url.Values{"flag": flags}.Encode(), nil, &flows)
 	return flows, err
 }
 
-// Stock returns the named goods, at most 500, by rising id. Unknown ones are missing from the answer.
+// Stock returns the products with these ids, at most 500, by rising id. Unknown
+// ones are missing.
 func (c *Client) Stock(ctx context.Context, goodsIDs ...string) ([]Goods, error) {
 	var page StockResponse
 	err := c.call(ctx, http.MethodGet, "/v1/stock?"+url.Values{"goods_id": goodsIDs}.Encode(), nil, &page)
 	return page.Goods, err
 }
 
-// Restock adds req.Num pieces to the goods, which it makes if new, once under
-// req.Flag, and returns the level after it. Errors as for Deduct.
+// Restock adds req.Num pieces to the product, once under req.Flag, and returns the
+// product after it. It creates the product if it is new. Errors as for Deduct.
 func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest) (Goods, error) {
 	var goods Goods
 	err := c.call(ctx, http.MethodPost, "/v1/stock/"+url.PathEscape(goodsID)+"/restock", req, &goods)
 	return goods, err
 }
 
-// first returns the number of the base URL to try first.
+// first returns the index of the base URL to try first.
 func (c *Client) first() uint64 {
 	if c.spread || c.shared == nil {
 		return c.turn.Add(1)
@@ -134,9 +134,9 @@ func (c *Client) first() uint64 {
 	return c.home.Load()
 }
 
-// leave lets the next requests go to another base URL where this one, the home, did not serve.
+// leave makes calls stick to the next base URL if err shows that home did not serve.
 func (c *Client) leave(home uint64, err error) {
-	if errors.Is(err, context.Canceled) { // the caller's doing
+	if errors.Is(err, context.Canceled) { // by the caller
 		return
 	}
 	for _, failure := range []error{ErrUnavailable, ErrOverloaded, ErrUnknownOutcome, ErrInternal} {
@@ -166,8 +166,8 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return nil
 }
 
-// open sends one request, to the first base URL, from the given one on and round, that takes
-// connections. A refusal is an error; else the caller reads the answer and closes its body.
+// open sends one request to the next base URL, from first on, that accepts a connection. It returns
+// an error for any status but 2xx; otherwise the caller reads the body and closes it.
 func (c *Client) open(ctx context.Context, first uint64, method, path string, body any) (*http.Response, error) {
 	var payload []byte
 	if body != nil {
@@ -223,7 +223,7 @@ func (c *Client) send(ctx context.Context, method, target string, payload []byte
 	return nil, refusal(resp, raw)
 }
 
-// timeLeft returns the milliseconds until ctx ends, at least 1, and 0 where it has no deadline.
+// timeLeft returns the milliseconds until ctx ends, at least 1, or 0 if it has no deadline.
 func timeLeft(ctx context.Context) int64 {
 	if deadline, ok := ctx.Deadline(); ok {
 		return max(1, time.Until(deadline).Milliseconds())
@@ -231,13 +231,13 @@ func timeLeft(ctx context.Context) int64 {
 	return 0
 }
 
-// refusal reads a problem back into an Error.
+// refusal returns the Error of a response that is not 2xx.
 func refusal(resp *http.Response, raw []byte) error {
 	var p problem.Problem
 	if err := json.Unmarshal(raw, &p); err != nil || p.Code == "" {
 		p.Code, p.Detail = "http_"+strconv.Itoa(resp.StatusCode), http.StatusText(resp.StatusCode)
 	}
-	seconds, _ := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32) // what is no number says nothing
+	seconds, _ := strconv.ParseInt(resp.Header.Get("Retry-After"), 10, 32) // 0 if it is not a number
 	return errorOf(p, resp.StatusCode, seconds)
 }
 

@@ -228,7 +228,7 @@ func TestAllCallsShareTheHome(t *testing.T) {
 	}
 }
 
-// Shared requests go to the first server for as long as it serves, and then to the next, where they stay.
+// Shared requests stick to the first server for as long as it serves, and then to the next.
 func TestSharedRequestsHaveAHome(t *testing.T) {
 	for name, failure := range map[string]http.HandlerFunc{
 		"an operation refused": func(w http.ResponseWriter, _ *http.Request) {
@@ -274,8 +274,8 @@ func TestSharedRequestsSpread(t *testing.T) {
 	}
 }
 
-// Of a shared request that is cut, or answered by something that is no stock service, those keep
-// their answers who have them; what became of the others is unknown.
+// If a shared request is cut, or answered by something other than a stock service, the deductions that
+// were answered keep their answers, and the outcome of the others is unknown.
 func TestSharedRequestCutShort(t *testing.T) {
 	const first = `{"index":0,"operation":{"flag":"a","state":"DONE"}}` + "\n"
 	for name, answer := range map[string]string{

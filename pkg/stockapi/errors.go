@@ -8,29 +8,29 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// What a call can fail with; match with errors.Is. After ErrUnavailable,
-// ErrOverloaded and ErrUnknownOutcome the same call may be sent again with the
-// same flag; the others would fail again.
+// The errors of calls; match with errors.Is. After ErrUnavailable, ErrOverloaded
+// and ErrUnknownOutcome the same call may succeed if it is sent again with the same
+// flag. After the others it would fail again.
 var (
-	// ErrUnavailable: nothing was done, because the stock service, its lock or its database could not be had in time.
+	// ErrUnavailable: nothing was done; the stock service, its lock or its database did not answer in time.
 	ErrUnavailable = errors.New("stock service unavailable")
-	// ErrOverloaded: nothing was done; the stock service sheds load.
+	// ErrOverloaded: nothing was done; the stock service has too much to do.
 	ErrOverloaded = errors.New("stock service overloaded")
-	// ErrUnknownOutcome: the call may have been carried out or not. Only the flag's recorded outcome says.
+	// ErrUnknownOutcome: the call was carried out or not. Only the outcome under its flag tells.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrFlagConflict: the flag is in use for something else.
 	ErrFlagConflict = errors.New("flag used for something else")
-	// ErrUnknownGoods: there are no such goods. Nothing was recorded under the flag.
+	// ErrUnknownGoods: there is no such product. Nothing was recorded under the flag.
 	ErrUnknownGoods = errors.New("unknown goods")
 	// ErrInvalid: the request breaks a rule; the detail says which.
 	ErrInvalid = errors.New("invalid request")
 	// ErrUnauthorized: the service token is missing or wrong.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrInternal: the stock service failed in a way it has no name for; what it did is unknown.
+	// ErrInternal: the stock service failed unexpectedly; what it did is unknown.
 	ErrInternal = errors.New("stock service failed")
 )
 
-// Code is the stable name of an error on the wire.
+// Code is the stable name of an error in the API.
 type Code string
 
 // The codes that the stock service answers with, beside those of package httpapi.
@@ -53,8 +53,8 @@ const (
 	CodeInternal       Code = "internal"
 )
 
-// table is the one place where codes, statuses and errors meet: the server
-// reads it from left to right, the client from right to left.
+// table is the one place that relates codes, errors and statuses. The server looks
+// up the status of a code, the client the error.
 var table = map[Code]struct {
 	err        error
 	status     int
@@ -78,8 +78,7 @@ var table = map[Code]struct {
 	CodeInternal:       {ErrInternal, http.StatusInternalServerError, 0},
 }
 
-// Problem returns the answer that stands for code on the wire. An unknown code
-// answers as CodeInternal.
+// Problem returns the answer with this code. An unknown code becomes CodeInternal.
 func Problem(code Code, detail string) *problem.Problem {
 	row, ok := table[code]
 	if !ok {
@@ -88,12 +87,12 @@ func Problem(code Code, detail string) *problem.Problem {
 	return problem.New(row.status, string(code), "%s", detail).After(row.retryAfter)
 }
 
-// Error is a refusal as the client hands it on. It unwraps to one of the sentinels above.
+// Error is an answer that is not 2xx. It unwraps to one of the errors above.
 type Error struct {
 	Code   Code
 	Status int
 	Detail string
-	// RetryAfter is how long the service asked to be left alone; 0 where it did not say.
+	// RetryAfter is the time after which the service asks to be called again, or 0.
 	RetryAfter time.Duration
 
 	kind error
@@ -101,10 +100,10 @@ type Error struct {
 
 func (e *Error) Error() string { return "stock service: " + string(e.Code) + ": " + e.Detail }
 
-// Unwrap returns the sentinel.
+// Unwrap returns the error that table relates to the code.
 func (e *Error) Unwrap() error { return e.kind }
 
-// RetryAfter returns how long err asks to wait before the call is sent again; 0 where it does not say.
+// RetryAfter returns how long err asks to wait before the call is sent again, or 0.
 func RetryAfter(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) {
@@ -113,8 +112,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// kindOf reads the table backwards. A code that it lacks, such as one of a
-// newer server or of a proxy in between, is judged by its status.
+// kindOf returns the error of a code. If the table lacks the code, as that of a
+// newer server or of a proxy, the status decides.
 func kindOf(code Code, status int) error {
 	if row, ok := table[code]; ok {
 		return row.err

@@ -12,32 +12,32 @@ import (
 	"orderstock/pkg/request"
 )
 
-// WithSharedRequests lets concurrent calls of Deduct share requests, of which up to n are on their
-// way at a time: a call goes at once while fewer are, and those that come meanwhile go together as
-// soon as one has ended. Each has an answer of its own as soon as it is there, and keeps its
-// deadline. Default: a request for each.
+// WithSharedRequests lets concurrent calls of Deduct share requests, of which up to n are in progress
+// at a time. A call is sent at once while there are fewer; otherwise it waits and shares the next
+// request. Each call keeps its own deadline and gets its answer as soon as it is there. Default: a
+// request for each.
 //
-// All calls then go to one base URL, the first, until it does not serve, and then to the next:
-// deductions that meet in one replica are carried out together, and the lock can stay there. With
-// WithSpread they go to all in turn.
+// All calls then stick to the first base URL until it does not serve, and then to the next, so that
+// one replica can carry deductions out together and keep the lock. WithSpread prevents this.
 func WithSharedRequests(n int) Option {
 	return func(c *Client) {
-		c.shared = batch.New(c.sendShared, batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(n), batch.WithGather(8))
+		c.shared = batch.New(c.sendShared, batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(n),
+			batch.WithGather(8))
 	}
 }
 
-// WithSpread lets all calls go to the base URLs in turn.
+// WithSpread sends all calls round-robin to the base URLs.
 func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
 type sharedCall = batch.Call[Deduction, Operation]
 
-// deductShared is Deduct by a request that others may share.
+// deductShared is Deduct in a request that other calls may share.
 func (c *Client) deductShared(ctx context.Context, flag string, items []Item) (Operation, error) {
 	op, err := c.shared.Do(ctx, Deduction{Flag: flag, Items: items, RequestID: request.ID(ctx)})
 	return op, batch.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
 }
 
-// sendShared sends one request for all who wait, and hands the answers on as they come.
+// sendShared sends one request for all calls that wait, and answers each as its line arrives.
 func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	calls := take()
 	if len(calls) == 0 {
@@ -48,7 +48,7 @@ func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	home := c.first()
 	if err := c.exchange(ctx, home, calls); err != nil {
 		c.leave(home, err)
-		for _, call := range calls { // those who have their answer keep it
+		for _, call := range calls { // a call that is answered keeps its answer
 			call.Resolve(Operation{}, err)
 		}
 	}
@@ -84,14 +84,14 @@ func (c *Client) exchange(ctx context.Context, home uint64, calls []*sharedCall)
 			return fmt.Errorf("%w: empty answer", ErrUnknownOutcome)
 		}
 	}
-	_, err = io.Copy(io.Discard, resp.Body) // its end lets the connection be used again
+	_, err = io.Copy(io.Discard, resp.Body) // a body that was read to its end frees the connection
 	if err != nil {
 		return fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
 	}
 	return nil
 }
 
-// untilLast returns a context that ends when none of the calls waits any more by its deadline.
+// untilLast returns a context that ends with the latest deadline of the calls.
 func untilLast(ctx context.Context, calls []*sharedCall) (context.Context, context.CancelFunc) {
 	var last time.Time
 	for _, call := range calls {

@@ -1,8 +1,8 @@
-// Package stockapi is the contract between the order service and the stock
-// service: the bodies on the wire, the codes of the errors, and the HTTP client.
+// Package stockapi is the contract between the order service and the stock service:
+// the bodies, the codes of the errors, and the HTTP client.
 //
-// Ids and flags are strings on the wire, so that no reader rounds a 64-bit
-// number. Quantities are whole pieces; prices are in minor units of the currency.
+// Ids and flags are JSON strings, so that no reader rounds a 64-bit number.
+// Quantities are whole pieces. Prices are in minor units of the currency.
 package stockapi
 
 import (
@@ -46,17 +46,17 @@ type DeductRequest struct {
 	Items []Item `json:"items"`
 }
 
-// MaxDeductions bounds the deductions that share a request.
+// MaxDeductions is the highest number of deductions in one request.
 const MaxDeductions = 64
 
 // DeductAllRequest is the body of POST /v1/operations: deductions that share the request and nothing
-// else. Each is carried out, or fails, as by a PUT /v1/operations/{flag} of its own.
+// else. Each succeeds or fails as if it had a PUT /v1/operations/{flag} of its own.
 type DeductAllRequest struct {
 	Operations []Deduction `json:"operations"`
 }
 
-// Deduction is one of them. RequestID and TimeoutMS stand for the headers of a request of its own;
-// empty and 0 mean the shared request's.
+// Deduction is one deduction of a DeductAllRequest. RequestID and TimeoutMS take the place of the
+// headers of a request of its own; if they are empty or 0, the headers of the shared request count.
 type Deduction struct {
 	Flag      string `json:"flag"`
 	Items     []Item `json:"items"`
@@ -64,9 +64,9 @@ type Deduction struct {
 	TimeoutMS int64  `json:"timeout_ms,omitempty"`
 }
 
-// DeductAnswer is a line of the answer, which is one such value for each deduction, in the order in
-// which they end: the Operation, or the Problem with the seconds after which to try again. An
-// answer that ends early leaves the outcome of the deductions without a line unknown.
+// DeductAnswer is one line of the answer to a DeductAllRequest: an Operation, or a Problem with the
+// seconds after which to try again. The lines come in the order in which the deductions end. If the
+// answer ends early, the outcome of each deduction without a line is unknown.
 type DeductAnswer struct {
 	// Index is the deduction's place in the request.
 	Index      int              `json:"index"`
@@ -75,20 +75,20 @@ type DeductAnswer struct {
 	RetryAfter int64            `json:"retry_after,omitempty"`
 }
 
-// Operation is the recorded outcome under a flag: the answer to a deduction,
-// to its repeats and to a cancellation.
+// Operation is what is recorded under a flag: the answer to a deduction, to its
+// repeats and to a cancellation.
 type Operation struct {
 	Flag   string          `json:"flag"`
 	State  operation.State `json:"state"`
 	Reason string          `json:"reason"`
 	Items  []Item          `json:"items"`
-	// FencingToken is that of the lock holder that wrote the outcome, in sortable hex; empty where no lock was held.
+	// FencingToken is that of the lock holder that wrote the outcome, in sortable hex; empty if no lock was held.
 	FencingToken string `json:"fencing_token"`
-	// Repeat is true where this call found the outcome and did not make it.
+	// Repeat is true if this call found the outcome and did not make it.
 	Repeat bool `json:"repeat"`
 }
 
-// Flow is one row of the ledger; Num is signed.
+// Flow is an entry of the ledger; Num is signed.
 type Flow struct {
 	Flag      string         `json:"flag"`
 	GoodsID   string         `json:"goods_id"`
@@ -97,14 +97,14 @@ type Flow struct {
 	CreatedAt time.Time      `json:"created_at"`
 }
 
-// FlowsResponse answers GET /v1/flows?flag=a&flag=b: the operations recorded
-// under those flags and their flow rows. A flag with nothing recorded is in neither list.
+// FlowsResponse answers GET /v1/flows?flag=a&flag=b: the operations and the flow
+// rows under the flags. A flag with nothing recorded is in neither list.
 type FlowsResponse struct {
 	Operations []Operation `json:"operations"`
 	Flows      []Flow      `json:"flows"`
 }
 
-// Goods is a stock level: the answer to GET /v1/stock/{goods_id} and to a restock.
+// Goods is a product: the answer to GET /v1/stock/{goods_id} and to a restock.
 type Goods struct {
 	GoodsID string `json:"goods_id"`
 	Name    string `json:"name"`
@@ -113,17 +113,17 @@ type Goods struct {
 	Num   int64 `json:"num"`
 }
 
-// StockResponse is a page of GET /v1/stock?after=&limit=, or the goods asked
-// for by GET /v1/stock?goods_id=a&goods_id=b.
+// StockResponse answers GET /v1/stock?after=&limit= with a page, and
+// GET /v1/stock?goods_id=a&goods_id=b with these products.
 type StockResponse struct {
 	Goods []Goods `json:"goods"`
-	// Next is the value of after for the next page; empty on the last.
+	// Next is the value of after for the next page, or empty on the last.
 	Next string `json:"next,omitempty"`
 }
 
-// RestockRequest is the body of POST /v1/stock/{goods_id}/restock. Name and
-// Price, where given, replace what is there; new goods have no name and price 0
-// until told.
+// RestockRequest is the body of POST /v1/stock/{goods_id}/restock. Name and Price,
+// if given, replace the product's own. A new product has no name and the price 0 by
+// default.
 type RestockRequest struct {
 	Flag  string  `json:"flag"`
 	Num   int64   `json:"num"`

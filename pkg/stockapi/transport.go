@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// newTransport returns a transport for many concurrent calls to few hosts. A
-// name with several addresses is dialled at each in turn, so that the
-// connections spread over the replicas behind it.
+// newTransport returns a transport for many concurrent calls to few hosts. If a
+// name has several addresses, connections take them in turn, and so spread over the
+// replicas.
 func newTransport() *http.Transport {
 	d := &dialer{Dialer: net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}}
 	return &http.Transport{
@@ -29,8 +29,8 @@ type dialer struct {
 	turn atomic.Uint64
 }
 
-// dial connects to the next address of the name, and goes on to the one after
-// it where the connection is refused.
+// dial connects to the next address of the name. If that refuses the connection,
+// it tries the one after it.
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
