@@ -39,7 +39,7 @@ func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, token 
 	return outcomes, err
 }
 
-// lockPaths are where the strategies of package zklock lock goods, below the root.
+// lockPaths are the nodes below the root at which the strategies lock a product, by strategy.
 func lockPaths(goods int64) map[string]string {
 	return map[string]string{
 		"sequential": "/stock/" + operation.FormatGoodsID(goods),

@@ -366,7 +366,7 @@ func TestReleaseIsNotALoss(t *testing.T) {
 	})
 	must(t, s.Close())
 	for _, ctx := range contexts {
-		if cause := context.Cause(ctx); cause != context.Canceled { //nolint:errorlint // as it is told to whoever asks
+		if cause := context.Cause(ctx); cause != context.Canceled { //nolint:errorlint // Cause returns it as it is
 			t.Fatalf("a transaction that was committed was told: %v", cause)
 		}
 	}

@@ -64,8 +64,8 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
-// What holds of every group: no level goes below zero, what is taken is what
-// the new outcomes say, and who was refused could not have been served at that point.
+// In every group, no level falls below zero, the pieces taken are those of the new
+// outcomes, and a refused request could not have been served at its turn.
 func TestAllocateAnyGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels, left := map[int64]*stock.Level{}, map[int64]int64{}

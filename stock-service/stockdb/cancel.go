@@ -11,9 +11,9 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Cancel implements stock.Ledger. It needs no lock of ZooKeeper: where a
-// deduction under the flag comes between the look and the write, the write hits
-// nothing, and it looks again.
+// Cancel implements stock.Ledger. It needs no lock in ZooKeeper: if a deduction
+// under the flag commits between its read and its write, the write changes no row,
+// and Cancel reads again.
 func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	var op stock.Operation
 	err := errMoved
@@ -23,7 +23,7 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	switch {
 	case errors.Is(err, stock.ErrUnknownOutcome):
 		found, readErr := s.resolve(ctx, flag, err)
-		if readErr == nil && found.State != operation.Done { // a deduction that is still there was not cancelled, so far
+		if readErr == nil && found.State != operation.Done { // Done would mean that the cancellation did not commit
 			return found, nil
 		}
 	case errors.Is(err, errMoved):
@@ -35,7 +35,8 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, nil
 }
 
-// cancel ends the flag by what is recorded under it. ErrMoved: something else is by now.
+// cancel ends the flag according to what is recorded under it. It returns errMoved
+// if that has changed meanwhile.
 func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	recorded, err := s.findOperations(ctx, []string{flag})
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, s.transact(ctx, func(tx *gorm.DB) error { return restore(tx, op) })
 }
 
-// insertTombstone records a cancellation that came first. A plain insert that
-// finds a row holds it for reading only, and two of them would wait for each other.
+// insertTombstone records a cancellation that came first. A plain insert that finds
+// a row takes a shared lock on it, so that two of them could deadlock.
 func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
 		ON DUPLICATE KEY UPDATE flag = flag`, op.Flag, string(op.State), now())
@@ -67,7 +68,7 @@ func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 	return nil
 }
 
-// restore gives the items of a deduction back.
+// restore gives the items of a deduction back to the stock.
 func restore(tx *gorm.DB, op stock.Operation) error {
 	for _, item := range op.Items {
 		done := tx.Exec("UPDATE stock SET num = num + ?, updated_at = ? WHERE goods_id = ?", item.Num, now(), item.GoodsID)
@@ -78,7 +79,8 @@ func restore(tx *gorm.DB, op stock.Operation) error {
 			return fmt.Errorf("update stock: goods %d is gone", item.GoodsID)
 		}
 	}
-	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?", string(operation.Restored), op.Flag, string(operation.Done))
+	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?",
+		string(operation.Restored), op.Flag, string(operation.Done))
 	if done.Error != nil {
 		return fmt.Errorf("update operation: %w", done.Error)
 	}

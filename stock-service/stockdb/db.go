@@ -12,7 +12,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DB is the ledger. Safe for concurrent use; make one with New.
+// DB is the ledger. Safe for concurrent use. Make one with New.
 type DB struct {
 	db    *gorm.DB
 	finds *reads[stock.Operation]
@@ -23,14 +23,15 @@ type DB struct {
 
 var _ stock.Ledger = (*DB)(nil)
 
-// New returns the ledger in the database db, whose schema is that of migrations/stock.
+// New returns the ledger in db, whose schema is that of migrations/stock. Callers
+// must Close it.
 func New(db *gorm.DB) *DB {
 	s := &DB{db: db}
 	s.finds, s.flows = newReads(s.findOperations), newReads(s.findFlows)
 	return s
 }
 
-// Close waits for the reads that are on their way. The database stays open.
+// Close waits for the reads in progress. The database stays open.
 func (s *DB) Close() {
 	s.finds.Close()
 	s.flows.Close()
@@ -39,13 +40,13 @@ func (s *DB) Close() {
 const (
 	// readLimit bounds a read that several callers share.
 	readLimit = 3 * time.Second
-	// resolveLimit bounds the search for an outcome whose commit was not answered.
+	// resolveLimit bounds the read of an outcome whose commit was not answered.
 	resolveLimit = time.Second
 )
 
-// transact runs fn in a transaction. Fn's decisions and the server's refusal
-// of a row pass as they are. Where the commit was not answered the error is
-// ErrUnknownOutcome, and any other failure is ErrUnavailable: nothing changed.
+// transact runs fn in a transaction. It returns fn's decisions (isDecision) and the
+// server's refusal of a row unchanged. If the commit was not answered, the error is
+// ErrUnknownOutcome. Any other error is ErrUnavailable: nothing changed.
 func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	err := mysqldb.Transact(ctx, s.db, fn)
 	switch {
@@ -62,7 +63,7 @@ func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 var (
 	// errShort ends a transaction that found too little stock.
 	errShort = errors.New("too little stock")
-	// errMoved ends a transaction whose guarded update hit no row while a look at the row says that it should.
+	// errMoved ends a transaction whose guarded update changed no row although a read says that it should.
 	errMoved = errors.New("row changed meanwhile")
 )
 
@@ -77,9 +78,9 @@ func isDecision(err error) bool {
 	return false
 }
 
-// resolve reads the outcome of a flag whose commit was not answered, on
-// another connection and with time of its own, as the caller's may be over. It
-// returns cause where there is none to read: the commit may still be on its way.
+// resolve reads the outcome of a flag whose commit was not answered. It uses
+// another connection, and a timeout of its own, as the caller's may be over. It
+// returns cause if nothing is recorded: the commit may still be in progress.
 func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()

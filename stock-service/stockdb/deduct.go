@@ -12,13 +12,13 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// maxMoves bounds the runs of a deduction whose rows change under its eyes.
+// maxMoves bounds the tries of an operation that ends with errMoved.
 const maxMoves = 5
 
-// Deduct carries one request out in one transaction: each goods by rising id,
-// only where enough is left and no later holder of the lock has written, then
-// the outcome under its flag, which turns a second attempt away with all that
-// it took, then the flow rows. Errors as for stock.Deducter.
+// Deduct carries one request out in one transaction. It lowers each level, by
+// rising goods id, if enough is left and no later holder of the lock has written.
+// Then it inserts the outcome under its flag, whose primary key rolls back a second
+// attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
 	err := errMoved
@@ -34,7 +34,7 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (st
 			return insertFlows(tx, operation.KindDeduct, op)
 		})
 		if errors.Is(err, errShort) {
-			// The transaction is rolled back: what other items took is back.
+			// The transaction is rolled back, with the items that it took.
 			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 			err = s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, op) })
 		}
@@ -42,7 +42,8 @@ func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (st
 	return s.settle(ctx, op, err)
 }
 
-// settle answers a deduction that meant to record op and ended with err.
+// settle returns the answer to a deduction that tried to record op and ended with
+// err.
 func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.Operation, error) {
 	switch {
 	case err == nil:
@@ -59,8 +60,8 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 	return stock.Operation{}, err
 }
 
-// takeItems lowers the level of each goods. It returns errShort with the first
-// goods of which too little is left.
+// takeItems lowers the level of each product. It returns errShort with the first
+// product whose level is too low.
 func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	for i, item := range items {
 		hit, err := takeItem(tx, item, fence)
@@ -90,7 +91,8 @@ func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, er
 	return done.RowsAffected == 1, done.Error
 }
 
-// whyMissed looks at the rows of the items that were not taken to say why the first was missed.
+// whyMissed reads the rows of the items that were not taken, and returns why the
+// first was not.
 func whyMissed(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	levels, err := readLevels(tx, goodsOf(items), "")
 	if err != nil {
@@ -109,15 +111,20 @@ func whyMissed(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short in
 	return short, errShort
 }
 
-// checkFence returns ErrStaleToken where a later holder of the lock has written to one of the goods.
+// checkFence returns ErrStaleToken if a later holder of the lock has written one of
+// the rows.
 func checkFence(items []operation.Item, levels map[int64]*stock.Level, fence stock.Fence) error {
 	if fence == nil {
 		return nil
 	}
 	for _, item := range items {
 		if level, own := levels[item.GoodsID], fence(item.GoodsID); level != nil && own.Less(level.Token) {
-			return fmt.Errorf("%w: goods %d was written under %s, the lock says %s", stock.ErrStaleToken, item.GoodsID, level.Token, own)
+			return staleToken(item.GoodsID, level.Token, own)
 		}
 	}
 	return nil
+}
+
+func staleToken(goodsID int64, written, own stock.Token) error {
+	return fmt.Errorf("%w: goods %d was written under %s, later than %s", stock.ErrStaleToken, goodsID, written, own)
 }

@@ -15,26 +15,25 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DeductGroup carries many requests out in one transaction of six statements,
-// however many they are, and one more for each further 128 goods: the rows of
-// all goods are read and held, the requests allocated in their order, and what
-// came of them written together. Outcomes answer requests one by one; a refused
-// request costs the others nothing.
+// DeductGroup carries many requests out in one transaction of six statements, and
+// one more for each further 128 products. It locks and reads all rows, allocates
+// the requests in their order, and writes all results together. The outcomes
+// answer the requests one by one; a refused request costs the others nothing.
 //
-// A flag that has an outcome already is not expected here, as Redis or a look
-// into the table comes first. Where the primary key says that there is one, the
-// group is carried out anew, with a look at all of its flags.
+// A flag that already has an outcome is not expected here, as the caller has asked
+// Redis or the table. If the primary key shows that there is one, the group is
+// carried out again, and looks up all its flags.
 //
-// A request whose flag or goods another transaction holds for longer than a lock
-// wait is set aside with ErrUnavailable, and holds nobody up.
+// If another transaction holds the flag or a product of a request for longer than a
+// lock wait, that request is set aside with ErrUnavailable, and the others go on.
 //
-// The error is of the group as a whole. After ErrUnavailable and ErrStaleToken
-// nothing changed; after ErrUnknownOutcome that is unknown; after any other the
-// database refused a row, nothing changed, and each request by itself may fare
-// better.
+// The error is that of the group as a whole. After ErrUnavailable and ErrStaleToken
+// nothing changed; after ErrUnknownOutcome that is unknown. After any other error
+// nothing changed either: the database refused a row, and each request may succeed
+// by itself.
 func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error) {
 	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
-	return mysqldb.SetAside(ctx, &s.caution, requests, refused, s.held, func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
+	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
 		if len(requests) == 1 { // fewer statements than a group
 			op, err := s.Deduct(ctx, requests[0], stock.FenceAll(held))
 			if errors.Is(err, stock.ErrUnavailable) {
@@ -47,10 +46,12 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held sto
 			return s.deductGroup(ctx, requests, held, true)
 		}
 		return outcomes, err
-	})
+	}
+	return mysqldb.SetAside(ctx, &s.caution, requests, refused, s.held, write)
 }
 
-// held reports of each request whether another transaction holds its flag or one of its goods.
+// held reports for each request whether another transaction holds its flag or one
+// of its products.
 func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error) {
 	flags, goods := distinct(requests)
 	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
@@ -63,12 +64,17 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error)
 	}
 	held := make([]bool, len(requests))
 	for i, r := range requests {
-		held[i] = heldFlags[r.Flag] || slices.ContainsFunc(r.Items, func(item operation.Item) bool { return heldGoods[item.GoodsID] })
+		ofProduct := func(item operation.Item) bool { return heldGoods[item.GoodsID] }
+		held[i] = heldFlags[r.Flag] || slices.ContainsFunc(r.Items, ofProduct)
 	}
 	return held, nil
 }
 
-func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held stock.Token, look bool) ([]stock.Outcome, error) {
+// deductGroup is DeductGroup without setting aside. If look is true it looks up
+// all flags.
+func (s *DB) deductGroup(
+	ctx context.Context, requests []stock.Request, held stock.Token, look bool,
+) ([]stock.Outcome, error) {
 	flags, goods := distinct(requests)
 	var outcomes []stock.Outcome
 	err := s.transact(ctx, func(tx *gorm.DB) error {
@@ -84,7 +90,7 @@ func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held sto
 		}
 		for id, level := range levels {
 			if held.Less(level.Token) {
-				return fmt.Errorf("%w: goods %d was written under %s, the lock says %s", stock.ErrStaleToken, id, level.Token, held)
+				return staleToken(id, level.Token, held)
 			}
 		}
 		allocation := stock.Allocate(requests, levels, recorded)
@@ -101,15 +107,12 @@ func (s *DB) deductGroup(ctx context.Context, requests []stock.Request, held sto
 	return outcomes, err
 }
 
-// newOperations returns the operations that the group made by rising flag, and
-// stamps them with the token.
+// newOperations returns the operations that the group made, by rising flag, and
+// sets their token.
 func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation {
 	fresh := make([]stock.Operation, 0, len(outcomes))
 	for i := range outcomes {
-		if outcomes[i].Err != nil {
-			continue
-		}
-		if !outcomes[i].Operation.Repeat {
+		if outcomes[i].New() {
 			outcomes[i].Operation.Token = held
 			fresh = append(fresh, outcomes[i].Operation)
 		}
@@ -118,12 +121,12 @@ func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation
 	return fresh
 }
 
-// maxCases bounds the goods of one update: the server goes through the cases
-// of a CASE one by one, for each row.
+// maxCases bounds the products of one update: for each row, the server goes
+// through the cases of a CASE one by one.
 const maxCases = 128
 
-// takeTogether lowers the levels of all goods, under the same conditions as
-// one by one.
+// takeTogether lowers the levels of all products, under the same conditions as
+// takeItem.
 func takeTogether(tx *gorm.DB, taken map[int64]int64, held stock.Token) error {
 	if len(taken) == 0 {
 		return nil
@@ -143,17 +146,18 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Tok
 		cases = append(cases, id, taken[id])
 	}
 	args := slices.Concat(cases, []any{token(held), now(), goods}, cases, []any{token(held)})
-	done := tx.Exec("UPDATE stock SET num = num - "+num+", fencing_token = ?, updated_at = ? WHERE goods_id IN ? AND num >= "+num+" AND fencing_token <= ?", args...)
+	done := tx.Exec("UPDATE stock SET num = num - "+num+", fencing_token = ?, updated_at = ?"+
+		" WHERE goods_id IN ? AND num >= "+num+" AND fencing_token <= ?", args...)
 	if done.Error != nil {
 		return done.Error
 	}
 	if done.RowsAffected != int64(len(goods)) {
-		return fmt.Errorf("%w: %d rows of %d, though they were held", stock.ErrStaleToken, done.RowsAffected, len(goods))
+		return fmt.Errorf("%w: %d rows of %d changed, though all were locked", stock.ErrStaleToken, done.RowsAffected, len(goods))
 	}
 	return nil
 }
 
-// distinct returns the flags and the goods of the requests, each once, in rising order.
+// distinct returns the flags and the goods ids of the requests, each once, in rising order.
 func distinct(requests []stock.Request) (flags []string, goods []int64) {
 	for _, r := range requests {
 		flags = append(flags, r.Flag)

@@ -13,8 +13,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// reads shares one look into the database among the callers that ask at the
-// same time. Each gets the answers of all, by flag, and looks at its own.
+// reads lets callers that read at the same time share a statement. Each gets the
+// results of all, by flag.
 type reads[V any] = batch.Group[[]string, map[string]V]
 
 func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
@@ -24,8 +24,8 @@ func newReads[V any](look func(ctx context.Context, flags []string) (map[string]
 	}, batch.WithTimeout(readLimit))
 }
 
-// shared waits for the caller's part of a shared read. It changes nothing, so
-// that a caller may always come back.
+// shared waits for a shared read. A read changes nothing, so every failure is
+// ErrUnavailable or ErrOverloaded.
 func shared[V any](ctx context.Context, group *reads[V], flags []string) (map[string]V, error) {
 	found, err := group.Do(ctx, flags)
 	switch {
@@ -69,11 +69,12 @@ func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]sto
 	return findOperations(s.db.WithContext(ctx), flags)
 }
 
-// findOperations scans by hand: gorm's Scan writes every statement out for its
-// logger, which for hundreds of flags costs more than the reading.
+// findOperations scans by hand: gorm's Scan formats every statement for its logger,
+// which for hundreds of flags costs more than the read.
 func findOperations(db *gorm.DB, flags []string) (map[string]stock.Operation, error) {
 	found := make(map[string]stock.Operation)
-	err := eachRow(db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags), func(rows *sql.Rows) error {
+	query := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags)
+	err := eachRow(query, func(rows *sql.Rows) error {
 		var row operationRow
 		if err := rows.Scan(&row.Flag, &row.State, &row.Reason, &row.Items, &row.FencingToken); err != nil {
 			return err
@@ -105,7 +106,8 @@ func eachRow(query *gorm.DB, scan func(*sql.Rows) error) (err error) {
 
 func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]stock.Flow, error) {
 	var rows []flowRow
-	err := s.db.WithContext(ctx).Raw("SELECT flag, goods_id, kind, num, created_at FROM stock_flow WHERE flag IN ? ORDER BY flag, goods_id, kind", flags).Scan(&rows).Error
+	err := s.db.WithContext(ctx).Raw(`SELECT flag, goods_id, kind, num, created_at FROM stock_flow
+		WHERE flag IN ? ORDER BY flag, goods_id, kind`, flags).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("find flows: %w", err)
 	}
@@ -126,7 +128,8 @@ func (s *DB) Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error) {
 
 // GoodsAfter implements stock.Ledger.
 func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]stock.Goods, error) {
-	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock WHERE goods_id > ? ORDER BY goods_id LIMIT ?", after, limit)
+	return s.goods(ctx, "SELECT goods_id, name, price, num FROM stock WHERE goods_id > ? ORDER BY goods_id LIMIT ?",
+		after, limit)
 }
 
 func (s *DB) goods(ctx context.Context, query string, args ...any) ([]stock.Goods, error) {

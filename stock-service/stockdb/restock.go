@@ -50,7 +50,8 @@ func insertRestockFlow(tx *gorm.DB, r stock.Restock) error {
 }
 
 func insertRestock(tx *gorm.DB, r stock.Restock) error {
-	err := tx.Exec("INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)", r.Flag, r.GoodsID, r.Name, r.Price).Error
+	err := tx.Exec("INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)",
+		r.Flag, r.GoodsID, r.Name, r.Price).Error
 	if err != nil {
 		return fmt.Errorf("insert restock: %w", err)
 	}
@@ -69,7 +70,8 @@ func raiseLevel(tx *gorm.DB, r stock.Restock) error {
 		set, args = set+", price = ?", append(args, price)
 	}
 	args = append([]any{r.GoodsID, name, price, r.Num, now()}, args...)
-	err := tx.Exec("INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, ?, ?) ON DUPLICATE KEY UPDATE "+set, args...).Error
+	err := tx.Exec("INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, ?, ?)"+
+		" ON DUPLICATE KEY UPDATE "+set, args...).Error
 	if err != nil {
 		return fmt.Errorf("update stock: %w", err)
 	}
@@ -85,8 +87,9 @@ func readGoods(tx *gorm.DB, id int64) (stock.Goods, error) {
 	return row.domain(), nil
 }
 
-// restocked answers a restock whose flag is used already, or whose commit was
-// not answered: the goods as they are where the flag was used for this very restock.
+// restocked answers a restock whose flag is already in use, or whose commit was not
+// answered. It returns the product if the flag was used for this very restock,
+// ErrFlagConflict if it was used for another, and cause if it was not used.
 func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock.Goods, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
@@ -94,14 +97,16 @@ func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock
 	var firsts []restockRow
 	err := db.Raw(`SELECT f.num, r.name, r.price, r.flag IS NOT NULL AS told FROM stock_flow f
 		LEFT JOIN restocks r ON r.flag = f.flag AND r.goods_id = f.goods_id
-		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`, r.Flag, r.GoodsID, string(operation.KindRestock)).Scan(&firsts).Error
+		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`,
+		r.Flag, r.GoodsID, string(operation.KindRestock)).Scan(&firsts).Error
 	switch {
 	case err != nil:
 		return stock.Goods{}, errors.Join(cause, err)
 	case len(firsts) == 0:
 		return stock.Goods{}, cause
 	case !firsts[0].is(r):
-		return stock.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price", stock.ErrFlagConflict, r.Flag, firsts[0].Num)
+		return stock.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price",
+			stock.ErrFlagConflict, r.Flag, firsts[0].Num)
 	}
 	return readGoods(db, r.GoodsID)
 }

@@ -17,7 +17,7 @@ type operationRow struct {
 	FencingToken []byte
 }
 
-// domain returns the row as an outcome that was there before.
+// domain returns the row as the answer to a repeat.
 func (r operationRow) domain() (stock.Operation, error) {
 	items, err := stock.DecodeItems(r.Items)
 	if err != nil {
@@ -28,7 +28,7 @@ func (r operationRow) domain() (stock.Operation, error) {
 	return op, nil
 }
 
-// levelRow is what a deduction needs of a row of stock.
+// levelRow is the part of a row of stock that a deduction needs.
 type levelRow struct {
 	GoodsID      int64
 	Num          int64
@@ -41,7 +41,7 @@ func (r levelRow) domain() *stock.Level {
 	return level
 }
 
-// goodsRow is a row of stock as a reader sees it.
+// goodsRow is the part of a row of stock that readers see.
 type goodsRow struct {
 	GoodsID int64
 	Name    string
@@ -66,8 +66,8 @@ func (r flowRow) domain() stock.Flow {
 	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
 }
 
-// restockRow is what is recorded of a restock. Told is false for one of before
-// names and prices were recorded.
+// restockRow is the record of a restock. Told is false if it is older than the
+// table of names and prices.
 type restockRow struct {
 	Num   int64
 	Name  *string
@@ -75,7 +75,8 @@ type restockRow struct {
 	Told  bool
 }
 
-// is reports whether r repeats the restock of the row: what it leaves out contradicts nothing.
+// is reports whether r repeats the restock of the row. A name or price that r leaves
+// out contradicts nothing.
 func (row restockRow) is(r stock.Restock) bool {
 	return row.Num == r.Num && (!row.Told || repeats(row.Name, r.Name) && repeats(row.Price, r.Price))
 }
@@ -84,5 +85,5 @@ func repeats[T comparable](first, again *T) bool {
 	return again == nil || first != nil && *first == *again
 }
 
-// now is the time that rows are stamped with, as fine as their columns.
+// now is the time as the columns hold it, in microseconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

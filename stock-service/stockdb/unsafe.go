@@ -10,9 +10,9 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DeductUnsafe carries one request out by reading the levels and then writing
-// them, trusting that nobody else does so at the same time. Nothing checks it
-// but the fence, where there is one.
+// DeductUnsafe carries one request out by reading the levels and then writing them,
+// as if nobody else did so at the same time. Only the fence, if there is one,
+// checks it. Package compared shows what that leads to.
 func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
 	if err := s.announce(ctx, r.Items, fence); err != nil {
 		return stock.Operation{}, err
@@ -22,17 +22,17 @@ func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fenc
 	})
 }
 
-// announce writes the holder's token to the goods before their levels are
-// read. An earlier holder that comes back is turned away from then on; were the
-// token written with the level alone, it could still come between this holder's
-// reading and its writing.
+// announce writes the holder's token to the rows before their levels are read, and
+// so refuses an earlier holder from then on. If the token were written only with
+// the level, an earlier holder could write between this holder's read and write.
 func (s *DB) announce(ctx context.Context, items []operation.Item, fence stock.Fence) error {
 	if fence == nil {
 		return nil
 	}
 	for _, item := range items {
 		own := token(fence(item.GoodsID))
-		err := s.db.WithContext(ctx).Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ? AND fencing_token <= ?", own, item.GoodsID, own).Error
+		err := s.db.WithContext(ctx).Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ? AND fencing_token <= ?",
+			own, item.GoodsID, own).Error
 		if err != nil {
 			return fmt.Errorf("%w: announce token: %w", stock.ErrUnavailable, err)
 		}
@@ -40,9 +40,11 @@ func (s *DB) announce(ctx context.Context, items []operation.Item, fence stock.F
 	return nil
 }
 
-// overwrite records the request's outcome by the levels that read returns, and
-// writes what is left of them.
-func (s *DB) overwrite(ctx context.Context, r stock.Request, fence stock.Fence, read func(tx *gorm.DB) (map[int64]*stock.Level, error)) (stock.Operation, error) {
+// overwrite decides the request by the levels that read returns, and writes what is
+// left of them.
+func (s *DB) overwrite(
+	ctx context.Context, r stock.Request, fence stock.Fence, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
+) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items, Token: fence.Highest(r.Items)}
 	err := s.transact(ctx, func(tx *gorm.DB) error {
 		op.State, op.Reason = operation.Done, ""

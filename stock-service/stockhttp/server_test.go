@@ -31,7 +31,7 @@ type server struct {
 	client *stockapi.Client
 }
 
-// serve starts the service on a place of its own; d replaces the strategy where it is not nil.
+// serve starts the service on a place of its own. If d is not nil it replaces the strategy.
 func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 	t.Helper()
 	p := stocktest.New(t)

@@ -157,7 +157,7 @@ func deduction(flag string) stockapi.Deduction {
 	return stockapi.Deduction{Flag: flag, Items: []stockapi.Item{{GoodsID: "1", Num: 1}}}
 }
 
-// One that waits, panics or runs out of time costs those beside it nothing.
+// A deduction that waits, panics or runs out of time costs the others of its request nothing.
 func TestASharedRequestHoldsNobodyUp(t *testing.T) {
 	g := gated{make(chan string, 8), make(chan struct{})}
 	s := serve(t, g, stockhttp.Config{})

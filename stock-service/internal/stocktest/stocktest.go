@@ -1,5 +1,6 @@
-// Package stocktest gives the tests of the stock service a ledger of their own
-// on a real database, and checks what must hold of it at every moment.
+// Package stocktest gives each test of the stock service a ledger of its own in a
+// real database, checks the ledger's invariants, and holds the test suite of the
+// strategies.
 package stocktest
 
 import (
@@ -23,7 +24,7 @@ import (
 // Quiet is a logger that says nothing.
 var Quiet = slog.New(slog.DiscardHandler)
 
-// Place is a test's own ledger and flags.
+// Place is the ledger and the flags of one test.
 type Place struct {
 	Ledger *stockdb.DB
 	Flags  *opflag.Flags
@@ -36,8 +37,8 @@ type Place struct {
 	flags atomic.Int64
 }
 
-// New makes a place. It is dropped at the test's end, when the ledger is
-// checked for the last time.
+// New returns a new place. At the test's end the ledger is checked, and the place
+// is closed.
 func New(t testing.TB) *Place {
 	t.Helper()
 	p := &Place{t: t, DSN: serverstest.Database(t)}
@@ -72,7 +73,7 @@ func (p *Place) Service(d stock.Deducter) *stock.Service {
 	return stock.NewService(p.Flags, p.Ledger, d)
 }
 
-// Goods makes new goods with num pieces and returns their id. Ids rise.
+// Goods creates a product with num pieces and returns its id. Ids rise.
 func (p *Place) Goods(t testing.TB, num int64) int64 {
 	t.Helper()
 	id := 1000 + p.goods.Add(1)
@@ -87,7 +88,7 @@ func (p *Place) Goods(t testing.TB, num int64) int64 {
 // Flag returns a flag that was not used yet.
 func (p *Place) Flag() string { return fmt.Sprintf("t%d", p.flags.Add(1)) }
 
-// Level returns the pieces left of the goods.
+// Level returns the level of the product.
 func (p *Place) Level(t testing.TB, id int64) int64 {
 	t.Helper()
 	goods, err := p.Ledger.Goods(t.Context(), id)
@@ -159,5 +160,5 @@ func (p *Place) Violations(t testing.TB) map[string][]string {
 	return found
 }
 
-// Patience is a lock's time limit for tests in which many wait for one.
+// Patience is the lock timeout of tests in which many callers wait for one lock.
 const Patience = 30 * time.Second
