@@ -11,8 +11,8 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// fault is something that goes wrong in a lab, once.
-type fault interface {
+// Fault is something that goes wrong in a lab, once.
+type Fault interface {
 	// Arm makes it strike, at once or at the next chance.
 	Arm(ctx context.Context) error
 	// Fired counts how often it struck since it was armed.
@@ -23,8 +23,14 @@ type fault interface {
 	Heal(ctx context.Context) error
 }
 
+// New returns the fault of a cell, for a lab whose services run. The seed decides
+// which replica it strikes, and at which of the first arrivals.
+func New(l *lab.Lab, c Cell, seed uint64) Fault {
+	return faultOf(l, c, rand.New(rand.NewPCG(seed, hash(c.Name()))))
+}
+
 // faultOf returns the fault of a cell.
-func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) fault {
+func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) Fault {
 	if c.Step != Around {
 		return newStrike(l, pointOf(c.Step), c, rng)
 	}
@@ -39,7 +45,7 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) fault {
 }
 
 // together is several faults at the same time.
-type together []fault
+type together []Fault
 
 // Arm arms all at the same time, as some take as long as a server's restart.
 // But flushes go ahead: what they delete is set by orders that the others hold
@@ -56,10 +62,10 @@ func (t together) Arm(ctx context.Context) error {
 			return err
 		}
 	}
-	return rest.each(func(f fault) error { return f.Arm(ctx) })
+	return rest.each(func(f Fault) error { return f.Arm(ctx) })
 }
 
-func ahead(f fault) bool {
+func ahead(f Fault) bool {
 	switch f := f.(type) {
 	case *flushing:
 		return true
@@ -94,10 +100,10 @@ func (t together) Hold() time.Duration {
 
 // Heal heals all at the same time: a replica comes back only once its servers have.
 func (t together) Heal(ctx context.Context) error {
-	return t.each(func(f fault) error { return f.Heal(ctx) })
+	return t.each(func(f Fault) error { return f.Heal(ctx) })
 }
 
-func (t together) each(do func(fault) error) error {
+func (t together) each(do func(Fault) error) error {
 	errs := make([]error, len(t))
 	var doing sync.WaitGroup
 	for i, f := range t {

@@ -52,7 +52,7 @@ var longEnv = map[string]map[string]string{
 // demanding is a fault of which something is asked that the databases and the
 // history do not show.
 type demanding interface {
-	fault
+	Fault
 	// Unmet returns what is asked and does not hold, once the fault is healed.
 	Unmet() error
 }
@@ -94,7 +94,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 	return f
 }
 
-// Arm implements fault. It measures first.
+// Arm implements Fault. It measures first.
 func (f *frozen) Arm(ctx context.Context) error {
 	first, err := countEnded(ctx, f.lab)
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *frozen) Arm(ctx context.Context) error {
 	return f.strike.Arm(ctx)
 }
 
-// Fired implements fault. It counts from the moment at which the fault struck.
+// Fired implements Fault. It counts from the moment at which the fault struck.
 func (f *frozen) Fired(ctx context.Context) (int, error) {
 	n, err := f.strike.Fired(ctx)
 	if err == nil && n > 0 && f.struck.IsZero() {
@@ -188,10 +188,10 @@ func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
 	return held, nil
 }
 
-// Hold implements fault.
+// Hold implements Fault.
 func (f *frozen) Hold() time.Duration { return frozenFor[f.point.by] }
 
-// Heal implements fault.
+// Heal implements Fault.
 func (f *frozen) Heal(ctx context.Context) error {
 	if f.stopRepeats != nil {
 		f.stopRepeats()
@@ -230,7 +230,7 @@ type recovering struct {
 	unmet error
 }
 
-// Heal implements fault.
+// Heal implements Fault.
 func (f *recovering) Heal(ctx context.Context) error {
 	if err := f.surrounding.Heal(ctx); err != nil {
 		return err
@@ -261,7 +261,7 @@ type leaderCut struct {
 // settledAfter is the age at which an order must be settled while the leader is cut off.
 const settledAfter = 10 * time.Second
 
-// Arm implements fault.
+// Arm implements Fault.
 func (f *leaderCut) Arm(context.Context) error {
 	latest := -1
 	var since string
@@ -284,13 +284,13 @@ func (f *leaderCut) Arm(context.Context) error {
 	return f.leader.EachWire(lab.ToStock, (*lab.Wire).LoseReplies)
 }
 
-// Fired implements fault. It has struck once the leader has left an order behind.
+// Fired implements Fault. It has struck once the leader has left an order behind.
 func (f *leaderCut) Fired(ctx context.Context) (int, error) { return f.older(ctx, 2*stockTimeout) }
 
-// Hold implements fault.
+// Hold implements Fault.
 func (*leaderCut) Hold() time.Duration { return settledAfter + 4*time.Second }
 
-// Heal implements fault.
+// Heal implements Fault.
 func (f *leaderCut) Heal(ctx context.Context) error {
 	n, err := f.older(ctx, settledAfter)
 	if n > 0 {
@@ -331,7 +331,7 @@ func confirms(ctx context.Context, l *lab.Lab, url string) error {
 }
 
 // newLong returns the fault of that name; nil where it is none of Alone.
-func newLong(l *lab.Lab, name string, rng *rand.Rand) fault {
+func newLong(l *lab.Lab, name string, rng *rand.Rand) Fault {
 	switch name {
 	case OrderFrozen:
 		return newFrozen(l, orderService, rng)

@@ -122,7 +122,7 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 
 // breakAndHeal lets the fault strike, lasts it out and heals it, and returns
 // from when to when it was on.
-func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f fault) (on, healed time.Time, err error) {
+func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed time.Time, err error) {
 	on = time.Now()
 	armErr := f.Arm(ctx)
 	if armErr == nil {
@@ -155,7 +155,7 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f fault) (on, healed
 }
 
 // awaitStrike waits until the fault has struck, or until there is no more hope.
-func (r *Run) awaitStrike(ctx context.Context, f fault) error {
+func (r *Run) awaitStrike(ctx context.Context, f Fault) error {
 	limit := time.Now().Add(strikeWithin)
 	for {
 		n, err := f.Fired(ctx)

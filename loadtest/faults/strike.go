@@ -77,7 +77,7 @@ func (s *strike) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Arm implements fault.
+// Arm implements Fault.
 func (s *strike) Arm(ctx context.Context) (err error) {
 	if s.before, err = s.lab.Fired(s.rule); err != nil {
 		return err
@@ -132,13 +132,13 @@ func (s *strike) poison(i int) error {
 	return errors.Join(errs...)
 }
 
-// Fired implements fault.
+// Fired implements Fault.
 func (s *strike) Fired(context.Context) (int, error) {
 	n, err := s.lab.Fired(s.rule)
 	return n - s.before, err
 }
 
-// Hold implements fault.
+// Hold implements Fault.
 func (s *strike) Hold() time.Duration {
 	switch s.kind {
 	case Pause:
@@ -155,7 +155,7 @@ func (s *strike) Hold() time.Duration {
 // outage is how long no connection is to be had after a reply was lost, unless the cell says.
 const outage = 300 * time.Millisecond
 
-// Heal implements fault.
+// Heal implements Fault.
 func (s *strike) Heal(ctx context.Context) error {
 	var errs []error
 	if s.caller != nil {

@@ -24,7 +24,7 @@ type surrounding struct {
 	struck, before int
 }
 
-func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
+func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 	nothing := func(context.Context) error { return nil }
 	betweenServices := func(ctx context.Context, do func(order int, w *lab.Wire) error) error {
 		var errs []error
@@ -119,7 +119,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) fault {
 	return &surrounding{strike: func(context.Context) error { return fmt.Errorf("no such fault: %q", name) }, mend: nothing}
 }
 
-// Arm implements fault.
+// Arm implements Fault.
 func (s *surrounding) Arm(ctx context.Context) error {
 	if err := s.countBefore(ctx); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (s *surrounding) countBefore(ctx context.Context) (err error) {
 	return err
 }
 
-// Fired implements fault.
+// Fired implements Fault.
 func (s *surrounding) Fired(ctx context.Context) (int, error) {
 	if s.count == nil {
 		return s.struck, nil
@@ -162,10 +162,10 @@ func (s *surrounding) Fired(ctx context.Context) (int, error) {
 	return n - s.before, err
 }
 
-// Hold implements fault.
+// Hold implements Fault.
 func (s *surrounding) Hold() time.Duration { return s.hold }
 
-// Heal implements fault.
+// Heal implements Fault.
 func (s *surrounding) Heal(ctx context.Context) error { return s.mend(ctx) }
 
 // flushing empties Redis again and again until it is healed, as one flush
@@ -181,7 +181,7 @@ type flushing struct {
 
 func newFlushing(l *lab.Lab) *flushing { return &flushing{lab: l} }
 
-// Arm implements fault.
+// Arm implements Fault.
 func (f *flushing) Arm(ctx context.Context) error {
 	ctx, f.stop = context.WithCancel(ctx)
 	f.busy.Go(func() {
@@ -215,17 +215,17 @@ func (f *flushing) awaitFirst(ctx context.Context) error {
 	return nil
 }
 
-// Fired implements fault.
+// Fired implements Fault.
 func (f *flushing) Fired(context.Context) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.count, nil
 }
 
-// Hold implements fault.
+// Hold implements Fault.
 func (f *flushing) Hold() time.Duration { return time.Second }
 
-// Heal implements fault.
+// Heal implements Fault.
 func (f *flushing) Heal(context.Context) error {
 	if f.stop != nil {
 		f.stop()

@@ -93,6 +93,9 @@ func (l *Lab) Target() fire.Target { return l.stack.Target() }
 // Databases returns the DSNs of the read-only user.
 func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 
+// Root returns the ZooKeeper node that the services' nodes are under.
+func (l *Lab) Root() string { return fmt.Sprintf("/lab-%d", l.starts) }
+
 // StartServices starts two replicas of each service on empty databases, an
 // empty Redis and a ZooKeeper root of their own, in place of those that ran
 // before. strategy is how the stock services deduct, and env is added to both
@@ -115,7 +118,11 @@ func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string
 	var err error
 	l.stack, err = stack.Up(ctx, stack.Config{
 		Dir: l.ServicesDir(), Bin: l.bin, Servers: l.Servers, Route: l.route,
+<<<<<<< HEAD
 		OrderEnv: env, StockEnv: env, Strategy: strategy, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
+=======
+		OrderEnv: env, StockEnv: env, StockArgs: stockArgs, ZooKeeperRoot: l.Root(),
+>>>>>>> 0456f97 (console: watch a stack, play the published faults, break things)
 	})
 	if err != nil {
 		return err

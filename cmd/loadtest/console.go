@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
+)
+
+// consoleConfig is how the console is served.
+type consoleConfig struct {
+	listen, token, out, bin   string
+	attach, remote            bool
+	zookeeper                 []string
+	zookeeperRoot, redis      string
+}
+
+func consoleCommand() *cobra.Command {
+	where, failed := readSurroundings()
+	var cfg consoleConfig
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Serve a page that shows the stack at work, plays the published faults and breaks things",
+		Long: `Serve a page that shows the stack at work, plays the published faults and breaks things.
+
+Without --attach it builds the services with all their broken variants, starts
+MySQL, Redis and ZooKeeper and the services of its own, and stops them when it
+ends. With --attach it watches the stack that the environment names, fires at it
+and judges, but breaks nothing.
+
+The last line that it prints when it is ready is CONSOLE: and the address.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cfg.attach && failed != nil {
+				return failed
+			}
+			return serveConsole(cmd, cfg, where)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0", "address to serve on; one that is not of this machine alone needs --remote")
+	f.BoolVar(&cfg.remote, "remote", false, "serve other machines, too; needs --token")
+	f.StringVar(&cfg.token, "token", os.Getenv("CONSOLE_TOKEN"), "token that opens the page (CONSOLE_TOKEN; default random)")
+	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
+	f.StringSliceVar(&cfg.zookeeper, "zookeeper", nil, "with --attach: ZooKeeper's servers, to show the lock's queue")
+	f.StringVar(&cfg.zookeeperRoot, "zookeeper-root", "/orderstock", "with --attach: the node that the services' nodes are under")
+	f.StringVar(&cfg.redis, "redis", "", "with --attach: Redis, to show an order's flag")
+	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
+	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
+	return cmd
+}
+
+func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) error {
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.listen)
+	if err != nil {
+		return fmt.Errorf("serve console: %w", err)
+	}
+	defer func() { _ = listener.Close() }() // Serve has closed it, or never began
+	c, closeLab, err := openConsole(cmd, cfg, where)
+	if err != nil {
+		return err
+	}
+	defer closeLab()
+
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote})
+	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }()
+	fmt.Fprintf(cmd.OutOrStdout(), "CONSOLE: http://%s/?token=%s\n", listener.Addr(), server.Token())
+
+	select {
+	case err = <-ran:
+	case err = <-served:
+		cancel()
+		err = errors.Join(err, <-ran)
+	}
+	return errors.Join(err, web.Close())
+}
+
+func (c consoleConfig) check() error {
+	host, port, err := net.SplitHostPort(c.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q: want host:port", c.listen)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("--listen %q: want a port from 0 to 65535", c.listen)
+	}
+	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.remote {
+		return fmt.Errorf("--listen %q is not of this machine alone: add --remote and a --token to serve others", c.listen)
+	}
+	if c.remote && len(c.token) < 16 {
+		return errors.New("--remote needs a --token of at least 16 characters")
+	}
+	return nil
+}
+
+// openConsole starts the lab, or attaches to the stack that the environment names.
+func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*console.Console, func(), error) {
+	if cfg.attach {
+		c, err := console.Attach(console.Target{
+			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
+			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
+			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, Redis: cfg.redis,
+		}, cfg.out)
+		return c, func() {}, err
+	}
+	l, err := startLab(cmd, cfg.bin)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := console.Lab(l.Lab, cfg.out)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.close())
+	}
+	return c, func() { _ = l.close() }, nil
+}
+
+// ownLab is a lab in a folder of its own.
+type ownLab struct {
+	*lab.Lab
+	dir string
+}
+
+// startLab builds the services that can be broken, if they have changed, and starts the servers.
+func startLab(cmd *cobra.Command, bin string) (*ownLab, error) {
+	say := progress(cmd.ErrOrStderr())
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return nil, err
+	}
+	say("compiling the services with all their broken variants into " + bin)
+	if err := lab.Build(cmd.Context(), filepath.Join(root, bin)); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "orderstock-console-")
+	if err != nil {
+		return nil, fmt.Errorf("start console: %w", err)
+	}
+	say("starting MySQL, Redis and ZooKeeper")
+	l, err := lab.Start(cmd.Context(), dir, filepath.Join(root, bin))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &ownLab{l, dir}, nil
+}
+
+func (l *ownLab) close() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }

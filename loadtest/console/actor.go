@@ -1,0 +1,401 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
+)
+
+// Action is one thing that breaks, or that ends a break.
+type Action struct {
+	Action string `json:"action"`
+	// Target is a replica ("stock-1") or a server ("mysql"), as the action needs.
+	Target string `json:"target"`
+	// Step and When say at which point of the protocol an arm action strikes.
+	Step string `json:"step"`
+	When string `json:"when"`
+	// Wire is what the target's connections lead to: mysql, redis, zookeeper or stock.
+	Wire string `json:"wire"`
+	// AfterMS is when to act in a scenario, from the first order.
+	AfterMS int `json:"after_ms"`
+}
+
+// What an action is done to.
+const (
+	toReplica = "replica"
+	toServer  = "server"
+	toWire    = "wire"
+	toStep    = "step" // a replica, a step and a side of it
+	toNothing = "none"
+)
+
+// actionInfo describes an action for the form.
+type actionInfo struct {
+	Name   string `json:"name"`
+	Says   string `json:"says"`
+	Target string `json:"target"`
+
+	do func(*Console, context.Context, Action) (*strikeResult, error)
+}
+
+// strikeResult says what an action did. heal, if not nil, undoes what lasts;
+// fired, if not nil, counts how often it struck.
+type strikeResult struct {
+	heal  func(context.Context) error
+	fired func(context.Context) (int, error)
+}
+
+// slowBy is how much a slow link delays each direction.
+const slowBy = 200 * time.Millisecond
+
+var actions []actionInfo
+
+func init() { // the functions below read the list
+	actions = []actionInfo{
+		{"kill", "kill the process", toReplica, (*Console).kill},
+		{"restart", "start it again, or stop it first if it still runs", toReplica, (*Console).restart},
+		{"pause", "stop the process in its tracks; its connections stay open", toReplica, (*Console).pause},
+		{"resume", "let a paused process go on", toReplica, (*Console).resume},
+		{"kill-server", "kill the server; healing starts it again", toServer, (*Console).killServer},
+		{"restart-server", "kill the server and start it again", toServer, (*Console).restartServer},
+		{"pause-server", "stop the server in its tracks", toServer, (*Console).pauseServer},
+		{"flush-redis", "delete everything in Redis", toNothing, (*Console).flushRedis},
+		{"expire-sessions", "cut every replica off from ZooKeeper until its session expires", toNothing, (*Console).expireSessions},
+		{"duplicate", "deliver each request between the services twice", toNothing, (*Console).duplicate},
+		{"cut", "close the connections and refuse new ones", toWire, wireAction(func(w *lab.Wire) error { w.Cut(); return nil })},
+		{"slow", "delay each direction by 200 ms", toWire, wireAction(func(w *lab.Wire) error { return w.Slow(slowBy) })},
+		{"lose-replies", "let requests through and drop what comes back", toWire, wireAction((*lab.Wire).LoseReplies)},
+		{"lose-requests", "drop what is sent; nobody tells the sender", toWire, wireAction((*lab.Wire).LoseRequests)},
+		{"reset", "answer every connection with a reset", toWire, wireAction((*lab.Wire).Reset)},
+		{"arm-kill", "kill the process at this step", toStep, armAction("kill", 1)},
+		{"arm-pause", "pause the process at this step", toStep, armAction("stop", 1)},
+		{"arm-error", "fail this step three times", toStep, armAction("error", 3)},
+		{"arm-delay", "delay this step by 1 s three times", toStep, armAction("delay", 3)},
+	}
+}
+
+// Act carries an action out now and notes it. The error says what to ask for instead.
+func (c *Console) Act(ctx context.Context, a Action) (string, error) {
+	if c.lab == nil {
+		return "", conflict("%s", notOurs)
+	}
+	i := slices.IndexFunc(actions, func(known actionInfo) bool { return known.Name == a.Action })
+	if i < 0 {
+		return "", invalid("there is no action %q; there are %s", a.Action, strings.Join(actionNames(), ", "))
+	}
+	if c.current() == nil {
+		return "", conflict("the services are starting; act once they run")
+	}
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	s := c.noteArmed(a)
+	result, err := actions[i].do(c, ctx, a)
+	if err != nil {
+		c.forget(s)
+		return "", err
+	}
+	text := a.words()
+	if result != nil && result.fired != nil {
+		c.say("fault", "armed: %s", text)
+		c.spawn(func(ctx context.Context) { c.awaitStrike(ctx, s, result.fired) })
+	} else {
+		c.noteFired(s, 1)
+		c.say("fault", "%s", text)
+	}
+	if result != nil && result.heal != nil {
+		c.mu.Lock()
+		c.heals[s.ID] = result.heal
+		c.mu.Unlock()
+	} else if result == nil || result.fired == nil {
+		c.noteHealed(s)
+	}
+	return text, nil
+}
+
+func actionNames() []string {
+	names := make([]string, len(actions))
+	for i, a := range actions {
+		names[i] = a.Name
+	}
+	return names
+}
+
+// words says what the action does, for the log.
+func (a Action) words() string {
+	text := a.Action
+	if a.Step != "" {
+		text += " " + a.When + " " + a.Step
+	}
+	if a.Wire != "" {
+		text += " the connection to " + a.Wire
+	}
+	if a.Target != "" {
+		text += " at " + a.Target
+	}
+	return text
+}
+
+// Heal ends everything that lasts, and brings dead replicas and servers back.
+func (c *Console) Heal(ctx context.Context) (string, error) {
+	if c.lab == nil {
+		return "", conflict("%s", notOurs)
+	}
+	if c.current() == nil {
+		return "", conflict("the services are starting")
+	}
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	return "everything is whole again", c.heal(ctx)
+}
+
+// heal is Heal for those who hold acting.
+func (c *Console) heal(ctx context.Context) error {
+	c.mu.Lock()
+	heals := c.heals
+	c.heals = map[string]func(context.Context) error{}
+	strikes := slices.Clone(c.strikes)
+	c.mu.Unlock()
+	var errs []error
+	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} { // replicas need them
+		errs = append(errs, revive(ctx, p))
+	}
+	for _, heal := range heals {
+		errs = append(errs, heal(ctx))
+	}
+	for _, r := range c.lab.Replicas() {
+		errs = append(errs, reviveReplica(ctx, r))
+	}
+	for _, s := range strikes {
+		c.noteHealed(s)
+	}
+	if len(strikes) > 0 {
+		c.say("fault", "healed: everything is whole again")
+	}
+	return errors.Join(errs...)
+}
+
+// lasting is a process that can be brought back.
+type lasting interface {
+	Running() bool
+	Pid() int
+	Resume() error
+	Restart(ctx context.Context) error
+}
+
+func revive(ctx context.Context, p lasting) error {
+	if !p.Running() {
+		return p.Restart(ctx)
+	}
+	if paused(p.Pid()) {
+		return p.Resume()
+	}
+	return nil
+}
+
+// reviveReplica brings a replica back with no rule armed. It may die of one that
+// is still armed while it is brought back, and is brought back again then.
+func reviveReplica(ctx context.Context, r *lab.Replica) error {
+	for {
+		if err := revive(ctx, r); err != nil && r.Running() {
+			return err
+		}
+		err := r.Disarm(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (c *Console) replica(name string) (*lab.Replica, error) {
+	var names []string
+	for _, r := range c.lab.Replicas() {
+		if r.Name() == name {
+			return r, nil
+		}
+		names = append(names, r.Name())
+	}
+	return nil, invalid("there is no replica %q; there are %s", name, strings.Join(names, ", "))
+}
+
+// process is what can be done to a replica or a server.
+type process interface {
+	lasting
+	Kill() error
+	Pause() error
+}
+
+func (c *Console) server(name string) (process, error) {
+	switch name {
+	case "mysql":
+		return c.lab.MySQL, nil
+	case "redis":
+		return c.lab.Redis, nil
+	case "zookeeper":
+		return c.lab.ZooKeeper, nil
+	}
+	return nil, invalid("there is no server %q; there are mysql, redis, zookeeper", name)
+}
+
+func (c *Console) kill(_ context.Context, a Action) (*strikeResult, error) {
+	r, err := c.replica(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Running() {
+		return nil, conflict("%s is dead already", a.Target)
+	}
+	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, r) }}, r.Kill()
+}
+
+func (c *Console) restart(ctx context.Context, a Action) (*strikeResult, error) {
+	r, err := c.replica(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.Restart(ctx)
+}
+
+func (c *Console) pause(_ context.Context, a Action) (*strikeResult, error) {
+	r, err := c.replica(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Running() {
+		return nil, conflict("%s is dead", a.Target)
+	}
+	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, r) }}, r.Pause()
+}
+
+func (c *Console) resume(_ context.Context, a Action) (*strikeResult, error) {
+	r, err := c.replica(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	if !paused(r.Pid()) {
+		return nil, conflict("%s is not paused", a.Target)
+	}
+	return nil, r.Resume()
+}
+
+func (c *Console) killServer(_ context.Context, a Action) (*strikeResult, error) {
+	p, err := c.server(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, p) }}, p.Kill()
+}
+
+func (c *Console) restartServer(ctx context.Context, a Action) (*strikeResult, error) {
+	p, err := c.server(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	return nil, errors.Join(p.Kill(), p.Restart(ctx))
+}
+
+func (c *Console) pauseServer(_ context.Context, a Action) (*strikeResult, error) {
+	p, err := c.server(a.Target)
+	if err != nil {
+		return nil, err
+	}
+	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, p) }}, p.Pause()
+}
+
+func (c *Console) flushRedis(ctx context.Context, _ Action) (*strikeResult, error) {
+	_, err := c.lab.FlushRedis(ctx)
+	return nil, err
+}
+
+func (c *Console) expireSessions(ctx context.Context, _ Action) (*strikeResult, error) {
+	before, err := c.lab.ExpiredSessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range c.lab.Replicas() {
+		if err := r.EachWire(lab.ToZooKeeper, func(w *lab.Wire) error { w.Cut(); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return &strikeResult{
+		heal: func(ctx context.Context) error {
+			var errs []error
+			for _, r := range c.lab.Replicas() {
+				errs = append(errs, r.EachWire(lab.ToZooKeeper, func(w *lab.Wire) error { return w.Mend(ctx) }))
+			}
+			return errors.Join(errs...)
+		},
+		fired: func(ctx context.Context) (int, error) {
+			n, err := c.lab.ExpiredSessions(ctx)
+			return n - before, err
+		},
+	}, nil
+}
+
+func (c *Console) duplicate(context.Context, Action) (*strikeResult, error) {
+	doubled := func() (n int) {
+		for _, d := range c.lab.Duplicators {
+			n += d.Doubled()
+		}
+		return n
+	}
+	before := doubled()
+	for _, d := range c.lab.Duplicators {
+		d.Switch(true)
+	}
+	return &strikeResult{
+		heal: func(context.Context) error {
+			for _, d := range c.lab.Duplicators {
+				d.Switch(false)
+			}
+			return nil
+		},
+		fired: func(context.Context) (int, error) { return doubled() - before, nil },
+	}, nil
+}
+
+func wireAction(do func(*lab.Wire) error) func(*Console, context.Context, Action) (*strikeResult, error) {
+	return func(c *Console, _ context.Context, a Action) (*strikeResult, error) {
+		r, err := c.replica(a.Target)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Wires[a.Wire]) == 0 {
+			return nil, invalid("%s has no connection to %q", a.Target, a.Wire)
+		}
+		return &strikeResult{heal: func(ctx context.Context) error {
+			return r.EachWire(a.Wire, func(w *lab.Wire) error { return w.Mend(ctx) })
+		}}, r.EachWire(a.Wire, do)
+	}
+}
+
+func armAction(what string, times int) func(*Console, context.Context, Action) (*strikeResult, error) {
+	return func(c *Console, ctx context.Context, a Action) (*strikeResult, error) {
+		r, err := c.replica(a.Target)
+		if err != nil {
+			return nil, err
+		}
+		rule := lab.Rule{Step: faultpoint.Step(a.Step), When: faultpoint.When(a.When), Action: what, Times: times, DelayMS: 1000}
+		if !slices.Contains(faultpoint.Steps, rule.Step) {
+			return nil, invalid("there is no step %q", a.Step)
+		}
+		if rule.When != faultpoint.Before && rule.When != faultpoint.After {
+			return nil, invalid("when %q: want before or after", a.When)
+		}
+		before, err := c.lab.Fired(rule)
+		if err != nil {
+			return nil, err
+		}
+		return &strikeResult{
+			heal: func(ctx context.Context) error { return reviveReplica(ctx, r) },
+			fired: func(context.Context) (int, error) {
+				n, err := c.lab.Fired(rule)
+				return n - before, err
+			},
+		}, r.Arm(ctx, rule)
+	}
+}

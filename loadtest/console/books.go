@@ -1,0 +1,117 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// booksQuery reads levels and sums of the ledger in one statement, which is one
+// snapshot: the two must agree in the middle of a run as well.
+const booksQuery = `SELECT s.goods_id, s.name, s.num,
+	COALESCE(SUM(CASE WHEN f.kind = 'restock' THEN f.num END), 0),
+	COALESCE(SUM(CASE WHEN f.kind = 'deduct' THEN -f.num END), 0),
+	COALESCE(SUM(CASE WHEN f.kind = 'restore' THEN f.num END), 0),
+	COALESCE(SUM(CASE WHEN f.kind = 'pruned' THEN f.num END), 0)
+FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
+WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
+
+// readBooks returns the books of the goods. told is how many pieces of each
+// clients were told are theirs; nil if this process did not fire the orders.
+func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64]int64) (Books, error) {
+	books := Books{Rows: []BookRow{}}
+	if len(goods) == 0 {
+		return books, nil
+	}
+	ids := make([]string, len(goods))
+	for i, id := range goods {
+		ids[i] = strconv.FormatInt(id, 10)
+	}
+	rows, err := stock.QueryContext(ctx, fmt.Sprintf(booksQuery, strings.Join(ids, ",")))
+	if err != nil {
+		return books, fmt.Errorf("read books: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	for rows.Next() {
+		var (
+			id, pruned int64
+			r          BookRow
+		)
+		if err := rows.Scan(&id, &r.Name, &r.There, &r.In, &r.Out, &r.Back, &pruned); err != nil {
+			return books, fmt.Errorf("read books: %w", err)
+		}
+		r.Goods, r.Told = strconv.FormatInt(id, 10), told[id]
+		r.In += pruned
+		r.Wrong = r.disagreement(told != nil)
+		if r.Wrong != "" && books.Wrong == "" {
+			books.Wrong = "product " + r.Goods + ": " + r.Wrong
+		}
+		books.Rows = append(books.Rows, r)
+	}
+	books.ReadAt = time.Now().UTC()
+	return books, rows.Err()
+}
+
+// disagreement says in words what is wrong with a product's books; "" if they agree.
+func (r BookRow) disagreement(told bool) string {
+	switch {
+	case r.There < 0:
+		return fmt.Sprintf("%d pieces are there: fewer than none", r.There)
+	case r.In-r.Out+r.Back != r.There:
+		return fmt.Sprintf("%d in, %d out, %d back make %d, but %d are there", r.In, r.Out, r.Back, r.In-r.Out+r.Back, r.There)
+	case told && r.Told > r.In:
+		return fmt.Sprintf("clients were told that %d pieces are theirs, but only %d came in", r.Told, r.In)
+	}
+	return ""
+}
+
+// newestGoods returns the goods that were added last, for a stack at which somebody else fires.
+func newestGoods(ctx context.Context, stock *sql.DB, limit int) (goods []int64, err error) {
+	rows, err := stock.QueryContext(ctx, "SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", limit)
+	if err != nil {
+		return nil, fmt.Errorf("read goods: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("read goods: %w", err)
+		}
+		goods = append(goods, id)
+	}
+	return goods, rows.Err()
+}
+
+// readStatuses counts the orders by their status.
+func readStatuses(ctx context.Context, orders *sql.DB) (map[string]int64, error) {
+	counts := map[string]int64{"PENDING": 0, "CONFIRMED": 0, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
+	rows, err := orders.QueryContext(ctx, "SELECT status, COUNT(*) FROM orders GROUP BY status")
+	if err != nil {
+		return nil, fmt.Errorf("count orders: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	for rows.Next() {
+		var (
+			status string
+			n      int64
+		)
+		if err := rows.Scan(&status, &n); err != nil {
+			return nil, fmt.Errorf("count orders: %w", err)
+		}
+		counts[status] = n
+	}
+	return counts, rows.Err()
+}
+
+// readCommits returns how many transactions the server has committed since it started.
+func readCommits(ctx context.Context, db *sql.DB) (n int64, err error) {
+	var name string
+	err = db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Com_commit'").Scan(&name, &n)
+	if err != nil {
+		return 0, fmt.Errorf("count commits: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,216 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/verify"
+)
+
+// Console watches a stack and fires at it. Its methods are safe for concurrent
+// use; only one run goes on at a time.
+type Console struct {
+	hub     *hub
+	runs    *runs
+	lab     *lab.Lab                   // nil if the console is attached to somebody else's stack
+	jobs    chan func(context.Context) // for Run to start
+	closing chan struct{}              // closed when Run ends
+
+	mu      sync.Mutex
+	site    *site         // what is watched; nil while the services start
+	stop    func()        // ends the run that goes on; nil if there is none
+	meter   *meter        // of the present or last run
+	ended   chan struct{} // closed when the present or last run is judged; nil before the first
+	result  *Verdict      // of the last run
+	failed  error         // why the last run has no verdict
+	began   time.Time     // of the present or last run
+	run     *Run
+	strikes []*Strike
+	wrong   bool                                   // the books of the run have disagreed
+	heals   map[string]func(context.Context) error // by the id of a strike that lasts
+	rates   map[string]Compare                     // by the letter of a fault of time
+
+	acting sync.Mutex // the lab is for one goroutine
+}
+
+// Lab returns a console that owns l: it starts the services of each run and may
+// break them. Runs are kept in dir. The caller closes l after the console.
+func Lab(l *lab.Lab, dir string) (*Console, error) {
+	c, err := newConsole(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.lab = l
+	c.hub.set(secMode, "lab")
+	c.hub.set(secCan, Can{})
+	return c, nil
+}
+
+// Attach returns a console for a stack that somebody else has started: it fires
+// and judges, but breaks nothing. Runs are kept in dir.
+func Attach(target Target, dir string) (*Console, error) {
+	s, err := openSite(target)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newConsole(dir)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	c.site = s
+	c.hub.set(secMode, "attached")
+	c.hub.set(secCan, Can{Play: notHere, Break: notOurs})
+	return c, nil
+}
+
+const (
+	notHere = "The broken variants are built for a lab of their own: start it with \"make console\"."
+	notOurs = "This console did not start these processes, so it does not break them. \"make console\" starts a stack that it may break."
+)
+
+func newConsole(dir string) (*Console, error) {
+	kept, err := openRuns(filepath.Join(dir, "runs"))
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{
+		hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
+		heals: map[string]func(context.Context) error{}, rates: map[string]Compare{},
+	}
+	for section, value := range map[string]any{
+		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil, secReplicas: []Member{}, secServers: []Member{},
+		secEdges: map[string]int{}, secFaults: []*Strike{}, secBooks: Books{Rows: []BookRow{}}, secStatuses: map[string]int64{},
+		secCommits: Commits{}, secLock: Lock{Holders: []Contender{}, Waiters: []Contender{}}, secExpired: 0, secVerdict: nil,
+		secRuns: kept.list(),
+	} {
+		c.hub.set(section, value)
+	}
+	return c, nil
+}
+
+// Run watches, and plays what it is asked to, until ctx ends. It returns when
+// everything that it started has ended; streams end, too. In a lab it starts the
+// services first, so that the page has something to show. Call it once.
+func (c *Console) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		working sync.WaitGroup
+		failed  = make(chan error, 1)
+	)
+	working.Go(func() {
+		if c.lab != nil {
+			if err := c.startServices(ctx, variant{}); err != nil {
+				failed <- err
+				return
+			}
+		}
+		c.watch(ctx)
+	})
+	var err error
+	for err == nil && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		case job := <-c.jobs:
+			working.Go(func() { job(ctx) })
+		}
+	}
+	cancel()
+	close(c.closing)
+	working.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.site != nil {
+		c.site.close()
+		c.site = nil
+	}
+	return err
+}
+
+// spawn has Run start job, with a context that ends with Run's. It returns
+// false if Run has ended.
+func (c *Console) spawn(job func(context.Context)) bool {
+	select {
+	case c.jobs <- job:
+		return true
+	case <-c.closing:
+		return false
+	}
+}
+
+// startServices replaces the lab's services by those of a variant, on empty databases.
+func (c *Console) startServices(ctx context.Context, v variant) error {
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	c.mu.Lock()
+	if c.site != nil {
+		c.site.close()
+		c.site = nil
+	}
+	clear(c.heals)
+	c.mu.Unlock()
+	c.hub.set(secPhase, phaseStarting)
+	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
+	env := maps.Clone(faults.Env)
+	maps.Copy(env, v.env)
+	env["MUTANT"], env["STOCK_STRATEGY"] = v.mutants, v.strategy
+	var args []string
+	if v.strategy == "unsafe" {
+		args = append(args, "--allow-unsafe")
+	}
+	if err := c.lab.StartServices(ctx, env, args...); err != nil {
+		return fmt.Errorf("start services: %w", err)
+	}
+	s, err := labSite(c.lab, v.strategy)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.site = s
+	c.mu.Unlock()
+	c.hub.set(secPhase, phaseIdle)
+	c.hub.set(secDoing, "")
+	return nil
+}
+
+// current returns what is watched, or nil while the services start.
+func (c *Console) current() *site {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.site
+}
+
+// sinceMS returns the time since the run began.
+func (c *Console) sinceMS() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.began.IsZero() {
+		return 0
+	}
+	return time.Since(c.began).Milliseconds()
+}
+
+// say adds a line to the log of events.
+func (c *Console) say(kind, format string, args ...any) {
+	c.hub.entry(Entry{At: time.Now().UTC(), TMS: c.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
+// Target says where the parts of a stack are. Redis and ZooKeeper may be "".
+type Target struct {
+	fire.Target
+	verify.Databases
+	ZooKeeper     []string
+	ZooKeeperRoot string
+	Redis         string
+	// Strategy is how the stock services deduct; "" is their default.
+	Strategy string
+}

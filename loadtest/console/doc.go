@@ -1,0 +1,14 @@
+// Package console serves a page that shows the stack while it works and while
+// it is broken: the way of an order, rates and latencies, the books, the queue
+// for the lock, and the verdict.
+//
+// A Console watches a Stack. If it owns the stack (Lab), it can also play the
+// published faults, broken and fixed, and break replicas, servers and links.
+// If it is only attached (Attach), it says why it cannot.
+//
+// All figures are read from the servers, from the services or from the calls of
+// the load tester in this process. Nothing is simulated.
+//
+// Everything that the page does is a call of the HTTP API, described at
+// /openapi.json.
+package console

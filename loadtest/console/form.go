@@ -1,0 +1,36 @@
+package console
+
+import (
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
+	"orderstock/stock-service/deduct"
+)
+
+// Form says what a scenario may hold.
+type Form struct {
+	Strategies []FormStrategy    `json:"strategies"`
+	Steps      []faultpoint.Step `json:"steps"`
+	Whens      []faultpoint.When `json:"whens"`
+	Actions    []actionInfo      `json:"actions"`
+	Wires      []string          `json:"wires"`
+	Defaults   Scenario          `json:"defaults"`
+}
+
+// FormStrategy is a strategy of deduction.
+type FormStrategy struct {
+	Name   string `json:"name"`
+	Says   string `json:"says"`
+	Unsafe bool   `json:"unsafe"`
+}
+
+func (c *Console) form() Form {
+	f := Form{
+		Steps: faultpoint.Steps, Whens: []faultpoint.When{faultpoint.Before, faultpoint.After}, Actions: actions,
+		Wires:    []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
+		Defaults: Scenario{Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
+	}
+	for _, name := range deduct.Names() {
+		f.Strategies = append(f.Strategies, FormStrategy{Name: name, Unsafe: name == "unsafe"})
+	}
+	return f
+}

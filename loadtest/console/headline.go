@@ -1,0 +1,96 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// english prints numbers with commas.
+var english = message.NewPrinter(language.English)
+
+// sold returns how many pieces left the shelf for good or were told to clients,
+// whichever is more, and how many came in.
+func (b Books) sold() (sold, stock int64) {
+	for _, r := range b.Rows {
+		sold += max(r.Out-r.Back, r.Told)
+		stock += r.In
+	}
+	return sold, stock
+}
+
+// heroOf returns the sentence for the run that goes on, or nil if there is none.
+func (c *Console) heroOf(b Books) *Hero {
+	c.mu.Lock()
+	running := c.stop != nil && c.run != nil
+	c.mu.Unlock()
+	if !running || len(b.Rows) == 0 {
+		return nil
+	}
+	h := &Hero{Word: wordRunning}
+	h.Sold, h.Stock = b.sold()
+	h.Sentence = english.Sprintf("sold %d of %d", h.Sold, h.Stock)
+	if b.Wrong != "" {
+		h.Word = strings.ToUpper(string(verify.Violation))
+	}
+	return h
+}
+
+// headline returns the sentence for a run that was judged: what was sold, or
+// what was found wrong if that is not oversold.
+func headline(run Run, b Books, v *Verdict) Hero {
+	h := Hero{Word: strings.ToUpper(string(v.Outcome))}
+	h.Sold, h.Stock = b.sold()
+	h.Sentence = english.Sprintf("sold %d of %d", h.Sold, h.Stock)
+	if v.Outcome == verify.Violation && h.Sold <= h.Stock {
+		for _, i := range v.Invariants {
+			if i.Violations > 0 {
+				h.Sentence = english.Sprintf("%d times not so: %s", i.Violations, i.Says)
+				break
+			}
+		}
+	}
+	return h
+}
+
+// demand is what a played fault must keep beside the invariants of package
+// verify. It returns nil if it cannot tell.
+type demand func(h *history.History, v *Verdict) *verify.Invariant
+
+// nobodyGivenUp demands that no order is cancelled that no client cancelled.
+func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
+	asked := map[int32]bool{}
+	for _, call := range h.Calls {
+		if call.Kind == history.Cancel {
+			asked[call.Op] = true
+		}
+	}
+	found := &verify.Invariant{Name: "not-given-up", Says: "no order is given up that no client cancelled", Sample: []string{}}
+	if n := v.Cancelled - len(asked); n > 0 {
+		found.Violations = n
+		found.Sample = append(found.Sample, fmt.Sprintf("%d orders can never be deducted and were given up", n))
+	}
+	return found
+}
+
+// nobodyFailed demands that every order was confirmed or rejected by its first answer.
+func nobodyFailed(h *history.History, _ *Verdict) *verify.Invariant {
+	found := &verify.Invariant{Name: "first-answer-is-an-end", Says: "every order is confirmed or rejected by its first answer", Sample: []string{}}
+	for _, call := range h.Calls {
+		if call.Kind != history.Place {
+			continue
+		}
+		if call.Status != history.Confirmed && call.Status != history.Rejected {
+			found.Violations++
+			if len(found.Sample) < 5 {
+				found.Sample = append(found.Sample, fmt.Sprintf("order %d was answered %d %s", call.Op, call.Code, call.Status))
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// hub keeps the state that the page shows and sends its changes to every page
+// that is open. A page that does not read is dropped; it connects again and
+// gets a snapshot. It is safe for concurrent use.
+type hub struct {
+	mu       sync.Mutex
+	sections map[string]json.RawMessage
+	samples  []Sample
+	log      []Entry
+	pages    map[*stream]struct{}
+}
+
+// stream feeds one open page. Its channel is closed when it is dropped.
+type stream struct {
+	events  chan event
+	dropped bool
+}
+
+// event is a server-sent event.
+type event struct {
+	name string
+	data []byte
+}
+
+// backlog is how many events a page may be behind: a few seconds of them.
+const backlog = 256
+
+func newHub() *hub {
+	return &hub{sections: map[string]json.RawMessage{}, samples: []Sample{}, log: []Entry{}, pages: map[*stream]struct{}{}}
+}
+
+// set replaces a section of the state and tells every page if it changed.
+func (h *hub) set(section string, value any) {
+	data := encode(value)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if string(h.sections[section]) == string(data) {
+		return
+	}
+	h.sections[section] = data
+	h.send("state", encode(map[string]json.RawMessage{section: data}))
+}
+
+// sample appends to the series of the run.
+func (h *hub) sample(s Sample) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.samples = append(h.samples, s)
+	h.send("sample", encode(s))
+}
+
+// entry appends to the log of the run.
+func (h *hub) entry(e Entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.log = append(h.log, e)
+	h.send("log", encode(e))
+}
+
+// restart empties the series and the log for a new run.
+func (h *hub) restart() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.samples, h.log = []Sample{}, []Entry{}
+	h.send("state", encode(map[string]any{"samples": h.samples, "log": h.log}))
+}
+
+// recorded returns copies of the series and the log.
+func (h *hub) recorded() ([]Sample, []Entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]Sample{}, h.samples...), append([]Entry{}, h.log...)
+}
+
+// snapshot returns the whole state as JSON.
+func (h *hub) snapshot() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.whole()
+}
+
+func (h *hub) whole() []byte {
+	all := make(map[string]any, len(h.sections)+2)
+	for name, data := range h.sections {
+		all[name] = data
+	}
+	all["samples"], all["log"] = h.samples, h.log
+	return encode(all)
+}
+
+// open adds a page, whose first message is a snapshot.
+func (h *hub) open() *stream {
+	p := &stream{events: make(chan event, backlog)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.events <- event{"snapshot", h.whole()}
+	h.pages[p] = struct{}{}
+	return p
+}
+
+func (h *hub) close(p *stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(p)
+}
+
+// watched reports whether a page is open; without one the sources need not be read.
+func (h *hub) watched() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.pages) > 0
+}
+
+func (h *hub) send(name string, data []byte) {
+	for p := range h.pages {
+		select {
+		case p.events <- event{name, data}:
+		default:
+			h.drop(p)
+		}
+	}
+}
+
+func (h *hub) drop(p *stream) {
+	if !p.dropped {
+		p.dropped = true
+		delete(h.pages, p)
+		close(p.events)
+	}
+}
+
+// encode returns the value as JSON. The state holds nothing that cannot be encoded.
+func encode(value any) []byte {
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("console: encode state: %v", err))
+	}
+	return data
+}
+
+// heartbeat is how often a page is sent something, so that it notices a lost connection.
+const heartbeat = 5 * time.Second

@@ -1,0 +1,208 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Life is all that is known of one order.
+type Life struct {
+	Order     map[string]any   `json:"order"` // nil if there is none
+	Items     []map[string]any `json:"items"`
+	Operation map[string]any   `json:"operation"` // nil if the stock service knows nothing
+	Flows     []map[string]any `json:"flows"`
+	// FlagInRedis is "there", "gone" or "unknown".
+	FlagInRedis string   `json:"flag_in_redis"`
+	Answers     []Answer `json:"answers"`
+}
+
+// Life reads the rows of an order in the four tables, its flag and what clients were told.
+func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
+	id, err := strconv.ParseInt(order, 10, 64)
+	if err != nil || id <= 0 {
+		return nil, invalid("order id %q: want a positive number", order)
+	}
+	at := c.current()
+	if at == nil {
+		return nil, conflict("the services are starting")
+	}
+	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []Answer{}}
+	for _, read := range []struct {
+		db    *sql.DB
+		into  *[]map[string]any
+		query string
+		arg   any
+	}{
+		{at.orders, &life.Items, "SELECT CAST(goods_id AS CHAR) AS goods_id, num, price FROM order_items WHERE order_id = ? ORDER BY goods_id", id},
+		{at.stock, &life.Flows, "SELECT CAST(goods_id AS CHAR) AS goods_id, kind, num, created_at FROM stock_flow WHERE flag = ? ORDER BY created_at, goods_id", order},
+	} {
+		if *read.into, err = rows(ctx, read.db, read.query, read.arg); err != nil {
+			return nil, err
+		}
+	}
+	if life.Order, err = row(ctx, at.orders, "SELECT CAST(id AS CHAR) AS id, status, outcome, reason, idempotency_key, total, created_at, updated_at FROM orders WHERE id = ?", id); err != nil {
+		return nil, err
+	}
+	if life.Operation, err = row(ctx, at.stock, "SELECT flag, state, reason, items, LOWER(HEX(fencing_token)) AS fencing_token, created_at FROM operations WHERE flag = ?", order); err != nil {
+		return nil, err
+	}
+	if life.Order == nil && life.Operation == nil {
+		return nil, notFound("there is no order %s in this stack", order)
+	}
+	c.mu.Lock()
+	m := c.meter
+	c.mu.Unlock()
+	if m != nil {
+		life.Answers = append(life.Answers, m.answersFor(id)...)
+	}
+	return life, nil
+}
+
+// flag tells whether the order's flag is in Redis.
+func (s *site) flag(ctx context.Context, flag string) string {
+	if s.Redis == "" {
+		return "unknown"
+	}
+	client := redis.NewClient(&redis.Options{Addr: s.Redis, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second})
+	defer func() { _ = client.Close() }()
+	n, err := client.Exists(ctx, "opflag:"+flag).Result()
+	switch {
+	case err != nil:
+		return "unknown"
+	case n == 0:
+		return "gone"
+	}
+	return "there"
+}
+
+// row returns the only row of a query, or nil.
+func row(ctx context.Context, db *sql.DB, query string, arg any) (map[string]any, error) {
+	all, err := rows(ctx, db, query, arg)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+func rows(ctx context.Context, db *sql.DB, query string, arg any) ([]map[string]any, error) {
+	found, err := db.QueryContext(ctx, query, arg)
+	if err != nil {
+		return nil, fmt.Errorf("read order: %w", err)
+	}
+	defer func() { _ = found.Close() }() // only read
+	names, err := found.Columns()
+	if err != nil {
+		return nil, fmt.Errorf("read order: %w", err)
+	}
+	all := []map[string]any{}
+	for found.Next() {
+		values, into := make([]any, len(names)), make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := found.Scan(into...); err != nil {
+			return nil, fmt.Errorf("read order: %w", err)
+		}
+		of := make(map[string]any, len(names))
+		for i, name := range names {
+			if text, ok := values[i].([]byte); ok {
+				values[i] = string(text)
+			}
+			of[name] = values[i]
+		}
+		all = append(all, of)
+	}
+	return all, found.Err()
+}
+
+// HandOrder is one order that somebody sends by hand.
+type HandOrder struct {
+	Items []HandItem `json:"items"`
+	Key   string     `json:"key"`
+}
+
+// HandItem is a product and a number of pieces.
+type HandItem struct {
+	GoodsID string `json:"goods_id"`
+	Num     int64  `json:"num"`
+}
+
+// Placed is the answer to an order by hand, as the order service gave it.
+type Placed struct {
+	Status  int             `json:"status"`
+	Body    json.RawMessage `json:"body"`
+	OrderID string          `json:"order_id"`
+}
+
+// PlaceByHand sends an order to an order service and returns its answer.
+func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error) {
+	at := c.current()
+	if at == nil {
+		return nil, conflict("the services are starting")
+	}
+	if len(o.Items) == 0 {
+		return nil, invalid("the order has no items")
+	}
+	body, err := json.Marshal(map[string]any{"items": o.Items})
+	if err != nil {
+		return nil, fmt.Errorf("encode order: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.OrderURLs[0]+"/v1/orders", bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("place order: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if o.Key != "" {
+		req.Header.Set("Idempotency-Key", o.Key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	placed := &Placed{Status: resp.StatusCode, Body: text}
+	if !json.Valid(text) {
+		placed.Body, _ = json.Marshal(string(text))
+	}
+	var told struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(text, &told) == nil {
+		placed.OrderID = told.ID
+	}
+	return placed, nil
+}
+
+// problemOf tells that the order service did not answer.
+func problemOf(err error) error { return conflict("the order service does not answer: %v", err) }
+
+// orderMinusFive restocks nothing and orders five pieces fewer than none.
+func orderMinusFive(ctx context.Context, c *Console) error {
+	c.mu.Lock()
+	goods := c.meter.goods
+	c.mu.Unlock()
+	if len(goods) == 0 {
+		return nil
+	}
+	placed, err := c.PlaceByHand(ctx, HandOrder{Items: []HandItem{{strconv.FormatInt(goods[0], 10), -5}}})
+	if err != nil {
+		return err
+	}
+	c.say("run", "an order for minus five pieces of product %d is answered %d", goods[0], placed.Status)
+	return nil
+}

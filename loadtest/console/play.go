@@ -1,0 +1,479 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// Verdict is the verdict on a run.
+type Verdict = verify.Verdict
+
+// attempts is how many seeds a broken variant is given before it counts as not
+// caught: whether two buyers meet is a matter of chance.
+const attempts = 3
+
+// seedsFrom is the seed that a fault is played with unless the caller says.
+const seedsFrom = 42
+
+// Faults returns the published faults.
+func (c *Console) Faults() []FaultInfo {
+	why := ""
+	if c.lab == nil {
+		why = notHere
+	}
+	all := make([]FaultInfo, len(published))
+	for i, f := range published {
+		kind := "books"
+		if f.rate != "" {
+			kind = "time"
+		}
+		all[i] = FaultInfo{Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea, Kind: kind, Playable: why == "", WhyNot: why}
+	}
+	return all
+}
+
+// Play starts the broken or the fixed variant of a published fault and returns
+// the run. A broken one that nothing was found wrong with is tried with up to
+// three seeds. The error is a *problem.Problem if another run goes on.
+func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
+	if c.lab == nil {
+		return Run{}, conflict("%s", notHere)
+	}
+	i := slices.IndexFunc(published, func(f fault) bool { return f.letter == strings.ToUpper(letter) })
+	if i < 0 {
+		return Run{}, invalid("there is no fault %q; there are A to Q", letter)
+	}
+	if v != Broken && v != Fixed {
+		return Run{}, invalid("variant %q: want broken or fixed", v)
+	}
+	f := published[i]
+	scene := f.scenario
+	scene.Seed = seed
+	first, err := scene.seed()
+	if err != nil {
+		return Run{}, err
+	}
+	if seed == "" {
+		first = seedsFrom
+	}
+	p := &performance{fault: &f, variant: v, services: f.fixed, scene: scene, tries: 1, seed: first}
+	p.title = f.letter + ": " + f.title
+	if v == Broken {
+		p.services, p.tries = f.broken, attempts
+	}
+	env := maps.Clone(f.env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, p.services.env)
+	p.services.env = env
+	p.command = fmt.Sprintf("make play FAULT=%s SEED=%d", f.letter, first)
+	if v == Fixed {
+		p.command += " FIXED=1"
+	}
+	return c.begin(p)
+}
+
+// Fire starts a scenario and returns the run. In a lab the services start anew
+// with its strategy; else they stay as they are.
+func (c *Console) Fire(s Scenario) (Run, error) {
+	if err := s.validate(); err != nil {
+		return Run{}, err
+	}
+	if !knownStrategy(s.Strategy) {
+		return Run{}, invalid("there is no strategy %q", s.Strategy)
+	}
+	if c.lab == nil && s.Strategy != "" {
+		return Run{}, conflict("the strategy is that of the running stock services; leave it empty here")
+	}
+	if c.lab == nil && len(s.Faults) > 0 {
+		return Run{}, conflict("%s", notOurs)
+	}
+	if s.Seed == "" {
+		s.Seed = strconv.FormatUint(rand.Uint64N(1<<32), 10)
+	}
+	seed, _ := s.seed() // validated
+	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: variant{strategy: s.Strategy}}
+	p.command = "bin/loadtest fire" + s.flags()
+	if c.lab != nil && s.Strategy != "" {
+		p.command = "make demo STRATEGY=" + s.Strategy + " FLAGS='" + strings.TrimSpace(s.flags()) + "'"
+	}
+	return c.begin(p)
+}
+
+// Stop ends the run that goes on: no more orders are sent, and what was sent is judged.
+func (c *Console) Stop() (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop == nil {
+		return "nothing is running", nil
+	}
+	c.stop()
+	return "stopping; what was sent is judged", nil
+}
+
+// performance is a run and its further attempts.
+type performance struct {
+	title, command string
+	fault          *fault // nil in free play
+	variant        Variant
+	services       variant
+	scene          Scenario
+	tries          int
+	seed           uint64
+}
+
+// begin starts a performance unless another goes on.
+func (c *Console) begin(p *performance) (Run, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop != nil {
+		return Run{}, conflict("another run goes on; wait until it is judged, or stop it")
+	}
+	run, stopped, ended := p.newRun(1), make(chan struct{}), make(chan struct{})
+	c.ended = ended
+	c.stop = sync.OnceFunc(func() { close(stopped) })
+	started := c.spawn(func(ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go func() {
+			select {
+			case <-stopped:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		v, err := c.perform(ctx, p, run)
+		c.mu.Lock()
+		c.stop, c.result, c.failed = nil, v, err
+		close(ended)
+		c.mu.Unlock()
+		c.hub.set(secPhase, phaseIdle)
+		c.hub.set(secDoing, "")
+	})
+	if !started {
+		c.stop = nil
+		return Run{}, conflict("the console is closing")
+	}
+	return run, nil
+}
+
+func (p *performance) newRun(attempt int) Run {
+	now := time.Now().UTC()
+	seed := p.seed + uint64(attempt-1)
+	cfg := p.scene.config(fire.Target{})
+	return Run{
+		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title, Fault: p.letter(), Variant: string(p.variant),
+		Strategy: p.services.strategy, Seed: strconv.FormatUint(seed, 10), Attempt: attempt, Attempts: p.tries,
+		Orders: cfg.Orders, Buyers: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock * int64(cfg.Mix.Goods),
+		StartedAt: now, Command: p.command,
+	}
+}
+
+func (p *performance) letter() string {
+	if p.fault == nil {
+		return ""
+	}
+	return p.fault.letter
+}
+
+// Await waits until the run that Play or Fire started is judged, and returns
+// its verdict: that of the last attempt.
+func (c *Console) Await(ctx context.Context) (*Verdict, error) {
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended == nil {
+		return nil, errors.New("nothing was played")
+	}
+	select {
+	case <-ended:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.result, c.failed
+	case <-c.closing:
+		return nil, errors.New("the console closed before the run was judged")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// perform runs the attempts. What goes wrong is told on the page, too.
+func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdict, error) {
+	for attempt := 1; ; attempt++ {
+		if attempt > 1 {
+			run = p.newRun(attempt)
+		}
+		v, err := c.attempt(ctx, p, run, attempt == p.tries)
+		if err != nil {
+			c.say("error", "%v", err)
+			c.hub.set(secHero, Hero{Sentence: "The run ended early: " + err.Error(), Word: strings.ToUpper(string(verify.Unknown))})
+			return nil, err
+		}
+		if v.Outcome == verify.Violation || attempt == p.tries || ctx.Err() != nil {
+			return v, nil
+		}
+		c.say("run", "not caught with seed %s; trying another", run.Seed)
+	}
+}
+
+// attempt makes one run, from fresh services to the verdict, and keeps its
+// record.
+func (c *Console) attempt(ctx context.Context, p *performance, run Run, last bool) (*Verdict, error) {
+	m := newMeter(c.hub)
+	c.mu.Lock()
+	c.meter, c.run, c.began, c.strikes, c.wrong = m, &run, time.Time{}, []*Strike{}, false
+	c.mu.Unlock()
+	c.hub.restart()
+	for section, value := range map[string]any{
+		secRun: run, secVerdict: nil, secHero: nil, secCompare: nil, secFaults: []*Strike{}, secBooks: Books{Rows: []BookRow{}}, secEdges: map[string]int{},
+	} {
+		c.hub.set(section, value)
+	}
+	c.say("run", "%s%s, seed %s", p.title, label(p.variant), run.Seed)
+	if c.lab != nil {
+		if err := c.startServices(ctx, p.services); err != nil {
+			return nil, err
+		}
+	}
+	at := c.current()
+	if at == nil {
+		return nil, errors.New("the services do not run")
+	}
+	scene := p.scene
+	scene.Seed = run.Seed
+	h, err := c.fire(ctx, at, p, scene, m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.judge(ctx, at, p, h)
+	if err != nil {
+		return nil, err
+	}
+	return v, c.keep(ctx, at, p, run, h, v, last && v.Outcome != verify.Violation)
+}
+
+func label(v Variant) string {
+	if v == "" {
+		return ""
+	}
+	return ", " + string(v)
+}
+
+// fire sends the orders, with the faults of the scenario meanwhile, and heals.
+func (c *Console) fire(ctx context.Context, at *site, p *performance, scene Scenario, m *meter) (*history.History, error) {
+	c.hub.set(secPhase, phaseFiring)
+	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
+	done := make(chan struct{})
+	var beside sync.WaitGroup
+	beside.Go(func() { m.run(done) })
+	beside.Go(func() {
+		select {
+		case <-m.begun:
+			c.mu.Lock()
+			c.began = time.Now()
+			c.mu.Unlock()
+			c.say("run", "the first order is sent")
+			c.strikeMeanwhile(ctx, p, scene, done)
+		case <-done:
+		}
+	})
+	cfg := scene.config(at.Target.Target)
+	cfg.Observer, cfg.Live, cfg.Timeout = m, &m.live, 12*time.Second
+	h, err := fire.Run(ctx, cfg)
+	close(done)
+	beside.Wait()
+	if err != nil {
+		return nil, err
+	}
+	c.say("run", "the last order is answered")
+	if c.lab != nil {
+		c.acting.Lock()
+		defer c.acting.Unlock()
+		healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err := c.heal(healing); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// strikeMeanwhile brings the faults of the scenario about, each at its time.
+func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Scenario, done <-chan struct{}) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if p.fault != nil && p.fault.strike != "" {
+		beside.Go(func() {
+			if err := c.strikeCell(ctx, p.fault.strike, scene, done); err != nil {
+				c.say("error", "%v", err)
+			}
+		})
+	}
+	if p.fault != nil && p.fault.besides != nil {
+		beside.Go(func() {
+			if err := p.fault.besides(ctx, c); err != nil {
+				c.say("error", "%v", err)
+			}
+		})
+	}
+	for _, a := range scene.Faults {
+		beside.Go(func() {
+			select {
+			case <-time.After(time.Duration(a.AfterMS) * time.Millisecond):
+			case <-done:
+				return
+			}
+			if _, err := c.Act(ctx, a); err != nil {
+				c.say("error", "%s: %v", a.words(), err)
+			}
+		})
+	}
+}
+
+// strikeCell arms a cell of the fault matrix, waits until it has struck and
+// lasted, and heals it.
+func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, done <-chan struct{}) error {
+	select {
+	case <-time.After(500 * time.Millisecond):
+	case <-done:
+		return nil
+	}
+	cell, ok := faults.Find(name)
+	if !ok {
+		return fmt.Errorf("no cell %q in the fault matrix", name)
+	}
+	seed, _ := scene.seed() // validated
+	f := faults.New(c.lab, cell, seed)
+	s := c.noteArmed(Action{Action: cell.Fault, Step: string(cell.Step), When: cell.When})
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	c.say("fault", "armed: %s %s %s", cell.Fault, cell.When, cell.Step)
+	err := f.Arm(ctx)
+	fired := 0
+	for waited := time.Duration(0); err == nil && fired == 0 && waited < strikeWithin; waited += 20 * time.Millisecond {
+		if fired, err = f.Fired(ctx); fired == 0 {
+			time.Sleep(20 * time.Millisecond) // a poll of another process
+		}
+	}
+	if fired > 0 && c.noteFired(s, fired) {
+		c.say("fault", "fired: %s %s %s", cell.Fault, cell.When, cell.Step)
+		time.Sleep(f.Hold())
+		if n, err := f.Fired(ctx); err == nil {
+			c.noteFired(s, n)
+		}
+	}
+	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	err = errors.Join(err, f.Heal(healing))
+	c.noteHealed(s)
+	if fired == 0 {
+		c.say("fault", "never struck: %s %s %s", cell.Fault, cell.When, cell.Step)
+	}
+	return err
+}
+
+// strikeWithin is how long an armed fault may wait for its step.
+const strikeWithin = 6 * time.Second
+
+// judge waits until every order has ended, reads everything and judges.
+func (c *Console) judge(ctx context.Context, at *site, p *performance, h *history.History) (*Verdict, error) {
+	ctx = context.WithoutCancel(ctx) // what was sent is judged also if the run was stopped
+	c.hub.set(secPhase, phaseSettling)
+	v, err := verify.Run(ctx, verify.Config{
+		Databases: at.Databases, History: h, Settle: settleWithin,
+		Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.fault != nil && p.fault.demand != nil {
+		if found := p.fault.demand(h, v); found != nil {
+			v.Invariants = append(v.Invariants, *found)
+			if found.Violations > 0 {
+				v.Outcome = verify.Violation
+			}
+		}
+	}
+	return v, nil
+}
+
+// keep shows the verdict and writes the record of the run.
+func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h *history.History, v *Verdict, notCaught bool) error {
+	report := h.Measure()
+	if run.Orders == 0 {
+		run.Orders = report.Orders
+	}
+	run.Buyers, run.ElapsedMS = max(run.Buyers, 1), h.Elapsed.Milliseconds()
+	run.Stock = c.meter.stock
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	books, err := c.books(ctx, at)
+	if err != nil {
+		return err
+	}
+	hero := headline(run, books, v)
+	if p.variant == Broken && notCaught && p.fault.rate == "" {
+		hero.Word = wordNotCaught
+	}
+	compare := c.compare(p, report.OrdersPerS)
+	c.hub.set(secRun, run)
+	c.hub.set(secBooks, books)
+	c.hub.set(secVerdict, v)
+	c.hub.set(secHero, hero)
+	c.hub.set(secCompare, compare)
+	c.say("verdict", "%s", v.String())
+	samples, log := c.hub.recorded()
+	strikes := c.recordedStrikes()
+	row := RunRow{
+		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant, Strategy: run.Strategy, Seed: run.Seed,
+		Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, HasReport: true,
+	}
+	for _, s := range strikes {
+		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
+	}
+	if err := c.runs.save(Record{Row: row, Samples: samples, Log: log, Verdict: v, Faults: strikes, Compare: compare, Hero: &hero, Books: &books}); err != nil {
+		return err
+	}
+	c.hub.set(secRuns, c.runs.list())
+	return nil
+}
+
+// compare remembers the rate of a fault of time and sets it beside the other variant's.
+func (c *Console) compare(p *performance, rate float64) *Compare {
+	if p.fault == nil || p.fault.rate == "" {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := c.rates[p.fault.letter]
+	told.What, told.BrokenSays, told.FixedSays = p.fault.rate, p.fault.broken.says, p.fault.fixed.says
+	if p.variant == Broken {
+		told.Broken = rate
+	} else {
+		told.Fixed = rate
+	}
+	c.rates[p.fault.letter] = told
+	return &told
+}
+
+// Known returns an error that lists the published faults if letter is none of them.
+func Known(letter string) error {
+	if !slices.ContainsFunc(published, func(f fault) bool { return f.letter == strings.ToUpper(letter) }) {
+		return invalid("there is no fault %q; there are A to Q", letter)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/stock-service/deduct"
+)
+
+// Scenario is what is fired, and what breaks meanwhile. A zero field means the
+// default of "loadtest fire".
+type Scenario struct {
+	Path        string  `json:"path"`
+	Strategy    string  `json:"strategy"`
+	Orders      int     `json:"orders"`
+	DurationS   float64 `json:"duration_s"`
+	WarmupS     float64 `json:"warmup_s"`
+	Rate        float64 `json:"rate"`
+	Concurrency int     `json:"concurrency"`
+	Goods       int     `json:"goods"`
+	Stock       int64   `json:"stock"`
+	ItemsMax    int     `json:"items_max"`
+	NumMax      int     `json:"num_max"`
+	Zipf        float64 `json:"zipf"`
+	Repeat      float64 `json:"repeat"`
+	Cancel      float64 `json:"cancel"`
+	// Seed is a decimal number: JavaScript's numbers are too small for it.
+	Seed   string   `json:"seed"`
+	Faults []Action `json:"faults"`
+}
+
+// The most that a scenario may ask for: the console runs on the machine of whoever looks at it.
+const (
+	mostOrders   = 200_000
+	mostClients  = 2_000
+	mostDuration = 10 * 60 // seconds
+)
+
+func (s Scenario) validate() error {
+	switch {
+	case s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct):
+		return invalid("path %q: want order or deduct", s.Path)
+	case s.Orders < 0 || s.Orders > mostOrders:
+		return invalid("orders %d: want 0 to %d", s.Orders, mostOrders)
+	case s.Concurrency < 0 || s.Concurrency > mostClients:
+		return invalid("concurrency %d: want 0 to %d", s.Concurrency, mostClients)
+	case s.DurationS < 0 || s.DurationS > mostDuration:
+		return invalid("duration_s %g: want 0 to %d", s.DurationS, mostDuration)
+	}
+	if _, err := s.seed(); err != nil {
+		return err
+	}
+	for _, f := range s.Faults {
+		if f.AfterMS < 0 || f.AfterMS > 1000*mostDuration {
+			return invalid("after_ms %d of fault %s: want 0 to %d", f.AfterMS, f.Action, 1000*mostDuration)
+		}
+	}
+	return nil
+}
+
+func (s Scenario) seed() (uint64, error) {
+	if s.Seed == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s.Seed, 10, 64)
+	if err != nil {
+		return 0, invalid("seed %q: want a number from 0 to 2^64-1", s.Seed)
+	}
+	return n, nil
+}
+
+// config returns what package fire is told.
+func (s Scenario) config(target fire.Target) fire.Config {
+	seed, _ := s.seed() // validated
+	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+	return fire.Config{
+		Target: target, Path: history.Path(s.Path), Orders: s.Orders, Duration: seconds(s.DurationS), Warmup: seconds(s.WarmupS),
+		Rate: s.Rate, Concurrency: s.Concurrency,
+		Mix: fire.Mix{
+			Goods: s.Goods, Stock: s.Stock, ItemsMax: s.ItemsMax, NumMax: s.NumMax, Zipf: s.Zipf,
+			Repeat: s.Repeat, Cancel: s.Cancel, Seed: seed,
+		},
+	}
+}
+
+// flags returns the scenario as flags of "loadtest fire".
+func (s Scenario) flags() string {
+	var b strings.Builder
+	add := func(name string, value any, isSet bool) {
+		if isSet {
+			fmt.Fprintf(&b, " --%s %v", name, value)
+		}
+	}
+	add("path", s.Path, s.Path != "" && s.Path != string(history.PathOrder))
+	add("orders", s.Orders, s.Orders > 0)
+	add("duration", fmt.Sprintf("%gs", s.DurationS), s.DurationS > 0)
+	add("warmup", fmt.Sprintf("%gs", s.WarmupS), s.WarmupS > 0)
+	add("rate", s.Rate, s.Rate > 0)
+	add("concurrency", s.Concurrency, s.Concurrency > 0)
+	add("goods", s.Goods, s.Goods > 0)
+	add("stock", s.Stock, s.Stock > 0)
+	add("items-max", s.ItemsMax, s.ItemsMax > 0)
+	add("num-max", s.NumMax, s.NumMax > 0)
+	add("zipf", s.Zipf, s.Zipf > 0)
+	add("repeat", s.Repeat, s.Repeat > 0)
+	add("cancel", s.Cancel, s.Cancel > 0)
+	add("seed", s.Seed, s.Seed != "")
+	return b.String()
+}
+
+// knownStrategy reports whether the stock service has a strategy of that name; "" is its default.
+func knownStrategy(name string) bool {
+	if name == "" {
+		return true
+	}
+	for _, s := range deduct.Names() {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,267 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/console/page"
+	"orderstock/pkg/problem"
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+// Server is the HTTP side of a Console. It has no write deadline of its own, as
+// streams stay open; each write to a stream has one.
+type Server struct {
+	console *Console
+	token   string
+	hosts   map[string]bool
+	remote  bool
+}
+
+// ServerConfig says who may use the server.
+type ServerConfig struct {
+	// Token must be shown once, in the address; a cookie holds it then. Default: random.
+	Token string
+	// Remote allows any Host header, for a server that is bound to more than the
+	// loopback interface. Without it only loopback names are answered, which
+	// keeps other sites' names that resolve to 127.0.0.1 out.
+	Remote bool
+}
+
+// NewServer returns the HTTP side of c.
+func NewServer(c *Console, cfg ServerConfig) *Server {
+	if cfg.Token == "" {
+		cfg.Token = rand.Text()
+	}
+	return &Server{console: c, token: cfg.Token, remote: cfg.Remote}
+}
+
+// Token returns the token that opens the page.
+func (s *Server) Token() string { return s.token }
+
+// Handler returns the page and the API.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(page.Files()))
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(openAPI)
+	})
+	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(s.console.hub.snapshot())
+	})
+	mux.HandleFunc("GET /api/faults", answer(func(*http.Request) (any, error) { return s.console.Faults(), nil }))
+	mux.HandleFunc("GET /api/tour", answer(func(*http.Request) (any, error) { return tour, nil }))
+	mux.HandleFunc("GET /api/form", answer(func(*http.Request) (any, error) { return s.console.form(), nil }))
+	mux.HandleFunc("POST /api/play", command(http.StatusAccepted, func(_ *http.Request, body playRequest) (any, error) {
+		run, err := s.console.Play(body.Fault, Variant(body.Variant), body.Seed)
+		return map[string]any{"run": run}, err
+	}))
+	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body Scenario) (any, error) {
+		run, err := s.console.Fire(body)
+		return map[string]any{"run": run}, err
+	}))
+	mux.HandleFunc("POST /api/stop", command(http.StatusOK, func(*http.Request, struct{}) (any, error) { return said(s.console.Stop()) }))
+	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body Action) (any, error) {
+		return said(s.console.Act(r.Context(), body))
+	}))
+	mux.HandleFunc("POST /api/heal", command(http.StatusOK, func(r *http.Request, _ struct{}) (any, error) {
+		return said(s.console.Heal(r.Context()))
+	}))
+	mux.HandleFunc("GET /api/runs/{id}", answer(func(r *http.Request) (any, error) { return s.console.runs.load(r.PathValue("id")) }))
+	mux.HandleFunc("POST /api/orders", command(http.StatusOK, func(r *http.Request, body HandOrder) (any, error) {
+		return s.console.PlaceByHand(r.Context(), body)
+	}))
+	mux.HandleFunc("GET /api/orders/{id}", answer(func(r *http.Request) (any, error) {
+		return s.console.Life(r.Context(), r.PathValue("id"))
+	}))
+	var protect http.CrossOriginProtection
+	return s.guard(protect.Handler(mux))
+}
+
+type playRequest struct {
+	Fault   string `json:"fault"`
+	Variant string `json:"variant"`
+	Seed    string `json:"seed"`
+}
+
+const cookie = "orderstock_console"
+
+// policy lets the page load its own files and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// guard answers nobody without the token, and no request under another name than a loopback one.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-store")
+		if !s.remote && !loopback(r.Host) {
+			refuse(w, problem.New(http.StatusMisdirectedRequest, "wrong_host", "this console is served under 127.0.0.1 and localhost only, not under %s", r.Host))
+			return
+		}
+		if r.URL.Path == "/healthz" {
+			_, _ = io.WriteString(w, "ok\n")
+			return
+		}
+		if token := r.URL.Query().Get("token"); token != "" && r.Method == http.MethodGet {
+			if !s.valid(token) {
+				refuse(w, problem.New(http.StatusUnauthorized, "unauthorized", "wrong token: open the address that the console printed when it started"))
+				return
+			}
+			http.SetCookie(w, &http.Cookie{Name: cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			q := r.URL.Query()
+			q.Del("token")
+			to := *r.URL
+			to.RawQuery = q.Encode()
+			http.Redirect(w, r, to.RequestURI(), http.StatusSeeOther)
+			return
+		}
+		shown := ""
+		if c, err := r.Cookie(cookie); err == nil {
+			shown = c.Value
+		}
+		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+			shown = bearer
+		}
+		if !s.valid(shown) {
+			refuse(w, problem.New(http.StatusUnauthorized, "unauthorized", "no token: open the address that the console printed when it started"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) valid(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// loopback reports whether a Host header names this machine itself.
+func loopback(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return ip != nil && ip.IsLoopback()
+}
+
+// events streams the state: a snapshot, then what changes.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	p := s.console.hub.open()
+	defer s.console.hub.close(p)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	write := func(format string, args ...any) bool {
+		if control.SetWriteDeadline(time.Now().Add(writeWithin)) != nil {
+			return false
+		}
+		if _, err := fmt.Fprintf(w, format, args...); err != nil {
+			return false
+		}
+		return control.Flush() == nil
+	}
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.console.closing:
+			return
+		case e, ok := <-p.events:
+			if !ok || !write("event: %s\ndata: %s\n\n", e.name, e.data) {
+				return
+			}
+		case <-beat.C:
+			if !write(": still here\n\n") {
+				return
+			}
+		}
+	}
+}
+
+// writeWithin is how long a page may take to read a message before it is dropped.
+const writeWithin = 5 * time.Second
+
+// answer replies with what do returns.
+func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := do(r)
+		reply(w, http.StatusOK, value, err)
+	}
+}
+
+// command decodes a JSON body of at most 64 KiB, carries it out and replies with status.
+func command[T any](status int, do func(*http.Request, T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			refuse(w, problem.New(http.StatusUnsupportedMediaType, "not_json", "send a JSON body with Content-Type: application/json"))
+			return
+		}
+		var body T
+		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&body); err != nil {
+			refuse(w, problem.New(http.StatusBadRequest, "invalid", "read the JSON body: %v", err))
+			return
+		}
+		value, err := do(r, body)
+		reply(w, status, value, err)
+	}
+}
+
+func conflict(format string, args ...any) error {
+	return problem.New(http.StatusConflict, "conflict", format, args...)
+}
+
+func invalid(format string, args ...any) error {
+	return problem.New(http.StatusBadRequest, "invalid", format, args...)
+}
+
+func notFound(format string, args ...any) error {
+	return problem.New(http.StatusNotFound, "not_found", format, args...)
+}
+
+func reply(w http.ResponseWriter, status int, value any, err error) {
+	var refused *problem.Problem
+	switch {
+	case errors.As(err, &refused):
+		refuse(w, refused)
+	case err != nil:
+		refuse(w, problem.New(http.StatusInternalServerError, "failed", "%v", err))
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(value) // an error says that the client has gone
+	}
+}
+
+func refuse(w http.ResponseWriter, p *problem.Problem) {
+	w.Header().Set("Content-Type", problem.Type)
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // an error says that the client has gone
+}
+
+// said makes the answer of an action from its text.
+func said(text string, err error) (any, error) { return map[string]string{"text": text}, err }

@@ -1,0 +1,202 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"orderstock/loadtest/lab"
+	"orderstock/pkg/zklock"
+)
+
+// site is the stack that is watched at present.
+type site struct {
+	Target
+	orders, stock *sql.DB // as a user who may read
+	members       []member
+
+	mu      sync.Mutex
+	session *zklock.Session // nil until it is first needed
+	closed  bool
+	steps   map[string]map[string]int // by replica and process: how often it has passed each step
+}
+
+// member is a replica of a service.
+type member struct {
+	name, kind, url, ops string
+	replica              *lab.Replica // nil if attached
+}
+
+func labSite(l *lab.Lab, strategy string) (*site, error) {
+	s, err := openSite(Target{
+		Target: l.Target(), Databases: l.Databases(),
+		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(), Redis: l.Redis.Addr(), Strategy: strategy,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.members = nil
+	for _, r := range l.Replicas() {
+		s.members = append(s.members, member{r.Name(), string(r.Kind), r.URL(), "http://" + r.OpsAddr, r})
+	}
+	return s, nil
+}
+
+func openSite(t Target) (*site, error) {
+	s := &site{Target: t, steps: map[string]map[string]int{}}
+	var err error
+	if s.orders, err = openReader(t.OrderDSN); err != nil {
+		return nil, err
+	}
+	if s.stock, err = openReader(t.StockDSN); err != nil {
+		_ = s.orders.Close()
+		return nil, err
+	}
+	for kind, urls := range map[string][]string{"order": t.OrderURLs, "stock": t.StockURLs} {
+		for i, url := range urls {
+			s.members = append(s.members, member{name: fmt.Sprintf("%s-%d", kind, i+1), kind: kind, url: url})
+		}
+	}
+	return s, nil
+}
+
+// openReader opens a database for a few small reads at a time.
+func openReader(dsn string) (*sql.DB, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("read dsn: %w", err)
+	}
+	cfg.ParseTime, cfg.InterpolateParams = true, true
+	cfg.Timeout, cfg.ReadTimeout = 2*time.Second, 5*time.Second
+	cfg.Logger = &mysql.NopLogger{} // connections break here on purpose; what fails is returned
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(3)
+	return db, nil
+}
+
+func (s *site) close() {
+	_, _ = s.orders.Close(), s.stock.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.session != nil {
+		_ = s.session.Close()
+	}
+}
+
+// zooKeeper returns a session to look at the lock's queue with.
+func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session != nil {
+		return s.session, nil
+	}
+	if s.closed || len(s.ZooKeeper) == 0 {
+		return nil, fmt.Errorf("no ZooKeeper to look at")
+	}
+	session, err := zklock.Connect(ctx, s.ZooKeeper)
+	if err != nil {
+		return nil, err
+	}
+	s.session = session
+	return session, nil
+}
+
+// lockPath returns where the strategy's lock is; goods is a product of the run, or "".
+func (s *site) lockPath(goods string) string {
+	root := s.ZooKeeperRoot
+	switch s.Strategy {
+	case "", "grouped":
+		return root + "/stock/all"
+	case "case-study":
+		return root + "/reduceStock"
+	case "sequential":
+		if goods != "" {
+			return root + "/stock/" + goods
+		}
+	case "zk-lock":
+		if goods != "" {
+			return root + "/zk-lock/" + goods
+		}
+	}
+	return ""
+}
+
+// probe keeps no connection, so that a dead replica is not taken for a living one.
+var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
+// state tells how a replica does.
+func (m member) state(ctx context.Context) Member {
+	told := Member{Name: m.name, Kind: m.kind, Ops: m.ops, State: stateReady}
+	if m.replica != nil {
+		if !m.replica.Running() {
+			told.State = stateDead
+			return told
+		}
+		if paused(m.replica.Pid()) {
+			told.State = statePaused
+			return told
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/readyz", nil)
+	if err != nil {
+		told.State, told.Says = stateNotReady, err.Error()
+		return told
+	}
+	resp, err := probe.Do(req)
+	switch {
+	case err != nil && m.replica == nil:
+		told.State, told.Says = stateDead, "does not answer"
+	case err != nil:
+		told.State, told.Says = stateNotReady, "does not answer"
+	default:
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			told.State, told.Says = stateNotReady, resp.Status
+		}
+	}
+	return told
+}
+
+// count keeps how often a replica's process has passed each step.
+func (s *site) count(replica string, pid int, reached map[string]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps[fmt.Sprintf("%s/%d", replica, pid)] = reached
+}
+
+// edgeCounts adds the steps of all processes up, those that have died too.
+func (s *site) edgeCounts() map[string]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sums := map[string]int64{}
+	for _, reached := range s.steps {
+		for step, edge := range edges {
+			sums[edge] += int64(reached[step])
+		}
+	}
+	return sums
+}
+
+// paused reports whether a process is stopped, whoever stopped it.
+func paused(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// The state follows the name, which is in parentheses and may hold anything.
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
+	return strings.HasPrefix(rest, "T")
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"time"
+)
+
+// The sections of the state. The page is sent each of them whole when it changes.
+const (
+	secMode     = "mode"
+	secCan      = "can"
+	secPhase    = "phase"
+	secDoing    = "doing"
+	secRun      = "run"
+	secHero     = "hero"
+	secCompare  = "compare"
+	secReplicas = "replicas"
+	secServers  = "servers"
+	secEdges    = "edges"
+	secFaults   = "faults"
+	secBooks    = "books"
+	secStatuses = "statuses"
+	secCommits  = "commits"
+	secLock     = "lock"
+	secExpired  = "sessions_expired"
+	secVerdict  = "verdict"
+	secRuns     = "runs"
+)
+
+// The phases of a run.
+const (
+	phaseStarting = "starting"
+	phaseIdle     = "idle"
+	phaseFiring   = "firing"
+	phaseSettling = "settling"
+	phaseJudging  = "judging"
+)
+
+// Can says for each kind of action why it cannot be done; "" means that it can.
+type Can struct {
+	Play    string `json:"play"`
+	Break   string `json:"break"`
+	Fire    string `json:"fire"`
+	Restock string `json:"restock"`
+}
+
+// Run is the run that goes on, or the last one.
+type Run struct {
+	ID       string `json:"id"`
+	Title    string `json:"title"`
+	Fault    string `json:"fault"`   // a letter, or ""
+	Variant  string `json:"variant"` // Broken, Fixed or ""
+	Strategy string `json:"strategy"`
+	Seed     string `json:"seed"`
+	Attempt  int    `json:"attempt"`
+	Attempts int    `json:"attempts"`
+	Orders   int    `json:"orders"`
+	Buyers   int    `json:"buyers"`
+	Goods    int    `json:"goods"`
+	// Stock is the number of pieces of all goods together.
+	Stock     int64     `json:"stock"`
+	StartedAt time.Time `json:"started_at"`
+	ElapsedMS int64     `json:"elapsed_ms"`
+	// Command is the command line of the same run.
+	Command string `json:"command"`
+}
+
+// Hero is the sentence at the top of the page.
+type Hero struct {
+	Sold     int64  `json:"sold"`
+	Stock    int64  `json:"stock"`
+	Sentence string `json:"sentence"`
+	Word     string `json:"word"`
+}
+
+// The words of a Hero beside the outcomes of a verdict.
+const (
+	wordRunning   = "RUNNING"
+	wordNotCaught = "NOT CAUGHT THIS TIME"
+)
+
+// Compare sets the rates of the broken and the fixed variant side by side.
+type Compare struct {
+	What       string  `json:"what"`
+	Broken     float64 `json:"broken"`
+	Fixed      float64 `json:"fixed"`
+	BrokenSays string  `json:"broken_says"`
+	FixedSays  string  `json:"fixed_says"`
+}
+
+// Member is a replica or a server.
+type Member struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind,omitempty"` // "order" or "stock"; "" for a server
+	State string `json:"state"`
+	Says  string `json:"says"`
+	Ops   string `json:"ops,omitempty"`
+}
+
+// The states of a Member.
+const (
+	stateReady    = "ready"
+	stateNotReady = "not ready"
+	statePaused   = "paused"
+	stateDead     = "dead"
+)
+
+// Strike is a fault as it was observed. Times are in milliseconds since the run began; 0 means not yet.
+type Strike struct {
+	ID       string `json:"id"`
+	What     string `json:"what"`
+	Where    string `json:"where"`
+	Status   string `json:"status"` // armed, fired or healed
+	Fired    int    `json:"fired"`
+	ArmedMS  int64  `json:"armed_ms"`
+	FiredMS  int64  `json:"fired_ms,omitempty"`
+	HealedMS int64  `json:"healed_ms,omitempty"`
+}
+
+// Books are the levels of the run's goods beside the sums of their ledger entries.
+type Books struct {
+	Rows   []BookRow `json:"rows"`
+	Wrong  string    `json:"wrong"` // the first disagreement in words; "" if there is none
+	ReadAt time.Time `json:"read_at"`
+}
+
+// BookRow is one product.
+type BookRow struct {
+	Goods string `json:"goods"`
+	Name  string `json:"name"`
+	In    int64  `json:"in"`
+	Out   int64  `json:"out"`
+	Back  int64  `json:"back"`
+	There int64  `json:"there"`
+	// Told is how many pieces clients were told are theirs.
+	Told  int64  `json:"told"`
+	Wrong string `json:"wrong"`
+}
+
+// Commits says how many transactions MySQL commits, and how many orders share one.
+type Commits struct {
+	PerS            float64 `json:"per_s"`
+	OrdersPerCommit float64 `json:"orders_per_commit"`
+}
+
+// Lock is the queue for a lock in ZooKeeper.
+type Lock struct {
+	Path    string      `json:"path"`
+	Holders []Contender `json:"holders"`
+	Waiters []Contender `json:"waiters"` // the first ten
+	Waiting int         `json:"waiting"` // how many wait in ZooKeeper
+	Local   int         `json:"local"`   // how many requests the stock services work on, most of them behind the holder
+}
+
+// Contender is a node in a lock's queue.
+type Contender struct {
+	Node    string `json:"node"`
+	Mode    string `json:"mode"`
+	Token   string `json:"token"`
+	SinceMS int64  `json:"since_ms"` // its age by ZooKeeper's clock
+	Owner   string `json:"owner"`
+	Session string `json:"session"`
+}
+
+// Sample is what clients saw within one interval.
+type Sample struct {
+	TMS        int64   `json:"t_ms"`
+	OrdersPerS float64 `json:"orders_per_s"`
+	Confirmed  float64 `json:"confirmed_per_s"`
+	Rejected   float64 `json:"rejected_per_s"`
+	Failed     float64 `json:"failed_per_s"`
+	P50MS      float64 `json:"p50_ms"`
+	P99MS      float64 `json:"p99_ms"`
+}
+
+// Entry is a line of the log of events.
+type Entry struct {
+	At   time.Time `json:"at"`
+	TMS  int64     `json:"t_ms"`
+	Kind string    `json:"kind"` // run, fault, books, verdict, server or error
+	Text string    `json:"text"`
+}
+
+// RunRow is a run in the table of runs.
+type RunRow struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	Title      string    `json:"title"`
+	Fault      string    `json:"fault"`
+	Variant    string    `json:"variant"`
+	Strategy   string    `json:"strategy"`
+	Seed       string    `json:"seed"`
+	Orders     int       `json:"orders"`
+	OrdersPerS float64   `json:"orders_per_s"`
+	P99MS      float64   `json:"p99_ms"`
+	Verdict    string    `json:"verdict"`
+	Oversold   int64     `json:"oversold"`
+	Faults     []string  `json:"faults"`
+	HasReport  bool      `json:"has_report"`
+}
+
+// Record is a run as it is kept.
+type Record struct {
+	Row     RunRow    `json:"row"`
+	Samples []Sample  `json:"samples"`
+	Log     []Entry   `json:"log"`
+	Verdict *Verdict  `json:"verdict"`
+	Faults  []*Strike `json:"faults"`
+	Compare *Compare  `json:"compare"`
+	Hero    *Hero     `json:"hero"`
+	Books   *Books    `json:"books"`
+}

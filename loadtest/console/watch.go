@@ -1,0 +1,346 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"orderstock/pkg/zklock"
+)
+
+// source reads a part of the state again and again.
+type source struct {
+	every time.Duration
+	read  func(context.Context, *site) error
+}
+
+// share is the largest part of the time that a source may spend on reading.
+const share = 20
+
+// watch reads all sources until ctx ends, but only while a page is open.
+func (c *Console) watch(ctx context.Context) {
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	for _, s := range []source{
+		{500 * time.Millisecond, c.readBooks},
+		{time.Second, c.commitReader()},
+		{200 * time.Millisecond, c.readLock},
+		{500 * time.Millisecond, c.readEdges},
+		{time.Second, c.readMembers},
+		{time.Second, c.readExpired},
+		{250 * time.Millisecond, c.bystander()},
+	} {
+		reading.Go(func() { c.repeat(ctx, s) })
+	}
+}
+
+// repeat waits between two reads for the source's time, or for share times as
+// long as the last one took. A source that cannot be read keeps its last value:
+// the members' states tell which server is away.
+func (c *Console) repeat(ctx context.Context, s source) {
+	pause := s.every
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		at := c.current()
+		if at == nil || !c.hub.watched() {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, 3*time.Second)
+		began := time.Now()
+		_ = s.read(limited, at)
+		cancel()
+		pause = max(s.every, min(share*time.Since(began), 30*time.Second))
+	}
+}
+
+// goodsOf returns the goods of the run, or the newest if this process fires none.
+func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int64, error) {
+	c.mu.Lock()
+	m := c.meter
+	c.mu.Unlock()
+	if m != nil {
+		m.mu.Lock()
+		goods := m.goods
+		m.mu.Unlock()
+		if len(goods) > mostRows {
+			goods = goods[:mostRows]
+		}
+		return goods, m.soldOf(), nil
+	}
+	goods, err := newestGoods(ctx, s.stock, 10)
+	return goods, nil, err
+}
+
+// mostRows is how many products the page shows.
+const mostRows = 40
+
+func (c *Console) readBooks(ctx context.Context, s *site) error {
+	books, err := c.books(ctx, s)
+	if err != nil {
+		return err
+	}
+	c.hub.set(secBooks, books)
+	statuses, err := readStatuses(ctx, s.orders)
+	if err != nil {
+		return err
+	}
+	c.hub.set(secStatuses, statuses)
+	return nil
+}
+
+// books reads the books and notes in the log when they begin to disagree.
+func (c *Console) books(ctx context.Context, s *site) (Books, error) {
+	goods, told, err := c.goodsOf(ctx, s)
+	if err != nil {
+		return Books{}, err
+	}
+	books, err := readBooks(ctx, s.stock, goods, told)
+	if err != nil {
+		return books, err
+	}
+	c.mu.Lock()
+	first := books.Wrong != "" && !c.wrong
+	c.wrong = c.wrong || first
+	c.mu.Unlock()
+	if first {
+		c.say("books", "the books disagree: %s", books.Wrong)
+	}
+	if hero := c.heroOf(books); hero != nil {
+		c.hub.set(secHero, hero)
+	}
+	return books, nil
+}
+
+func (c *Console) commitReader() func(context.Context, *site) error {
+	var (
+		last, orders int64
+		at           time.Time
+	)
+	return func(ctx context.Context, s *site) error {
+		n, err := readCommits(ctx, s.orders)
+		if err != nil {
+			return err
+		}
+		var ended int64
+		if err := s.orders.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE outcome IS NOT NULL").Scan(&ended); err != nil {
+			return err
+		}
+		now := time.Now()
+		if seconds := now.Sub(at).Seconds(); !at.IsZero() && n >= last && ended >= orders {
+			told := Commits{PerS: float64(n-last) / seconds}
+			if n > last {
+				told.OrdersPerCommit = float64(ended-orders) / float64(n-last)
+			}
+			c.hub.set(secCommits, told)
+		}
+		last, orders, at = n, ended, now
+		return nil
+	}
+}
+
+// firstInQueue is how many of those who wait are shown.
+const firstInQueue = 10
+
+func (c *Console) readLock(ctx context.Context, s *site) error {
+	goods := ""
+	if ids, _, err := c.goodsOf(ctx, s); err == nil && len(ids) > 0 {
+		goods = strconv.FormatInt(ids[0], 10)
+	}
+	path := s.lockPath(goods)
+	if path == "" {
+		c.hub.set(secLock, Lock{Holders: []Contender{}, Waiters: []Contender{}})
+		return nil
+	}
+	session, err := s.zooKeeper(ctx)
+	if err != nil {
+		return err
+	}
+	status, err := zklock.Inspect(ctx, session, path)
+	if err != nil {
+		return err
+	}
+	lock := Lock{Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters[:min(len(status.Waiters), firstInQueue)]), Waiting: len(status.Waiters)}
+	c.mu.Lock()
+	m := c.meter
+	c.mu.Unlock()
+	if m != nil {
+		lock.Local = int(m.live.Counts().InFlight)
+	}
+	c.hub.set(secLock, lock)
+	return nil
+}
+
+func contenders(of []zklock.Contender) []Contender {
+	all := make([]Contender, len(of))
+	for i, k := range of {
+		owner := k.Owner.Label
+		if owner == "" {
+			owner = fmt.Sprintf("%s, process %d", k.Owner.Host, k.Owner.PID)
+		}
+		all[i] = Contender{
+			Node: k.Node, Mode: k.Mode, Token: k.Token.String(), SinceMS: time.Since(k.Since).Milliseconds(),
+			Owner: owner, Session: fmt.Sprintf("0x%x", k.Session),
+		}
+	}
+	return all
+}
+
+// edges maps the steps that the fault build counts to the edges of the picture.
+var edges = map[string]string{
+	"insert-order/after": "order_mysql",
+	"set-flag/after":     "order_redis",
+	"call-stock/before":  "order_stock",
+	"take-flag/after":    "stock_redis",
+	"acquire-lock/after": "stock_zookeeper",
+	"commit/after":       "stock_mysql",
+}
+
+// readEdges adds up the steps that the replicas have taken. What a replica
+// counted before it died is kept.
+func (c *Console) readEdges(ctx context.Context, s *site) error {
+	if c.lab == nil {
+		return nil
+	}
+	for _, m := range s.members {
+		if m.replica == nil || !m.replica.Running() || paused(m.replica.Pid()) {
+			continue
+		}
+		reached, err := m.replica.Reached(ctx)
+		if err != nil {
+			continue // it is starting, or it has died: the tiles tell
+		}
+		s.count(m.name, m.replica.Pid(), reached)
+	}
+	sums := s.edgeCounts()
+	c.mu.Lock()
+	if c.meter != nil {
+		sums["client_order"] = c.meter.live.Counts().Calls
+	}
+	c.mu.Unlock()
+	c.hub.set(secEdges, sums)
+	return nil
+}
+
+func (c *Console) readMembers(ctx context.Context, s *site) error {
+	replicas := make([]Member, len(s.members))
+	done := make(chan struct{}, len(s.members))
+	for i, m := range s.members {
+		go func() {
+			replicas[i] = m.state(ctx)
+			done <- struct{}{}
+		}()
+	}
+	for range s.members {
+		<-done
+	}
+	c.hub.set(secReplicas, replicas)
+	c.hub.set(secServers, c.servers(ctx, s))
+	return nil
+}
+
+func (c *Console) servers(ctx context.Context, s *site) []Member {
+	mysql := Member{Name: "mysql", State: stateReady}
+	if err := s.orders.PingContext(ctx); err != nil {
+		mysql.State, mysql.Says = stateNotReady, "does not answer"
+	}
+	all := []Member{mysql, c.tcp(ctx, "redis", s.Redis)}
+	zk := ""
+	if len(s.ZooKeeper) > 0 {
+		zk = s.ZooKeeper[0]
+	}
+	all = append(all, c.tcp(ctx, "zookeeper", zk))
+	if c.lab != nil {
+		for i, p := range []interface {
+			Running() bool
+			Pid() int
+		}{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
+			switch {
+			case !p.Running():
+				all[i].State, all[i].Says = stateDead, ""
+			case paused(p.Pid()):
+				all[i].State, all[i].Says = statePaused, ""
+			}
+		}
+	}
+	return all
+}
+
+// readExpired counts the sessions that ZooKeeper has expired.
+func (c *Console) readExpired(ctx context.Context, _ *site) error {
+	if c.lab == nil {
+		return nil
+	}
+	n, err := c.lab.ExpiredSessions(ctx)
+	if err != nil {
+		return err
+	}
+	c.hub.set(secExpired, n)
+	return nil
+}
+
+// tcp tells whether something listens at addr.
+func (c *Console) tcp(ctx context.Context, name, addr string) Member {
+	told := Member{Name: name, State: stateReady}
+	if addr == "" {
+		told.State, told.Says = stateNotReady, "its address was not given"
+		return told
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		told.State, told.Says = stateDead, "does not answer"
+		return told
+	}
+	_ = conn.Close()
+	return told
+}
+
+// bystander takes samples from the database while somebody else fires.
+func (c *Console) bystander() func(context.Context, *site) error {
+	var (
+		last  map[string]int64
+		at    time.Time
+		begun time.Time
+	)
+	return func(ctx context.Context, s *site) error {
+		c.mu.Lock()
+		own := c.meter != nil
+		c.mu.Unlock()
+		if own || c.lab != nil {
+			return nil
+		}
+		counts, err := readStatuses(ctx, s.orders)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		defer func() { last, at = counts, now }()
+		if last == nil {
+			return nil
+		}
+		perS := func(status string) float64 { return float64(counts[status]-last[status]) / now.Sub(at).Seconds() }
+		sample := Sample{Confirmed: perS("CONFIRMED"), Rejected: perS("REJECTED")}
+		sample.OrdersPerS = sample.Confirmed + sample.Rejected
+		if sample.OrdersPerS == 0 && (begun.IsZero() || now.Sub(begun) > 10*time.Second) {
+			begun = time.Time{}
+			return nil
+		}
+		if begun.IsZero() {
+			begun = now
+			c.hub.restart()
+			c.mu.Lock()
+			c.began = now
+			c.mu.Unlock()
+			c.say("run", "somebody fires at this stack")
+		}
+		sample.TMS = now.Sub(begun).Milliseconds()
+		c.hub.sample(sample)
+		return nil
+	}
+}

@@ -1,0 +1,197 @@
+// Package published holds the sequential lock of the case study with the faults
+// I to N that its published versions have. Each fault is a switch: with none, the
+// lock is right. It is there to be caught, and only a build with the tag "faults"
+// links it.
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/uuid"
+)
+
+// Faults says which of the published faults a lock has.
+type Faults struct {
+	// Parent (I): look whether the parent node exists, then create it. Of two
+	// newcomers one fails.
+	Parent bool
+	// Latch (J): look at the predecessor, then begin to listen. An event between
+	// the two wakes nobody.
+	Latch bool
+	// NoSecondLook (K): take the lock as soon as the predecessor is gone, though
+	// it may have been a waiter.
+	NoSecondLook bool
+	// LeftBehind (L): leave the node in the queue when the wait times out.
+	LeftBehind bool
+	// FirstChild (M): release by deleting the first child, whoever's it is.
+	FirstChild bool
+	// SplitName (N): sort the children by the second piece of their names, split at "-".
+	SplitName bool
+}
+
+// Lock is a lock on one node of ZooKeeper. It is safe for concurrent use.
+type Lock struct {
+	conn   *zk.Conn
+	dir    string
+	faults Faults
+}
+
+// New returns the lock on the node dir.
+func New(conn *zk.Conn, dir string, f Faults) *Lock { return &Lock{conn, dir, f} }
+
+// Held is a lock that was taken.
+type Held struct {
+	lock *Lock
+	node string
+	// Czxid is the transaction that created the holder's node: it rises with every holder.
+	Czxid int64
+}
+
+const prefix = "lock-"
+
+// Acquire waits for the lock until ctx ends.
+func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
+	if err := l.makeParent(l.dir); err != nil {
+		return nil, err
+	}
+	// A GUID in front finds the node again if the reply to the creation is lost.
+	name := path.Join(l.dir, "_c_"+uuid.NewString()+"-"+prefix)
+	node, err := l.conn.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+	if err != nil {
+		return nil, fmt.Errorf("create node: %w", err)
+	}
+	if err := l.wait(ctx, node); err != nil {
+		if !l.faults.LeftBehind {
+			err = errors.Join(err, l.remove(node))
+		}
+		return nil, err
+	}
+	_, stat, err := l.conn.Exists(node)
+	if err != nil {
+		return nil, fmt.Errorf("read own node: %w", err)
+	}
+	return &Held{lock: l, node: node, Czxid: stat.Czxid}, nil
+}
+
+// makeParent creates the node and those above it.
+func (l *Lock) makeParent(dir string) error {
+	if dir == "/" {
+		return nil
+	}
+	there, _, err := l.conn.Exists(dir)
+	if err != nil {
+		return fmt.Errorf("look for %s: %w", dir, err)
+	}
+	if there {
+		return nil
+	}
+	if err := l.makeParent(path.Dir(dir)); err != nil {
+		return err
+	}
+	_, err = l.conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNodeExists) && !l.faults.Parent {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", dir, err)
+	}
+	return nil
+}
+
+// wait returns when node is the first in the queue.
+func (l *Lock) wait(ctx context.Context, node string) error {
+	for {
+		children, err := l.queue()
+		if err != nil {
+			return err
+		}
+		at := slices.Index(children, path.Base(node))
+		if at < 0 {
+			return fmt.Errorf("own node %s is gone", node)
+		}
+		if at == 0 {
+			return nil
+		}
+		if err := l.awaitGone(ctx, path.Join(l.dir, children[at-1])); err != nil {
+			return err
+		}
+		if l.faults.NoSecondLook {
+			return nil
+		}
+	}
+}
+
+// unlucky is how long a thread may be held up between two lines, by the
+// scheduler or by the garbage collector.
+const unlucky = 2 * time.Millisecond
+
+func (l *Lock) awaitGone(ctx context.Context, node string) error {
+	there, _, events, err := l.conn.ExistsW(node)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", node, err)
+	}
+	if !there {
+		return nil
+	}
+	if l.faults.Latch {
+		// The library's thread hands the event over, and there is no latch yet.
+		select {
+		case <-events:
+			events = nil
+		case <-time.After(unlucky):
+		}
+	}
+	select {
+	case <-events:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for %s: %w", node, ctx.Err())
+	}
+}
+
+// queue returns the children in the order in which they are served.
+func (l *Lock) queue() ([]string, error) {
+	children, _, err := l.conn.Children(l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read queue: %w", err)
+	}
+	key := func(name string) string { return name[strings.LastIndex(name, "-")+1:] }
+	if l.faults.SplitName {
+		key = func(name string) string { return strings.Split(name, "-")[1] }
+	}
+	slices.SortFunc(children, func(a, b string) int { return strings.Compare(key(a), key(b)) })
+	return children, nil
+}
+
+// Release gives the lock back.
+func (h *Held) Release() error {
+	if !h.lock.faults.FirstChild {
+		return h.lock.remove(h.node)
+	}
+	children, err := h.lock.queue()
+	if err != nil || len(children) == 0 {
+		return err
+	}
+	return h.lock.remove(path.Join(h.lock.dir, children[0]))
+}
+
+// Gone reports whether the holder's node is no longer there.
+func (h *Held) Gone() (bool, error) {
+	there, _, err := h.lock.conn.Exists(h.node)
+	return !there, err
+}
+
+func (l *Lock) remove(node string) error {
+	err := l.conn.Delete(node, -1)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package published_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/loadtest/mutants/published"
+	"orderstock/pkg/servers/serverstest"
+)
+
+func connect(t *testing.T) *zk.Conn {
+	t.Helper()
+	conn, _, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// result is what a crowd at one lock saw.
+type result struct {
+	acquired, failed, overlaps atomic.Int64
+}
+
+// crowd lets 24 clients take the lock 8 times each. They hold it for 3 ms and
+// wait for at most patience.
+func crowd(t *testing.T, dir string, f published.Faults, patience time.Duration) *result {
+	t.Helper()
+	var (
+		r       result
+		holders atomic.Int64
+		all     sync.WaitGroup
+	)
+	for range 3 {
+		conn := connect(t)
+		for range 8 {
+			all.Go(func() {
+				lock := published.New(conn, dir, f)
+				for range 8 {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					held, err := lock.Acquire(ctx)
+					cancel()
+					if err != nil {
+						r.failed.Add(1)
+						continue
+					}
+					r.acquired.Add(1)
+					if holders.Add(1) > 1 {
+						r.overlaps.Add(1)
+					}
+					time.Sleep(3 * time.Millisecond) // the work under the lock
+					holders.Add(-1)
+					if err := held.Release(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	return &r
+}
+
+// TestEachFaultShows runs the lock without its faults and with each that a crowd alone brings out.
+func TestEachFaultShows(t *testing.T) {
+	const long = 20 * time.Second
+	for _, test := range []struct {
+		name     string
+		faults   published.Faults
+		patience time.Duration
+		shows    func(*result) bool
+	}{
+		{"none, patient", published.Faults{}, long, func(r *result) bool { return r.overlaps.Load() == 0 && r.failed.Load() == 0 }},
+		{"none, impatient", published.Faults{}, 30 * time.Millisecond, func(r *result) bool { return r.overlaps.Load() == 0 && r.acquired.Load() > 0 }},
+		{"I", published.Faults{Parent: true}, long, func(r *result) bool { return r.failed.Load() > 0 }},
+		{"J", published.Faults{Latch: true}, 300 * time.Millisecond, func(r *result) bool { return r.failed.Load() > 0 }},
+		{"K", published.Faults{NoSecondLook: true}, 30 * time.Millisecond, func(r *result) bool { return r.overlaps.Load() > 0 }},
+		{"L", published.Faults{LeftBehind: true}, 30 * time.Millisecond, func(r *result) bool { return r.acquired.Load() < 60 }},
+		{"N", published.Faults{SplitName: true}, long, func(r *result) bool { return r.overlaps.Load() > 0 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := crowd(t, serverstest.ZooKeeperRoot(t)+"/a/b/lock", test.faults, test.patience)
+			if !test.shows(r) {
+				t.Errorf("acquired %d, failed %d, overlaps %d", r.acquired.Load(), r.failed.Load(), r.overlaps.Load())
+			}
+		})
+	}
+}
+
+// TestFirstChildIsAnothersNode: a holder whose session ended releases the lock of the next one (fault M).
+func TestFirstChildIsAnothersNode(t *testing.T) {
+	for _, faulty := range []bool{false, true} {
+		dir := serverstest.ZooKeeperRoot(t) + "/lock"
+		asleep, err := published.New(connect(t), dir, published.Faults{FirstChild: faulty}).Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		awake := connect(t)
+		children, _, err := awake.Children(dir)
+		if err != nil || len(children) != 1 {
+			t.Fatalf("children %v, %v", children, err)
+		}
+		if err := awake.Delete(dir+"/"+children[0], -1); err != nil { // as the server does when the session ends
+			t.Fatal(err)
+		}
+		next, err := published.New(awake, dir, published.Faults{}).Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := asleep.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if gone, err := next.Gone(); err != nil || gone != faulty {
+			t.Errorf("faulty %v: the next holder's node is gone: %v, %v", faulty, gone, err)
+		}
+	}
+}
