@@ -154,7 +154,7 @@ var published = []fault{
 		says:     "The predecessor was a waiter that gave up, not the holder. The next in line takes the lock without a second look: two hold it.",
 		idea:     "await deleted(predecessor)\n// it gave up; the holder still works\nreturn locked            // without reading the queue again",
 		scenario: lockCrowd(),
-		env:      unhurried,
+		env:      impatient,
 		broken:   variant{mutants: "published-no-second-look,read-modify-write,no-fencing", strategy: "sequential"},
 		fixed:    variant{strategy: "sequential"},
 	},
@@ -163,6 +163,7 @@ var published = []fault{
 		says:     "The wait times out, and the node stays in the queue. Everybody behind it waits for a node that nobody serves.",
 		idea:     "node = create(\"lock-\", sequential)\nif !await(predecessor, timeout):\n  return false           // the node is still there",
 		scenario: lockCrowd(), demand: nobodyFailed,
+		env:    impatient,
 		broken: variant{mutants: "published-left-behind", strategy: "sequential"},
 		fixed:  variant{strategy: "sequential"},
 	},
@@ -225,6 +226,11 @@ func lockCrowd() Scenario {
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s",
+}
+
+// impatient makes some of those who wait for the lock give up.
+var impatient = map[string]string{
+	"LOCK_TIMEOUT": "150ms", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 }
 
 // patient outlasts a pause: else the deadline of the request turns the paused

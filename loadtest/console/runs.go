@@ -91,3 +91,6 @@ func (r *runs) save(record Record) error {
 	}
 	return nil
 }
+
+// Record returns a run that is kept.
+func (c *Console) Record(id string) (*Record, error) { return c.runs.load(id) }

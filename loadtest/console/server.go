@@ -83,6 +83,7 @@ func (s *Server) Handler() http.Handler {
 		return said(s.console.Heal(r.Context()))
 	}))
 	mux.HandleFunc("GET /api/runs/{id}", answer(func(r *http.Request) (any, error) { return s.console.runs.load(r.PathValue("id")) }))
+	mux.HandleFunc("GET /api/runs/{id}/report", s.report)
 	mux.HandleFunc("POST /api/orders", command(http.StatusOK, func(r *http.Request, body HandOrder) (any, error) {
 		return s.console.PlaceByHand(r.Context(), body)
 	}))

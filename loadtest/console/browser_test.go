@@ -1,0 +1,153 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"orderstock/loadtest/stack"
+)
+
+// browser is a tab of a real Chromium.
+type browser struct {
+	t   *testing.T
+	ctx context.Context //nolint:containedctx // chromedp's tab is a context
+
+	mu       sync.Mutex
+	errors   []string // of the page's console
+	requests []string
+}
+
+// open opens a tab of a new browser at an address.
+func open(t *testing.T, address string) *browser {
+	t.Helper()
+	allocated, cancel := chromedp.NewExecAllocator(t.Context(),
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU,
+		chromedp.WindowSize(1440, 1000), chromedp.WSURLReadTimeout(45*time.Second))
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocated)
+	t.Cleanup(cancel)
+	b := &browser{t: t, ctx: ctx}
+	b.do(chromedp.Navigate("about:blank"))
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.Navigate(address))
+	return b
+}
+
+func (b *browser) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError {
+			b.errors = append(b.errors, fmt.Sprint(e.Args))
+		}
+	case *runtime.EventExceptionThrown:
+		b.errors = append(b.errors, e.ExceptionDetails.Text+" "+e.ExceptionDetails.Exception.Description)
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			b.errors = append(b.errors, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	}
+}
+
+func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// eval returns what a JavaScript expression yields.
+func eval[T any](b *browser, expression string) T {
+	b.t.Helper()
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// await waits until a JavaScript expression is true.
+func (b *browser) await(limit time.Duration, expression string) {
+	b.t.Helper()
+	deadline := time.Now().Add(limit)
+	for !eval[bool](b, "!!("+expression+")") {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("not true within %s: %s\nthe headline says %q", limit, expression, b.text(".hero"))
+		}
+		time.Sleep(100 * time.Millisecond) // a poll of another process
+	}
+}
+
+// text returns what an element shows.
+func (b *browser) text(selector string) string {
+	b.t.Helper()
+	return eval[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
+}
+
+// clean fails the test if the page told of an error or asked another machine for anything.
+func (b *browser) clean() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.errors {
+		b.t.Errorf("the page's console says: %s", e)
+	}
+	for _, r := range b.requests {
+		u, err := url.Parse(r)
+		if err != nil || u.Scheme == "http" && u.Hostname() != "127.0.0.1" || u.Scheme == "https" {
+			b.t.Errorf("the page asks for %s", r)
+		}
+	}
+	if len(b.requests) == 0 {
+		b.t.Error("no request was seen")
+	}
+}
+
+// picture keeps a screenshot of the page in out/console.
+func (b *browser) picture(name string, width, height int64, whole bool) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, height))
+	time.Sleep(300 * time.Millisecond) // the page lays itself out
+	shoot := chromedp.CaptureScreenshot()
+	if whole {
+		shoot = chromedp.FullScreenshot(100)
+	}
+	data, err := chromedp.Run(b.ctx, shoot)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	dir := filepath.Join(root, "out", "console")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// says reports whether an element shows a text, whatever the case.
+func (b *browser) says(selector, text string) bool {
+	b.t.Helper()
+	return strings.Contains(strings.ToLower(b.text(selector)), strings.ToLower(text))
+}

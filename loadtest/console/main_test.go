@@ -1,0 +1,145 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/stack"
+)
+
+// stage is a console with a lab of its own, served on a port of 127.0.0.1.
+type stage struct {
+	console *console.Console
+	lab     *lab.Lab
+	server  *console.Server
+	url     string
+	out     string
+}
+
+var shared struct {
+	once  sync.Once
+	stage *stage
+	err   error
+	end   func()
+}
+
+// theStage returns the one stage of this package's tests. They run one after the other.
+func theStage(t *testing.T) *stage {
+	t.Helper()
+	shared.once.Do(func() { shared.stage, shared.end, shared.err = openStage() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.stage
+}
+
+func openStage() (_ *stage, end func(), err error) {
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return nil, nil, err
+	}
+	bin := filepath.Join(root, "bin", "faults")
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // outlives the test that asks first
+	if err := lab.Build(ctx, bin); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "orderstock-console-test-")
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	l, err := lab.Start(ctx, dir, bin)
+	if err != nil {
+		cancel()
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &stage{lab: l, out: filepath.Join(dir, "out")}
+	if s.console, err = console.Lab(l, s.out); err != nil {
+		cancel()
+		return nil, nil, errors.Join(err, l.Close(), os.RemoveAll(dir))
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- s.console.Run(ctx) }()
+	s.server = console.NewServer(s.console, console.ServerConfig{})
+	web := httptest.NewServer(s.server.Handler())
+	s.url = web.URL
+	return s, func() {
+		cancel()
+		web.CloseClientConnections()
+		web.Close()
+		if err := errors.Join(<-ran, l.Close(), os.RemoveAll(dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}, nil
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	os.Exit(code)
+}
+
+// entry is the address that opens the page.
+func (s *stage) entry() string { return s.url + "/?token=" + s.server.Token() }
+
+// play plays a fault and returns the verdict.
+func (s *stage) play(t *testing.T, fault string, v console.Variant) *console.Verdict {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	if _, err := s.console.Play(fault, v, ""); err != nil {
+		t.Fatal(err)
+	}
+	verdict, err := s.console.Await(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdict
+}
+
+// call makes a request of the API with the token and returns the answer's status.
+func (s *stage) call(t *testing.T, method, path string, header http.Header) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		req.Header[name] = values
+		if name == "Host" {
+			req.Host = values[0]
+		}
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// chromium returns the browser's program.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("no Chromium: install the Debian package chromium")
+	return ""
+}
