@@ -22,10 +22,10 @@ import (
 
 // consoleConfig is how the console is served.
 type consoleConfig struct {
-	listen, token, out, bin   string
-	attach, remote            bool
-	zookeeper                 []string
-	zookeeperRoot, redis      string
+	listen, token, out, bin string
+	attach, remote          bool
+	zookeeper               []string
+	zookeeperRoot, redis    string
 }
 
 func consoleCommand() *cobra.Command {

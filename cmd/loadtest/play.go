@@ -46,7 +46,7 @@ func playCommand() *cobra.Command {
 			if err = errors.Join(err, <-ran); err != nil {
 				return err
 			}
-			if err := v.Write(cmd.OutOrStdout()); err != nil {
+			if err := v.Write(cmd.OutOrStdout(), false); err != nil {
 				return err
 			}
 			if code := v.Outcome.ExitCode(); code != command.Passed {

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/mutants/published"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
 )
 
@@ -49,6 +52,16 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 		}
 		return lock, nil
 	}
+}
+
+// deducter returns the strategy, or the published lock with the faults that MUTANT switches on.
+func (faultPorts) deducter(name string, cfg compared.Config) (deduct.Strategy, error) {
+	f, on := published.FaultsOf(os.Getenv("MUTANT"))
+	if !on {
+		return compared.New(name, cfg)
+	}
+	cfg.Config.Ledger = cfg.Ledger
+	return published.NewStrategy(cfg.Config, f)
 }
 
 func (faultPorts) flags(f stock.Flags) stock.Flags { return faultyFlags{f} }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
 )
 
@@ -20,6 +21,9 @@ var faults struct {
 
 type noFaults struct{}
 
+func (noFaults) deducter(name string, cfg compared.Config) (deduct.Strategy, error) {
+	return compared.New(name, cfg)
+}
 func (noFaults) flags(f stock.Flags) stock.Flags     { return f }
 func (noFaults) ledger(l stock.Ledger) stock.Ledger  { return l }
 func (noFaults) handler(h http.Handler) http.Handler { return h }

@@ -43,7 +43,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer ledger.Close()
 	flags := opflag.Open(cfg.RedisAddr, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	deducter, err := compared.New(cfg.Strategy, compared.Config{
+	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
 			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
 			LockTimeout: cfg.LockTimeout, WrapLock: faults.lock, Metrics: metrics, Log: log,

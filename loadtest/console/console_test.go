@@ -172,7 +172,9 @@ func TestReportNeedsNoServer(t *testing.T) {
 // TestTourByKeyboard goes through the six stops forth and back.
 func TestTourByKeyboard(t *testing.T) {
 	b := open(t, theStage(t).entry())
-	at := func(stop int) { b.await(10*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText?.includes("%d of 6")`, stop)) }
+	at := func(stop int) {
+		b.await(10*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText?.includes("%d of 6")`, stop))
+	}
 	at(1)
 	for stop := 2; stop <= 6; stop++ {
 		b.do(chromedp.KeyEvent(kb.ArrowRight))

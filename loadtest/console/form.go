@@ -3,7 +3,7 @@ package console
 import (
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
-	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Form says what a scenario may hold.
@@ -29,8 +29,8 @@ func (c *Console) form() Form {
 		Wires:    []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
 		Defaults: Scenario{Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 	}
-	for _, name := range deduct.Names() {
-		f.Strategies = append(f.Strategies, FormStrategy{Name: name, Unsafe: name == "unsafe"})
+	for _, s := range strategy.All {
+		f.Strategies = append(f.Strategies, FormStrategy{Name: s.Name, Says: s.Summary, Unsafe: s.Unsafe})
 	}
 	return f
 }

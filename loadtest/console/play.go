@@ -70,7 +70,7 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 		first = seedsFrom
 	}
 	p := &performance{fault: &f, variant: v, services: f.fixed, scene: scene, tries: 1, seed: first}
-	p.title = f.letter + ": " + f.title
+	p.title = f.title
 	if v == Broken {
 		p.services, p.tries = f.broken, attempts
 	}
@@ -92,9 +92,6 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 func (c *Console) Fire(s Scenario) (Run, error) {
 	if err := s.validate(); err != nil {
 		return Run{}, err
-	}
-	if !knownStrategy(s.Strategy) {
-		return Run{}, invalid("there is no strategy %q", s.Strategy)
 	}
 	if c.lab == nil && s.Strategy != "" {
 		return Run{}, conflict("the strategy is that of the running stock services; leave it empty here")

@@ -8,7 +8,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Scenario is what is fired, and what breaks meanwhile. A zero field means the
@@ -53,6 +53,11 @@ func (s Scenario) validate() error {
 	}
 	if _, err := s.seed(); err != nil {
 		return err
+	}
+	if s.Strategy != "" {
+		if _, err := strategy.Find(s.Strategy); err != nil {
+			return invalid("%v", err)
+		}
 	}
 	for _, f := range s.Faults {
 		if f.AfterMS < 0 || f.AfterMS > 1000*mostDuration {
@@ -110,17 +115,4 @@ func (s Scenario) flags() string {
 	add("cancel", s.Cancel, s.Cancel > 0)
 	add("seed", s.Seed, s.Seed != "")
 	return b.String()
-}
-
-// knownStrategy reports whether the stock service has a strategy of that name; "" is its default.
-func knownStrategy(name string) bool {
-	if name == "" {
-		return true
-	}
-	for _, s := range deduct.Names() {
-		if s == name {
-			return true
-		}
-	}
-	return false
 }

@@ -45,7 +45,7 @@ func Build(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	overlay, err := patch.Overlay(root, filepath.Join(bin, "overlay"))
+	overlay, err := patch.Overlay(root, filepath.Join(bin, "_overlay"))
 	if err != nil {
 		return err
 	}

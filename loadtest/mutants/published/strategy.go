@@ -1,0 +1,74 @@
+package published
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/operation"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
+)
+
+// switches are the names of the faults in the environment variable MUTANT.
+var switches = map[string]func(*Faults){
+	"published-parent":         func(f *Faults) { f.Parent = true },
+	"published-latch":          func(f *Faults) { f.Latch = true },
+	"published-no-second-look": func(f *Faults) { f.NoSecondLook = true },
+	"published-left-behind":    func(f *Faults) { f.LeftBehind = true },
+	"published-first-child":    func(f *Faults) { f.FirstChild = true },
+	"published-split-name":     func(f *Faults) { f.SplitName = true },
+}
+
+// FaultsOf returns the faults that a list of mutants switches on, and whether it
+// switches any on.
+func FaultsOf(mutants string) (f Faults, any bool) {
+	for name := range strings.SplitSeq(mutants, ",") {
+		if on, ok := switches[name]; ok {
+			on(&f)
+			any = true
+		}
+	}
+	return f, any
+}
+
+type strategy struct {
+	*deduct.Locked
+	conn *zk.Conn
+}
+
+// NewStrategy returns a strategy that takes this lock for each product. Callers
+// must Close it.
+func NewStrategy(cfg deduct.Config, f Faults) (deduct.Strategy, error) {
+	conn, _, err := zk.Connect(cfg.ZooKeeper, cfg.SessionTimeout, zk.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("connect to zookeeper: %w", err)
+	}
+	return strategy{deduct.NewLocked(cfg, deduct.EachProduct(func(ctx context.Context, goodsID int64) (deduct.Lock, error) {
+		held, err := New(conn, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), f).Acquire(ctx)
+		if err != nil {
+			return deduct.Lock{}, err
+		}
+		var token stock.Token
+		binary.BigEndian.PutUint64(token[:], uint64(held.Czxid))
+		return deduct.Lock{Token: token, Release: func(context.Context) error { return held.Release() }}, nil
+	})), conn}, nil
+}
+
+// Ready implements deduct.Strategy.
+func (s strategy) Ready(context.Context) error {
+	if s.conn.State() != zk.StateHasSession {
+		return errors.New("no zookeeper session")
+	}
+	return nil
+}
+
+// Close implements deduct.Strategy.
+func (s strategy) Close() error {
+	s.conn.Close()
+	return nil
+}
