@@ -71,6 +71,7 @@ var mutants = []Mutant{
 	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: redisFlushed, Strict: true, Expected: faults.NotGivenUp},
 	{Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error", Expected: verify.OrderMatchesOperation},
+	{Name: "a repeat is told nothing", Switches: "repeat-untold,error-is-failed", Cell: duplicated, Expected: verify.OrderMatchesOperation},
 	{Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay", Expected: verify.OrderMatchesOperation},
 	{Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet, Expected: verify.StockEqualsFlows},
 	{

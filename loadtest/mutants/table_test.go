@@ -54,6 +54,9 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for _, p := range patches {
+		if strings.HasPrefix(p.CaughtBy, "the rate of ") {
+			continue // it costs time, which no invariant judges: the console compares the rates
+		}
 		if !used[p.Name] {
 			t.Errorf("no row runs the patch %s", p.Name)
 		}
