@@ -14,6 +14,12 @@ STOCK       ?= 300
 ITEMS_MAX   ?= 3
 REPEAT      ?= 0.1
 STRATEGY    ?=
+# make console
+PORT        ?= 0
+# make play
+FAULT       ?= A
+FIXED       ?=
+SEED        ?=
 # make test
 PKG         ?= ./...
 RUN         ?=
@@ -58,6 +64,10 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
 	bin/dev test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 
+.PHONY: test-console
+test-console: bin/dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console
+	bin/dev test -- $(GO) test -tags browser -timeout 15m $(if $(RUN),-run '$(RUN)') ./loadtest/console
+
 .PHONY: lint
 lint: $(GOLANGCI) ## Linter and formatting, on the release build and on the fault build
 	$(GOLANGCI) run --allow-parallel-runners ./...
@@ -82,6 +92,16 @@ mutants: install ## Broken variants of the services, each to be caught; writes o
 .PHONY: ladder
 ladder: install ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1 LADDER_FLAGS]
 	$(GO) run ./cmd/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
+
+.PHONY: console
+console: install ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
+	@$(GO) build -o bin/loadtest ./cmd/loadtest
+	bin/loadtest console --listen 127.0.0.1:$(PORT)
+
+.PHONY: play
+play: install ## One published fault on the command line; the last line is the verdict [FAULT FIXED SEED]
+	@$(GO) build -o bin/loadtest ./cmd/loadtest
+	bin/loadtest play '$(FAULT)' $(if $(FIXED),--fixed) $(if $(SEED),--seed $(SEED))
 
 .PHONY: install
 install: bin/dev ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)

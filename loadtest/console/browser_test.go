@@ -1,3 +1,5 @@
+//go:build browser
+
 package console_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/servers"
 )
 
 // browser is a tab of a real Chromium.
@@ -32,8 +35,12 @@ type browser struct {
 // open opens a tab of a new browser at an address.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
+	program, err := servers.Chromium()
+	if err != nil {
+		t.Fatal(err)
+	}
 	allocated, cancel := chromedp.NewExecAllocator(t.Context(),
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU,
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Headless, chromedp.DisableGPU,
 		chromedp.WindowSize(1440, 1000), chromedp.WSURLReadTimeout(45*time.Second))
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocated)

@@ -138,6 +138,7 @@ var published = []fault{
 		says:     "Two newcomers look for the parent node and find none. Both create it; one of them crashes.",
 		idea:     "if !exists(parent):\n  // another process creates it here\n  create(parent)         // NodeExists: the order fails\ncreate(parent + \"/lock-\")",
 		scenario: firstComers(), demand: nobodyFailed,
+		env:    unhurried,
 		broken: variant{mutants: "published-parent", strategy: "sequential"},
 		fixed:  variant{strategy: "sequential"},
 	},
@@ -146,6 +147,7 @@ var published = []fault{
 		says:     "The predecessor goes away between the look and the moment at which the waiter listens. Nobody wakes the waiter.",
 		idea:     "there = exists(predecessor, watch)\n// the node is deleted here; the event finds no latch\nlatch = new Latch()\nlatch.await()            // for ever",
 		scenario: lockCrowd(), demand: nobodyFailed,
+		env:    unhurried,
 		broken: variant{mutants: "published-latch", strategy: "sequential"},
 		fixed:  variant{strategy: "sequential"},
 	},
@@ -162,16 +164,19 @@ var published = []fault{
 		letter: "L", title: "A waiter that gives up leaves its node behind",
 		says:     "The wait times out, and the node stays in the queue. Everybody behind it waits for a node that nobody serves.",
 		idea:     "node = create(\"lock-\", sequential)\nif !await(predecessor, timeout):\n  return false           // the node is still there",
-		scenario: lockCrowd(), demand: nobodyFailed,
-		env:    impatient,
-		broken: variant{mutants: "published-left-behind", strategy: "sequential"},
-		fixed:  variant{strategy: "sequential"},
+		scenario: lockCrowd(),
+		env:      impatient,
+		broken:   variant{mutants: "published-left-behind", strategy: "sequential", says: "leaves its node behind"},
+		fixed:    variant{strategy: "sequential", says: "removes its node"},
+		rate:     "orders per second",
 	},
 	{
 		letter: "M", title: "Release deletes the first child",
 		says:     "After a lost session the first child is somebody else's. Release deletes the node of the one who holds the lock now.",
 		idea:     "release:\n  first = min(children(parent))\n  delete(first)          // not necessarily one's own",
-		scenario: lockCrowd(),
+		scenario: sleeper(),
+		env:      patient,
+		strike:   "update-stock/before/pause",
 		broken:   variant{mutants: "published-first-child,read-modify-write,no-fencing", strategy: "sequential"},
 		fixed:    variant{strategy: "sequential"},
 	},
@@ -188,7 +193,7 @@ var published = []fault{
 		letter: "O", title: "Nothing tells the holder that its session expired",
 		says:     "The holder sleeps, and its session expires. When it wakes up it goes on writing beside the next holder.",
 		idea:     "lock(goods); n = read level\n⏸ a pause longer than the session\n// another holder sells meanwhile\nwrite level = n - 1; commit   // nothing refuses it",
-		scenario: Scenario{Path: "order", Orders: 150, Concurrency: 48, Rate: 30, Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3},
+		scenario: sleeper(),
 		strike:   "update-stock/before/pause",
 		broken:   variant{mutants: "read-modify-write,loss-untold,no-fencing", strategy: "sequential", env: patient},
 		fixed:    variant{mutants: "read-modify-write,loss-untold", strategy: "sequential", env: patient, says: "the same, with the fencing token compared"},
@@ -198,6 +203,7 @@ var published = []fault{
 		says:     "The request waits 3, 5 and 10 seconds in its thread for the confirmation. A few hundred slow orders use up the server, and everybody waits.",
 		idea:     "deduct(flag)\nfor pause in 3 s, 5 s, 10 s:\n  sleep(pause)           // with the thread and its slot\n  if flow(flag): return ok",
 		scenario: Scenario{Path: "order", Orders: 200, Concurrency: 64, Goods: 1, Stock: 100_000, ItemsMax: 1, NumMax: 1},
+		env:      unhurried,
 		broken:   variant{mutants: "sleeping-confirmation", says: "sleeps before it reads the ledger"},
 		fixed:    variant{says: "reads at once; the reconciler does the rest"},
 		rate:     "orders per second",
@@ -219,6 +225,11 @@ func firstComers() Scenario {
 // lockCrowd is a crowd at one product, with a short patience for the lock.
 func lockCrowd() Scenario {
 	return Scenario{Path: "order", Orders: 300, Concurrency: 96, Rate: 150, Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2}
+}
+
+// sleeper is a slow sale in which a holder that sleeps is missed.
+func sleeper() Scenario {
+	return Scenario{Path: "order", Orders: 150, Concurrency: 48, Rate: 30, Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3}
 }
 
 // unhurried leaves everybody who waits for the lock the time to get it, so that

@@ -162,12 +162,8 @@ func (c *Console) startServices(ctx context.Context, v variant) error {
 	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
 	env := maps.Clone(faults.Env)
 	maps.Copy(env, v.env)
-	env["MUTANT"], env["STOCK_STRATEGY"] = v.mutants, v.strategy
-	var args []string
-	if v.strategy == "unsafe" {
-		args = append(args, "--allow-unsafe")
-	}
-	if err := c.lab.StartServices(ctx, env, args...); err != nil {
+	env["MUTANT"] = v.mutants
+	if err := c.lab.StartServices(ctx, v.strategy, env); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
 	s, err := labSite(c.lab, v.strategy)

@@ -1,3 +1,5 @@
+//go:build browser
+
 package console_test
 
 import (
@@ -7,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -130,16 +131,4 @@ func (s *stage) call(t *testing.T, method, path string, header http.Header) int 
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode
-}
-
-// chromium returns the browser's program.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Fatal("no Chromium: install the Debian package chromium")
-	return ""
 }

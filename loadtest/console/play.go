@@ -72,7 +72,10 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 	p := &performance{fault: &f, variant: v, services: f.fixed, scene: scene, tries: 1, seed: first}
 	p.title = f.title
 	if v == Broken {
-		p.services, p.tries = f.broken, attempts
+		p.services = f.broken
+		if f.rate == "" { // a rate shows at once
+			p.tries = attempts
+		}
 	}
 	env := maps.Clone(f.env)
 	if env == nil {

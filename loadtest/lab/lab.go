@@ -118,11 +118,7 @@ func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string
 	var err error
 	l.stack, err = stack.Up(ctx, stack.Config{
 		Dir: l.ServicesDir(), Bin: l.bin, Servers: l.Servers, Route: l.route,
-<<<<<<< HEAD
-		OrderEnv: env, StockEnv: env, Strategy: strategy, ZooKeeperRoot: fmt.Sprintf("/lab-%d", l.starts),
-=======
-		OrderEnv: env, StockEnv: env, StockArgs: stockArgs, ZooKeeperRoot: l.Root(),
->>>>>>> 0456f97 (console: watch a stack, play the published faults, break things)
+		OrderEnv: env, StockEnv: env, Strategy: strategy, ZooKeeperRoot: l.Root(),
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // debian is the one list of the Debian packages that hold what servers and tests need.
-var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, make []string }{
+var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromium, make []string }{
 	mysql:     []string{"default-mysql-server"},
 	redis:     []string{"redis-server"},
 	zookeeper: []string{"zookeeper", "default-jre-headless"}, // together, so that one install is enough
@@ -19,6 +19,7 @@ var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, make [
 	gcc:       []string{"gcc", "libc6-dev"},
 	curator:   []string{"libcurator-recipes-java"},
 	kazoo:     []string{"python3-kazoo"},
+	chromium:  []string{"chromium"},
 	make:      []string{"make"},
 }
 
@@ -45,12 +46,13 @@ func Missing() []*MissingError {
 }
 
 // MissingForTests returns what the project's tests need besides the servers and do not find: make, a C
-// compiler for the race detector, and a Java compiler, Curator and kazoo, the other clients of the lock.
+// compiler for the race detector, a Java compiler, Curator and kazoo, the other clients of the lock, and Chromium.
 func MissingForTests(ctx context.Context) []*MissingError {
 	return missing(
 		func() error { _, err := program(debian.make, "make"); return err },
 		func() error { _, err := program(debian.gcc, "gcc"); return err },
 		func() error { _, err := program(debian.javac, "javac"); return err },
+		func() error { _, err := Chromium(); return err },
 		func() error {
 			if found, err := filepath.Glob("/usr/share/java/curator-recipes*.jar"); err != nil || len(found) == 0 {
 				return &MissingError{Program: "Apache Curator", Packages: debian.curator}
@@ -65,6 +67,11 @@ func MissingForTests(ctx context.Context) []*MissingError {
 			return nil
 		},
 	)
+}
+
+// Chromium returns the path of a Chromium that is installed.
+func Chromium() (string, error) {
+	return program(debian.chromium, "chromium", "chromium-headless-shell", "google-chrome")
 }
 
 func missing(finds ...func() error) []*MissingError {
