@@ -223,8 +223,13 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 			c.hub.set(secHero, Hero{Sentence: "The run ended early: " + err.Error(), Word: strings.ToUpper(string(verify.Unknown))})
 			return nil, err
 		}
-		if v.Outcome == verify.Violation || attempt == p.tries || ctx.Err() != nil {
+		if v.Outcome == verify.Violation || attempt == p.tries {
 			return v, nil
+		}
+		select {
+		case <-ctx.Done():
+			return v, nil
+		default:
 		}
 		c.say("run", "not caught with seed %s; trying another", run.Seed)
 	}
@@ -358,7 +363,7 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 	}
 	seed, _ := scene.seed() // validated
 	f := faults.New(c.lab, cell, seed)
-	s := c.noteArmed(Action{Action: cell.Fault, Step: string(cell.Step), When: cell.When})
+	s := c.noteArmed(Action{Action: cell.Fault, Step: cell.Step, When: cell.When})
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	c.say("fault", "armed: %s %s %s", cell.Fault, cell.When, cell.Step)

@@ -26,7 +26,6 @@ var openAPI []byte
 type Server struct {
 	console *Console
 	token   string
-	hosts   map[string]bool
 	remote  bool
 }
 

@@ -23,6 +23,7 @@ func (o orders) Place(context.Context, order.Request) (order.Placement, error) {
 }
 func (o orders) Cancel(context.Context, int64) (order.Order, error) { return order.Order{}, o.err }
 func (o orders) Get(context.Context, int64) (order.Order, error)    { return order.Order{ID: 7}, o.err }
+
 func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, bool, error) {
 	return nil, false, o.err
 }

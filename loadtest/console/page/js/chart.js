@@ -19,6 +19,8 @@ function colours(element) {
   probe.remove();
   return found;
 }
+// The dashes of the runs that lie over the present one.
+const OVER = [[10, 2, 2, 2], [12, 4], [3, 2]];
 const KINDS = { all: "accent", confirmed: "good-mark", rejected: "muted", failed: "failed" };
 
 // Cursor positions are shared, so that both charts point at the same moment.
@@ -102,7 +104,7 @@ function Chart({ chart }) {
     const paint = colours(ref.current);
     const axis = { stroke: paint.muted, grid: { stroke: paint.line, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const lines = chart.lines.map(([, name, kind, dash]) => ({ label: name, stroke: paint[KINDS[kind]], width: kind === "all" ? 2 : 1.5, dash, points: { show: false }, spanGaps: true }));
-    const more = over.map((run, i) => ({ label: overName(run), stroke: paint[`over-${(i % 3) + 1}`], width: 2, dash: [10, 2, 2, 2], points: { show: false }, spanGaps: true }));
+    const more = over.map((run, i) => ({ label: overName(run), stroke: paint[`over-${(i % 3) + 1}`], width: 2, dash: OVER[i % 3], points: { show: false }, spanGaps: true }));
     plot.current = new uPlot({
       width, height: 148, legend: { show: false }, cursor: { sync, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, min, max) => [0, Math.max(max ?? 1, 1)] }, y: { range: (_, min, max) => [0, Math.max((max || 0) * 1.1, 1)] } },
@@ -134,7 +136,7 @@ function Chart({ chart }) {
         <button type="button" class="quiet" aria-pressed=${asTable ? "true" : "false"} aria-label="${chart.title} as table" onClick=${() => setTable(!asTable)}>as table</button></figcaption>
       <p class="legend">
         ${chart.lines.map(([key, name, kind, dash]) => html`<span class="item" key=${key}><${Swatch} kind=${kind} dash=${dash} /> ${name} <b>${shown ? chart.write(shown[key]) : ""}</b></span> `)}
-        ${over.map((run, i) => html`<span class="item" key=${run.row.id}><${Swatch} kind="over-${(i % 3) + 1}" dash=${[10, 2, 2, 2]} /> ${overName(run)}</span> `)}
+        ${over.map((run, i) => html`<span class="item" key=${run.row.id}><${Swatch} kind="over-${(i % 3) + 1}" dash=${OVER[i % 3]} /> ${overName(run)}</span> `)}
         ${shown && at != null ? html`<span class="item">at ${since(shown.t_ms)}</span>` : null}
       </p>
       ${empty ? html`<${Empty}>No order has been sent yet. A run is sampled every 250 ms.<//>` : null}

@@ -125,7 +125,7 @@ export function FreePlay() {
         <${Button} onClick=${reset}>Defaults<//></div>
       ${whyNot ? html`<p class="why">Not now: ${whyNot}.</p>` : null}
       <p class="command"><code>${command(now).split(/ (?=--)/).map((word, i) => html`<span key=${i}>${word}</span> `)}</code></p>
-      <div class="two"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
+      <div class="flow"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
         <${Button} class="quiet" onClick=${() => copy(location.href)}>Copy link<//></div>
       <h3>Break something</h3>
       ${whyNotHere ? html`<p class="why">${whyNotHere}.</p>` : null}

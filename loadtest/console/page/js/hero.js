@@ -27,7 +27,7 @@ function runWords(run) {
 
 const UNDER = {
   RUNNING: "Orders are on their way. The books on the page are read while they run.",
-  VIOLATION: "What was sold and what is in the books do not fit. The books and the verdict say where.",
+  VIOLATION: "Something that must hold does not. The books and the verdict say what.",
   PASS: "Every order came to one end, and every piece is in the books once.",
   UNKNOWN: "The judge could not read everything, so it does not say that all is well.",
   "NOT CAUGHT THIS TIME": "The fault is there, but it did not show with these seeds. A race does not strike each time: press Broken again.",
