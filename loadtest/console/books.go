@@ -44,6 +44,9 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64
 			return books, fmt.Errorf("read books: %w", err)
 		}
 		r.Goods, r.Told = strconv.FormatInt(id, 10), told[id]
+		if strings.HasPrefix(r.Name, "load test ") {
+			r.Name = fmt.Sprintf("product %d", len(books.Rows)+1)
+		}
 		r.In += pruned
 		r.Wrong = r.disagreement(told != nil)
 		if r.Wrong != "" && books.Wrong == "" {

@@ -437,7 +437,7 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	compare := c.compare(p, report.OrdersPerS)
 	c.hub.set(secRun, run)
 	c.hub.set(secBooks, books)
-	c.hub.set(secVerdict, v)
+	c.hub.set(secVerdict, inWords(v))
 	c.hub.set(secHero, hero)
 	c.hub.set(secCompare, compare)
 	c.say("verdict", "%s", v.String())
@@ -450,7 +450,7 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	for _, s := range strikes {
 		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
 	}
-	if err := c.runs.save(Record{Row: row, Samples: samples, Log: log, Verdict: v, Faults: strikes, Compare: compare, Hero: &hero, Books: &books}); err != nil {
+	if err := c.runs.save(Record{Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare, Hero: &hero, Books: &books}); err != nil {
 		return err
 	}
 	c.hub.set(secRuns, c.runs.list())

@@ -203,9 +203,31 @@ type Record struct {
 	Row     RunRow    `json:"row"`
 	Samples []Sample  `json:"samples"`
 	Log     []Entry   `json:"log"`
-	Verdict *Verdict  `json:"verdict"`
+	Verdict *Judged   `json:"verdict"`
 	Faults  []*Strike `json:"faults"`
 	Compare *Compare  `json:"compare"`
 	Hero    *Hero     `json:"hero"`
 	Books   *Books    `json:"books"`
+}
+
+// Judged is a verdict with its invariants in words, which verdict.json leaves out.
+type Judged struct {
+	*Verdict
+	Invariants []Invariant `json:"invariants"`
+}
+
+// Invariant is what was found about one invariant.
+type Invariant struct {
+	Name       string   `json:"name"`
+	Violations int      `json:"violations"`
+	Sample     []string `json:"sample"`
+	Says       string   `json:"says"`
+}
+
+func inWords(v *Verdict) *Judged {
+	j := &Judged{Verdict: v}
+	for _, i := range v.Invariants {
+		j.Invariants = append(j.Invariants, Invariant(i))
+	}
+	return j
 }

@@ -31,7 +31,7 @@ type Invariant struct {
 	// Sample holds the first few violations in words.
 	Sample []string `json:"sample"`
 	// Says is the invariant in words.
-	Says string `json:"says"`
+	Says string `json:"-"`
 }
 
 // Verdict is the judgement on a run and on the databases behind it.
