@@ -36,7 +36,8 @@ func (s *size) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&s.orders, "order-services", 2, "how many order services to run")
 	f.IntVar(&s.stocks, "stock-services", 2, "how many stock services to run")
-	f.StringVar(&s.strategy, "strategy", strategy.Default, "how the stock services deduct: "+strings.Join(strategy.Names(), ", "))
+	f.StringVar(&s.strategy, "strategy", strategy.Default,
+		"how the stock services deduct: "+strings.Join(strategy.Names(), ", "))
 }
 
 // args returns the command line that flags was given.

@@ -69,23 +69,27 @@ func serveRestarts[S restarter](ctx context.Context, dir string, services []S) (
 		return nil, fmt.Errorf("listen for restarts: %w", err)
 	}
 	var one sync.Mutex // restart at a time
-	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		one.Lock()
-		defer one.Unlock()
-		var names []string
-		for _, s := range services {
-			if names = append(names, s.Name()); s.Name() != r.FormValue("name") {
-				continue
+	server := &http.Server{
+		ReadHeaderTimeout: time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			one.Lock()
+			defer one.Unlock()
+			var names []string
+			for _, s := range services {
+				if names = append(names, s.Name()); s.Name() != r.FormValue("name") {
+					continue
+				}
+				ctx, cancel := context.WithTimeout(ctx, restartLimit)
+				defer cancel()
+				if err := s.Restart(ctx); err != nil {
+					http.Error(w, err.Error(), http.StatusInternalServerError)
+				}
+				return
 			}
-			ctx, cancel := context.WithTimeout(ctx, restartLimit)
-			defer cancel()
-			if err := s.Restart(ctx); err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-			}
-			return
-		}
-		http.Error(w, fmt.Sprintf("no service %q; there are %s", r.FormValue("name"), strings.Join(names, ", ")), http.StatusNotFound)
-	})}
+			http.Error(w, fmt.Sprintf("no service %q; there are %s", r.FormValue("name"), strings.Join(names, ", ")),
+				http.StatusNotFound)
+		}),
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	return func() error {

@@ -51,8 +51,10 @@ type output struct {
 }
 
 func (o *output) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.out, "out", "out", "folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json")
-	f.StringVar(&o.keep, "history", "", "file for every call with its times and its answer (default history.jsonl beside the verdict)")
+	f.StringVar(&o.out, "out", "out",
+		"folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json")
+	f.StringVar(&o.keep, "history", "",
+		"file for every call with its times and its answer (default history.jsonl beside the verdict)")
 	f.BoolVar(&o.all, "all", false, "print every invariant, not only those that do not hold")
 	f.BoolVar(&o.json, "json", false, "print the verdict as JSON, in place of the table")
 }
@@ -85,7 +87,8 @@ func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
 	var c fire.Config
 	f.StringSliceVar(&s.OrderURLs, "url", s.OrderURLs, "address of an order service; several are used in turn")
 	f.StringSliceVar(&s.StockURLs, "stock-url", s.StockURLs, "address of a stock service; several are used in turn")
-	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder), "order: whole orders; deduct: the stock service alone")
+	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder),
+		"order: whole orders; deduct: the stock service alone")
 	f.IntVar(&c.Orders, "orders", 0, "orders to send (default 2000, or no limit with --duration)")
 	f.DurationVar(&c.Duration, "duration", 0, "end after this time")
 	f.DurationVar(&c.Warmup, "warmup", 0, "time at the beginning that is not measured")

@@ -43,16 +43,21 @@ func faultsCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, with seeds from 1 up (SEEDS)")
-	f.StringVar(&cfg.Cell, "cell", cfg.Cell, `one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
+	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
+		`one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
 	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "how many whole systems to break side by side (LANES)")
 	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json and for what failing runs leave behind (OUT)")
-	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced, "only a part of the matrix: each step and each fault at least once (REDUCED)")
+	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced,
+		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
 	return cmd
 }
 
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
-	suite := faults.Config{Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out, Print: cmd.OutOrStdout()}
+	suite := faults.Config{
+		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
+		Print: cmd.OutOrStdout(),
+	}
 	if cfg.Reduced {
 		suite.Cells = faults.Reduced()
 	}

@@ -75,14 +75,18 @@ Writes out/ladder.json and out/ladder.svg.`,
 		},
 	}
 	p := c.PersistentFlags()
-	p.StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
-	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each of the turns in which a row is measured")
+	p.StringVar(&f.mysql, "mysql", "auto",
+		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond,
+		"load before each of the turns in which a row is measured")
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f))
-	c.Flags().BoolVar(&quick, "quick", false, "only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
-	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil, "only these strategies: "+strings.Join(strategy.Names(), ", "))
+	c.Flags().BoolVar(&quick, "quick", false,
+		"only case-study, conditional-update and grouped, 64 and 256 clients, one hot goods")
+	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil,
+		"only these strategies: "+strings.Join(strategy.Names(), ", "))
 	c.Flags().IntSliceVar(&plan.Clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&plan.Replicas, "replicas", nil, "only these numbers of stock services")
 	return c

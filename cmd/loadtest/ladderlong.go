@@ -25,7 +25,8 @@ func growthCommand(f *ladderFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return errors.Join(g.Write(cfg.Table), history.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g), failed(g.Judge(f.check)))
+				return errors.Join(g.Write(cfg.Table), history.SaveJSON(filepath.Join(f.out, "ladder-growth.json"), g),
+					failed(g.Judge(f.check)))
 			})
 		},
 	}
@@ -48,7 +49,8 @@ func soakCommand(f *ladderFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return errors.Join(soak.Write(cfg.Table), history.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), soak), failed(soak.Judge(f.check)))
+				return errors.Join(soak.Write(cfg.Table), history.SaveJSON(filepath.Join(f.out, "ladder-soak.json"), soak),
+					failed(soak.Judge(f.check)))
 			})
 		},
 	}

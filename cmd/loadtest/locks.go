@@ -85,7 +85,8 @@ func planFlags(f *pflag.FlagSet, p *locks.Plan) {
 	f.StringSliceVar(&p.Shapes, "shapes", p.Shapes, "processes x contenders x paths")
 	f.IntVar(&p.Rounds, "rounds", p.Rounds, "windows for each lock and shape")
 	f.DurationVar(&p.Window, "window", p.Window, "length of one window, over all its turns")
-	f.DurationVar(&p.Warmup, "warmup", p.Warmup, "run before each window, over all its turns; twice as long before the first turn")
+	f.DurationVar(&p.Warmup, "warmup", p.Warmup,
+		"run before each window, over all its turns; twice as long before the first turn")
 }
 
 // hurried is the quick plan, with what given has of its flags.

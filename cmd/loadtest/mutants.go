@@ -32,7 +32,10 @@ func mutantsCommand() *cobra.Command {
 			if envErr != nil {
 				return fmt.Errorf("read configuration: %w", envErr)
 			}
-			report, err := mutants.Execute(cmd.Context(), mutants.Config{Only: cfg.Only, Tries: cfg.Tries, Out: cfg.Out, Print: cmd.OutOrStdout()})
+			report, err := mutants.Execute(cmd.Context(), mutants.Config{
+				Only: cfg.Only, Tries: cfg.Tries, Out: cfg.Out,
+				Print: cmd.OutOrStdout(),
+			})
 			if err != nil {
 				return err
 			}

@@ -113,7 +113,10 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 	start := h.Started.UnixNano()
 	var calls []linear.Call
 	for _, g := range h.Goods {
-		calls = append(calls, linear.Call{Kind: linear.Restock, Items: []linear.Item{{GoodsID: g.ID, Num: g.Stock}}, End: start})
+		calls = append(calls, linear.Call{
+			Kind: linear.Restock, Items: []linear.Item{{GoodsID: g.ID, Num: g.Stock}},
+			End: start,
+		})
 	}
 	ends, err := outcomes(ctx, l, h)
 	if err != nil {
@@ -134,7 +137,10 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 		}
 		calls = append(calls, deduct)
 		if deduct.Undone {
-			restore := linear.Call{Kind: linear.Restore, Flag: end.flag, Items: deduct.Items, Begin: deduct.Begin, End: settled, Hint: end.restored}
+			restore := linear.Call{
+				Kind: linear.Restore, Flag: end.flag, Items: deduct.Items, Begin: deduct.Begin,
+				End: settled, Hint: end.restored,
+			}
 			if t.cancelled > 0 {
 				restore.Begin = start + int64(t.cancelled)
 			}
@@ -178,7 +184,7 @@ func callTimes(h *history.History) []span {
 }
 
 // outcome is what the stock database holds for an order, with when it says
-// that its pieces went and came back; 0 where it does not.
+// that its pieces went and came back; 0 if it does not.
 type outcome struct {
 	flag, state        string
 	deducted, restored int64
@@ -226,7 +232,7 @@ func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outc
 	return ends, nil
 }
 
-// nanos reads a time in microseconds, 0 where there is none: hints only.
+// nanos reads a time in microseconds, 0 if there is none: hints only.
 func nanos(micros string) int64 {
 	n, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil {

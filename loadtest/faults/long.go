@@ -216,7 +216,8 @@ func (f *frozen) Unmet() error {
 }
 
 func countEnded(ctx context.Context, l *lab.Lab) (n int, err error) {
-	if err := l.OrderDB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE outcome IS NOT NULL").Scan(&n); err != nil {
+	if err := l.OrderDB.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM orders WHERE outcome IS NOT NULL").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count orders that ended: %w", err)
 	}
 	return n, nil
@@ -294,7 +295,8 @@ func (*leaderCut) Hold() time.Duration { return settledAfter + 4*time.Second }
 func (f *leaderCut) Heal(ctx context.Context) error {
 	n, err := f.older(ctx, settledAfter)
 	if n > 0 {
-		f.unmet = fmt.Errorf("%d orders are not settled after %s, though another order service reaches the stock", n, settledAfter)
+		f.unmet = fmt.Errorf("%d orders are not settled after %s, though another order service reaches the stock", n,
+			settledAfter)
 	}
 	if f.leader != nil {
 		err = errors.Join(err, f.leader.EachWire(lab.ToStock, func(w *lab.Wire) error { return w.Mend(ctx) }))
@@ -330,7 +332,7 @@ func confirms(ctx context.Context, l *lab.Lab, url string) error {
 	}
 }
 
-// newLong returns the fault of that name; nil where it is none of Alone.
+// newLong returns the fault of that name; nil if it is none of Alone.
 func newLong(l *lab.Lab, name string, rng *rand.Rand) Fault {
 	switch name {
 	case OrderFrozen:

@@ -16,7 +16,7 @@ type Cell struct {
 	When string `json:"when"`
 	// Fault is one of Strikes, one of Alone, or one or two of Surroundings joined by "+".
 	Fault string `json:"fault"`
-	// NA says why the fault does not apply; empty where it does.
+	// NA says why the fault does not apply; empty if it does.
 	NA string `json:"na,omitempty"`
 	// Outage is how long no connection is to be had after a reply was lost. Default: 300 ms.
 	Outage time.Duration `json:"-"`
@@ -79,7 +79,7 @@ type point struct {
 	wire string
 	// alone says that only one replica of the service passes the step, whichever it is.
 	alone bool
-	// reach makes traffic pass the step that would otherwise seldom do; nil where all orders pass it.
+	// reach makes traffic pass the step that would otherwise seldom do; nil if all orders pass it.
 	reach []lab.Rule
 	// na says why a fault does not apply, by "when/fault" or by "when" for all.
 	na map[string]string

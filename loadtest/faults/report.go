@@ -26,7 +26,7 @@ type Row struct {
 	Unsettled       int    `json:"unsettled"`
 	// GivenUp counts orders that were cancelled though no client asked for it.
 	GivenUp int `json:"given_up"`
-	// SettleP99MS is of the orders that were on their way when all was healed; 0 where none was.
+	// SettleP99MS is of the orders that were on their way when all was healed; 0 if none was.
 	SettleP99MS float64 `json:"settle_p99_ms"`
 	// Linearizable counts the runs for which a linearization was found; for the
 	// others the search did not end in time.
@@ -148,7 +148,8 @@ func (r *Report) Write(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print report: %w", err)
 	}
-	_, err := fmt.Fprintf(w, "FAULTS: %s cells=%d runs=%d orders=%d fired=%d violations=%d unknown=%d unsettled=%d in %.0f s\n",
+	_, err := fmt.Fprintf(w,
+		"FAULTS: %s cells=%d runs=%d orders=%d fired=%d violations=%d unknown=%d unsettled=%d in %.0f s\n",
 		r.Verdict, len(r.Cells), r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Unknown, r.Total.Unsettled, r.Total.Seconds)
 	return err
 }

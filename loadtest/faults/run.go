@@ -18,7 +18,7 @@ import (
 type Run struct {
 	Cell Cell   `json:"cell"`
 	Seed uint64 `json:"seed"`
-	// Outcome is pass, violation or unknown; Why says why where it is not pass.
+	// Outcome is pass, violation or unknown; Why says why if it is not pass.
 	Outcome verify.Outcome `json:"outcome"`
 	Why     []string       `json:"why,omitempty"`
 	// Fired is how often the fault struck, and Traffic how many calls were under way while it was on.
@@ -59,7 +59,7 @@ const (
 	// Unmet: what was asked of a fault of Alone, such as the rate of the others while it lasts.
 	Unmet = "unmet"
 	// NotGivenUp: no order is cancelled that no client cancelled. It holds only
-	// where the fault is shorter than the time after which orders are given up.
+	// if the fault is shorter than the time after which orders are given up.
 	NotGivenUp = "not-given-up"
 )
 
@@ -241,7 +241,8 @@ func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
 // countGivenUp counts the orders that ended CANCELLED and that no client cancelled.
 func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
 	prefix := r.history.Run + "-"
-	cancelled, err := pairs(ctx, l.OrderDB, "SELECT idempotency_key, status FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", prefix+"%")
+	cancelled, err := pairs(ctx, l.OrderDB,
+		"SELECT idempotency_key, status FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", prefix+"%")
 	if err != nil {
 		return err
 	}

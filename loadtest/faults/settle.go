@@ -35,7 +35,8 @@ func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 		if now.After(limit) {
 			r.Unsettled = len(ids)
 			r.Broken = append(r.Broken, Settled)
-			r.fail(verify.Violation, "%d orders are still on their way %s after the last fault healed", len(ids), now.Sub(healed).Round(time.Second))
+			r.fail(verify.Violation, "%d orders are still on their way %s after the last fault healed", len(ids),
+				now.Sub(healed).Round(time.Second))
 			return nil
 		}
 		select {

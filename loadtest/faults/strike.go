@@ -212,16 +212,19 @@ func newCaller(ctx context.Context, reached func(replica int) error) (*caller, e
 		return nil, fmt.Errorf("listen for strikes: %w", err)
 	}
 	c := &caller{listener: listener}
-	c.server = &http.Server{ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var replica int
-		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &replica); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		if err := reached(replica); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})}
+	c.server = &http.Server{
+		ReadHeaderTimeout: 5 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var replica int
+			if _, err := fmt.Sscanf(r.URL.Path, "/%d", &replica); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			if err := reached(replica); err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+			}
+		}),
+	}
 	c.serving.Go(func() { _ = c.server.Serve(listener) }) // always ErrServerClosed: the listener is ours
 	return c, nil
 }

@@ -116,7 +116,10 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 			},
 		}
 	}
-	return &surrounding{strike: func(context.Context) error { return fmt.Errorf("no such fault: %q", name) }, mend: nothing}
+	return &surrounding{
+		strike: func(context.Context) error { return fmt.Errorf("no such fault: %q", name) },
+		mend:   nothing,
+	}
 }
 
 // Arm implements Fault.

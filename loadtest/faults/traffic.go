@@ -24,7 +24,10 @@ func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traf
 	cfg := fire.Config{
 		Target: l.Target(),
 		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout,
-		Mix: fire.Mix{Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1},
+		Mix: fire.Mix{
+			Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3,
+			Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1,
+		},
 	}
 	go func() {
 		defer close(t.done)

@@ -52,7 +52,9 @@ func (c *client) end() history.Call {
 }
 
 // place sends order op and returns what came of it.
-func (c *client) place(ctx context.Context, op int, kind history.Kind, items []history.Item, intended time.Duration) history.Call {
+func (c *client) place(ctx context.Context, op int, kind history.Kind, items []history.Item,
+	intended time.Duration,
+) history.Call {
 	call := history.Call{Op: int32(op), Kind: kind, Intended: intended}
 	if c.f.cfg.Path == history.PathDeduct && c.f.cfg.Deduct != nil && kind == history.Place {
 		return c.deduct(ctx, call, items)

@@ -109,7 +109,8 @@ func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok 
 	if f.cfg.Rate > 0 {
 		intended = time.Duration(float64(op) / f.cfg.Rate * float64(time.Second))
 	}
-	if f.cfg.Orders > 0 && op >= f.cfg.Orders || f.cfg.Duration > 0 && intended >= f.cfg.Duration || op >= history.MaxOrders {
+	if f.cfg.Orders > 0 && op >= f.cfg.Orders || f.cfg.Duration > 0 && intended >= f.cfg.Duration ||
+		op >= history.MaxOrders {
 		return 0, 0, false
 	}
 	return op, intended, sleepUntil(ctx, f.start.Add(intended))

@@ -28,7 +28,7 @@ type laterCall struct {
 }
 
 // laterOrders is how many orders of a worker lie between an order and its
-// late repeat or cancellation, where there are so many.
+// late repeat or cancellation, if there are so many.
 const laterOrders = 5
 
 func (w *worker) run(ctx context.Context) {

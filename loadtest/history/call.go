@@ -20,8 +20,8 @@ var kindNames = [...]string{"place", "twin", "again", "cancel"}
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Status is the state that an answer told: of the order, or of the operation
-// where the stock service was called directly.
+// Status is the state in an answer: of the order or, if the stock service was called directly, of the
+// operation.
 type Status uint8
 
 const (
@@ -38,7 +38,10 @@ const (
 	Unheard
 )
 
-var statusNames = [...]string{"", "PENDING", "CONFIRMED", "REJECTED", "CANCELLING", "CANCELLED", "DONE", "RESTORED", "?"}
+var statusNames = [...]string{
+	"", "PENDING", "CONFIRMED", "REJECTED", "CANCELLING", "CANCELLED", "DONE", "RESTORED",
+	"?",
+}
 
 func (s Status) String() string { return statusNames[s] }
 
@@ -80,7 +83,7 @@ type Call struct {
 	Failure Failure
 	// Replayed: the answer said that it repeats an earlier one.
 	Replayed bool
-	// Code is the HTTP status; 0 where there was no answer.
+	// Code is the HTTP status; 0 if there was no answer.
 	Code uint16
 	// Intended is when the call was meant to be sent, Sent when it was, and Done
 	// when its answer was read or given up.

@@ -7,4 +7,7 @@
 // the protocol (package faultpoint). A Wire can be cut, reset, slowed, made
 // one-way or made to lose replies; the wire between the services can also
 // deliver every request twice.
+//
+// It stands apart from package stack because it links the proxy, the fault points and the patches of the
+// mutants, which a program that only brings the system up, such as cmd/dev, should not carry.
 package lab

@@ -38,14 +38,17 @@ func newDuplicator(upstream string) (*Duplicator, error) {
 	// A stock service that is down looks as it would without this proxy: the connection ends.
 	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	d := &Duplicator{addr: listener.Addr().String()}
-	d.server = &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d.on.Load() {
-			if err := d.double(transport, target, r); err != nil {
-				panic(http.ErrAbortHandler)
+	d.server = &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if d.on.Load() {
+				if err := d.double(transport, target, r); err != nil {
+					panic(http.ErrAbortHandler)
+				}
 			}
-		}
-		forward.ServeHTTP(w, r)
-	})}
+			forward.ServeHTTP(w, r)
+		}),
+	}
 	d.serving.Go(func() { _ = d.server.Serve(listener) }) // always ErrServerClosed: the listener is ours
 	return d, nil
 }

@@ -65,7 +65,8 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 	if g.Empty.DonePerS <= 0 {
 		return g, errors.New("nothing was sold over empty tables")
 	}
-	g.Ratio = compare(fmt.Sprintf("%s: %d orders and %d flow rows / empty tables", hot, g.Orders, g.Flows), g.Grown, g.Empty, 0.9)
+	g.Ratio = compare(fmt.Sprintf("%s: %d orders and %d flow rows / empty tables", hot, g.Orders, g.Flows), g.Grown,
+		g.Empty, 0.9)
 	return g, nil
 }
 
@@ -80,7 +81,8 @@ func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 	const pause, patience = 3 * time.Second, 2 * time.Minute
 	return whileFalling(ctx, int(patience/pause), pause, func() (pages int64, err error) {
 		var name string
-		if err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'").Scan(&name, &pages); err != nil {
+		if err := db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'").Scan(&name,
+			&pages); err != nil {
 			return 0, fmt.Errorf("read the dirty pages: %w", err)
 		}
 		return pages, nil
@@ -149,7 +151,8 @@ func fill(ctx context.Context, cfg Config, st *stack.Stack, orders int) (err err
 		}
 		for goods := 1; goods <= fillItems; goods++ {
 			statements = append(statements,
-				fmt.Sprintf("INSERT INTO %s.order_items (order_id, goods_id, num, price) SELECT id, %d, 1, 100 FROM (%s) ids", order, goods, ids),
+				fmt.Sprintf("INSERT INTO %s.order_items (order_id, goods_id, num, price) SELECT id, %d, 1, 100 FROM (%s) ids",
+					order, goods, ids),
 				fmt.Sprintf("INSERT INTO %s.stock_flow (flag, goods_id, kind, num, created_at) SELECT CONVERT(id, CHAR CHARACTER SET ascii), %d, 'deduct', -1, NOW(6) FROM (%s) ids", stock, goods, ids))
 		}
 		for _, s := range statements {

@@ -88,7 +88,8 @@ func (r Ratio) judge(target bool) error {
 
 // wrong returns the error for a verdict that is not what it has to be.
 func (r Row) wrong() error {
-	return verdictError(r.Verdict, fmt.Sprintf("verdict %s on %s, path %s, %d clients", r.Verdict, r.Strategy, r.Path, r.Clients))
+	return verdictError(r.Verdict, fmt.Sprintf("verdict %s on %s, path %s, %d clients", r.Verdict, r.Strategy, r.Path,
+		r.Clients))
 }
 
 func passed(verdict string) error {

@@ -92,7 +92,8 @@ func serverVersion(ctx context.Context, m *servers.MySQL) (string, error) {
 	if strings.Contains(version, "MariaDB") {
 		name = "MariaDB"
 	}
-	return fmt.Sprintf("%s %s (log_bin=%t sync_binlog=%s innodb_flush_log_at_trx_commit=%s)", name, version, logBin, syncBinlog, flush), nil
+	return fmt.Sprintf("%s %s (log_bin=%t sync_binlog=%s innodb_flush_log_at_trx_commit=%s)", name, version, logBin,
+		syncBinlog, flush), nil
 }
 
 // machine describes the processor in a few words.

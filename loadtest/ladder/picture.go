@@ -56,8 +56,14 @@ func (r *Result) Picture(w io.Writer) error {
 		top := titleHeight + float64(i)*(marginTop+panelHeight+gapY) + marginTop
 		what := map[string]string{PathDeduct: "the deduction call alone", PathOrder: "whole orders"}[path]
 		ofPath := slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return row.Path != path })
-		panel{x: marginLeft, y: top, title: what + ": sales per second", value: func(row Row) float64 { return row.DonePerS }}.draw(&b, ofPath, strategies)
-		panel{x: marginLeft + panelWidth + labelWidth + marginLeft, y: top, title: what + ": p99 latency, ms", value: func(row Row) float64 { return row.P99MS }}.draw(&b, ofPath, strategies)
+		panel{
+			x: marginLeft, y: top, title: what + ": sales per second",
+			value: func(row Row) float64 { return row.DonePerS },
+		}.draw(&b, ofPath, strategies)
+		panel{
+			x: marginLeft + panelWidth + labelWidth + marginLeft, y: top, title: what + ": p99 latency, ms",
+			value: func(row Row) float64 { return row.P99MS },
+		}.draw(&b, ofPath, strategies)
 	}
 	b.WriteString("</svg>\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
@@ -74,7 +80,8 @@ type panel struct {
 }
 
 func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-weight="bold" fill="#222">%s</text>`+"\n", p.x, p.y-14, html.EscapeString(p.title))
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-weight="bold" fill="#222">%s</text>`+"\n", p.x, p.y-14,
+		html.EscapeString(p.title))
 	low, high, ok := p.decades(rows)
 	if !ok {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#555">nothing measured</text>`+"\n", p.x, p.y+20)
@@ -94,12 +101,14 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 	for d := low; d <= high; d++ {
 		y := yOf(math.Pow(10, d))
 		fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#ddd"/>`, p.x, y, p.x+panelWidth, y)
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="end" fill="#555">%s</text>`+"\n", p.x-8, y+4, strconv.FormatFloat(math.Pow(10, d), 'f', -1, 64))
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="end" fill="#555">%s</text>`+"\n", p.x-8, y+4,
+			strconv.FormatFloat(math.Pow(10, d), 'f', -1, 64))
 	}
 	for _, c := range clients {
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">%d</text>`, xOf(c), p.y+panelHeight+18, c)
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">clients</text>`+"\n", p.x+panelWidth/2, p.y+panelHeight+36)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">clients</text>`+"\n", p.x+panelWidth/2,
+		p.y+panelHeight+36)
 
 	type end struct {
 		strategy, colour string
@@ -119,7 +128,8 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 		if len(points) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), colour)
+		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "),
+			colour)
 		for _, at := range points {
 			x, y, _ := strings.Cut(at, ",")
 			fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="3" fill="%s"/>`, x, y, colour)
@@ -142,8 +152,10 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 		}
 	}
 	for _, e := range ends {
-		fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="0.7"/>`, p.x+panelWidth+4, e.y, p.x+panelWidth+14, e.labelY, e.colour)
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", p.x+panelWidth+17, e.labelY+4, e.colour, html.EscapeString(e.strategy))
+		fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="0.7"/>`, p.x+panelWidth+4,
+			e.y, p.x+panelWidth+14, e.labelY, e.colour)
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s">%s</text>`+"\n", p.x+panelWidth+17, e.labelY+4, e.colour,
+			html.EscapeString(e.strategy))
 	}
 }
 

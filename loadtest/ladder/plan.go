@@ -60,7 +60,10 @@ type Plan struct {
 
 // Full is the whole ladder.
 func Full() Plan {
-	return Plan{Strategies: strategy.Names(), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256}, Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true}
+	return Plan{
+		Strategies: strategy.Names(), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256},
+		Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true,
+	}
 }
 
 // QuickWindow is what Config.Measure should be for the quick plan: it has few rows and time left, and orders
@@ -70,7 +73,10 @@ const QuickWindow = 5 * time.Second
 // Quick is what a few minutes allow: the strategy of the case study, the plain
 // update and the default, under load, on one hot goods.
 func Quick() Plan {
-	return Plan{Strategies: []string{"case-study", "conditional-update", Default}, Replicas: []int{1}, Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}}
+	return Plan{
+		Strategies: []string{"case-study", "conditional-update", Default}, Replicas: []int{1},
+		Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder},
+	}
 }
 
 // Check returns an error for an unknown strategy, and for a number of clients or replicas that cannot be

@@ -37,7 +37,10 @@ func ratios(rows []Row) []Ratio {
 			g, s := find(rows, Default, path, 1, 1, c), find(rows, "case-study", path, 1, 1, c)
 			if g.P99MS > 0 && s.P50MS > 0 {
 				value := s.P50MS / g.P99MS
-				all = append(all, Ratio{Name: fmt.Sprintf("%s, %d clients: p50 of case-study / p99 of grouped", path, c), Value: value, Want: 1, OK: value >= 1})
+				all = append(all, Ratio{
+					Name:  fmt.Sprintf("%s, %d clients: p50 of case-study / p99 of grouped", path, c),
+					Value: value, Want: 1, OK: value >= 1,
+				})
 			}
 		}
 		for _, c := range []int{1, 16, 64, 256} {
@@ -66,10 +69,11 @@ func compare(name string, a, b Row, want float64) Ratio {
 // should be.
 func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
 
-// find returns the row; the zero Row where it was not measured.
+// find returns the row; the zero Row if it was not measured.
 func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
 	for _, r := range rows {
-		if r.Strategy == strategy && r.Path == path && r.Replicas == replicas && r.Goods == goods && r.Clients == clients && !r.SellOut {
+		if r.Strategy == strategy && r.Path == path && r.Replicas == replicas && r.Goods == goods && r.Clients == clients &&
+			!r.SellOut {
 			return r
 		}
 	}

@@ -59,7 +59,7 @@ func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (r R
 				return r, fmt.Errorf("print the ratio: %w", err)
 			}
 		}
-		slices.Reverse(cfg.Plan.Replicas) // who is begun with changes from leg to leg
+		slices.Reverse(cfg.Plan.Replicas) // each leg begins with the other
 	}
 	return r, nil
 }
@@ -100,7 +100,8 @@ func legsError(a, b []Row) float64 {
 // Wrong returns the rows that the verifier did not pass.
 func (r Replicas) Wrong() (wrong []Row) {
 	for _, p := range r.Paths {
-		wrong = append(wrong, slices.DeleteFunc(slices.Concat(p.One, p.Several), func(row Row) bool { return row.Verdict == "pass" })...)
+		wrong = append(wrong, slices.DeleteFunc(slices.Concat(p.One, p.Several),
+			func(row Row) bool { return row.Verdict == "pass" })...)
 	}
 	return wrong
 }

@@ -61,7 +61,7 @@ type Result struct {
 type Ratio struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// Error is the standard error of Value; 0 where that is not known.
+	// Error is the standard error of Value; 0 if that is not known.
 	Error float64 `json:"error,omitempty"`
 	// Want is the least that Value should be.
 	Want float64 `json:"want"`

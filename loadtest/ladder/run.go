@@ -31,7 +31,7 @@ type Config struct {
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
 	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
-	// counts, over all rounds. A quick row is measured for twice as long, or, where rows are compared
+	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
 	// closely, those for many times as long.
 	Warmup, Measure time.Duration
 	// Table is where the rows go as they are measured, and Progress, where not
@@ -58,7 +58,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return result, fmt.Errorf("print the table: %w", err)
 	}
 	for _, p := range cfg.Plan.points() {
-		cfg.Progress(fmt.Sprintf("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(cfg.Plan.shapes()), cfg.Plan.Size()))
+		cfg.Progress(fmt.Sprintf("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(cfg.Plan.shapes()),
+			cfg.Plan.Size()))
 		rows, err := measurePoint(ctx, cfg, len(result.Rows), p, nil)
 		if err != nil {
 			return result, fmt.Errorf("measure %s: %w", p, err)
@@ -76,7 +77,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 
 // measurePoint measures the point with every shape of the plan; before is how many rows there are.
 // Where prepare is not nil, it is called with all that take part before anything is fired at them.
-func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare func([]*contestant) error) (rows []Row, err error) {
+func measurePoint(ctx context.Context, cfg Config, before int, p point,
+	prepare func([]*contestant) error,
+) (rows []Row, err error) {
 	var all []*contestant
 	defer func() {
 		for _, c := range all {
@@ -110,7 +113,7 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point, prepare 
 	return rows, nil
 }
 
-// turns says who is to be fired at next, until the point is measured: all in turn, round after round,
+// turns yields the contestant to fire at next, until the point is measured: all in turn, round after round,
 // each in the reverse order of the one before, so that a steady drift meets all alike. Where the point
 // has rows that are compared closely, these take turns after every other's too: what they differ by is
 // far less than a few turns of one row do. Else the quick ones take a second turn at the end of a round,
@@ -244,7 +247,10 @@ func (c *contestant) row(ctx context.Context, p point) (Row, error) {
 		WakeupsPerRelease: c.locks.wakeups(), Verdict: string(verify.Pass),
 	}
 	for _, report := range c.reports {
-		verdict, err := verify.Run(ctx, verify.Config{Databases: c.stack.Databases(), History: report.History, Settle: time.Minute})
+		verdict, err := verify.Run(ctx, verify.Config{
+			Databases: c.stack.Databases(), History: report.History,
+			Settle: time.Minute,
+		})
 		if err != nil {
 			return row, err
 		}
@@ -270,7 +276,8 @@ func doneError(turns []*history.Report) float64 {
 		counts := make([]float64, max(1, (h.Window-h.Warmup)/slice))
 		width := (h.Window - h.Warmup) / time.Duration(len(counts))
 		for _, c := range h.Calls {
-			if c.Kind == history.Place && (c.Status == history.Done || c.Status == history.Confirmed) && c.Done >= h.Warmup && c.Done < h.Warmup+width*time.Duration(len(counts)) {
+			if c.Kind == history.Place && (c.Status == history.Done || c.Status == history.Confirmed) && c.Done >= h.Warmup &&
+				c.Done < h.Warmup+width*time.Duration(len(counts)) {
 				counts[(c.Done-h.Warmup)/width]++
 			}
 		}
@@ -317,7 +324,10 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 		c.OrderServices = -1
 	}
 	// A slow strategy is to be measured and not turned away: its callers wait.
-	patient := map[string]string{"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s", "PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s"}
+	patient := map[string]string{
+		"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s",
+		"PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",
+	}
 	c.StockEnv, c.OrderEnv = patient, patient
 	return stack.Up(ctx, c)
 }

@@ -35,7 +35,9 @@ type ServiceSoak struct {
 // MeasureSoak fires whole orders on one hot goods for that time at the rate
 // and compares each service's resident memory after a fifth of it with that at
 // the end.
-func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.Duration, rate float64) (_ Soak, err error) {
+func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.Duration, rate float64) (_ Soak,
+	err error,
+) {
 	soak := Soak{Minutes: length.Minutes()}
 	st, err := up(ctx, cfg, 1, shape{strategy, 1}, PathOrder)
 	if err != nil {

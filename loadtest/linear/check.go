@@ -33,7 +33,10 @@ func Check(calls []Call, limit time.Duration) (Result, error) {
 		return Unknown, err
 	}
 	result := Unknown
-	for _, operations := range [][]porcupine.Operation{together(calls, nearHint), together(calls, afterHint), alone(calls)} {
+	for _, operations := range [][]porcupine.Operation{
+		together(calls, nearHint), together(calls, afterHint),
+		alone(calls),
+	} {
 		if result = resultOf(porcupine.CheckOperationsTimeout(model(), operations, limit/3)); result == Linearizable {
 			break
 		}

@@ -38,7 +38,7 @@ type Call struct {
 	// Begin and End bound the moment of the effect, in nanoseconds of one
 	// clock. Forever as End says that the answer never came.
 	Begin, End int64
-	// Hint, where not 0, is when the effect is said to have been. The search
+	// Hint, if not 0, is when the effect is said to have been. The search
 	// begins there; what it comes to does not depend on it.
 	Hint int64
 	// Undone says of a Deduct that a Restore of its flag is in the history.

@@ -85,7 +85,8 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 		defer func() { _ = zk.Kill() }() // its data goes with the folder
 		cfg.Servers = zk.Addr()
 	}
-	fmt.Fprintf(cfg.Table, "ZooKeeper at %s; %d rounds of %s after %s\n\n", cfg.Servers, cfg.Plan.Rounds, cfg.Plan.Window, cfg.Plan.Warmup)
+	fmt.Fprintf(cfg.Table, "ZooKeeper at %s; %d rounds of %s after %s\n\n", cfg.Servers, cfg.Plan.Rounds,
+		cfg.Plan.Window, cfg.Plan.Warmup)
 	b := &bench{Config: cfg, dir: dir, root: "/locks-" + strings.ToLower(rand.Text()[:8])}
 	var rows []Row
 	printHeader(cfg.Table)
@@ -100,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 }
 
 // turns is in how many turns a window is measured. The speed of the disk and of the machine drifts
-// within seconds, most of all against a lone contender, who waits for the disk alone.
+// within seconds, most of all for a lone contender, which waits for the disk alone.
 func (s shape) turns() int {
 	if s.contenders == 1 {
 		return 32

@@ -108,7 +108,8 @@ func startWorker(cmd *exec.Cmd) (*worker, error) {
 func (f *fleet) run(ctx context.Context, w window) ([]result, error) {
 	w.start = time.Now().Add(startGrace)
 	for _, worker := range f.workers {
-		_, err := fmt.Fprintf(worker.orders, "%d %d %d\n", w.start.UnixMilli(), w.warmup.Milliseconds(), w.length.Milliseconds())
+		_, err := fmt.Fprintf(worker.orders, "%d %d %d\n", w.start.UnixMilli(), w.warmup.Milliseconds(),
+			w.length.Milliseconds())
 		if err != nil {
 			return nil, fmt.Errorf("order a window: %w", err)
 		}

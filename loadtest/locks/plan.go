@@ -21,12 +21,18 @@ type Plan struct {
 
 // Full is the whole measurement.
 func Full() Plan {
-	return Plan{Locks: Names, Shapes: []string{"1x1x1", "4x64x1", "4x64x64"}, Rounds: 3, Window: 4 * time.Second, Warmup: 1500 * time.Millisecond}
+	return Plan{
+		Locks: Names, Shapes: []string{"1x1x1", "4x64x1", "4x64x64"}, Rounds: 3, Window: 4 * time.Second,
+		Warmup: 1500 * time.Millisecond,
+	}
 }
 
 // Quick is a short look: one short window each, without the many paths.
 func Quick() Plan {
-	return Plan{Locks: Names, Shapes: []string{"1x1x1", "4x64x1"}, Rounds: 1, Window: 2 * time.Second, Warmup: 500 * time.Millisecond}
+	return Plan{
+		Locks: Names, Shapes: []string{"1x1x1", "4x64x1"}, Rounds: 1, Window: 2 * time.Second,
+		Warmup: 500 * time.Millisecond,
+	}
 }
 
 // shape is a form of contention: contenders, spread evenly over processes, and over paths.

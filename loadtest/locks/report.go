@@ -69,7 +69,8 @@ func (t table) targets() []target {
 	ratio("64 on one path: throughput, times Curator", zklockLock, curatorLock, crowd, perSecond, 30, false)
 	ratio("64 on one path: p99, part of zk.Lock's", zklockLock, clientLock, crowd, p99, 0.2, true)
 	ratio("64 on one path: p99, part of Curator's", zklockLock, curatorLock, crowd, p99, 0.2, true)
-	ratio("64 on one path, no hand-off: throughput, times zk.Lock", noHandoffLock, clientLock, crowd, perSecond, 0.9, false)
+	ratio("64 on one path, no hand-off: throughput, times zk.Lock", noHandoffLock, clientLock, crowd, perSecond, 0.9,
+		false)
 	ratio("alone: throughput, times raw", zklockLock, rawLock, alone, perSecond, 10, false)
 	for _, lock := range []string{zklockLock, noHandoffLock} {
 		if r, ok := t.find(lock, crowd); ok && r.measured >= fairnessWindow {

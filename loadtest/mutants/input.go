@@ -16,21 +16,39 @@ type input struct {
 	// order and stock are statements on the two databases; with %d for the id of
 	// an order that was confirmed, and acknowledged as that.
 	order, stock []string
-	// flip changes the clients' history; nil where the databases are changed.
+	// flip changes the clients' history; nil if the databases are changed.
 	flip     func(h *history.History, op int32)
 	expected string
 }
 
 var inputs = []input{
-	{name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.DoneHasItsFlows},
+	{
+		name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"},
+		expected: verify.DoneHasItsFlows,
+	},
 	{name: "a flow row added", stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowHasOrder},
-	{name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowMatchesOrder},
+	{
+		name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
+		expected: verify.FlowMatchesOrder,
+	},
 	{name: "a stock level off by one", stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: verify.StockEqualsFlows},
-	{name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"}, expected: verify.NoDeductUnlessDone},
-	{name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"}, expected: verify.OrderMatchesOperation},
+	{
+		name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"},
+		expected: verify.NoDeductUnlessDone,
+	},
+	{
+		name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"},
+		expected: verify.OrderMatchesOperation,
+	},
 	{name: "an order flipped", order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: verify.OrderMatchesOperation},
-	{name: "an order left pending", order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.OrderSettled},
-	{name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"}, expected: verify.AcknowledgedOrderKept},
+	{
+		name:  "an order left pending",
+		order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.OrderSettled,
+	},
+	{
+		name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"},
+		expected: verify.AcknowledgedOrderKept,
+	},
 	{name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"}, expected: verify.FlowMatchesOrder},
 	{name: "an answer flipped", flip: func(h *history.History, op int32) {
 		for i := range h.Calls {
@@ -42,7 +60,9 @@ var inputs = []input{
 }
 
 // change applies the input's change around an order, and returns what takes it back.
-func (in input) change(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) (undo func(context.Context) error, err error) {
+func (in input) change(ctx context.Context, l *lab.Lab, h *history.History,
+	order history.Call,
+) (undo func(context.Context) error, err error) {
 	if in.flip != nil {
 		calls := slices.Clone(h.Calls)
 		in.flip(h, order.Op)
@@ -53,7 +73,10 @@ func (in input) change(ctx context.Context, l *lab.Lab, h *history.History, orde
 		statements []string
 		exec       execer
 		tables     []string
-	}{{in.order, l.OrderDB, []string{"orders", "order_items"}}, {in.stock, l.StockDB, []string{"stock", "operations", "stock_flow"}}} {
+	}{{in.order, l.OrderDB, []string{"orders", "order_items"}}, {
+		in.stock, l.StockDB,
+		[]string{"stock", "operations", "stock_flow"},
+	}} {
 		if len(db.statements) == 0 {
 			continue
 		}

@@ -19,7 +19,7 @@ import (
 
 // Config says what to run. The zero value of a field means its default.
 type Config struct {
-	// Only, where not empty, is a part of the names of the rows to run.
+	// Only, if not empty, is a part of the names of the rows to run.
 	Only string
 	// Tries is how many seeds a variant that is absorbed must bear. Default 3.
 	Tries int

@@ -11,7 +11,7 @@ import (
 type Mutant struct {
 	// Name says what is broken.
 	Name string
-	// Switches are the patches that break it; none where the rest does.
+	// Switches are the patches that break it; none if the rest does.
 	Switches string
 	// Strategy of deduction. Default: sequential.
 	Strategy string
@@ -21,17 +21,17 @@ type Mutant struct {
 	Schema []string
 	// Cell is the fault that exposes it, as faults.Cell.Name.
 	Cell string
-	// Outage is the cell's, where it is not the usual one.
+	// Outage is the cell's, if it is not the usual one.
 	Outage time.Duration
-	// Probe, where not nil, is what the traffic of a cell does not do.
+	// Probe, if not nil, is what the traffic of a cell does not do.
 	Probe probe
 	// Load is the traffic. Default: usual.
 	Load faults.Load
 	// Strict demands that no order is given up as well, and leaves longer until that.
 	Strict bool
-	// Expected is the invariant that must catch it; empty where it is absorbed.
+	// Expected is the invariant that must catch it; empty if it is absorbed.
 	Expected string
-	// AbsorbedBy is the layer that makes up for what is missing; empty where it is caught.
+	// AbsorbedBy is the layer that makes up for what is missing; empty if it is caught.
 	AbsorbedBy string
 }
 
@@ -56,32 +56,77 @@ const (
 
 // mutants is the one table of the broken variants.
 var mutants = []Mutant{
-	{Name: "nothing broken, requests duplicated", Cell: duplicated, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
-	{Name: "nothing broken, killed with the flag in hand", Cell: flagInHand, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
+	{
+		Name: "nothing broken, requests duplicated", Cell: duplicated, Load: slow, Strict: true,
+		AbsorbedBy: "nothing to absorb",
+	},
+	{
+		Name: "nothing broken, killed with the flag in hand", Cell: flagInHand, Load: slow, Strict: true,
+		AbsorbedBy: "nothing to absorb",
+	},
 	{Name: "nothing broken, Redis flushed", Cell: redisFlushed, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
-	{Name: "nothing broken, create reply lost", Cell: createLost, Outage: longOutage, Env: longSession, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
+	{
+		Name: "nothing broken, create reply lost", Cell: createLost, Outage: longOutage, Env: longSession, Load: slow,
+		Strict: true, AbsorbedBy: "nothing to absorb",
+	},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
 
 	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockEqualsFlows},
-	{Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
+	{
+		Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet,
+		Expected: verify.StockNotNegative,
+	},
 	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.OneDeductRow},
-	{Name: "released before the commit, read-modify-write", Load: dense, Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{
+		Name: "released before the commit, read-modify-write", Load: dense,
+		Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockEqualsFlows,
+	},
 	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: verify.StockEqualsFlows},
-	{Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error", Expected: verify.NoDeductUnlessDone},
-	{Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true, Expected: faults.NotGivenUp},
-	{Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: redisFlushed, Strict: true, Expected: faults.NotGivenUp},
-	{Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error", Expected: verify.OrderMatchesOperation},
-	{Name: "a repeat is told nothing", Switches: "repeat-untold,error-is-failed", Cell: duplicated, Expected: verify.OrderMatchesOperation},
-	{Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay", Expected: verify.OrderMatchesOperation},
-	{Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{
+		Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error",
+		Expected: verify.NoDeductUnlessDone,
+	},
+	{
+		Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true,
+		Expected: faults.NotGivenUp,
+	},
+	{
+		Name: "Redis as the only dedupe, flushed", Switches: "absent-is-repeat", Cell: redisFlushed, Strict: true,
+		Expected: faults.NotGivenUp,
+	},
+	{
+		Name: "commit error = failed", Switches: "unknown-is-failed,error-is-failed", Cell: "commit/after/error",
+		Expected: verify.OrderMatchesOperation,
+	},
+	{
+		Name: "a repeat is told nothing", Switches: "repeat-untold,error-is-failed", Cell: duplicated,
+		Expected: verify.OrderMatchesOperation,
+	},
+	{
+		Name: "timeout = failed", Switches: "error-is-failed", Cell: "commit/after/delay",
+		Expected: verify.OrderMatchesOperation,
+	},
+	{
+		Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet,
+		Expected: verify.StockEqualsFlows,
+	},
 	{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
 		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: verify.OrderMatchesOperation,
 	},
 	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: verify.OrderSettled},
-	{Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage, Env: longSession, Strict: true, Expected: faults.NotGivenUp},
-	{Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity, Expected: verify.OrderItemsValid},
-	{Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody, Expected: FlagConflict},
+	{
+		Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage,
+		Env: longSession, Strict: true, Expected: faults.NotGivenUp,
+	},
+	{
+		Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity,
+		Expected: verify.OrderItemsValid,
+	},
+	{
+		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
+		Expected: FlagConflict,
+	},
 }
 
 // The loads are lighter than the fault matrix's: most mutants break the
@@ -101,7 +146,10 @@ var (
 // patient outlasts a pause: else the deadline of the request turns the paused
 // holder's write away before any other layer can. The session ends long before
 // the pause does, so that others have the lock meanwhile.
-var patient = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s", "PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s"}
+var patient = map[string]string{
+	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
+	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
+}
 
 // The client library dials again a second after it lost its connection, and fails what waits for one
 // when that is in vain: so does the search for a node whose create was not answered. The session
@@ -114,16 +162,43 @@ var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 var layers = []Mutant{
 	{Name: "without the lock", Strategy: "conditional-update", Cell: quiet, AbsorbedBy: "the condition of the update"},
 	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
-	{Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
-	{Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated, Expected: verify.OneOperation},
-	{Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated, AbsorbedBy: "the unique key of operations"},
+	{
+		Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet,
+		Expected: verify.StockNotNegative,
+	},
+	{
+		Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated,
+		Expected: verify.OneOperation,
+	},
+	{
+		Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated,
+		AbsorbedBy: "the unique key of operations",
+	},
 	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.OneDeductRow},
 	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
-	{Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated", Expected: verify.OneDeductRow},
-	{Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error", AbsorbedBy: "the confirmation, which believes the ledger alone"},
-	{Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused, AbsorbedBy: "the condition and the row lock of a relative update"},
-	{Name: "absolute write instead of the relative one", Load: uncancelled, Switches: "read-modify-write", Cell: quiet, AbsorbedBy: "the lock"},
+	{
+		Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated",
+		Expected: verify.OneDeductRow,
+	},
+	{
+		Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error",
+		AbsorbedBy: "the confirmation, which believes the ledger alone",
+	},
+	{
+		Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused,
+		AbsorbedBy: "the condition and the row lock of a relative update",
+	},
+	{
+		Name: "absolute write instead of the relative one", Load: uncancelled, Switches: "read-modify-write", Cell: quiet,
+		AbsorbedBy: "the lock",
+	},
 	{Name: "released before the commit, absolute write, fenced", Load: uncancelled, Switches: "release-early,read-modify-write", Cell: quiet, AbsorbedBy: "the fencing token, which turns the earlier holder away"},
-	{Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold", Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away"},
-	{Name: "absolute write under lock, without fencing", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockEqualsFlows},
+	{
+		Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold",
+		Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
+	},
+	{
+		Name: "absolute write under lock, without fencing", Load: slow, Env: patient,
+		Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockEqualsFlows,
+	},
 }

@@ -51,7 +51,10 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 		return fmt.Errorf("run before the changes: %v %w", broken, err)
 	}
 	// An order that nobody repeated, so that one flipped answer is all that was told of it.
-	i := slices.IndexFunc(h.Calls, func(c history.Call) bool { return c.Kind == history.Place && c.Status == history.Confirmed })
+	i := slices.IndexFunc(h.Calls, func(c history.Call) bool {
+		return c.Kind == history.Place &&
+			c.Status == history.Confirmed
+	})
 	if i < 0 {
 		return fmt.Errorf("run before the changes: no order was confirmed")
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	OrderEnv, StockEnv map[string]string
 	// Strategy is how the stock services deduct. Default: strategy.Default. One that oversells is allowed.
 	Strategy string
-	// Route, where not nil, is called before a service starts, with the
+	// Route, if not nil, is called before a service starts, with the
 	// service's name ("order-1", "stock-2", …) and the real addresses of what it
 	// calls, and returns those to tell it.
 	Route func(service string, real Addresses) (Addresses, error)
@@ -47,7 +47,7 @@ type Config struct {
 	// ZooKeeperRoot is the node that all of the services' nodes are under. Default "/orderstock".
 	ZooKeeperRoot string
 
-	// Progress, where not nil, is told in a few words what is being done.
+	// Progress, if not nil, is told in a few words what is being done.
 	Progress func(doing string)
 }
 
@@ -56,7 +56,7 @@ type Addresses struct {
 	MySQL     string
 	Redis     string
 	ZooKeeper []string
-	// Stock are the stock services; nil where a stock service is told.
+	// Stock are the stock services; nil if a stock service is told.
 	Stock []string
 }
 
@@ -69,7 +69,10 @@ func (c Config) withDefaults() Config {
 	if c.Accounts == (migrations.Accounts{}) {
 		c.Accounts = migrations.DefaultAccounts()
 	}
-	for _, u := range []*migrations.User{&c.Accounts.OrderApp, &c.Accounts.StockApp, &c.Accounts.Migrator, &c.Accounts.Verifier} {
+	for _, u := range []*migrations.User{
+		&c.Accounts.OrderApp, &c.Accounts.StockApp, &c.Accounts.Migrator,
+		&c.Accounts.Verifier,
+	} {
 		u.Password = cmp.Or(u.Password, rand.Text())
 	}
 	if c.Progress == nil {

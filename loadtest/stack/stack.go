@@ -70,7 +70,8 @@ func (st *Stack) up(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	st.cfg.Progress(fmt.Sprintf("starting %d stock and %d order services", max(st.cfg.StockServices, 0), max(st.cfg.OrderServices, 0)))
+	st.cfg.Progress(fmt.Sprintf("starting %d stock and %d order services", max(st.cfg.StockServices, 0),
+		max(st.cfg.OrderServices, 0)))
 	if st.Stock, err = st.startAll(ctx, Stock, st.cfg.StockServices); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (st *Stack) up(ctx context.Context) error {
 }
 
 // startAll starts n services of a kind together. Those that did start are
-// returned also where others did not.
+// returned even if others did not.
 func (st *Stack) startAll(ctx context.Context, kind Kind, n int) ([]*Service, error) {
 	n = max(n, 0)
 	var (

@@ -42,7 +42,8 @@ func (c *comparison) checkFlows() {
 	}
 	for _, r := range g.restores {
 		if g.state != history.Restored || !slices.Contains(g.deducts, r) {
-			c.found.add(NoRestoreWithoutDeduct, "flag %s: restored %v, deducted %v, operation %s", g.flag, g.restores, g.deducts, g.state)
+			c.found.add(NoRestoreWithoutDeduct, "flag %s: restored %v, deducted %v, operation %s", g.flag, g.restores,
+				g.deducts, g.state)
 			break
 		}
 	}
@@ -53,7 +54,8 @@ func (c *comparison) checkOrder(n int) {
 	g := &c.group
 	if !g.order {
 		if len(g.deducts) > 0 || len(g.restores) > 0 || g.operations > 0 {
-			c.found.add(FlowHasOrder, "flag %s: operation %s, deducted %v, restored %v, and no order", g.flag, g.state, g.deducts, g.restores)
+			c.found.add(FlowHasOrder, "flag %s: operation %s, deducted %v, restored %v, and no order", g.flag, g.state,
+				g.deducts, g.restores)
 		}
 		if g.orphan {
 			c.found.add(OrderItemsValid, "order %s: items %v without an order", g.flag, g.items)
@@ -63,7 +65,8 @@ func (c *comparison) checkOrder(n int) {
 	if len(g.deducts) > 0 && !slices.Equal(g.deducts, g.items) ||
 		len(g.restores) > 0 && !slices.Equal(g.restores, g.items) ||
 		len(g.op) > 0 && !slices.Equal(g.op, g.items) {
-		c.found.add(FlowMatchesOrder, "order %s: items %v, operation %v, deducted %v, restored %v", g.flag, g.items, g.op, g.deducts, g.restores)
+		c.found.add(FlowMatchesOrder, "order %s: items %v, operation %v, deducted %v, restored %v", g.flag, g.items, g.op,
+			g.deducts, g.restores)
 	}
 	c.checkStatus()
 	c.checkItems()

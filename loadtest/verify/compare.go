@@ -20,12 +20,12 @@ type ledger struct {
 // goodsSum sums up the flow rows of one goods.
 type goodsSum struct {
 	all                           int64
-	restocked, deducted, restored int64 // pieces, above zero where the signs are right
+	restocked, deducted, restored int64 // pieces, above zero if the sign are right
 	// run's flows by order, for the goods of the run alone.
 	deducts, restores []pieces
 }
 
-// pieces is one flow row of an order: op is -1 where it is none of the run's.
+// pieces is one flow row of an order: op is -1 if it is none of the run's.
 type pieces struct {
 	op  int32
 	num int64
@@ -45,7 +45,7 @@ type group struct {
 	state      history.Status
 	garbled    bool
 	op         []history.Item // the operation's items
-	deducts    []history.Item // num above zero where the sign is right
+	deducts    []history.Item // num above zero if the sign is right
 	restores   []history.Item
 
 	order  bool
@@ -80,7 +80,9 @@ type comparison struct {
 	group      group
 }
 
-func compare(ctx context.Context, orders, stock *reader, h *history.History, t *told, found *findings, v *Verdict) (l *ledger, err error) {
+func compare(ctx context.Context, orders, stock *reader, h *history.History, t *told, found *findings,
+	v *Verdict,
+) (l *ledger, err error) {
 	c := &comparison{
 		h: h, told: t, found: found, v: v, prices: prices(h),
 		ledger: &ledger{sums: map[int64]*goodsSum{}, ops: make([]storedOp, h.Orders())},

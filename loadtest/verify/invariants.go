@@ -63,8 +63,8 @@ var catalogue = []struct{ name, says string }{
 	{AcknowledgedOrderKept, "every order that a client was told of is in the database"},
 	{AcknowledgedOrderSame, "and it is under the client's key, with the client's items"},
 	{AcknowledgedEndKept, "the end that a client was told is the order's"},
-	{OneEndTold, "nobody was told two different ends for one order"},
-	{OneOrderTold, "nobody was told two orders for one key"},
+	{OneEndTold, "no client was told two different ends of one order"},
+	{OneOrderTold, "no client was told two orders for one key"},
 	{AnswerWellFormed, "answers are what the contract says, and no valid call is refused"},
 	{ToldTotalRight, "totals told to clients are the sum of price times pieces"},
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its goods is short"},
@@ -110,7 +110,7 @@ func (f *findings) list() []Invariant {
 	return all
 }
 
-// Says returns an invariant in words, or "" where there is none of that name.
+// Says returns an invariant in words, or "" if there is none of that name.
 func Says(name string) string {
 	for _, c := range catalogue {
 		if c.name == name {

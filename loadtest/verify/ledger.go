@@ -9,7 +9,9 @@ import (
 
 // check compares what was summed up with the stock levels and with what the
 // clients were told.
-func (l *ledger) check(ctx context.Context, stock *reader, h *history.History, t *told, found *findings, v *Verdict) error {
+func (l *ledger) check(ctx context.Context, stock *reader, h *history.History, t *told, found *findings,
+	v *Verdict,
+) error {
 	if err := l.checkLevels(ctx, stock, found); err != nil {
 		return fmt.Errorf("read stock levels: %w", err)
 	}
@@ -19,7 +21,8 @@ func (l *ledger) check(ctx context.Context, stock *reader, h *history.History, t
 	for goods, sum := range l.sums {
 		if over := sum.deducted - sum.restored - sum.restocked; over > 0 {
 			v.Oversold += over
-			found.add(NotOversold, "goods %d: %d restocked, %d deducted, %d restored", goods, sum.restocked, sum.deducted, sum.restored)
+			found.add(NotOversold, "goods %d: %d restocked, %d deducted, %d restored", goods, sum.restocked, sum.deducted,
+				sum.restored)
 		}
 	}
 	l.checkSold(h, t, found, v)
@@ -66,7 +69,8 @@ func (l *ledger) checkLevels(ctx context.Context, stock *reader, found *findings
 
 // checkRestocks looks for the restock rows that the run was promised.
 func checkRestocks(ctx context.Context, stock *reader, h *history.History, found *findings) error {
-	byFlag, err := stock.db.PrepareContext(ctx, "SELECT COALESCE(SUM(num), 0) FROM stock_flow WHERE flag = ? AND goods_id = ? AND kind = 'restock'")
+	byFlag, err := stock.db.PrepareContext(ctx,
+		"SELECT COALESCE(SUM(num), 0) FROM stock_flow WHERE flag = ? AND goods_id = ? AND kind = 'restock'")
 	if err != nil {
 		return err
 	}
@@ -148,14 +152,19 @@ func (l *ledger) checkAcknowledged(h *history.History, t *told, found *findings,
 		case op.order == 0 && op.ends == 0:
 			continue
 		case !there:
-			found.add(AcknowledgedOrderKept, "%s: told %s, order %d is not in the database under that key", h.Key(n), op.ends, op.order)
+			found.add(AcknowledgedOrderKept, "%s: told %s, order %d is not in the database under that key", h.Key(n), op.ends,
+				op.order)
 			continue
 		case op.order != 0 && op.order != stored.order:
 			found.add(AcknowledgedOrderKept, "%s: told order %d, the database has %d", h.Key(n), op.order, stored.order)
 		}
-		for _, end := range []history.Status{history.Confirmed, history.Rejected, history.Cancelled, history.Done, history.Restored} {
+		for _, end := range []history.Status{
+			history.Confirmed, history.Rejected, history.Cancelled, history.Done,
+			history.Restored,
+		} {
 			if op.ends.has(end) && !keeps(end, stored.status, op.cancel) {
-				found.add(AcknowledgedEndKept, "%s (order %d): told %s, the database has %s", h.Key(n), stored.order, end, stored.status)
+				found.add(AcknowledgedEndKept, "%s (order %d): told %s, the database has %s", h.Key(n), stored.order, end,
+					stored.status)
 			}
 		}
 	}

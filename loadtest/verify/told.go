@@ -119,7 +119,8 @@ func total(items []history.Item, prices map[int64]int64) (sum int64) {
 // the outcome is not known, 429 or 5xx, is none.
 func checkForm(h *history.History, c *history.Call, found *findings) {
 	if c.Failure == history.Unreadable || c.Status == history.Unheard {
-		found.add(AnswerWellFormed, "%s of %s: code %d with a body that is not the contract's", c.Kind, h.Key(int(c.Op)), c.Code)
+		found.add(AnswerWellFormed, "%s of %s: code %d with a body that is not the contract's", c.Kind, h.Key(int(c.Op)),
+			c.Code)
 		return
 	}
 	if c.Code == 0 || c.Status == history.NoStatus && (c.Code >= 500 || c.Code == http.StatusTooManyRequests) {
@@ -130,7 +131,8 @@ func checkForm(h *history.History, c *history.Call, found *findings) {
 	case h.Path == history.PathDeduct:
 		ok = c.Code == http.StatusOK && isEnd(c.Status) && c.Status != history.Confirmed
 	case c.Kind == history.Cancel:
-		ok = c.Status != history.NoStatus && (c.Code == http.StatusOK || c.Code == http.StatusAccepted || c.Code == http.StatusConflict)
+		ok = c.Status != history.NoStatus && (c.Code == http.StatusOK || c.Code == http.StatusAccepted ||
+			c.Code == http.StatusConflict)
 	default:
 		switch c.Status {
 		case history.Confirmed:
@@ -162,7 +164,8 @@ func (t *told) check(h *history.History, found *findings) {
 	}
 	for i := range h.Calls {
 		if c := &h.Calls[i]; c.Status == history.Done && c.Sent > t.ops[c.Op].cancelled {
-			found.add(OneEndTold, "%s: told DONE by a call that was sent after it was told RESTORED or CANCELLED", h.Key(int(c.Op)))
+			found.add(OneEndTold, "%s: told DONE by a call that was sent after it was told RESTORED or CANCELLED",
+				h.Key(int(c.Op)))
 		}
 	}
 }

@@ -43,7 +43,8 @@ func (l *ledger) checkRejections(h *history.History, t *told, found *findings) {
 			}
 		}
 		if fits {
-			found.add(RejectedOnlyWhenShort, "%s (order %d): rejected, while there was stock for all of %v", h.Key(n), l.ops[n].order, h.Items(n))
+			found.add(RejectedOnlyWhenShort, "%s (order %d): rejected, while there was stock for all of %v", h.Key(n),
+				l.ops[n].order, h.Items(n))
 		}
 	}
 }

@@ -173,7 +173,8 @@ func soak(from sources) (string, error) {
 	if r == nil || err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%s.\n%.0f minutes at %.0f orders a second, verdict %s.\n\n", measured, r.Minutes, r.DonePerS, r.Verdict)
+	text := fmt.Sprintf("%s.\n%.0f minutes at %.0f orders a second, verdict %s.\n\n", measured, r.Minutes, r.DonePerS,
+		r.Verdict)
 	text += fmt.Sprintf("| service | resident memory at the end | times that after %.0f minutes (to reach: 0.9 to 1.1) |\n"+
 		"| --- | --: | --: |\n", r.Minutes/5)
 	for _, s := range r.Services {

@@ -77,7 +77,7 @@ func (v *victim) arm(rule map[string]any) {
 	}
 }
 
-// step passes the point once and returns the answer's code and body; 0 where the process did not answer.
+// step passes the point once and returns the answer's code and body; 0 if the process did not answer.
 func (v *victim) step(timeout time.Duration) (int, string) {
 	v.t.Helper()
 	client := http.Client{Timeout: timeout}

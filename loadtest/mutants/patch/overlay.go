@@ -87,7 +87,8 @@ func (p Patch) edits(root string, f *gitdiff.File) ([]edit, error) {
 	for _, fragment := range f.TextFragments {
 		at, ok := find(lines, old(fragment), int(fragment.OldPosition)-1)
 		if !ok {
-			return nil, fmt.Errorf("patch %s does not apply: %s has no lines like those around %d any more", p.Name, f.OldName, fragment.OldPosition)
+			return nil, fmt.Errorf("patch %s does not apply: %s has no lines like those around %d any more", p.Name, f.OldName,
+				fragment.OldPosition)
 		}
 		all = append(all, p.editsOf(fragment, at)...)
 	}

@@ -36,7 +36,10 @@ func Up(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
 	user := func(name string) migrations.User { return migrations.User{Name: name + "_" + suffix} }
 	cfg := stack.Config{
 		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
-		Servers: &stack.Servers{MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
+		Servers: &stack.Servers{
+			MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t),
+			ZooKeeper: serverstest.ZooKeeper(t),
+		},
 		Accounts: migrations.Accounts{
 			OrderDB: "order_" + suffix, StockDB: "stock_" + suffix,
 			OrderApp: user("order_app"), StockApp: user("stock_app"), Migrator: user("migrator"), Verifier: user("verifier"),
