@@ -30,7 +30,8 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	}
 	root.SetOut(out)
 	root.SetErr(progress)
-	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), locksCommand(), consoleCommand(), playCommand())
+	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), locksCommand(),
+		consoleCommand(), playCommand())
 	return root
 }
 
