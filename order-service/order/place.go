@@ -10,24 +10,22 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// Placement is the answer to a request: the order as it stood at its first
-// end, or pending where that is not known yet.
+// Placement is the answer to a request: the order as it stood at its first end, or pending if that is not
+// known yet.
 type Placement struct {
 	Order Order
-	// Replayed is true where an earlier request with the same key placed the order.
+	// Replayed is true if an earlier request with the same key placed the order.
 	Replayed bool
 }
 
-// Place carries a request out. It returns when the order has its first end, or
-// pending after the confirm budget, when ctx ends, or as soon as nothing more
-// can be learned; the work goes on without the caller, and what it leaves
-// undone is the reconciler's.
+// Place carries a request out: it drafts the order, writes it, sets its flag, asks the stock service for the
+// deduction, reads the ledger, and settles the order. It returns when the order has its first end. It returns
+// the order pending when the confirm budget is used up, when ctx ends, or as soon as nothing more can be
+// learned. The work goes on without the caller, and the reconciler ends what the work leaves undone.
 //
-// A request whose key has an order already gets that order's answer, and no
-// second one is made: the insert finds that out. Errors, after which no order
-// was made: ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded,
-// ErrStockUnavailable, ErrUnavailable; and ErrUnanswered, after which one may
-// have been.
+// If the request's key has an order already, Place returns that order's answer and makes no second one: the
+// insert finds that out. After ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded,
+// ErrStockUnavailable and ErrUnavailable no order was made. After ErrUnanswered one may have been.
 func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	release, err := s.admit()
 	if err != nil {
@@ -42,7 +40,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 		return s.replayOr(ctx, r, err)
 	}
 
-	// From here on the order is its own, not the client's: it is carried to an end whoever goes away.
+	// From here on the order is carried to an end even if the client goes away.
 	work, err := s.carry(ctx, o, release)
 	if err != nil {
 		return Placement{}, err
@@ -58,7 +56,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 		return Placement{}, work.err
 	case !work.inserted: // the key has an order, perhaps since a moment ago
 		return s.replay(ctx, work.order, r)
-	case work.order.Status == Cancelling: // somebody is just ending it
+	case work.order.Status == Cancelling: // another call is about to end it
 		return Placement{Order: s.awaitOutcome(ctx, work.order).AtFirstEnd()}, nil
 	}
 	return Placement{Order: work.order.AtFirstEnd()}, nil
@@ -77,7 +75,7 @@ func (s *Service) admit() (release func(), err error) {
 	}, nil
 }
 
-// draft returns the order to be written: with an id, and prices of the stock service's.
+// draft returns the order to be written, with an id and the stock service's prices.
 func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	if s.stock.Down() {
 		return Order{}, fmt.Errorf("place order: %w", ErrStockUnavailable)
@@ -101,66 +99,114 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	}, nil
 }
 
-// replayOr answers a request that could not be drafted: a repeat is told its
-// first answer also while the stock service is down, a new one the error.
-func (s *Service) replayOr(ctx context.Context, r Request, refusal error) (Placement, error) {
-	if r.key == "" {
-		return Placement{}, refusal
+// carry starts the work on a drafted order. The work lasts up to the pending limit, also after ctx has ended,
+// and calls release at its end.
+func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.PendingLimit)
+	r := &run{cancel: cancel, done: make(chan struct{})}
+	if !s.runs.add(o.ID, r) {
+		cancel()
+		return nil, fmt.Errorf("%w: stopping", ErrUnavailable)
 	}
-	prior, err := s.store.FindByKey(ctx, r.key)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return Placement{}, refusal
-	case err != nil:
-		return Placement{}, fmt.Errorf("look idempotency key up: %w", err)
-	}
-	return s.replay(ctx, prior, r)
+	request.AddAttrs(ctx, "order_id", o.ID)
+	go func() {
+		defer s.runs.remove(o.ID)
+		defer release()
+		defer cancel()
+		defer close(r.done)
+		r.order, r.inserted, r.err = s.work(ctx, o)
+	}()
+	return r, nil
 }
 
-// replay answers a request whose key has an order already.
-func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement, error) {
-	if prior.BodyHash != r.hash {
-		return Placement{}, ErrKeyReused
+// work takes an order its way: insert, set the flag, call, confirm, settle. It leaves an order without an
+// outcome to the reconciler.
+func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
+	start := time.Now()
+	stored, inserted, err = s.insert(ctx, o)
+	if err != nil || !inserted {
+		return stored, false, err
 	}
-	request.AddAttrs(ctx, "order_id", prior.ID)
-	s.stats.Replayed.Add(1)
-	if prior.Outcome == "" {
-		prior = s.awaitOutcome(ctx, prior)
+	o = stored
+	s.setFlag(ctx, o)
+	if done, end := s.call(ctx, o); done {
+		return end, true, nil
 	}
-	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
-}
-
-// unfinished answers a client whose order is still being worked on: pending, if it is written.
-func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	o, err := s.latest(ctx, o)
-	if err != nil { // not found is no answer either: the insert may be on its way
-		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err) //nolint:errorlint // for the reason given
-	}
-	return Placement{Order: o.AtFirstEnd()}, nil
-}
-
-// awaitOutcome waits for the first end of an order that is worked on here,
-// elsewhere, or by nobody at present, and returns it as it stands when ctx ends.
-func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
-	if r := s.runs.get(o.ID); r != nil {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return o
-		}
-	}
-	poll := retry.Policy{First: 10 * time.Millisecond, Max: 500 * time.Millisecond}
-	latest, err := retry.Do(ctx, poll, func() (Order, error) {
-		latest, err := s.latest(ctx, o)
-		if err == nil && latest.Outcome == "" {
-			err = ErrOutcomeUnknown
-		}
-		return latest, err
-	})
+	op, err := s.confirm(ctx, o)
 	if err != nil {
-		return o
+		request.Logger(ctx).Warn("order not confirmed, left to the reconciler", "error", err.Error())
+		s.stats.Unsettled.Add(1)
+		return o, true, nil
 	}
-	return latest
+	again := retry.Policy{First: 50 * time.Millisecond, Max: time.Second}
+	end, err := retry.Do(ctx, again, func() (Order, error) { return s.settle(ctx, o, op) })
+	if err != nil {
+		request.Logger(ctx).Warn("order not settled, left to the reconciler", "error", err.Error())
+		s.stats.Unsettled.Add(1)
+		return o, true, nil
+	}
+	s.stats.placed(end, time.Since(start))
+	return end, true, nil
+}
+
+// insert writes the order. If the write is not answered, insert reads whether the order is there.
+func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
+	stored, inserted, err = s.store.Insert(ctx, o)
+	if !errors.Is(err, ErrUnanswered) {
+		return stored, inserted, err
+	}
+	if _, again := s.store.Status(ctx, o.ID); again == nil {
+		return o, true, nil
+	}
+	return Order{}, false, err
+}
+
+// setFlag tells the stock service, through Redis, that a first attempt is coming. Without the flag the stock
+// service looks the operation up in its database, which is slower and as right.
+func (s *Service) setFlag(ctx context.Context, o Order) {
+	if !s.flags.Set(ctx, o.Flag()) {
+		s.stats.FlagsMissed.Add(1)
+	}
+}
+
+// call asks the stock service for the deduction. The ledger confirms the answer, so call returns done only if
+// there is no record to wait for: the stock service did nothing, for now or for good.
+func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
+	// Leave a third of the budget to the confirmation: it may find what a call that hangs has done.
+	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
+	defer cancel()
+	_, err := s.stock.Deduct(try, o.Flag(), o.Items)
+	switch {
+	case err == nil, errors.Is(err, ErrOutcomeUnknown):
+		return false, o
+	case errors.Is(err, ErrFlagConflict), errors.Is(err, ErrUnknownGoods):
+		end, err := s.refuse(ctx, o, err)
+		if err != nil {
+			request.Logger(ctx).Warn("order not cancelled, left to the reconciler", "error", err.Error())
+		}
+		return true, end
+	}
+	request.Logger(ctx).Warn("stock service not available, order left to the reconciler", "error", err.Error())
+	s.stats.Unsettled.Add(1)
+	return true, o
+}
+
+// confirm reads the ledger for the order's flag, at once and then with growing pauses, until something is
+// recorded or ctx ends.
+func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
+	poll := retry.Policy{First: 20 * time.Millisecond, Max: time.Second}
+	op, err := retry.Do(ctx, poll, func() (Operation, error) { return s.recorded(ctx, o) })
+	if err != nil {
+		return Operation{}, fmt.Errorf("confirm: %w", err)
+	}
+	return op, nil
+}
+
+// recorded reads the ledger once. It returns ErrOutcomeUnknown if nothing is recorded yet.
+func (s *Service) recorded(ctx context.Context, o Order) (Operation, error) {
+	op, found, err := s.stock.Recorded(ctx, o.Flag())
+	if err == nil && !found {
+		err = ErrOutcomeUnknown
+	}
+	return op, err
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"orderstock/pkg/operation"
 	"orderstock/pkg/request"
-	"orderstock/pkg/retry"
 )
 
 // The reasons that the service itself gives.
@@ -19,26 +17,6 @@ const (
 	ReasonUnknown  = "unknown_goods: the stock service does not know the goods"
 	ReasonForeign  = "the operation was cancelled at the stock service"
 )
-
-// confirm reads the ledger for the order's flag, at once and then with growing
-// pauses, until something is recorded or ctx ends: ErrOutcomeUnknown.
-func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
-	poll := retry.Policy{First: 20 * time.Millisecond, Max: time.Second}
-	op, err := retry.Do(ctx, poll, func() (Operation, error) { return s.recorded(ctx, o) })
-	if err != nil {
-		return Operation{}, fmt.Errorf("confirm: %w", err)
-	}
-	return op, nil
-}
-
-// recorded reads the ledger once. ErrOutcomeUnknown: there is nothing yet.
-func (s *Service) recorded(ctx context.Context, o Order) (Operation, error) {
-	op, found, err := s.stock.Recorded(ctx, o.Flag())
-	if err == nil && !found {
-		err = ErrOutcomeUnknown
-	}
-	return op, err
-}
 
 // settle brings the order to the end that the recorded operation means, unless
 // somebody else did, and returns it as it stands then. A deduction does not end

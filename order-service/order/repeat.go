@@ -1,0 +1,75 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderstock/pkg/request"
+	"orderstock/pkg/retry"
+)
+
+// replayOr answers a request that could not be drafted. A repeat gets its first answer even while the stock
+// service is down; a new request gets the refusal.
+func (s *Service) replayOr(ctx context.Context, r Request, refusal error) (Placement, error) {
+	if r.key == "" {
+		return Placement{}, refusal
+	}
+	prior, err := s.store.FindByKey(ctx, r.key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Placement{}, refusal
+	case err != nil:
+		return Placement{}, fmt.Errorf("look idempotency key up: %w", err)
+	}
+	return s.replay(ctx, prior, r)
+}
+
+// replay answers a request whose key has an order already.
+func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement, error) {
+	if prior.BodyHash != r.hash {
+		return Placement{}, ErrKeyReused
+	}
+	request.AddAttrs(ctx, "order_id", prior.ID)
+	s.stats.Replayed.Add(1)
+	if prior.Outcome == "" {
+		prior = s.awaitOutcome(ctx, prior)
+	}
+	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
+}
+
+// unfinished answers a client whose order is still in work: the order as it is stored, mostly pending.
+func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	o, err := s.latest(ctx, o)
+	if err != nil { // not found is no answer either: the insert may be on its way
+		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err) //nolint:errorlint // for the reason given
+	}
+	return Placement{Order: o.AtFirstEnd()}, nil
+}
+
+// awaitOutcome waits for the first end of an order, whichever process works on it, and returns the order. If
+// ctx ends before, it returns the order as it was given.
+func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
+	if r := s.runs.get(o.ID); r != nil {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return o
+		}
+	}
+	poll := retry.Policy{First: 10 * time.Millisecond, Max: 500 * time.Millisecond}
+	latest, err := retry.Do(ctx, poll, func() (Order, error) {
+		latest, err := s.latest(ctx, o)
+		if err == nil && latest.Outcome == "" {
+			err = ErrOutcomeUnknown
+		}
+		return latest, err
+	})
+	if err != nil {
+		return o
+	}
+	return latest
+}
