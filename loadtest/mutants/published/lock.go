@@ -130,7 +130,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 
 // unlucky is how long a thread may be held up between two lines, by the
 // scheduler or by the garbage collector.
-const unlucky = 2 * time.Millisecond
+const unlucky = 10 * time.Millisecond
 
 func (l *Lock) awaitGone(ctx context.Context, node string) error {
 	there, _, events, err := l.conn.ExistsW(node)
