@@ -218,7 +218,8 @@ func (q *line) enqueue(ctx context.Context, prefix string) (own string, err erro
 	case errors.Is(err, zk.ErrNodeExists):
 		return "", ErrUsedUp
 	case err == nil && usedUp(own, q.kinds):
-		q.abandon(ctx, func(ctx context.Context) error { return q.delete(ctx, own) })
+		made := own // returning sets own, while the removal runs
+		q.abandon(ctx, func(ctx context.Context) error { return q.delete(ctx, made) })
 		return "", ErrUsedUp
 	}
 	return own, err
