@@ -9,6 +9,7 @@ export const rate = (n) => (n ?? 0).toLocaleString("en-US", { maximumFractionDig
 // span writes a number of milliseconds in the unit that fits.
 export const span = (ms) => {
   if (ms == null) return "–";
+  if (ms === 0) return "0 s";
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;

@@ -42,6 +42,7 @@ export function Hero() {
   const doing = useValue(state.doing);
   const compare = useValue(state.compare);
   const online = useValue(connection);
+  const lastSample = useValue(state.samples).at(-1)?.t_ms || 0;
   const reasons = useValue(state.verdict)?.reasons || [];
   const word = hero?.word || "";
   const text = hero?.sentence || "";
@@ -67,7 +68,7 @@ export function Hero() {
           <${Button} class="broken" why=${whyNot || fault?.why_not} keys="B" onClick=${() => play("broken")}>Broken<//>
           <${Button} class="fixed" why=${whyNot || fault?.why_not} keys="X" onClick=${() => play("fixed")}>Fixed<//>
         </div>
-        <p class="why">${isRunning ? html`<span>${run ? `${many(run.orders, "order")}, ${span(run.elapsed_ms)} so far.` : ""}</span>
+        <p class="why">${isRunning ? html`<span>${run ? `${many(run.orders, "order")}, ${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`
           : whyNot ? `Not now: ${whyNot}.` : "Both run on real servers, with the same seed."}</p>
         ${compare ? compareBars(h, compare) : null}

@@ -16,7 +16,10 @@ async function toggle(id) {
     return;
   }
   if (overlays.value.length >= MOST) return note(`At most ${MOST} runs can be laid over each other; take one out first.`, true);
-  try { overlays.value = [...overlays.value, await get(`api/runs/${id}`)]; } catch (error) { note(error.message, true); }
+  try {
+    const run = await get(`api/runs/${id}`);
+    overlays.value = [...overlays.value, run].slice(0, MOST);
+  } catch (error) { note(error.message, true); }
 }
 
 async function open(id) {
