@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // ZooKeeper is one ZooKeeper server, alone or of an ensemble.
@@ -115,6 +116,9 @@ func (z *ZooKeeper) serving(ctx context.Context) error {
 	return err
 }
 
+// commandTimeout bounds a command and its answer.
+const commandTimeout = 3 * time.Second
+
 // Command sends a four-letter word, such as "mntr" or "wchs", and returns the answer.
 func (z *ZooKeeper) Command(ctx context.Context, word string) (string, error) {
 	conn, err := dial(ctx, z.Addr())
@@ -122,7 +126,11 @@ func (z *ZooKeeper) Command(ctx context.Context, word string) (string, error) {
 		return "", fmt.Errorf("send %s to %s: %w", word, z.Name(), err)
 	}
 	defer func() { _ = conn.Close() }()
-	_, err = conn.Write([]byte(word))
+	// A server that dies now may leave a connection that never ends.
+	err = conn.SetDeadline(time.Now().Add(commandTimeout))
+	if err == nil {
+		_, err = conn.Write([]byte(word))
+	}
 	answer, e := io.ReadAll(conn)
 	if err = errors.Join(err, e); err != nil && len(answer) == 0 {
 		return "", fmt.Errorf("send %s to %s: %w", word, z.Name(), err)
