@@ -63,6 +63,8 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 .PHONY: test
 test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
 	bin/dev test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+# Tests with the tag alone compare rates: nothing else may run beside them.
+	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- $(GO) test -race -tags alone -run '^TestReaders' ./cmd/order-service))
 
 .PHONY: test-console
 test-console: bin/dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console
