@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -68,15 +69,7 @@ func (s *size) config(root, dir string) stack.Config {
 		OrderServices: s.orders,
 		StockServices: s.stocks,
 		Strategy:      s.strategy,
-		Progress:      progress(),
-	}
-}
-
-// progress prints what is being done, with the time since the start.
-func progress() func(string) {
-	begin := time.Now()
-	return func(doing string) {
-		fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(begin).Seconds(), doing)
+		Progress:      command.Progress(os.Stderr),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
 )
 
 func demoCommand() *cobra.Command {
@@ -32,7 +33,7 @@ func demoCommand() *cobra.Command {
 }
 
 func demo(ctx context.Context, size *size, out string, fire []string) (err error) {
-	say := progress()
+	say := command.Progress(os.Stderr)
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 )
 
@@ -19,7 +20,7 @@ func installCommand() *cobra.Command {
 		Short: "Install what the servers and the tests need and this machine lacks, with apt-get",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return install(cmd.Context(), progress(), forTests(cmd.Context()))
+			return install(cmd.Context(), command.Progress(os.Stderr), forTests(cmd.Context()))
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 )
 
@@ -17,7 +18,7 @@ func testCommand() *cobra.Command {
 		Short: "Run a command, such as go test, with the three servers up; its exit code is this one's",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			ctx, say := cmd.Context(), progress()
+			ctx, say := cmd.Context(), command.Progress(os.Stderr)
 			if err := install(ctx, say, forTests(ctx)); err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := size.check(progress()); err != nil {
+	if err := size.check(command.Progress(os.Stderr)); err != nil {
 		return err
 	}
 	dir := runDir(root)
@@ -46,7 +46,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	} else if held {
 		return errHeld
 	}
-	if err := prepare(ctx, root, progress()); err != nil {
+	if err := prepare(ctx, root, command.Progress(os.Stderr)); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(dir); err != nil {

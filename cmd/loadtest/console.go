@@ -18,6 +18,7 @@ import (
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
 )
 
 // consoleConfig is how the console is served.
@@ -143,7 +144,7 @@ type ownLab struct {
 
 // startLab builds the services that can be broken, if they have changed, and starts the servers.
 func startLab(cmd *cobra.Command, bin string) (*ownLab, error) {
-	say := progress(cmd.ErrOrStderr())
+	say := command.Progress(cmd.ErrOrStderr())
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return nil, err

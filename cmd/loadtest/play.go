@@ -64,7 +64,7 @@ func playCommand() *cobra.Command {
 }
 
 func play(ctx context.Context, cmd *cobra.Command, c *console.Console, fault string, variant console.Variant, seed string) (*console.Verdict, error) {
-	say := progress(cmd.ErrOrStderr())
+	say := command.Progress(cmd.ErrOrStderr())
 	run, err := c.Play(fault, variant, seed)
 	if err != nil {
 		return nil, err

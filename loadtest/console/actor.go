@@ -153,7 +153,7 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 	return "everything is whole again", c.heal(ctx)
 }
 
-// heal is Heal for those who hold acting.
+// heal is Heal for a caller that holds acting.
 func (c *Console) heal(ctx context.Context) error {
 	c.mu.Lock()
 	heals := c.heals

@@ -71,7 +71,7 @@ func (r BookRow) disagreement(told bool) string {
 	return ""
 }
 
-// newestGoods returns the goods that were added last, for a stack at which somebody else fires.
+// newestGoods returns the products that were added last. Another process may be firing at them.
 func newestGoods(ctx context.Context, stock *sql.DB, limit int) (goods []int64, err error) {
 	rows, err := stock.QueryContext(ctx, "SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", limit)
 	if err != nil {

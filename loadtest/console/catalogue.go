@@ -23,11 +23,11 @@ type fault struct {
 	env map[string]string
 	// broken and fixed are how the services run.
 	broken, fixed variant
-	// strike, where not "", is a cell of the fault matrix that strikes meanwhile.
+	// strike, if not "", names a cell of the fault matrix that strikes during the run.
 	strike string
-	// demand, where not nil, is what must hold beside the invariants.
+	// demand, if not nil, is checked in addition to the invariants.
 	demand demand
-	// rate, where not "", says that the fault costs time and not pieces: what the rate counts.
+	// rate, if not "", names the rate to compare: the fault costs time, not pieces.
 	rate string
 	// besides, if not nil, is done beside the orders.
 	besides func(context.Context, *Console) error
@@ -63,7 +63,7 @@ func basket() Scenario {
 	return Scenario{Path: "order", Orders: 300, Concurrency: 64, Rate: 120, Goods: 4, Stock: 120, ItemsMax: 3, NumMax: 3}
 }
 
-// plenty is a crowd for whom there is enough, so that each refusal is a fault.
+// plenty has enough stock for every order, so that each refusal is a fault.
 func plenty() Scenario {
 	return Scenario{Path: "order", Orders: 200, Concurrency: 64, Rate: 80, Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2}
 }
@@ -217,7 +217,7 @@ var published = []fault{
 	},
 }
 
-// firstComers is many products whose locks nobody has taken before.
+// firstComers orders many products. No lock of theirs exists yet.
 func firstComers() Scenario {
 	return Scenario{Path: "order", Orders: 300, Concurrency: 64, Rate: 150, Goods: 100, Stock: 100, ItemsMax: 1, NumMax: 1}
 }
@@ -232,14 +232,14 @@ func sleeper() Scenario {
 	return Scenario{Path: "order", Orders: 150, Concurrency: 48, Rate: 30, Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3}
 }
 
-// unhurried leaves everybody who waits for the lock the time to get it, so that
-// what is lost is lost by the fault and not by a timeout.
+// unhurried has timeouts that are longer than the queue for the lock, so that an
+// order is lost by the fault and not by a timeout.
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 	"ZOOKEEPER_SESSION_TIMEOUT": "4s",
 }
 
-// impatient makes some of those who wait for the lock give up.
+// impatient has a lock timeout that is shorter than the queue: some waiters give up.
 var impatient = map[string]string{
 	"LOCK_TIMEOUT": "150ms", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s", "CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 }

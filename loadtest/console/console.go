@@ -19,7 +19,7 @@ import (
 type Console struct {
 	hub     *hub
 	runs    *runs
-	lab     *lab.Lab                   // nil if the console is attached to somebody else's stack
+	lab     *lab.Lab                   // nil if the console is attached
 	jobs    chan func(context.Context) // for Run to start
 	closing chan struct{}              // closed when Run ends
 
@@ -53,7 +53,7 @@ func Lab(l *lab.Lab, dir string) (*Console, error) {
 	return c, nil
 }
 
-// Attach returns a console for a stack that somebody else has started: it fires
+// Attach returns a console for a stack that is already running: it fires
 // and judges, but breaks nothing. Runs are kept in dir.
 func Attach(target Target, dir string) (*Console, error) {
 	s, err := openSite(target)

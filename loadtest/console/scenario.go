@@ -33,7 +33,7 @@ type Scenario struct {
 	Faults []Action `json:"faults"`
 }
 
-// The most that a scenario may ask for: the console runs on the machine of whoever looks at it.
+// The limits of a scenario. The load comes from the same machine as the page.
 const (
 	mostOrders   = 200_000
 	mostClients  = 2_000

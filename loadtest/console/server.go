@@ -105,7 +105,8 @@ const cookie = "orderstock_console"
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard answers nobody without the token, and no request under another name than a loopback one.
+// guard refuses requests without the token and, unless the server is remote, requests
+// whose Host header is not a loopback name.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

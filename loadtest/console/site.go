@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/zklock"
 )
@@ -70,18 +68,10 @@ func openSite(t Target) (*site, error) {
 
 // openReader opens a database for a few small reads at a time.
 func openReader(dsn string) (*sql.DB, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	db, err := lab.OpenDB(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("read dsn: %w", err)
+		return nil, err
 	}
-	cfg.ParseTime, cfg.InterpolateParams = true, true
-	cfg.Timeout, cfg.ReadTimeout = 2*time.Second, 5*time.Second
-	cfg.Logger = &mysql.NopLogger{} // connections break here on purpose; what fails is returned
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(3)
 	return db, nil
 }
@@ -190,7 +180,7 @@ func (s *site) edgeCounts() map[string]int64 {
 	return sums
 }
 
-// paused reports whether a process is stopped, whoever stopped it.
+// paused reports whether a process is stopped by a signal.
 func paused(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -145,7 +145,7 @@ func (c *Console) commitReader() func(context.Context, *site) error {
 	}
 }
 
-// firstInQueue is how many of those who wait are shown.
+// firstInQueue is how many waiters are shown.
 const firstInQueue = 10
 
 func (c *Console) readLock(ctx context.Context, s *site) error {
@@ -301,7 +301,7 @@ func (c *Console) tcp(ctx context.Context, name, addr string) Member {
 	return told
 }
 
-// bystander takes samples from the database while somebody else fires.
+// bystander takes samples from the database while another process fires.
 func (c *Console) bystander() func(context.Context, *site) error {
 	var (
 		last  map[string]int64
@@ -337,7 +337,7 @@ func (c *Console) bystander() func(context.Context, *site) error {
 			c.mu.Lock()
 			c.began = now
 			c.mu.Unlock()
-			c.say("run", "somebody fires at this stack")
+			c.say("run", "another process fires at this stack")
 		}
 		sample.TMS = now.Sub(begun).Milliseconds()
 		c.hub.sample(sample)

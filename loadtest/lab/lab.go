@@ -65,21 +65,23 @@ func Start(ctx context.Context, dir, bin string) (*Lab, error) {
 	}
 	names := migrations.DefaultAccounts()
 	for db, name := range map[**sql.DB]string{&l.OrderDB: names.OrderDB, &l.StockDB: names.StockDB} {
-		if *db, err = open(l.MySQL.AdminDSNFor(name)); err != nil {
+		if *db, err = OpenDB(l.MySQL.AdminDSNFor(name)); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
 	return l, nil
 }
 
-func open(dsn string) (*sql.DB, error) {
+// OpenDB opens a database whose connections may break on purpose: the driver logs
+// nothing, and errors are only returned.
+func OpenDB(dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read dsn: %w", err)
 	}
 	cfg.ParseTime, cfg.InterpolateParams = true, true
 	cfg.Timeout, cfg.ReadTimeout = 2*time.Second, 20*time.Second
-	cfg.Logger = &mysql.NopLogger{} // connections break here on purpose; what fails is returned
+	cfg.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

@@ -30,7 +30,7 @@ type Faults struct {
 	NoSecondLook bool
 	// LeftBehind (L): leave the node in the queue when the wait times out.
 	LeftBehind bool
-	// FirstChild (M): release by deleting the first child, whoever's it is.
+	// FirstChild (M): release by deleting the first child, even if it is another's.
 	FirstChild bool
 	// SplitName (N): sort the children by the second piece of their names, split at "-".
 	SplitName bool
