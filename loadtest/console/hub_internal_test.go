@@ -1,0 +1,51 @@
+package console
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPageThatDoesNotReadIsDropped: it must hold nobody up, and another page gets everything.
+func TestPageThatDoesNotReadIsDropped(t *testing.T) {
+	h := newHub()
+	stalled, reading := h.open(), h.open()
+	got := make(chan int)
+	go func() {
+		n := 0
+		for e := range reading.events {
+			if e.name == "sample" {
+				n++
+			}
+		}
+		got <- n
+	}()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for i := range 2 * backlog {
+			h.sample(Sample{TMS: int64(i)})
+			for len(reading.events) == backlog { // only the stalled page may fall behind
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	select {
+	case <-sent:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a page that does not read holds the others up")
+	}
+	h.close(reading)
+	if n := <-got; n != 2*backlog {
+		t.Errorf("the other page got %d of %d samples", n, 2*backlog)
+	}
+	left := 0
+	for range stalled.events { // ends, as the stream is closed
+		left++
+	}
+	if left != backlog {
+		t.Errorf("%d events wait for the stalled page, want %d", left, backlog)
+	}
+	if h.watched() {
+		t.Error("a page counts as open after all are closed")
+	}
+}
