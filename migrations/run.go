@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/retry"
 )
 
 // Config says what Run works on.
@@ -109,14 +109,15 @@ func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	soon := retry.Policy{First: 250 * time.Millisecond, Max: 250 * time.Millisecond, InTime: true}
+	err := retry.Run(ctx, soon, func() error {
 		err := db.PingContext(ctx)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1045 { // access denied
-			return struct{}{}, backoff.Permanent(err)
+			return retry.Stop(err)
 		}
-		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(limit), backoff.WithBackOff(backoff.NewConstantBackOff(250*time.Millisecond)))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("wait for the database server: %w", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// state is what the holder of a stack that was left running tells the others.
+// state is written by the holder of a stack that was left running, for the other commands.
 type state struct {
 	// Pid is the holder's. It counts only while the holder holds the lock.
 	Pid      int               `json:"pid"`
@@ -27,7 +27,7 @@ type state struct {
 type program struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
-	// URL and Ops are where a service answers and where it serves /metrics; "" for a server.
+	// URL is a service's address, and Ops that of its /metrics; "" for a server.
 	URL string `json:"url,omitempty"`
 	Ops string `json:"ops,omitempty"`
 }

@@ -41,7 +41,7 @@ func statusCommand() *cobra.Command {
 	}
 }
 
-// print prints what runs where, and reports whether all of it is ready.
+// print prints each process and its address, and reports whether all are ready.
 func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 	ready = true
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -74,7 +74,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = holder.Wait() // what went wrong is in its log
+		_ = holder.Wait() // its log has the error
 	}()
 	if err := follow(ctx, logPath, dir, ended); err != nil {
 		_ = procgroup.Terminate(holder.Process.Pid)

@@ -35,7 +35,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	return root
 }
 
-// bringUp is what to do if no service answers.
+// bringUp is the advice if no service answers.
 const bringUp = `bring the services up with "make up" and then run ". .run/env", or with ` +
 	`"docker-compose up -d"; services elsewhere are given with --url and --stock-url`
 

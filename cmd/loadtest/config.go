@@ -42,7 +42,7 @@ func (s surroundings) databases() verify.Databases {
 	return verify.Databases{OrderDSN: s.OrderDSN, StockDSN: s.StockDSN}
 }
 
-// output says where results go.
+// output is the folder of the results.
 type output struct {
 	out  string
 	keep string

@@ -12,7 +12,7 @@ import (
 type settings struct {
 	config.Service
 
-	// ListenAddr is where the service listens.
+	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8080"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"32"`
@@ -25,7 +25,7 @@ type settings struct {
 	// deductions share them. 0: a request for each.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
 	// StockSpread sends calls round-robin if true. By default they stick to the first healthy stock service,
-	// where the lock can stay. With STOCK_REQUESTS=0 they are sent round-robin in any case.
+	// so that the lock can stay with it. With STOCK_REQUESTS=0 they are sent round-robin in any case.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
 	// ConfirmBudget is how long a client waits for its order's outcome.

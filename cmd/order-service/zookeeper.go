@@ -14,9 +14,9 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// coordination is what the service has of ZooKeeper: a session, ids, and its
-// turn to lead. It begins in the background, so that the service starts, and
-// answers what needs no ids, while ZooKeeper is away.
+// coordination holds the service's session with ZooKeeper, its ids, and its part
+// in the election of the reconciler. It begins in the background, so that the
+// service starts, and answers requests that need no ids, while ZooKeeper is away.
 type coordination struct {
 	root string
 	log  *slog.Logger

@@ -14,7 +14,7 @@ import (
 type settings struct {
 	config.Service
 
-	// ListenAddr is where the service listens.
+	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"64"`

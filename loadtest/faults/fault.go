@@ -48,9 +48,9 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) Fault {
 type together []Fault
 
 // Arm arms all at the same time, as some take as long as a server's restart.
-// But flushes go ahead: what they delete is set by orders that the others hold
-// up. And so do faults of wires, one by one: a toxic that is added to a
-// connection while another fault closes it can block for ever.
+// Flushes go first: they delete flags of orders that the other faults hold up.
+// Faults of wires go first too, one by one: a toxic that is added to a
+// connection while another fault closes the connection can block for ever.
 func (t together) Arm(ctx context.Context) error {
 	var rest together
 	for _, f := range t {

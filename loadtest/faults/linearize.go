@@ -153,9 +153,9 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 	return calls, nil
 }
 
-// span is what the clients' calls say about the time of one order.
+// span is the time of one order as the clients' calls tell it.
 type span struct {
-	placed, told, cancelled, cancelTold time.Duration // 0 where never
+	placed, told, cancelled, cancelTold time.Duration // 0: never
 }
 
 func callTimes(h *history.History) []span {

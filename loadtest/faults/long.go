@@ -53,7 +53,7 @@ var longEnv = map[string]map[string]string{
 // history do not show.
 type demanding interface {
 	Fault
-	// Unmet returns what is asked and does not hold, once the fault is healed.
+	// Unmet returns the demands that were not met, once the fault is healed.
 	Unmet() error
 }
 

@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Row is a cell and what came of its runs, summed up.
+// Row is a cell and the sum of its runs.
 type Row struct {
 	Step            string `json:"step"`
 	When            string `json:"when"`

@@ -14,7 +14,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Run is one experiment with one cell, and what came of it.
+// Run is one experiment with one cell, and its outcome.
 type Run struct {
 	Cell Cell   `json:"cell"`
 	Seed uint64 `json:"seed"`
@@ -56,7 +56,7 @@ const (
 	Linearizable = "linearizable"
 	// FreshOrder: a fresh order is confirmed once all is healed.
 	FreshOrder = "fresh-order-confirmed"
-	// Unmet: what was asked of a fault of Alone, such as the rate of the others while it lasts.
+	// Unmet lists the demands on a fault of Alone that were not met, such as the rate of the others while it lasts.
 	Unmet = "unmet"
 	// NotGivenUp: no order is cancelled that no client cancelled. It holds only
 	// if the fault is shorter than the time after which orders are given up.

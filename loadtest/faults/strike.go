@@ -16,8 +16,8 @@ import (
 )
 
 // strike is a fault at a named point. It is armed in one replica of the service
-// that passes the point, or in all of them where only one passes it and nobody
-// knows which.
+// that passes the point, or in all replicas if only one of them passes it and it
+// is not known which.
 type strike struct {
 	lab      *lab.Lab
 	point    point

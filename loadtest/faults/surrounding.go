@@ -11,9 +11,8 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// surrounding is a fault around the system, put together from functions: what
-// breaks, what mends, and what counts that it struck. A nil count means that it
-// struck when strike returned.
+// surrounding is a fault around the system, made of functions that break, mend,
+// and count the strikes. If count is nil, the fault has struck when strike returns.
 type surrounding struct {
 	wires  bool // it adds toxics to wires
 	strike func(ctx context.Context) error

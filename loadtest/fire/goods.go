@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/history"
+	"orderstock/pkg/retry"
 	"orderstock/pkg/stockapi"
 )
 
@@ -70,7 +70,7 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 		method: http.MethodPost, path: "/v1/stock/" + strconv.FormatInt(g.ID, 10) + "/restock",
 		header: authorization(cfg.StockToken), body: body,
 	}
-	return retry(ctx, func() error {
+	return patiently(ctx, func() error {
 		a, _, _, err := stock.do(ctx, r)
 		if err != nil {
 			return err
@@ -78,16 +78,16 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 		if a.code != http.StatusOK && a.code != http.StatusCreated {
 			err := fmt.Errorf("code %d %s", a.code, a.body)
 			if a.code < 500 {
-				return backoff.Permanent(err)
+				return retry.Stop(err)
 			}
 			return err
 		}
 		var told stockapi.Goods
 		if err := json.Unmarshal(a.body, &told); err != nil {
-			return backoff.Permanent(fmt.Errorf("read answer: %w", err))
+			return retry.Stop(fmt.Errorf("read answer: %w", err))
 		}
 		if told.Num != g.Stock {
-			return backoff.Permanent(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, g.Stock))
+			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, g.Stock))
 		}
 		return nil
 	})
@@ -97,13 +97,9 @@ func authorization(token string) []byte {
 	return []byte("Authorization: Bearer " + token + "\r\n")
 }
 
-// retry calls fn until it returns nil, a permanent error, or 20 s are over.
-func retry(ctx context.Context, fn func() error) error {
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, fn() },
-		backoff.WithMaxElapsedTime(20*time.Second))
-	var permanent *backoff.PermanentError
-	if errors.As(err, &permanent) {
-		return permanent.Err
-	}
-	return err
+// patiently calls fn until it returns nil or an error made by retry.Stop, or 20 s are over.
+func patiently(ctx context.Context, fn func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	return retry.Run(ctx, retry.Policy{First: 200 * time.Millisecond, Max: 2 * time.Second, InTime: true}, fn)
 }

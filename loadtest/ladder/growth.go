@@ -89,7 +89,7 @@ func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 	})
 }
 
-// fewPages is how many dirty pages are none: what a server at rest has.
+// fewPages is the number of dirty pages that a server at rest has.
 const fewPages = 100
 
 // whileFalling reads the pages, at most that often and with a pause before each further time, until

@@ -19,14 +19,14 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Image is the database image of the compose file, which the ladder measures
-// on where Docker has it.
+// Image is the database image of the compose file. The ladder measures on it if
+// Docker has it.
 const Image = "mysql:9.7"
 
 const containerPassword = "ladder"
 
-// maxConnections is how many clients the database must admit: the services of
-// all rows of a point stand beside one another, with what connections they ever needed.
+// maxConnections is how many connections the database must admit: the services of all
+// rows of a point run at the same time, and each keeps its pool.
 const maxConnections = 5000
 
 // haveImage reports whether a Docker engine answers and has the image.
@@ -114,8 +114,8 @@ func machine() string {
 // warmFor is how long ZooKeeper is kept busy before anything is measured.
 const warmFor = 8 * time.Second
 
-// warmUp keeps ZooKeeper busy with what a lock asks of it, until Java's compilers have seen to it:
-// they would take their time from what is measured first.
+// warmUp sends ZooKeeper a lock's requests until Java has compiled the code for them: the compilers
+// would take their time from the first measurement.
 func warmUp(ctx context.Context, zookeeper string) error {
 	session, err := zklock.Connect(ctx, []string{zookeeper})
 	if err != nil {

@@ -136,7 +136,7 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 		}
 		ends = append(ends, end{strategy: s, colour: colour, y: lastY})
 	}
-	// Labels stand at the ends of the lines, pushed apart where lines end close together.
+	// Labels stand at the ends of the lines, pushed apart if lines end close together.
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
 	for i := range ends {
 		ends[i].labelY = ends[i].y

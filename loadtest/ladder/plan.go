@@ -14,7 +14,7 @@ const Default = strategy.Default
 // Unsafe is the strategy that the verifier must find out.
 const Unsafe = "unsafe"
 
-// shape is what stays the same over the rows that one stack serves.
+// shape is the setting that all rows of one stack share.
 type shape struct {
 	strategy string
 	replicas int
@@ -66,12 +66,12 @@ func Full() Plan {
 	}
 }
 
-// QuickWindow is what Config.Measure should be for the quick plan: it has few rows and time left, and orders
-// under conditional-update come in bursts of up to a second, of which a turn has to hold several.
+// QuickWindow is Config.Measure for the quick plan. Orders under conditional-update come in bursts of up to a
+// second, and a turn has to hold several bursts.
 const QuickWindow = 5 * time.Second
 
-// Quick is what a few minutes allow: the strategy of the case study, the plain
-// update and the default, under load, on one hot goods.
+// Quick is a plan of a few minutes: the strategy of the case study, the plain
+// update and the default, under load, on one hot product.
 func Quick() Plan {
 	return Plan{
 		Strategies: []string{"case-study", "conditional-update", Default}, Replicas: []int{1},
@@ -95,7 +95,7 @@ func (p Plan) Check() error {
 	return nil
 }
 
-// shapes lists what is measured at each point.
+// shapes lists the shapes of the plan.
 func (p Plan) shapes() []shape {
 	var all []shape
 	for _, name := range p.Strategies {

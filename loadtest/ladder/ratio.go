@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Best of 64 and 256 clients is what a strategy is judged by under load.
+// A strategy is judged under load by the better of its rows with 64 and 256 clients.
 var underLoad = []int{64, 256}
 
-// ratios compares the rows with what the default strategy is held to. What
-// was not measured is left out.
+// ratios returns the ratios for which the default strategy has a target, as far as
+// rows has both sides of them.
 func ratios(rows []Row) []Ratio {
 	var all []Ratio
 	add := func(name string, a, b Row, want float64) *Ratio {
@@ -65,8 +65,8 @@ func compare(name string, a, b Row, want float64) Ratio {
 	}
 }
 
-// withinError tells whether the ratio of two that do the same work, and differ by their errors, is what it
-// should be.
+// withinError reports whether the ratio reaches its target within its error. It is for two rows that do
+// the same work, which differ by errors alone.
 func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
 
 // find returns the row; the zero Row if it was not measured.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Replicas compares what several stock services get done with what one does, on one hot goods under load.
-// They do the same work, so only many turns can tell them apart.
+// Replicas compares the throughput of several stock services with that of one, on one hot product under
+// load. They do the same work, so it takes many turns to tell them apart.
 type Replicas struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -24,8 +24,8 @@ type PathReplicas struct {
 	Path    string `json:"path"`
 	One     []Row  `json:"one"`
 	Several []Row  `json:"several"`
-	// Ratio is the sales of several by those of one, over all legs. Its error is that of the legs: what
-	// differs between services, databases and minutes is in it.
+	// Ratio is the sales of several by those of one, over all legs. Its error is the spread of the legs, so
+	// that it holds the differences between services, databases and minutes.
 	Ratio Ratio `json:"ratio"`
 }
 

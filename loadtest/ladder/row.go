@@ -53,7 +53,7 @@ type Result struct {
 	Machine string `json:"machine"`
 	Date    string `json:"date"`
 	Rows    []Row  `json:"rows"`
-	// Ratios are the run's answers to what the default strategy is held to.
+	// Ratios are the run's ratios beside the default strategy's targets.
 	Ratios []Ratio `json:"ratios,omitempty"`
 }
 

@@ -34,8 +34,8 @@ type Config struct {
 	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
 	// closely, those for many times as long.
 	Warmup, Measure time.Duration
-	// Table is where the rows go as they are measured, and Progress, where not
-	// nil, what is being done.
+	// Table gets the rows as they are measured. Progress, if not nil, is told
+	// what is being done.
 	Table    io.Writer
 	Progress func(doing string)
 }
@@ -114,10 +114,10 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point,
 }
 
 // turns yields the contestant to fire at next, until the point is measured: all in turn, round after round,
-// each in the reverse order of the one before, so that a steady drift meets all alike. Where the point
-// has rows that are compared closely, these take turns after every other's too: what they differ by is
-// far less than a few turns of one row do. Else the quick ones take a second turn at the end of a round,
-// the last first: it costs little.
+// each in the reverse order of the one before, so that a steady drift meets all alike. If the point
+// has rows that are compared closely, these take a turn after every other's too: they differ from each other
+// by far less than a few turns of one row do. Otherwise the quick rows take a second turn at the end of a
+// round, the last first, which costs little.
 func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	return func(yield func(*contestant) bool) {
 		order, near := slices.Clone(all), closest(p, all)

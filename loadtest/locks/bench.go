@@ -24,7 +24,7 @@ type Config struct {
 	Servers string
 	// Worker is a command line that passes its further arguments to Work, in a process of its own.
 	Worker []string
-	// Table is where the rows go as they are measured.
+	// Table gets the rows as they are measured.
 	Table io.Writer
 }
 

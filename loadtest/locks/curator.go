@@ -15,7 +15,7 @@ var curatorSource []byte
 
 const curatorClass = "CuratorBench"
 
-// curatorJars are where Debian and Ubuntu keep them.
+// curatorJars are the paths of the jars on Debian and Ubuntu.
 func curatorJars() string {
 	var jars []string
 	for _, name := range []string{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Plan says what is measured, and for how long.
+// Plan lists the measurements and their length.
 type Plan struct {
 	// Locks are some of Names.
 	Locks []string

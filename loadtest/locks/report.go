@@ -53,7 +53,7 @@ func (t target) reached() bool {
 // fairnessWindow is the time that a judgement on fairness takes.
 const fairnessWindow = 10 * time.Second
 
-// targets lists what these rows allow to judge.
+// targets lists the targets that these rows can be judged by.
 func (t table) targets() []target {
 	var all []target
 	ratio := func(text, lock, other string, s shape, of func(Row) float64, goal float64, most bool) {

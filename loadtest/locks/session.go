@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/zklock/herd"
 )
 
-// connectSession measures what works on a zklock.Session: the package's mutex and the herd locks.
+// connectSession measures the locks that work on a zklock.Session: the package's mutex and the herd locks.
 func connectSession(ctx context.Context, j job) (*subject, error) {
 	session, err := zklock.Connect(ctx, strings.Split(j.servers, ","), zklock.WithSessionTimeout(sessionTimeout))
 	if err != nil {

@@ -14,7 +14,7 @@ type window struct {
 	length time.Duration
 }
 
-// result is what a worker saw in one window.
+// result is a worker's count of one window.
 type result struct {
 	// Ops counts the acquisitions that were released within the window.
 	Ops int64 `json:"ops"`

@@ -27,7 +27,7 @@ type job struct {
 	threads int
 }
 
-// Work is one process of contenders: what Config.Worker runs, with the arguments that Run gives it. It
+// Work is one process of contenders. Config.Worker runs it, with the arguments that Run gives it. It
 // reads orders for windows and answers them, until the orders end.
 func Work(ctx context.Context, args []string, orders io.Reader, answers io.Writer) error {
 	if len(args) != 6 {

@@ -10,7 +10,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// input is a change to what the checker reads, after a run that passed.
+// input is a change to the databases or the history, after a run that passed.
 type input struct {
 	name string
 	// order and stock are statements on the two databases; with %d for the id of

@@ -7,7 +7,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Row is a mutant and what became of it.
+// Row is a mutant and its outcome.
 type Row struct {
 	// Kind is mutant, layer or input.
 	Kind   string `json:"kind"`

@@ -23,7 +23,7 @@ type Mutant struct {
 	Cell string
 	// Outage is the cell's, if it is not the usual one.
 	Outage time.Duration
-	// Probe, if not nil, is what the traffic of a cell does not do.
+	// Probe, if not nil, sends requests that the traffic of a cell does not.
 	Probe probe
 	// Load is the traffic. Default: usual.
 	Load faults.Load
@@ -31,7 +31,7 @@ type Mutant struct {
 	Strict bool
 	// Expected is the invariant that must catch it; empty if it is absorbed.
 	Expected string
-	// AbsorbedBy is the layer that makes up for what is missing; empty if it is caught.
+	// AbsorbedBy is the layer that makes up for the missing one; empty if the mutant is caught.
 	AbsorbedBy string
 }
 
@@ -43,7 +43,7 @@ var (
 )
 
 const (
-	// quiet is a cell that does hardly anything: what is exposed by traffic alone.
+	// quiet is a cell whose fault does hardly anything: the traffic alone exposes the mutant.
 	quiet      = "set-flag/before/error"
 	duplicated = "around/during/requests-duplicated"
 	redisDown  = "around/during/redis-down"
@@ -151,9 +151,9 @@ var patient = map[string]string{
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }
 
-// The client library dials again a second after it lost its connection, and fails what waits for one
-// when that is in vain: so does the search for a node whose create was not answered. The session
-// outlasts this, and with it the node.
+// The client library dials again a second after it lost its connection. If that fails, it fails the calls
+// that wait for a connection, among them the search for a node whose create was not answered. The session
+// outlasts this, and its node does too.
 const longOutage = 1500 * time.Millisecond
 
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}

@@ -9,11 +9,10 @@ import (
 )
 
 // Cancel cancels a pending or confirmed order; the stock of a confirmed one
-// comes back, once. It may be repeated. The wish is written before the stock
-// service is asked, so it is carried out even if this process dies; the order
-// is returned CANCELLING where that is still to come. Where the write was not
-// answered, so that the wish may stand or not, the order is returned as it was
-// read before. ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
+// comes back, once. Cancel may be repeated. It writes the wish before it asks the
+// stock service, so the wish is carried out even if this process dies. Until then
+// the order is returned CANCELLING. If the write was not answered, the order is
+// returned as it was read before, and the wish may be written or not. ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	request.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {
@@ -42,9 +41,9 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 }
 
 // cancel writes the wish, cancels the flag at the stock service, and settles
-// the order by what that answers. An order at an end that cannot be cancelled
-// is returned as it is; one whose wish is written and not carried out is
-// returned CANCELLING, with the error.
+// the order by the answer. It returns an order that cannot be cancelled any more
+// as it is, and an order whose wish is written but not carried out CANCELLING,
+// with the error.
 func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, error) {
 	o, err := s.wishToCancel(ctx, o, reason)
 	if err != nil || o.Status != Cancelling {

@@ -9,10 +9,10 @@
 //	   ├──────────────────────────┘
 //	   └──────► CANCELLED
 //
-// What ends it is what the stock service has recorded under the order's
-// operation flag, which is the order id; a lost or late reply decides nothing.
-// Place waits for that record for a while and no longer; what it leaves
-// unsettled, in this process or in one that died, the Reconciler ends.
+// The stock service's record under the order's operation flag, which is the
+// order id, decides how the order ends; a lost or late reply decides nothing.
+// Place waits for that record for a bounded time. The Reconciler ends the orders
+// that Place leaves unsettled, in this process or in one that died.
 //
 // Adapters: orderdb keeps the orders in MySQL, stockclient calls the stock
 // service, orderhttp serves it all over HTTP.

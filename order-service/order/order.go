@@ -36,7 +36,7 @@ type Order struct {
 	Outcome Status
 	// Reason says why it was rejected or cancelled.
 	Reason string
-	// Key is the client's idempotency key; "" where it gave none.
+	// Key is the client's idempotency key; "" if it gave none.
 	Key string
 	// BodyHash is that of the request: see Request.
 	BodyHash [32]byte

@@ -8,18 +8,18 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Store keeps the orders. Its methods return ErrUnavailable where the database
-// cannot be had, beside what they name.
+// Store keeps the orders. Besides the errors that they name, its methods return
+// ErrUnavailable if the database cannot be reached.
 type Store interface {
 	// FindByKey returns the order with that idempotency key, or ErrNotFound.
 	FindByKey(ctx context.Context, key string) (Order, error)
 	// Insert writes a pending order with its items and key, in one transaction.
-	// Where its key is in use it writes nothing and returns the order that has
-	// it, and false. ErrUnanswered: it may have been written.
+	// If the key is in use, Insert writes nothing and returns the order that has
+	// the key, and false. After ErrUnanswered the order may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
-	// Move changes the status by a guarded update, and sets the outcome where To
-	// is the order's first end. It reports whether this very call surely did so;
-	// where it says false, only the order itself tells how it stands, and why.
+	// Move changes the status by a guarded update, and sets the outcome if To is
+	// the order's first end. It returns true if this call made the change. After
+	// false, read the order to learn its status.
 	Move(ctx context.Context, m Move) (bool, error)
 	// Get returns an order with its items, or ErrNotFound.
 	Get(ctx context.Context, id int64) (Order, error)
@@ -32,7 +32,7 @@ type Store interface {
 	// is above after and which were last changed before that time, by rising id.
 	Stuck(ctx context.Context, status Status, after int64, changed time.Time, limit int) ([]Order, error)
 	// Backlog counts the orders of one status that were made before that time, and
-	// returns when the oldest of them was: the zero time where there is none.
+	// returns when the oldest of them was made: the zero time if there is none.
 	Backlog(ctx context.Context, status Status, made time.Time) (count int64, oldest time.Time, err error)
 }
 
@@ -47,7 +47,7 @@ type Move struct {
 type Operation struct {
 	State  operation.State
 	Reason string
-	// Items by rising goods id, without prices; none where a cancellation came first.
+	// Items by rising goods id, without prices; none if a cancellation came first.
 	Items []Item
 }
 
@@ -61,15 +61,15 @@ func (op Operation) of(o Order) bool {
 
 // Stock is the stock service.
 type Stock interface {
-	// Deduct takes the items from the stock under the flag, all or none, trying
-	// again where that may help. Errors: ErrStockUnavailable, nothing was done;
-	// ErrOutcomeUnknown; and for good ErrFlagConflict and ErrUnknownGoods.
+	// Deduct takes the items from the stock under the flag, all or none. It tries
+	// again if that may help. After ErrStockUnavailable nothing was done; after
+	// ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods are final.
 	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
 	// Cancel ends the flag for good: with a tombstone, or by giving a deduction
 	// back. ErrStockUnavailable, ErrOutcomeUnknown.
 	Cancel(ctx context.Context, flag string) (Operation, error)
-	// Recorded returns what stands in the ledger under the flag, and whether
-	// anything does. ErrStockUnavailable.
+	// Recorded returns the flag's operation in the ledger, and whether there is
+	// one. ErrStockUnavailable.
 	Recorded(ctx context.Context, flag string) (Operation, bool, error)
 	// Prices returns the price of each of the goods; unknown ones are missing. ErrStockUnavailable.
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)

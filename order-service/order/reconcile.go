@@ -58,8 +58,8 @@ type Reconciler struct {
 	service *Service
 	cfg     ReconcilerConfig
 	log     *slog.Logger
-	// after is where the next round's scan of a status begins; it wraps around, so
-	// that orders which cannot be settled at present do not hide the others.
+	// after is the id after which the next round's scan of a status begins. It wraps
+	// around, so that orders which cannot be settled at present do not hide the others.
 	after map[Status]int64
 }
 
@@ -69,9 +69,9 @@ func NewReconciler(s *Service, cfg ReconcilerConfig, log *slog.Logger) *Reconcil
 }
 
 // Run does round after round until ctx ends, and returns nil then. The pause
-// between rounds is jittered, grows while rounds fail, and falls away while there
+// between rounds is jittered, grows while rounds fail, and is left out while there
 // is a backlog. After too many failed rounds in a row Run returns the last one's
-// error: another replica may reach what this one cannot.
+// error, so that another replica can reconcile.
 func (r *Reconciler) Run(ctx context.Context) error {
 	stats := r.service.Stats()
 	stats.Leads.Store(1)
@@ -110,7 +110,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // Round takes the oldest unsettled orders above those of the last round, at
 // most a batch of each status, and drives each one step or to its end. It
 // reports whether there were more than it took, and returns the error that
-// stopped it: the database's, ErrStockUnavailable, or ErrOutcomeUnknown where the
+// stopped it: the database's, ErrStockUnavailable, or ErrOutcomeUnknown if the
 // stock service answered for none of them.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
@@ -196,10 +196,10 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 	return nil
 }
 
-// drive takes an unsettled order to its end: it carries a wish to cancel out;
-// else it asks what the ledger holds, sends the deduction again under the same
-// flag where that is nothing, and, past the limit, cancels the flag and then
-// the order. The error says why there is no end yet.
+// drive takes an unsettled order to its end. It carries out a wish to cancel.
+// Otherwise it reads the ledger. If the ledger has no record, it sends the
+// deduction again under the same flag or, past the limit, cancels the flag and
+// then the order. The error says why there is no end yet.
 func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
 	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()

@@ -17,7 +17,7 @@ const (
 	MaxTotal = 1<<53 - 1
 )
 
-// What a request can be refused for, beside the rules of package operation; match with errors.Is.
+// The reasons to refuse a request, besides the rules of package operation; match with errors.Is.
 var (
 	ErrTotalOverflow = errors.New("the order's total is above 9007199254740991")
 	ErrInvalidKey    = errors.New("an idempotency key has 1 to 255 visible ASCII characters")
@@ -53,7 +53,7 @@ func NewRequest(key string, items []Item) (Request, error) {
 }
 
 // hashItems returns the SHA-256 of the items in canonical form: two bodies that
-// order the same have the same, however they are written.
+// order the same items have the same hash, however they are written.
 func hashItems(items []Item) [32]byte {
 	text := make([]byte, 0, 32*len(items))
 	for _, item := range items {

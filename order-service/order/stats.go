@@ -22,7 +22,7 @@ type Stats struct {
 	// FlagsMissed counts the orders whose flag could not be set in Redis.
 	FlagsMissed atomic.Int64
 
-	// Observe, where not nil, is told how long each settled order took from its insert to its end.
+	// Observe, if not nil, is told how long each settled order took from its insert to its end.
 	Observe func(took time.Duration)
 
 	// Backlog and OldestMillis are the reconciler's view: the unsettled orders

@@ -14,18 +14,18 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// insertion is the answer to one insert: the order as stored, which is
-// another's where the key was in use.
+// insertion is the answer to one insert: the order as stored, or the order that
+// has the key if the key was in use.
 type insertion struct {
 	stored   order.Order
 	inserted bool
 	err      error // of this one alone
 }
 
-// Insert implements order.Store. Concurrent calls share one transaction; a key
-// in use costs the others of the batch nothing. An order whose key another
-// transaction holds, as that of a replica that froze in the middle, is refused
-// after a lock wait, and the others go on without it.
+// Insert implements order.Store. Concurrent calls share one transaction, and a
+// key in use does not delay the rest of the batch. If another transaction holds an
+// order's key, as that of a frozen replica does, the order is refused after a lock
+// wait, and the batch goes on without it.
 func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	done, err := d.inserts.Do(ctx, o)
 	if err == nil {
@@ -76,7 +76,7 @@ func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error)
 }
 
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
-	var taken map[int]bool // by place in orders: the key is in use
+	var taken map[int]bool // by index in orders: the key is in use
 	write := func(tx *gorm.DB) error {
 		statement := insertOrders(orders)
 		wrote, err := statement.Exec(tx)
@@ -101,8 +101,8 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 		}
 		return nil
 	}
-	// A connection that broke before the commit was sent took nothing with it:
-	// the batch goes out again, and its orders do not notice.
+	// If the connection broke before the commit was sent, nothing was written:
+	// the batch is sent again.
 	err := again(ctx, func() error { return final(mysqldb.Transact(ctx, d.db, write)) })
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func final(err error) error {
 	return transacted(err)
 }
 
-// taken returns the places of the orders whose key belongs to another order.
+// taken returns the indexes of the orders whose key belongs to another order.
 func (d *DB) taken(tx *gorm.DB, orders []order.Order) (map[int]bool, error) {
 	var keys []string
 	for _, o := range orders {
@@ -158,7 +158,7 @@ func (d *DB) fillTaken(ctx context.Context, orders []order.Order, taken map[int]
 	}
 	found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
 	if err != nil {
-		// The batch is committed: its orders stand, though not all callers can be answered.
+		// The batch is committed, though not all callers can be answered.
 		return fmt.Errorf("%w: %w", mysqldb.ErrCommitUnknown, err)
 	}
 	byKey := make(map[string]order.Order, len(found))

@@ -13,7 +13,7 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// step is a kind of change; those who make the same one share an update.
+// step is a kind of change. Moves of one step share an update.
 type step struct {
 	from, to order.Status
 	reason   string
@@ -36,10 +36,10 @@ type moved struct {
 	err  error // of this one alone
 }
 
-// Move implements order.Store. Concurrent moves share an update for each step,
-// which tells only how many rows it changed: where they are fewer than it named,
-// all of its moves are told false. A move that was not answered may be made
-// again: the guard lets it through once.
+// Move implements order.Store. Concurrent moves share an update for each step.
+// The update tells only how many rows it changed: if these are fewer than it
+// names, all of its moves return false. A move that was not answered may be
+// repeated: the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 	moved, err := d.moves.Do(ctx, m)
 	if err == nil {

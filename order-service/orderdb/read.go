@@ -59,7 +59,7 @@ func (d *DB) findByID(ctx context.Context, ids []int64) ([]*order.Order, error) 
 	return pick(byID, ids), nil
 }
 
-// pick returns the values of the keys, in their order; nil where there is none.
+// pick returns the values of the keys, in their order; nil if there is none.
 func pick[K comparable, V any](from map[K]*V, keys []K) []*V {
 	picked := make([]*V, len(keys))
 	for i, key := range keys {

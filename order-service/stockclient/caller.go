@@ -23,7 +23,7 @@ type Config struct {
 	Tries uint
 	// Rest is how long the circuit breaker leaves the stock service alone. Default 1 s.
 	Rest time.Duration
-	// Metrics is where the counters of calls are registered. Nil: nowhere.
+	// Metrics registers the counters of calls. Nil: they are not exported.
 	Metrics prometheus.Registerer
 }
 

@@ -21,16 +21,16 @@ const (
 	maxGoods = 400
 )
 
-// record is what the ledger holds under a flag; found is false where that is
-// nothing, and err says that it makes no sense.
+// record is a flag's record in the ledger. found is false if there is none; err
+// is not nil if the record contradicts itself.
 type record struct {
 	op    order.Operation
 	found bool
 	err   error
 }
 
-// Recorded implements order.Stock. Concurrent calls share one request. It is
-// sent once: who polls comes back anyway.
+// Recorded implements order.Stock. Concurrent calls share one request, which is
+// sent once: callers poll.
 func (c *Caller) Recorded(ctx context.Context, flag string) (order.Operation, bool, error) {
 	r, err := c.ledger.Do(ctx, flag)
 	if err != nil {

@@ -31,7 +31,7 @@ func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, erro
 	})
 }
 
-// write sends what may be sent again under its flag, until it is answered, the
+// write sends a request that its flag makes repeatable, until it is answered, the
 // tries or the budget are used up, or ctx ends.
 func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (order.Operation, error) {
 	c.counts.calls.Inc()

@@ -24,7 +24,7 @@ type ServerConfig struct {
 	Metrics prometheus.Gatherer
 	// ShutdownTimeout bounds the wait for the requests in flight. Default 20 s.
 	ShutdownTimeout time.Duration
-	// OnListen, where not nil, is told the address once the port is bound.
+	// OnListen, if not nil, is told the address once the port is bound.
 	OnListen func(addr string)
 }
 

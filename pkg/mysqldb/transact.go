@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
+
+	"orderstock/pkg/retry"
 )
 
 // ErrCommitUnknown is wrapped in the error of a transaction whose commit, or whose
@@ -17,8 +18,8 @@ import (
 // read tells.
 var ErrCommitUnknown = errors.New("commit unanswered")
 
-// maxTries bounds the runs of a transaction that the server ended for a deadlock.
-const maxTries = 5
+// afterDeadlock says when a transaction that the server ended for a deadlock runs again.
+var afterDeadlock = retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 5}
 
 // Transact runs fn in a transaction, and commits it if fn returns nil. After a
 // deadlock it runs fn again, at most five times in all, so fn must set its results
@@ -26,16 +27,13 @@ const maxTries = 5
 // (IsLockWait). The error is fn's own or the database's. Unless it wraps
 // ErrCommitUnknown, nothing changed.
 func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 2*time.Millisecond, 100*time.Millisecond
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	return retry.Run(ctx, afterDeadlock, func() error {
 		err := transactOnce(ctx, db, fn)
 		if err != nil && !IsDeadlock(err) {
-			return struct{}{}, backoff.Permanent(err)
+			return retry.Stop(err)
 		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxTries(maxTries))
-	return err
+		return err
+	})
 }
 
 // Exec runs one statement as a transaction of its own, which saves two round trips,

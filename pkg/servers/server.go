@@ -14,7 +14,7 @@ import (
 	"orderstock/pkg/servers/procgroup"
 )
 
-// ErrAttached is returned by what needs the server's process where the server
+// ErrAttached is returned by methods that need the server's process if the server
 // was not started here but attached to.
 var ErrAttached = errors.New("server was not started by this process")
 
@@ -44,7 +44,7 @@ type Server struct {
 	spec Spec
 
 	mu   sync.Mutex // held for the length of a start, so that two cannot overlap
-	proc *process   // the last one started; nil where attached
+	proc *process   // the last one started; nil if attached
 }
 
 // Start runs the program and returns once it is ready. If it ends before, or
@@ -74,7 +74,7 @@ func (s *Server) Addr() string { return s.spec.Addr }
 // LogPath returns the file that holds what the server printed, over all its restarts.
 func (s *Server) LogPath() string { return filepath.Join(s.spec.Dir, s.spec.Name+".log") }
 
-// Pid returns the process's id, or 0 where there is none.
+// Pid returns the process's id, or 0 if there is none.
 func (s *Server) Pid() int {
 	if p := s.current(); p != nil && p.running() {
 		return p.cmd.Process.Pid
@@ -86,7 +86,7 @@ func (s *Server) Pid() int {
 func (s *Server) Running() bool { return s.Pid() != 0 }
 
 // Done returns a channel that is closed when the present process has ended,
-// or nil, which blocks for ever, where the server was attached to.
+// or nil, which blocks for ever, if the server was attached to.
 func (s *Server) Done() <-chan struct{} {
 	if p := s.current(); p != nil {
 		return p.done

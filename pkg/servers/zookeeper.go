@@ -97,7 +97,7 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 }
 
 // Mode returns the server's part: "standalone", "leader" or "follower". It is
-// an error where the server does not serve, as one without a quorum.
+// an error if the server does not serve, as one without a quorum.
 func (z *ZooKeeper) Mode(ctx context.Context) (string, error) {
 	answer, err := z.Command(ctx, "srvr")
 	if err != nil {

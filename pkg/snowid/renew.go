@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"orderstock/pkg/retry"
 )
 
 // keep moves the mark on until ctx ends, and leases again when the lease is lost.
@@ -56,18 +56,19 @@ func (g *Generator) renew(ctx context.Context) bool {
 	return false
 }
 
+// untilLeased says when a lease is tried again.
+var untilLeased = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
+
 // leaseAgain takes a number. It tries until ctx ends.
 func (g *Generator) leaseAgain(ctx context.Context) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 50*time.Millisecond, 2*time.Second
 	var last error // the last that is not just the end of ctx
-	l, err := backoff.Retry(ctx, func() (*lease, error) {
+	l, err := retry.Do(ctx, untilLeased, func() (*lease, error) {
 		l, err := g.registry.take(ctx, g.opts)
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
 		return l, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
+	})
 	if err != nil {
 		return last
 	}

@@ -52,7 +52,7 @@ func (w *reply) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush sends what was written, as a stream of answers needs.
+// Flush sends the bytes written so far. A stream of answers needs it.
 func (w *reply) Flush() {
 	if !w.lost {
 		_ = http.NewResponseController(w.ResponseWriter).Flush() // a connection that is gone is told by the next write

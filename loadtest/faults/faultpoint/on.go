@@ -17,7 +17,7 @@ import (
 // ErrInjected is the error that a step fails with on purpose.
 var ErrInjected = errors.New("faultpoint: injected error")
 
-// Action is what happens when an armed point is reached.
+// Action is the effect of an armed point on a step that reaches it.
 type Action string
 
 // The actions.
@@ -56,7 +56,7 @@ var (
 	firedLog = os.Getenv("FAULTPOINT_LOG")
 )
 
-// At is where a fault can strike; it returns the error to fail the step with.
+// At carries out the action that is armed at the point, if any. It returns the error to fail the step with.
 func At(ctx context.Context, step Step, when When) error {
 	mu.Lock()
 	reached[string(step)+"/"+string(when)]++

@@ -77,7 +77,7 @@ type edit struct {
 	add      []string
 }
 
-// edits returns what the patch does to a file, in terms of the product's lines.
+// edits returns the patch's changes to a file, by the lines of the product.
 func (p Patch) edits(root string, f *gitdiff.File) ([]edit, error) {
 	lines, err := readLines(root, f.OldName)
 	if err != nil {
@@ -135,7 +135,7 @@ func old(fragment *gitdiff.TextFragment) []string {
 	return lines
 }
 
-// find returns where want stands in lines, nearest to near.
+// find returns the index of want in lines that is nearest to near.
 func find(lines, want []string, near int) (at int, ok bool) {
 	for i := 0; i+len(want) <= len(lines); i++ {
 		if slices.Equal(lines[i:i+len(want)], want) && (!ok || abs(i-near) < abs(at-near)) {
