@@ -106,7 +106,8 @@ func prunedUnderLoad(t *testing.T, bin string) {
 		ended <- fired{h, err}
 	}()
 	prune := func(days time.Duration) int {
-		n, err := migrations.Prune(t.Context(), migrations.Config{AdminDSN: server.AdminDSN(), Accounts: a}, days*24*time.Hour)
+		n, err := migrations.Prune(t.Context(), migrations.Config{AdminDSN: server.AdminDSN(), Accounts: a},
+			days*24*time.Hour)
 		if err != nil {
 			t.Error(err)
 		}

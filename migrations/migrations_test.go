@@ -107,7 +107,8 @@ func TestStatusOfAnEmptyDatabaseChangesNothing(t *testing.T) {
 		t.Fatalf("version %d of %d, %v; want 0", current, newest, err)
 	}
 	var tables int
-	err = db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&tables)
+	err = db.QueryRowContext(t.Context(),
+		"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&tables)
 	if err != nil || tables != 0 {
 		t.Errorf("%d tables after a look, %v", tables, err)
 	}
@@ -132,17 +133,22 @@ func TestUsersCanDoNoMoreThanTheyShould(t *testing.T) {
 		{
 			a.OrderApp, a.OrderDB,
 			[]string{insertOrder, "UPDATE orders SET total = 1 WHERE id = 1", "SELECT COUNT(*) FROM order_items"},
-			[]string{"CREATE TABLE x (i INT)", "DROP TABLE orders", "ALTER TABLE orders ADD x INT", "TRUNCATE orders", "CREATE INDEX x ON orders (total)", "DELETE FROM orders", "SELECT * FROM " + a.StockDB + ".stock", "UPDATE " + a.StockDB + ".stock SET num = 1"},
+			[]string{"CREATE TABLE x (i INT)", "DROP TABLE orders", "ALTER TABLE orders ADD x INT", "TRUNCATE orders",
+				"CREATE INDEX x ON orders (total)", "DELETE FROM orders", "SELECT * FROM " + a.StockDB + ".stock", "UPDATE " +
+					a.StockDB + ".stock SET num = 1"},
 		},
 		{
 			a.StockApp, a.StockDB,
 			[]string{insertStock, "UPDATE stock SET num = 0 WHERE goods_id = 1", "SELECT COUNT(*) FROM stock_flow"},
-			[]string{"CREATE TABLE x (i INT)", "DROP TABLE stock", "ALTER TABLE stock ADD x INT", "TRUNCATE stock", "DELETE FROM stock_flow", "SELECT * FROM " + a.OrderDB + ".orders", "UPDATE " + a.OrderDB + ".orders SET total = 1"},
+			[]string{"CREATE TABLE x (i INT)", "DROP TABLE stock", "ALTER TABLE stock ADD x INT", "TRUNCATE stock",
+				"DELETE FROM stock_flow", "SELECT * FROM " + a.OrderDB + ".orders", "UPDATE " + a.OrderDB +
+					".orders SET total = 1"},
 		},
 		{
 			a.Verifier, "",
 			[]string{"SELECT COUNT(*) FROM " + a.OrderDB + ".orders", "SELECT COUNT(*) FROM " + a.StockDB + ".stock_flow"},
-			[]string{"UPDATE " + a.StockDB + ".stock SET num = 1", "DELETE FROM " + a.OrderDB + ".orders", "SELECT * FROM mysql.user", "CREATE TABLE " + a.OrderDB + ".x (i INT)"},
+			[]string{"UPDATE " + a.StockDB + ".stock SET num = 1", "DELETE FROM " + a.OrderDB + ".orders",
+				"SELECT * FROM mysql.user", "CREATE TABLE " + a.OrderDB + ".x (i INT)"},
 		},
 	} {
 		db := connect(t, c.user, c.database)

@@ -29,10 +29,12 @@ INSERT INTO orders (id, status, outcome, idempotency_key, body_hash, total, crea
 INSERT INTO order_items (order_id, goods_id, num, price) SELECT id, 1, 1, 1 FROM orders;
 INSERT INTO order_items (order_id, goods_id, num, price) VALUES (4, 2, 3, 1)`
 	seedStock = `DELETE FROM stock; DELETE FROM operations; DELETE FROM stock_flow;
-INSERT INTO operations (flag, state, items, created_at) VALUES ('1', 'DONE', '1:1', '2026-01-01'), ('2', 'RESTORED', '1:1', '2026-01-01'),
+INSERT INTO operations (flag, state, items, created_at) VALUES ('1', 'DONE', '1:1', '2026-01-01'), ('2', 'RESTORED',
+	'1:1', '2026-01-01'),
 ('3', 'REJECTED', '1:1', '2026-01-01'), ('4', 'DONE', '1:1,2:3', '2026-01-01'), ('5', 'DONE', '1:1', '2026-01-01'),
 ('6', 'RESTORED', '1:1', '2026-01-01'), ('70', 'DONE', '1:1', '2026-03-01');
-INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ('1', 1, 'restock', 100, '2026-01-01'), ('r', 2, 'restock', 100, '2026-01-01'),
+INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ('1', 1, 'restock', 100, '2026-01-01'), ('r', 2,
+	'restock', 100, '2026-01-01'),
 ('1', 1, 'deduct', -1, '2026-01-01'), ('2', 1, 'deduct', -1, '2026-01-01'), ('2', 1, 'restore', 1, '2026-01-01'),
 ('4', 1, 'deduct', -1, '2026-01-01'), ('4', 2, 'deduct', -3, '2026-01-01'), ('5', 1, 'deduct', -1, '2026-01-01'),
 ('6', 1, 'deduct', -1, '2026-01-01'), ('6', 1, 'restore', 1, '2026-03-01'), ('70', 1, 'deduct', -1, '2026-03-01'),

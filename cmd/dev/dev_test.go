@@ -176,12 +176,14 @@ func TestStatusHasALineForEach(t *testing.T) {
 	}
 	well, dead := serve(http.StatusOK), httptest.NewServer(nil)
 	dead.Close()
-	s := state{Programs: []program{{Name: "order-1", URL: well, Ops: "http://127.0.0.1:9"}, {Name: "redis", Addr: strings.TrimPrefix(well, "http://")}}}
+	s := state{Programs: []program{{Name: "order-1", URL: well, Ops: "http://127.0.0.1:9"},
+		{Name: "redis", Addr: strings.TrimPrefix(well, "http://")}}}
 	var out strings.Builder
 	if !s.print(t.Context(), &out) {
 		t.Errorf("not ready:\n%s", out.String())
 	}
-	s.Programs = append(s.Programs, program{Name: "order-2", URL: serve(http.StatusServiceUnavailable)}, program{Name: "stock-1", URL: dead.URL})
+	s.Programs = append(s.Programs, program{Name: "order-2", URL: serve(http.StatusServiceUnavailable)},
+		program{Name: "stock-1", URL: dead.URL})
 	if s.print(t.Context(), &out) {
 		t.Errorf("ready:\n%s", out.String())
 	}
@@ -197,7 +199,8 @@ func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
 	err := install(t.Context(), func(string) {}, []*servers.MissingError{
 		{Program: "redis-server", Packages: []string{"redis-server"}}, {Program: "java", Packages: []string{"b", "a"}},
 	})
-	if err == nil || !strings.Contains(err.Error(), "redis-server, java") || !strings.Contains(err.Error(), "a b redis-server") {
+	if err == nil || !strings.Contains(err.Error(), "redis-server, java") ||
+		!strings.Contains(err.Error(), "a b redis-server") {
 		t.Errorf("error %v; want what is missing and the packages", err)
 	}
 	if err := install(t.Context(), func(string) {}, nil); err != nil {
@@ -217,7 +220,8 @@ func TestStrategyIsChecked(t *testing.T) {
 		var said string
 		s := &size{orders: 1, stocks: 1, strategy: test.strategy}
 		err := s.check(func(text string) { said += text })
-		if (err == nil) != (test.refuses == "") || err != nil && !strings.Contains(err.Error(), test.refuses) || !strings.HasPrefix(said, test.warns) || said != "" && test.warns == "" {
+		if (err == nil) != (test.refuses == "") || err != nil && !strings.Contains(err.Error(), test.refuses) ||
+			!strings.HasPrefix(said, test.warns) || said != "" && test.warns == "" {
 			t.Errorf("strategy %q: said %q, error %v; want %q and %q", test.strategy, said, err, test.warns, test.refuses)
 		}
 	}

@@ -39,8 +39,10 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	gauge("order_in_flight", "Orders being placed.", &orders.InFlight, 1)
 
 	gauge("order_reconciler_leads", "1 on the replica that reconciles.", &orders.Leads, 1)
-	gauge("order_reconciler_backlog", "Unsettled orders older than the pending limit, as the leading replica sees them.", &orders.Backlog, 1)
-	gauge("order_reconciler_oldest_seconds", "Age of the oldest pending order in the backlog.", &orders.OldestMillis, 0.001)
+	gauge("order_reconciler_backlog", "Unsettled orders older than the pending limit, as the leading replica sees them.",
+		&orders.Backlog, 1)
+	gauge("order_reconciler_oldest_seconds", "Age of the oldest pending order in the backlog.", &orders.OldestMillis,
+		0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("order_reconciled_total", "Orders that the reconciler brought to an end.", nil, &orders.Reconciled)
 }

@@ -53,7 +53,8 @@ func TestReadersLeaveOrdersTheirRate(t *testing.T) {
 	must(t, err)
 	defer client.Close()
 	for goods := range clients {
-		_, err := client.Restock(t.Context(), strconv.Itoa(goods+1), stockapi.RestockRequest{Flag: fmt.Sprint("first-", goods), Num: 1_000_000})
+		_, err := client.Restock(t.Context(), strconv.Itoa(goods+1),
+			stockapi.RestockRequest{Flag: fmt.Sprint("first-", goods), Num: 1_000_000})
 		must(t, err)
 	}
 	cfg := testConfig(t, stockServer.URL)

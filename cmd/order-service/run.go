@@ -68,7 +68,8 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		err = errors.Join(err, orders.Close(stop))
 	}()
 	registerOrders(metrics, orders.Stats())
-	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause}, log)
+	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{Interval: cfg.ReconcileInterval,
+		MaxPause: cfg.ReconcileMaxPause}, log)
 	stopReconciler := zookeeper.lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()
 

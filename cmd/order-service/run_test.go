@@ -66,7 +66,8 @@ func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptes
 	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
 	must(t, err)
-	server := httptest.NewServer(around(stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)))
+	server := httptest.NewServer(around(stockhttp.New(stock.NewService(flags, ledger, strategy),
+		stockhttp.Config{Token: token}, quiet)))
 	t.Cleanup(func() {
 		server.Close()
 		must(t, strategy.Close())
@@ -304,7 +305,8 @@ func TestALeaderWhoseWorkFailsLetsAnotherLead(t *testing.T) {
 
 func TestSecretsAreNotPrinted(t *testing.T) {
 	cfg := settings{Service: config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
-	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg), fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN)} {
+	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg),
+		fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN)} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)
 		}

@@ -35,7 +35,8 @@ func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coo
 	c.begun.Go(func() {
 		again := retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 		session, err := retry.Do(ctx, again, func() (*zklock.Session, error) {
-			session, err := zklock.Connect(ctx, cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(cfg.SessionTimeout), zklock.WithLogger(log))
+			session, err := zklock.Connect(ctx, cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(cfg.SessionTimeout),
+				zklock.WithLogger(log))
 			if err != nil && ctx.Err() == nil {
 				log.Warn("no ZooKeeper session", "error", err.Error())
 			}
@@ -80,7 +81,8 @@ func (c *coordination) ready(context.Context) error {
 // the process rests then before it stands again, so that others have it
 // meanwhile. It ends with ctx or by the function that it returns, which also
 // waits for that.
-func (c *coordination) lead(ctx context.Context, name string, rest time.Duration, work func(context.Context) error) (stop func()) {
+func (c *coordination) lead(ctx context.Context, name string, rest time.Duration,
+	work func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -108,7 +110,8 @@ func (c *coordination) lead(ctx context.Context, name string, rest time.Duration
 
 // leadOnce works for one term of office: from the election to the loss of the lead, the end of the
 // work, or the end of ctx.
-func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election, work func(context.Context) error) error {
+func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election,
+	work func(context.Context) error) error {
 	leadership, err := election.Campaign(ctx, "")
 	if err != nil {
 		return fmt.Errorf("take the lead: %w", err)

@@ -161,7 +161,8 @@ func TestServesAndStops(t *testing.T) {
 		switch {
 		case err == nil:
 			done++
-		case !strings.Contains(err.Error(), "refused") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset"):
+		case !strings.Contains(err.Error(), "refused") && !strings.Contains(err.Error(), "EOF") &&
+			!strings.Contains(err.Error(), "reset"):
 			t.Errorf("cut short: %v", err) // those that came too late to be let in were not
 		}
 	}

@@ -309,7 +309,8 @@ func (f *leaderCut) Unmet() error { return f.unmet }
 
 // older counts the orders of that age that have not ended.
 func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err error) {
-	err = f.lab.OrderDB.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING') AND created_at < ?", time.Now().UTC().Add(-age)).Scan(&n)
+	err = f.lab.OrderDB.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING') AND created_at < ?", time.Now().UTC().Add(-age)).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count orders that have not ended: %w", err)
 	}

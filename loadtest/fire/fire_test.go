@@ -198,7 +198,8 @@ func TestFireSendsEachOrderOnceAndRepeatsAShare(t *testing.T) {
 	var lines bytes.Buffer
 	cfg.Progress = &lines
 	h, report := run(t, cfg)
-	if report.Orders != 200 || len(s.orders) != 200 || report.Confirmed+report.Rejected != 200 || report.Confirmed == 0 || report.Rejected == 0 {
+	if report.Orders != 200 || len(s.orders) != 200 || report.Confirmed+report.Rejected != 200 || report.Confirmed == 0 ||
+		report.Rejected == 0 {
 		t.Errorf("%+v; the shop has %d orders", report, len(s.orders))
 	}
 	var thrice, cancelled, twice int
@@ -326,7 +327,8 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 		{Failure: history.Broken},
 	} {
 		got := h.Calls[i]
-		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed || got.Failure != want.Failure {
+		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed ||
+			got.Failure != want.Failure {
 			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 		}
 		if made[i] != h.Key(int(got.Op)) {
@@ -481,7 +483,8 @@ func TestNothingIsUp(t *testing.T) {
 	} {
 		began := time.Now()
 		_, err := fire.Run(t.Context(), fire.Config{Target: target})
-		if !errors.Is(err, fire.ErrUnreachable) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), nobody) {
+		if !errors.Is(err, fire.ErrUnreachable) || !strings.Contains(err.Error(), name) ||
+			!strings.Contains(err.Error(), nobody) {
 			t.Errorf("%v; want that the %s at %s is not reached", err, name, nobody)
 		}
 		if took := time.Since(began); took > 5*time.Second {
@@ -523,7 +526,8 @@ func TestAnObserverIsToldOfEachCall(t *testing.T) {
 	cfg.Observer, cfg.Live, cfg.OrderURLs = w, live, []string{nobody, s.URL}
 	cfg.Mix = fire.Mix{Goods: 3, Stock: 100, Repeat: 0.5, Cancel: 0.3}
 	h, report := run(t, cfg)
-	if w.run != h || w.inFlight != 0 || len(w.ended) != len(h.Calls) || w.begun[history.Place] != 200 || w.begun[history.Cancel] == 0 {
+	if w.run != h || w.inFlight != 0 || len(w.ended) != len(h.Calls) || w.begun[history.Place] != 200 ||
+		w.begun[history.Cancel] == 0 {
 		t.Errorf("%d calls ended, %v begun, %d on their way; want all %d", len(w.ended), w.begun, w.inFlight, len(h.Calls))
 	}
 	told := map[history.Call]int{}
@@ -544,7 +548,8 @@ func TestAnObserverIsToldOfEachCall(t *testing.T) {
 		t.Error("no call was offered to the dead replica first")
 	}
 	c := live.Counts()
-	if c.InFlight != 0 || int(c.Calls) != report.Calls || int(c.Orders) != report.Orders || int(c.Confirmed) != report.Confirmed || int(c.Rejected) != report.Rejected {
+	if c.InFlight != 0 || int(c.Calls) != report.Calls || int(c.Orders) != report.Orders ||
+		int(c.Confirmed) != report.Confirmed || int(c.Rejected) != report.Rejected {
 		t.Errorf("counted %+v, reported %+v", c, report)
 	}
 }

@@ -49,7 +49,8 @@ func TestHistories(t *testing.T) {
 		want  linear.Result
 	}{
 		"one after the other": {[]linear.Call{
-			stock, done("a", 2, 3, items(1, 3)), done("b", 4, 5, items(1, 2)), rejected("c", 6, 7, items(1, 1)), read(8, 9, items(1, 0, 2, 5)),
+			stock, done("a", 2, 3, items(1, 3)), done("b", 4, 5, items(1, 2)), rejected("c", 6, 7, items(1, 1)), read(8, 9,
+				items(1, 0, 2, 5)),
 		}, linear.Linearizable},
 		"oversold": {[]linear.Call{
 			stock, done("a", 2, 3, items(1, 3)), done("b", 4, 5, items(1, 3)),
@@ -79,7 +80,8 @@ func TestHistories(t *testing.T) {
 			stock, done("a", 2, 3, items(1, 1)), read(4, 5, items(1, 5)),
 		}, linear.Violation},
 		"a late effect of an unanswered call": {[]linear.Call{
-			stock, done("a", 2, linear.Forever, items(1, 3)), read(3, 4, items(1, 5)), done("b", 5, 6, items(1, 2)), read(7, 8, items(1, 0)),
+			stock, done("a", 2, linear.Forever, items(1, 3)), read(3, 4, items(1, 5)), done("b", 5, 6, items(1, 2)), read(7, 8,
+				items(1, 0)),
 		}, linear.Linearizable},
 		"an unanswered call that took effect before it was sent": {[]linear.Call{
 			stock, read(2, 3, items(1, 2)), done("a", 4, linear.Forever, items(1, 3)),
@@ -117,16 +119,22 @@ func TestHintsDecideNothing(t *testing.T) {
 		calls []linear.Call
 		want  linear.Result
 	}{
-		"hints in the order of the effects": {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 3), hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
-		"hints against it":                  {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 8e8), hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
-		"hints outside the calls":           {[]linear.Call{stock, hinted(done("a", 20, 30, items(1, 4)), 1), hinted(rejected("b", 20, 30, items(1, 2)), 1e9)}, linear.Linearizable},
+		"hints in the order of the effects": {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 3),
+			hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
+		"hints against it": {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 8e8),
+			hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
+		"hints outside the calls": {[]linear.Call{stock, hinted(done("a", 20, 30, items(1, 4)), 1),
+			hinted(rejected("b", 20, 30, items(1, 2)), 1e9)}, linear.Linearizable},
 		"one hint for all": {[]linear.Call{
-			stock, hinted(rejected("b", 2, 1e9, items(1, 2)), 5), hinted(done("a", 2, 1e9, items(1, 4)), 5), read(7, 8, items(1, 1)),
+			stock, hinted(rejected("b", 2, 1e9, items(1, 2)), 5), hinted(done("a", 2, 1e9, items(1, 4)), 5), read(7, 8,
+				items(1, 1)),
 		}, linear.Linearizable},
 		"one hint for calls that never met": {[]linear.Call{
-			stock, hinted(done("a", 2, 3, items(1, 4)), 5), read(4, 6, items(1, 1)), hinted(done("b", 7, 8, items(1, 1)), 5), read(9, 10, items(1, 0)),
+			stock, hinted(done("a", 2, 3, items(1, 4)), 5), read(4, 6, items(1, 1)), hinted(done("b", 7, 8, items(1, 1)),
+				5), read(9, 10, items(1, 0)),
 		}, linear.Linearizable},
-		"hints that would explain a lie": {[]linear.Call{stock, hinted(rejected("b", 2, 3, items(1, 2)), 9), hinted(done("a", 4, 5, items(1, 4)), 1)}, linear.Violation},
+		"hints that would explain a lie": {[]linear.Call{stock, hinted(rejected("b", 2, 3, items(1, 2)), 9),
+			hinted(done("a", 4, 5, items(1, 4)), 1)}, linear.Violation},
 	} {
 		got, err := linear.Check(c.calls, 10*time.Second)
 		if err != nil || got != c.want {

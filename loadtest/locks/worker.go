@@ -31,7 +31,8 @@ type job struct {
 // reads orders for windows and answers them, until the orders end.
 func Work(ctx context.Context, args []string, orders io.Reader, answers io.Writer) error {
 	if len(args) != 6 {
-		return fmt.Errorf("a worker has the arguments lock, servers, path prefix, paths, first contender, contenders: got %q", args)
+		return fmt.Errorf("a worker has the arguments lock, servers, path prefix, paths, first contender, contenders: got %q",
+			args)
 	}
 	j := job{lock: args[0], servers: args[1], prefix: args[2]}
 	for i, to := range []*int{&j.paths, &j.first, &j.threads} {

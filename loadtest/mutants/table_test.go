@@ -17,7 +17,8 @@ import (
 
 // Every row can be run, and names one thing that can come of it.
 func TestTable(t *testing.T) {
-	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp, FlagConflict)
+	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp,
+		FlagConflict)
 	names := map[string]bool{}
 	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
 		if names[m.Name] {
@@ -95,7 +96,8 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := got.Rows[0]
-	if row["mutant"] != "a" || row["expected"] != verify.OneDeductRow || row["caught_by"] != verify.OneDeductRow || row["ok"] != true {
+	if row["mutant"] != "a" || row["expected"] != verify.OneDeductRow || row["caught_by"] != verify.OneDeductRow ||
+		row["ok"] != true {
 		t.Errorf("row is written as %v", row)
 	}
 	if (&Report{}).OK() {
@@ -112,14 +114,16 @@ func TestReport(t *testing.T) {
 func TestFlipComesBack(t *testing.T) {
 	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
 	h := &history.History{Calls: []history.Call{
-		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed}, {Op: 1, Kind: history.Again, Status: history.Confirmed},
+		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed}, {Op: 1, Kind: history.Again,
+			Status: history.Confirmed},
 	}}
 	before := slices.Clone(h.Calls)
 	undo, err := inputs[i].change(context.Background(), nil, h, h.Calls[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed || h.Calls[2].Status != history.Rejected {
+	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed ||
+		h.Calls[2].Status != history.Rejected {
 		t.Errorf("flipped to %v", h.Calls)
 	}
 	if err := undo(context.Background()); err != nil || !slices.Equal(h.Calls, before) {

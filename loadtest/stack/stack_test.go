@@ -118,7 +118,8 @@ func TestUpWithItsOwnServers(t *testing.T) {
 		t.Errorf("progress: %q; want a line for servers, tables and services", told)
 	}
 	env := st.LoadtestEnv()
-	if env["ORDER_URLS"] != st.Order[0].URL() || env["STOCK_URLS"] != st.Stock[0].URL() || env["SERVICE_TOKEN"] == "" || !strings.Contains(env["VERIFY_STOCK_DSN"], "/stock_db") {
+	if env["ORDER_URLS"] != st.Order[0].URL() || env["STOCK_URLS"] != st.Stock[0].URL() || env["SERVICE_TOKEN"] == "" ||
+		!strings.Contains(env["VERIFY_STOCK_DSN"], "/stock_db") {
 		t.Errorf("environment of the load tester: %v", env)
 	}
 	if err := st.Stop(t.Context()); err != nil {
@@ -146,14 +147,16 @@ func config(t *testing.T) stack.Config {
 	mysql := serverstest.MySQL(t)
 	suffix := "_" + strings.ToLower(rand.Text()[:8])
 	a := migrations.DefaultAccounts()
-	for _, name := range []*string{&a.OrderDB, &a.StockDB, &a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name, &a.Verifier.Name} {
+	for _, name := range []*string{&a.OrderDB, &a.StockDB, &a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name,
+		&a.Verifier.Name} {
 		*name += suffix
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		err := mysql.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB, "DROP USER IF EXISTS "+
-			strings.Join([]string{a.OrderApp.Name, a.StockApp.Name, a.Migrator.Name, a.Verifier.Name}, ", "))
+		err := mysql.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB,
+			"DROP USER IF EXISTS "+
+				strings.Join([]string{a.OrderApp.Name, a.StockApp.Name, a.Migrator.Name, a.Verifier.Name}, ", "))
 		if err != nil {
 			t.Error(err)
 		}

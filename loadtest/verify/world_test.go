@@ -156,7 +156,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) flow(t *testing.T, flag string, g *goods, kind string, num int64) {
 	t.Helper()
 	g.num += num
-	exec(t, w.stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag, g.id, kind, num)
+	exec(t, w.stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag,
+		g.id, kind, num)
 	exec(t, w.stock, "UPDATE stock SET num = ? WHERE goods_id = ?", g.num, g.id)
 }
 
@@ -178,7 +179,8 @@ func (w *world) insert(t *testing.T, n int, items []item, status string, outcome
 	exec(t, w.order, "INSERT INTO orders (id, status, outcome, idempotency_key, body_hash, total, created_at, updated_at) VALUES (?, ?, ?, ?, REPEAT('h', 32), ?, NOW(6), NOW(6))",
 		orderID(n), status, outcome, fmt.Sprintf("%s-%d", run, n), w.total(items))
 	for _, it := range items {
-		exec(t, w.order, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES (?, ?, ?, ?)", orderID(n), it.GoodsID, it.Num, w.of(it).price)
+		exec(t, w.order, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES (?, ?, ?, ?)", orderID(n),
+			it.GoodsID, it.Num, w.of(it).price)
 	}
 }
 
@@ -192,7 +194,8 @@ func (w *world) operation(t *testing.T, n int, state string, items []item) {
 			}
 		}
 	}
-	exec(t, w.stock, "INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, ?, NOW(6))", flag(n), state, strings.Join(parts, ","))
+	exec(t, w.stock, "INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, ?, NOW(6))", flag(n), state,
+		strings.Join(parts, ","))
 }
 
 // deduct carries the order out on the stock side, and returns how it ended.

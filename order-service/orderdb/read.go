@@ -81,7 +81,8 @@ func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
 }
 
 // Page implements order.Store.
-func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit int) (page []order.Order, more bool, err error) {
+func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit int) (page []order.Order, more bool,
+	err error) {
 	query := d.db.Where("id > ?", after)
 	if status != "" {
 		query = query.Where("status = ?", string(status))
@@ -97,7 +98,8 @@ func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit i
 }
 
 // Stuck implements order.Store.
-func (d *DB) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time, limit int) ([]order.Order, error) {
+func (d *DB) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time, limit int) ([]order.Order,
+	error) {
 	found, err := d.load(ctx, d.db.
 		Where("status = ? AND id > ? AND updated_at < ?", string(status), after, changed).Limit(limit))
 	if err != nil {
@@ -107,7 +109,8 @@ func (d *DB) Stuck(ctx context.Context, status order.Status, after int64, change
 }
 
 // Backlog implements order.Store.
-func (d *DB) Backlog(ctx context.Context, status order.Status, made time.Time) (count int64, oldest time.Time, err error) {
+func (d *DB) Backlog(ctx context.Context, status order.Status, made time.Time) (count int64, oldest time.Time,
+	err error) {
 	var row struct {
 		Count  int64
 		Oldest *time.Time

@@ -105,7 +105,8 @@ func breakerSettings(name string, rest time.Duration, log *slog.Logger) gobreake
 
 // final reports whether a healthy stock service said no, and would say so again.
 func final(err error) bool {
-	return errors.Is(err, stockapi.ErrFlagConflict) || errors.Is(err, stockapi.ErrUnknownGoods) || errors.Is(err, stockapi.ErrInvalid)
+	return errors.Is(err, stockapi.ErrFlagConflict) || errors.Is(err, stockapi.ErrUnknownGoods) ||
+		errors.Is(err, stockapi.ErrInvalid)
 }
 
 // broken reports whether err is the breaker's refusal: nothing was sent.

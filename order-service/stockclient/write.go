@@ -33,7 +33,8 @@ func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, erro
 
 // write sends a request that its flag makes repeatable, until it is answered, the
 // tries or the budget are used up, or ctx ends.
-func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (order.Operation, error) {
+func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (order.Operation,
+	error) {
 	c.counts.calls.Inc()
 	c.budget.deposit()
 	mayHaveBeenDone, tries := false, uint(0)
@@ -64,7 +65,8 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 }
 
 // try sends once, through the breaker.
-func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation, error) {
+func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation,
+	error) {
 	op, err := c.writes.Execute(func() (stockapi.Operation, error) {
 		c.counts.tries.Inc()
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= c.cfg.Timeout {

@@ -30,7 +30,8 @@ func Decode(c *gin.Context, dst any) error {
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most", tooLarge.Limit)
+			return problem.New(http.StatusRequestEntityTooLarge, "body_too_large", "the body may hold %d bytes at most",
+				tooLarge.Limit)
 		}
 		return problem.New(http.StatusBadRequest, "malformed_json", "the body ended early")
 	}
@@ -55,7 +56,8 @@ func decodeProblem(err error) *problem.Problem {
 		}
 		return problem.New(http.StatusBadRequest, "invalid_field", "%s cannot be a %s", field, wrongType.Value)
 	case strings.HasPrefix(err.Error(), "json: unknown field "): // encoding/json has no type for it
-		return problem.New(http.StatusBadRequest, "unknown_field", "%s is not a field of this request", strings.TrimPrefix(err.Error(), "json: unknown field "))
+		return problem.New(http.StatusBadRequest, "unknown_field", "%s is not a field of this request",
+			strings.TrimPrefix(err.Error(), "json: unknown field "))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return problem.New(http.StatusBadRequest, "malformed_json", "the body is empty or ends early")
 	}

@@ -30,15 +30,16 @@ var errKnown = errors.New("known")
 func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	e := httpapi.NewEngine(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), httpapi.Options{
-		MaxBody: 1000,
-		Problem: func(err error) *problem.Problem {
-			if errors.Is(err, errKnown) {
-				return problem.New(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
-			}
-			return nil
-		},
-	})
+	e := httpapi.NewEngine(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		httpapi.Options{
+			MaxBody: 1000,
+			Problem: func(err error) *problem.Problem {
+				if errors.Is(err, errKnown) {
+					return problem.New(http.StatusServiceUnavailable, "known", "come back").After(1500 * time.Millisecond)
+				}
+				return nil
+			},
+		})
 	e.POST("/decode", httpapi.Handle(func(c *gin.Context) error {
 		var body struct {
 			Num   int64 `json:"num"`
@@ -117,7 +118,8 @@ func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, code 
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 		t.Fatalf("not a problem: %s", rec.Body)
 	}
-	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != problem.Type || p.RequestID == "" {
+	if rec.Code != status || p.Status != status || p.Code != code || rec.Header().Get("Content-Type") != problem.Type ||
+		p.RequestID == "" {
 		t.Fatalf("got %d %+v (%s), want %d %s", rec.Code, p, rec.Header().Get("Content-Type"), status, code)
 	}
 	return p
@@ -145,7 +147,8 @@ func TestErrorsBecomeProblems(t *testing.T) {
 
 func TestTheServiceTokenIsNeeded(t *testing.T) {
 	e, _ := serve(t)
-	for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "bearer secret", "Basic secret"} {
+	for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "bearer secret",
+		"Basic secret"} {
 		wantProblem(t, call(e, "GET", "/private", "", "Authorization", header), 401, "unauthorized")
 	}
 	if rec := call(e, "GET", "/private", "", "Authorization", "Bearer secret"); rec.Code != http.StatusNoContent {
@@ -300,7 +303,8 @@ func TestStoppingCutsNoRequest(t *testing.T) {
 func TestAPortInUseIsAnError(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
-	err := httpapi.Serve(t.Context(), httpapi.ServerConfig{Addr: srv.Listener.Addr().String()}, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	err := httpapi.Serve(t.Context(), httpapi.ServerConfig{Addr: srv.Listener.Addr().String()}, http.NotFoundHandler(),
+		slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), srv.Listener.Addr().String()) {
 		t.Errorf("got %v, want an error that names the address", err)
 	}

@@ -18,17 +18,18 @@ func TestItems(t *testing.T) {
 		items []operation.Item
 		want  error
 	}{
-		"one":                  {many[:1], nil},
-		"as many as may be":    {many[1:], nil},
-		"the highest":          {[]operation.Item{{GoodsID: math.MaxInt64, Num: operation.MaxNum}}, nil},
-		"none":                 {nil, operation.ErrInvalidItems},
-		"one too many":         {many, operation.ErrInvalidItems},
-		"no goods id":          {[]operation.Item{{Num: 1}}, operation.ErrInvalidGoodsID},
-		"a negative goods id":  {[]operation.Item{{GoodsID: -1, Num: 1}}, operation.ErrInvalidGoodsID},
-		"no quantity":          {[]operation.Item{{GoodsID: 1}}, operation.ErrInvalidNum},
-		"a negative quantity":  {[]operation.Item{{GoodsID: 1, Num: -1}}, operation.ErrInvalidNum},
-		"too high a quantity":  {[]operation.Item{{GoodsID: 1, Num: operation.MaxNum + 1}}, operation.ErrInvalidNum},
-		"the same goods twice": {[]operation.Item{{GoodsID: 1, Num: 1}, {GoodsID: 2, Num: 1}, {GoodsID: 1, Num: 2}}, operation.ErrDuplicateGoods},
+		"one":                 {many[:1], nil},
+		"as many as may be":   {many[1:], nil},
+		"the highest":         {[]operation.Item{{GoodsID: math.MaxInt64, Num: operation.MaxNum}}, nil},
+		"none":                {nil, operation.ErrInvalidItems},
+		"one too many":        {many, operation.ErrInvalidItems},
+		"no goods id":         {[]operation.Item{{Num: 1}}, operation.ErrInvalidGoodsID},
+		"a negative goods id": {[]operation.Item{{GoodsID: -1, Num: 1}}, operation.ErrInvalidGoodsID},
+		"no quantity":         {[]operation.Item{{GoodsID: 1}}, operation.ErrInvalidNum},
+		"a negative quantity": {[]operation.Item{{GoodsID: 1, Num: -1}}, operation.ErrInvalidNum},
+		"too high a quantity": {[]operation.Item{{GoodsID: 1, Num: operation.MaxNum + 1}}, operation.ErrInvalidNum},
+		"the same goods twice": {[]operation.Item{{GoodsID: 1, Num: 1}, {GoodsID: 2, Num: 1}, {GoodsID: 1, Num: 2}},
+			operation.ErrDuplicateGoods},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(c.items)
@@ -48,7 +49,8 @@ func TestItems(t *testing.T) {
 }
 
 func TestGoodsIDsHaveOneWrittenForm(t *testing.T) {
-	for _, bad := range []string{"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١", "1\x00"} {
+	for _, bad := range []string{"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١",
+		"1\x00"} {
 		if id, err := operation.ParseGoodsID(bad); !errors.Is(err, operation.ErrInvalidGoodsID) {
 			t.Errorf("%q is read as %d, %v", bad, id, err)
 		}

@@ -293,7 +293,8 @@ func TestMissingProgram(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, err := servers.StartRedis(t.Context(), t.TempDir())
 	missing, ok := errors.AsType[*servers.MissingError](err)
-	if !ok || len(missing.Packages) != 1 || missing.Packages[0] != "redis-server" || !strings.Contains(err.Error(), "apt-get install redis-server") {
+	if !ok || len(missing.Packages) != 1 || missing.Packages[0] != "redis-server" ||
+		!strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("error %v; want a MissingError that says apt-get install redis-server", err)
 	}
 	if _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "apt-get install zookeeper default-jre-headless") {

@@ -39,7 +39,8 @@ func (z *ZooKeeper) setChildCounter(ctx context.Context, next int32, paths []str
 	if err := os.WriteFile(source, setChildCounter, 0o644); err != nil {
 		return err
 	}
-	args := append([]string{"-cp", classpath, source, filepath.Join(z.spec.Dir, "data"), strconv.Itoa(int(next))}, paths...)
+	args := append([]string{"-cp", classpath, source, filepath.Join(z.spec.Dir, "data"), strconv.Itoa(int(next))},
+		paths...)
 	if out, err := exec.CommandContext(ctx, java, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

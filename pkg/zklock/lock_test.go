@@ -54,7 +54,8 @@ func TestGuard(t *testing.T) {
 	for name, m := range map[string]zklock.Locker{
 		"hand-off":    zklock.NewMutex(s, dir+"/handoff"),
 		"no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
-		"writer":      zklock.NewRWMutex(s, dir+"/rw").Writer(), "election": candidate{zklock.NewElection(s, dir+"/election")},
+		"writer":      zklock.NewRWMutex(s, dir+"/rw").Writer(), "election": candidate{zklock.NewElection(s,
+			dir+"/election")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lock := acquire(t, m)

@@ -155,7 +155,8 @@ type counted struct {
 	group func(n int)
 }
 
-func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
+	error) {
 	if len(requests) > 1 {
 		c.group(len(requests))
 	}
@@ -222,7 +223,8 @@ type vanishing struct {
 	entered, hold chan struct{}
 }
 
-func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
+	error) {
 	if len(requests) == 1 {
 		if v.gone.Load() {
 			return nil, stock.ErrUnavailable
@@ -295,8 +297,10 @@ func TestStaleTokenIsRefused(t *testing.T) {
 			p := stocktest.New(t)
 			s := p.Open(t, name)
 			goods, other, flag := p.Goods(t, 5), p.Goods(t, 5), p.Flag()
-			must(t, p.DB.Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ?", bytes.Repeat([]byte{0x7f}, 16), goods).Error)
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
+			must(t, p.DB.Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ?", bytes.Repeat([]byte{0x7f}, 16),
+				goods).Error)
+			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag,
+				Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
 			if !errors.Is(err, stock.ErrStaleToken) {
 				t.Errorf("%+v, %v; want the token refused", op, err)
 			}
@@ -321,7 +325,8 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 			must(t, row.Raw("SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods).Scan(new(int64)).Error)
 			answer := make(chan error, 1)
 			go func() {
-				_, err := s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+				_, err := s.Deduct(context.WithoutCancel(t.Context()),
+					stock.Request{Flag: flag, Items: []operation.Item{{GoodsID: goods, Num: 1}}})
 				answer <- err
 			}()
 			eventually(t, "the transaction to wait for the row", func() bool {
@@ -378,7 +383,8 @@ type watched struct {
 	show func(context.Context)
 }
 
-func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
+	error) {
 	w.show(ctx)
 	return w.Ledger.DeductGroup(ctx, requests, token)
 }

@@ -152,7 +152,8 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Tok
 		return done.Error
 	}
 	if done.RowsAffected != int64(len(goods)) {
-		return fmt.Errorf("%w: %d rows of %d changed, though all were locked", stock.ErrStaleToken, done.RowsAffected, len(goods))
+		return fmt.Errorf("%w: %d rows of %d changed, though all were locked", stock.ErrStaleToken, done.RowsAffected,
+			len(goods))
 	}
 	return nil
 }

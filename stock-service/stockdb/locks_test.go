@@ -88,7 +88,8 @@ func TestNoDeadlocks(t *testing.T) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d deductions, %d groups, %d cancellations, %d restocks", did[0].Load(), did[1].Load(), did[2].Load(), did[3].Load())
+	t.Logf("%d deductions, %d groups, %d cancellations, %d restocks", did[0].Load(), did[1].Load(), did[2].Load(),
+		did[3].Load())
 	for i := range did {
 		if did[i].Load() < 20 {
 			t.Errorf("kind %d: %d calls are no load", i, did[i].Load())

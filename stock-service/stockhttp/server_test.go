@@ -87,7 +87,8 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	}
 
 	flows, err := s.client.Flows(ctx, "f1", "f3", "nothing")
-	if err != nil || len(flows.Operations) != 2 || len(flows.Flows) != 1 || flows.Flows[0].Num != -4 || flows.Flows[0].Kind != operation.KindDeduct {
+	if err != nil || len(flows.Operations) != 2 || len(flows.Flows) != 1 || flows.Flows[0].Num != -4 ||
+		flows.Flows[0].Kind != operation.KindDeduct {
 		t.Errorf("flows: %+v, %v; want two operations, one row of -4", flows, err)
 	}
 	if op, err = s.client.Cancel(ctx, "f1"); err != nil || op.State != operation.Restored {
@@ -105,7 +106,8 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 // page reads up to limit products with ids above after.
 func (s *server) page(t *testing.T, after string, limit int) (page stockapi.StockResponse, err error) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s/v1/stock?after=%s&limit=%d", s.url, after, limit), nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		fmt.Sprintf("%s/v1/stock?after=%s&limit=%d", s.url, after, limit), nil)
 	if err != nil {
 		return page, err
 	}
@@ -223,7 +225,8 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "x", token + "x", token[1:]} {
-		for _, request := range []string{op, "POST /v1/operations/f/cancel", "GET /v1/flows?flag=f", "GET /v1/stock", "POST /v1/stock/" + goods + "/restock"} {
+		for _, request := range []string{op, "POST /v1/operations/f/cancel", "GET /v1/flows?flag=f", "GET /v1/stock",
+			"POST /v1/stock/" + goods + "/restock"} {
 			if p, _ := s.send(t, request, item("1"), "application/json", wrong); p.Status != 401 || p.Code != "unauthorized" {
 				t.Errorf("%s with token %q: %d %s; want 401", request, wrong, p.Status, p.Code)
 			}

@@ -130,7 +130,8 @@ func post(t *testing.T, s *server, ops ...stockapi.Deduction) *json.Decoder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/operations", strings.NewReader(string(body)))
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/operations",
+		strings.NewReader(string(body)))
 	req.RequestURI = ""
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)

@@ -214,7 +214,8 @@ func (r *replica) wantOrder(id int64, status, outcome order.Status) order.Order 
 	o, err := r.store.Get(r.w.t.Context(), id)
 	must(r.w.t, err)
 	if o.Status != status || o.Outcome != outcome {
-		r.w.t.Errorf("order %d is %s with outcome %q (%s), want %s with %q", id, o.Status, o.Outcome, o.Reason, status, outcome)
+		r.w.t.Errorf("order %d is %s with outcome %q (%s), want %s with %q", id, o.Status, o.Outcome, o.Reason, status,
+			outcome)
 	}
 	return o
 }

@@ -21,7 +21,8 @@ func TestAnOrderTakesStockAndPrice(t *testing.T) {
 	if a.status != http.StatusCreated || a.order.Status != order.Confirmed || a.order.Total != 5*250 || a.replayed {
 		t.Fatalf("got %d %s", a.status, a.body)
 	}
-	if len(a.order.Items) != 2 || a.order.Items[0].GoodsID != "1001" || a.order.Items[0].Price != 250 || a.order.Items[1].Num != 3 {
+	if len(a.order.Items) != 2 || a.order.Items[0].GoodsID != "1001" || a.order.Items[0].Price != 250 ||
+		a.order.Items[1].Num != 3 {
 		t.Errorf("items %+v", a.order.Items)
 	}
 	w.wantLevel(1001, 8)
@@ -31,7 +32,8 @@ func TestAnOrderTakesStockAndPrice(t *testing.T) {
 		t.Errorf("its operation is %q", state)
 	}
 	got := r.call("GET", "/v1/orders/"+a.order.ID, "")
-	if got.status != http.StatusOK || got.order.Status != order.Confirmed || got.order.ID != a.order.ID || len(got.order.Items) != 2 {
+	if got.status != http.StatusOK || got.order.Status != order.Confirmed || got.order.ID != a.order.ID ||
+		len(got.order.Items) != 2 {
 		t.Errorf("GET answers %d %s", got.status, got.body)
 	}
 }
@@ -43,7 +45,8 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 	w.restock(1, 5)
 
 	confirmed, rejected := one.place("confirmed", 1, 2), one.place("rejected", 1, 4)
-	if confirmed.status != http.StatusCreated || rejected.status != http.StatusConflict || rejected.order.Status != order.Rejected {
+	if confirmed.status != http.StatusCreated || rejected.status != http.StatusConflict ||
+		rejected.order.Status != order.Rejected {
 		t.Fatalf("got %d %s and %d %s", confirmed.status, confirmed.body, rejected.status, rejected.body)
 	}
 	if !strings.HasPrefix(rejected.order.Reason, "insufficient_stock") {
@@ -55,9 +58,11 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 		t.Fatalf("cancel: %d %s", c.status, c.body)
 	}
 	for _, r := range []*replica{one, two} {
-		for first, again := range map[*answer]answer{&confirmed: r.place("confirmed", 1, 2), &rejected: r.place("rejected", 1, 4)} {
+		for first, again := range map[*answer]answer{&confirmed: r.place("confirmed", 1, 2),
+			&rejected: r.place("rejected", 1, 4)} {
 			if again.status != first.status || again.body != first.body || !again.replayed {
-				t.Errorf("first %d %s, repeat %d %s (replayed %v)", first.status, first.body, again.status, again.body, again.replayed)
+				t.Errorf("first %d %s, repeat %d %s (replayed %v)", first.status, first.body, again.status, again.body,
+					again.replayed)
 			}
 		}
 	}
@@ -188,7 +193,8 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	w := newWorld(t)
 	const orders, budget = 200, 6 * time.Second // time enough to write them all, on a busy machine too
-	r := w.replica(order.Config{ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders, PriceTTL: time.Minute})
+	r := w.replica(order.Config{ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders,
+		PriceTTL: time.Minute})
 	w.restock(1, 1000)
 	placed := r.place("", 1, 1)
 	w.wire.breakAll(func(r *http.Request) fault {

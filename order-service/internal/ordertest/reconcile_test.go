@@ -78,7 +78,8 @@ func flagCancelled(w *world, _ *replica, o order.Order) {
 }
 
 func soldOut(w *world, _ *replica, o order.Order) {
-	_, err := w.client.Deduct(w.t.Context(), "another-"+o.Flag(), []stockapi.Item{{GoodsID: wireItems(o.Items)[0].GoodsID, Num: 8}})
+	_, err := w.client.Deduct(w.t.Context(), "another-"+o.Flag(),
+		[]stockapi.Item{{GoodsID: wireItems(o.Items)[0].GoodsID, Num: 8}})
 	must(w.t, err)
 }
 
@@ -122,11 +123,13 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: operation.Cancelled, level: 10,
 		},
 		{
-			name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling), deducted),
+			name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling),
+				deducted),
 			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: operation.Restored, level: 10,
 		},
 		{
-			name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut, moved(order.Pending, order.Cancelling), deducted),
+			name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut,
+				moved(order.Pending, order.Cancelling), deducted),
 			status: order.Rejected, outcome: order.Rejected, state: operation.Rejected, level: 2,
 		},
 		{
@@ -340,7 +343,8 @@ func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
 				moved(order.Pending, order.Cancelling)(w, r, o)
 			}
 			w.wire.breakAll(func(*http.Request) fault { return broken.fault })
-			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Interval: time.Millisecond, MaxPause: time.Millisecond}, quiet)
+			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Interval: time.Millisecond,
+				MaxPause: time.Millisecond}, quiet)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan error, 1)

@@ -26,9 +26,11 @@ const Default = "grouped"
 // compares them: from the simplest to the default.
 var All = []Info{
 	{Name: "unsafe", Summary: "reads, then writes, without a lock: oversells, and the verdict says so; only with `--allow-unsafe`", Unsafe: true},
-	{Name: "single-node", Summary: "one ephemeral node for each product, watched by all waiters: the herd", LockServer: "ZooKeeper"},
+	{Name: "single-node", Summary: "one ephemeral node for each product, watched by all waiters: the herd",
+		LockServer: "ZooKeeper"},
 	{Name: "case-study", Summary: "as published, with its faults put right: one lock for all products, a new session for each lock", LockServer: "ZooKeeper"},
-	{Name: "zk-lock", Summary: "the lock of the ZooKeeper client library for each product: no fencing token", LockServer: "ZooKeeper"},
+	{Name: "zk-lock", Summary: "the lock of the ZooKeeper client library for each product: no fencing token",
+		LockServer: "ZooKeeper"},
 	{Name: "sequential", Summary: "a mutex for each product, taken in order; one session for the process", LockServer: "ZooKeeper"},
 	{Name: "redis-lock", Summary: "a Redlock for each product (redsync): no fencing token", LockServer: "Redis"},
 	{Name: "conditional-update", Summary: "no lock: the condition of the update and the row locks of the database"},

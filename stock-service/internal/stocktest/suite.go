@@ -205,7 +205,8 @@ func (s *suite) rejectedStaysRejected(t *testing.T) {
 	s.Flags.Set(t.Context(), flag)
 	for range 2 {
 		again := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 5})
-		if first.State != operation.Rejected || again.State != operation.Rejected || again.Reason != first.Reason || !again.Repeat {
+		if first.State != operation.Rejected || again.State != operation.Rejected || again.Reason != first.Reason ||
+			!again.Repeat {
 			t.Errorf("first %+v, again %+v; want the same rejection", first, again)
 		}
 	}
