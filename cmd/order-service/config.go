@@ -28,6 +28,8 @@ type settings struct {
 	// so that the lock can stay with it. With STOCK_REQUESTS=0 they are sent round-robin in any case.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
+	// IdempotencyKey says whether an order needs an Idempotency-Key: optional or required.
+	IdempotencyKey string `env:"IDEMPOTENCY_KEY" envDefault:"optional"`
 	// ConfirmBudget is how long a client waits for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
 	// PendingLimit is the age at which the reconciler takes an order; not below CONFIRM_BUDGET.
@@ -46,6 +48,8 @@ type settings struct {
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 }
 
+const keyOptional, keyRequired = "optional", "required"
+
 // environment is the text of the settings for the help, made by "make readme".
 //
 //go:embed environment.txt
@@ -54,7 +58,12 @@ var environment string
 // Check implements config.Read's rule.
 func (s settings) Check() error {
 	budget, pending := config.Var("CONFIRM_BUDGET", s.ConfirmBudget), config.Var("PENDING_LIMIT", s.PendingLimit)
+	var key error
+	if s.IdempotencyKey != keyOptional && s.IdempotencyKey != keyRequired {
+		key = errors.New(config.Var("IDEMPOTENCY_KEY", s.IdempotencyKey).String() + " must be optional or required")
+	}
 	return errors.Join(
+		key,
 		s.Service.Check(),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("STOCK_TIMEOUT", s.StockTimeout).Positive(),

@@ -73,10 +73,13 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	stopReconciler := zookeeper.lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()
 
-	handler := orderhttp.New(orders, map[string]httpapi.Check{
-		"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
-		"redis":     {Ask: flags.Ping, Optional: true},
-		"zookeeper": {Ask: zookeeper.ready},
+	handler := orderhttp.New(orders, orderhttp.Config{
+		RequireKey: cfg.IdempotencyKey == keyRequired,
+		Checks: map[string]httpapi.Check{
+			"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
+			"redis":     {Ask: flags.Ping, Optional: true},
+			"zookeeper": {Ask: zookeeper.ready},
+		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,

@@ -17,7 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"orderstock/migrations"
+	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/config"
+	"orderstock/pkg/httpapi/contract"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers"
@@ -66,8 +68,8 @@ func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptes
 	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
 	must(t, err)
-	server := httptest.NewServer(around(stockhttp.New(stock.NewService(flags, ledger, strategy),
-		stockhttp.Config{Token: token}, quiet)))
+	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)
+	server := httptest.NewServer(around(contract.Read(t, stockhttp.OpenAPI).Check(t, handler)))
 	t.Cleanup(func() {
 		server.Close()
 		must(t, strategy.Close())
@@ -115,7 +117,8 @@ func send(t *testing.T, method, url, body string) (int, string) {
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: contract.Read(t, orderhttp.OpenAPI).Transport(t, http.DefaultTransport)}
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -324,6 +327,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"STOCK_TIMEOUT", "soon", "STOCK_TIMEOUT"},
 		{"STOCK_TIMEOUT", "0s", "STOCK_TIMEOUT (0s) must be above 0"},
 		{"STOCK_REQUESTS", "-1", "STOCK_REQUESTS (-1) must be at least 0"},
+		{"IDEMPOTENCY_KEY", "maybe", "IDEMPOTENCY_KEY (maybe) must be optional or required"},
 		{"CONFIRM_BUDGET", "-1s", "CONFIRM_BUDGET (-1s) must be above 0"},
 		{"PENDING_LIMIT", "1s", "PENDING_LIMIT (1s) must not be below CONFIRM_BUDGET (3s)"},
 		{"CANCEL_AFTER", "5s", "CANCEL_AFTER (5s) must be above PENDING_LIMIT (5s)"},

@@ -11,6 +11,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/problem"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 var errInvalidPage = errors.New("invalid page")
 
 func (h *handlers) place(c *gin.Context) error {
-	key, err := idempotencyKey(c)
+	key, err := h.idempotencyKey(c)
 	if err != nil {
 		return err
 	}
@@ -64,15 +65,40 @@ func placedStatus(s order.Status) int {
 	return http.StatusAccepted
 }
 
-func idempotencyKey(c *gin.Context) (string, error) {
+// idempotencyKey returns the key of the request, "" for none. As in draft-ietf-httpapi-idempotency-key-header
+// it is a quoted string, whose content is the key. Most clients send it bare, which is taken as well.
+func (h *handlers) idempotencyKey(c *gin.Context) (string, error) {
 	given := c.Request.Header.Values(headerKey)
 	switch {
+	case len(given) == 0 && h.requireKey:
+		return "", problem.New(http.StatusBadRequest, "idempotency_key_missing", "send an Idempotency-Key, such as a new UUID for each order")
 	case len(given) == 0:
 		return "", nil
 	case len(given) > 1, given[0] == "":
 		return "", order.ErrInvalidKey
+	case given[0][0] == '"':
+		return unquote(given[0])
 	}
 	return given[0], nil
+}
+
+// unquote returns the content of a string as RFC 9651 writes it, if it is not empty.
+func unquote(quoted string) (string, error) {
+	var content []byte
+	for i := 1; i < len(quoted); i++ {
+		switch c := quoted[i]; {
+		case c == '"' && i == len(quoted)-1 && len(content) > 0:
+			return string(content), nil
+		case c == '\\' && i+1 < len(quoted) && (quoted[i+1] == '"' || quoted[i+1] == '\\'):
+			i++
+			content = append(content, quoted[i])
+		case c == '"', c == '\\':
+			return "", order.ErrInvalidKey
+		default:
+			content = append(content, c)
+		}
+	}
+	return "", order.ErrInvalidKey
 }
 
 func (h *handlers) get(c *gin.Context) error {

@@ -2,6 +2,7 @@ package orderhttp
 
 import (
 	"context"
+	_ "embed"
 	"log/slog"
 	"net/http"
 
@@ -21,11 +22,25 @@ type Orders interface {
 
 var _ Orders = (*order.Service)(nil)
 
-// New returns the handler of the order service. The checks are what /readyz asks.
-func New(orders Orders, checks map[string]httpapi.Check, log *slog.Logger) http.Handler {
-	h := &handlers{orders: orders}
+// Config says how the service is served. The zero value is usable.
+type Config struct {
+	// RequireKey refuses an order without an Idempotency-Key. By default the key is optional.
+	RequireKey bool
+	// Checks are what /readyz asks.
+	Checks map[string]httpapi.Check
+}
+
+// OpenAPI describes the API. Tests compare it with the routes, the types and every answer.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
+// New returns the handler of the order service.
+func New(orders Orders, cfg Config, log *slog.Logger) http.Handler {
+	h := &handlers{orders: orders, requireKey: cfg.RequireKey}
 	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf})
-	httpapi.Health(e, checks)
+	httpapi.Health(e, cfg.Checks)
+	httpapi.Describe(e, OpenAPI)
 	e.POST("/v1/orders", httpapi.Handle(h.place))
 	httpapi.Get(e, "/", func(c *gin.Context) { c.JSON(http.StatusOK, links) })
 	httpapi.Get(e, "/v1/orders", httpapi.Handle(h.page))
@@ -39,13 +54,15 @@ var links = map[string]any{
 	"service": "order-service",
 	"calls": []string{
 		"POST /v1/orders", "GET /v1/orders?status=&after=&limit=", "GET /v1/orders/{id}",
-		"POST /v1/orders/{id}/cancel", "GET /healthz", "GET /readyz",
+		"POST /v1/orders/{id}/cancel", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /docs",
 	},
-	"documentation": "order-service/README.md in the source",
+	"documentation": "/docs",
+	"description":   "/openapi.json",
 	"orders":        "/v1/orders",
 	"ready":         "/readyz",
 }
 
 type handlers struct {
-	orders Orders
+	orders     Orders
+	requireKey bool
 }

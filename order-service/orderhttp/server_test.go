@@ -13,16 +13,20 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
+	"orderstock/pkg/httpapi/contract"
 )
 
 // orders answers as an order service whose calls fail with err.
 type orders struct{ err error }
 
 func (o orders) Place(context.Context, order.Request) (order.Placement, error) {
-	return order.Placement{}, o.err
+	item := order.Item{GoodsID: 1, Num: 1}
+	return order.Placement{Order: order.Order{ID: 7, Status: order.Pending, Items: []order.Item{item}}}, o.err
 }
 func (o orders) Cancel(context.Context, int64) (order.Order, error) { return order.Order{}, o.err }
-func (o orders) Get(context.Context, int64) (order.Order, error)    { return order.Order{ID: 7}, o.err }
+func (o orders) Get(context.Context, int64) (order.Order, error) {
+	return order.Order{ID: 7, Status: order.Confirmed, Items: []order.Item{{GoodsID: 1, Num: 1}}}, o.err
+}
 
 func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, bool, error) {
 	return nil, false, o.err
@@ -30,7 +34,7 @@ func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, 
 
 func call(t *testing.T, o orders, method, path, body string) (int, string) {
 	t.Helper()
-	server := httptest.NewServer(orderhttp.New(o, nil, slog.New(slog.DiscardHandler)))
+	server := httptest.NewServer(contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(o, orderhttp.Config{}, slog.New(slog.DiscardHandler))))
 	defer server.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -56,6 +60,42 @@ func TestTheRootListsTheCalls(t *testing.T) {
 	}
 }
 
+// TestTheDescriptionIsServed: as it stands, and as a page that names each call and loads nothing.
+func TestTheDescriptionIsServed(t *testing.T) {
+	t.Parallel()
+	if status, body := call(t, orders{}, "GET", "/openapi.json", ""); status != http.StatusOK || body != string(orderhttp.OpenAPI) {
+		t.Errorf("GET /openapi.json: %d %.100s", status, body)
+	}
+	status, page := call(t, orders{}, "GET", "/docs", "")
+	for _, want := range []string{"POST /v1/orders/{id}/cancel", "Idempotency-Key", "has used its share up", `href="#OrderRequest"`, `id="OrderRequest"`} {
+		if status != http.StatusOK || !strings.Contains(page, want) {
+			t.Errorf("GET /docs: %d without %q:\n%s", status, want, page)
+		}
+	}
+	for _, foreign := range []string{"<script", "src=", "http://", "https://", "url("} {
+		if strings.Contains(page, foreign) {
+			t.Errorf("the page has %q", foreign)
+		}
+	}
+}
+
+func TestAKeyCanBeRequired(t *testing.T) {
+	t.Parallel()
+	h := contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(orders{}, orderhttp.Config{RequireKey: true}, slog.New(slog.DiscardHandler)))
+	for key, want := range map[string]int{"": http.StatusBadRequest, "k": http.StatusAccepted} {
+		req := httptest.NewRequest("POST", "/v1/orders", strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
+		req.Header.Set("Content-Type", "application/json")
+		if key != "" {
+			req.Header.Set("Idempotency-Key", key)
+		}
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, req)
+		if rec.Code != want || (key == "" && !strings.Contains(rec.Body.String(), "idempotency_key_missing")) {
+			t.Errorf("key %q: %d %s, want %d", key, rec.Code, rec.Body, want)
+		}
+	}
+}
+
 func TestHeadWorksWhereGetDoes(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/", "/healthz", "/readyz", "/v1/orders", "/v1/orders/7"} {
@@ -71,16 +111,18 @@ func TestHeadWorksWhereGetDoes(t *testing.T) {
 // TestDetailsAreForTheClient: what the code was doing is not the client's, and causes are not either.
 func TestDetailsAreForTheClient(t *testing.T) {
 	t.Parallel()
+	const place, cancel = "/v1/orders", "/v1/orders/7/cancel"
 	for _, c := range []struct {
+		path   string
 		err    error
 		status int
 		detail string
 	}{
-		{fmt.Errorf("price order: %w", fmt.Errorf("%w: goods 7", order.ErrUnknownGoods)), 422, "unknown goods: goods 7"},
-		{fmt.Errorf("cancel order: %w", order.ErrRejected), 409, "the order was rejected"},
-		{fmt.Errorf("insert order: %w: dial tcp 10.0.0.1: refused", order.ErrUnavailable), 503, "not available in time"},
+		{place, fmt.Errorf("price order: %w", fmt.Errorf("%w: goods 7", order.ErrUnknownGoods)), 422, "unknown goods: goods 7"},
+		{cancel, fmt.Errorf("cancel order: %w", order.ErrRejected), 409, "the order was rejected"},
+		{cancel, fmt.Errorf("insert order: %w: dial tcp 10.0.0.1: refused", order.ErrUnavailable), 503, "not available in time"},
 	} {
-		status, body := call(t, orders{err: c.err}, "POST", "/v1/orders/7/cancel", "")
+		status, body := call(t, orders{err: c.err}, "POST", c.path, `{"items":[{"goods_id":"7","num":1}]}`)
 		var problem struct{ Detail string }
 		if err := json.Unmarshal([]byte(body), &problem); err != nil || status != c.status || problem.Detail != c.detail {
 			t.Errorf("%v: %d %s, %v; want %d with the detail %q", c.err, status, body, err, c.status, c.detail)

@@ -48,6 +48,7 @@ func Health(e *gin.Engine, checks map[string]Check) {
 		code := http.StatusOK
 		if r.Status == notReady {
 			code = http.StatusServiceUnavailable
+			c.Header("Retry-After", "1")
 		}
 		c.JSON(code, r)
 	})

@@ -22,12 +22,12 @@ const (
 
 // stock is GET /v1/stock?goods_id=a&goods_id=b, or a page: ?after=&limit=.
 func (h *handlers) stock(c *gin.Context) error {
-	if named := c.QueryArray("goods_id"); len(named) > 0 {
-		return h.namedGoods(c, named)
-	}
 	after, limit, err := page(c)
 	if err != nil {
 		return err
+	}
+	if named := c.QueryArray("goods_id"); len(named) > 0 {
+		return h.namedGoods(c, named)
 	}
 	goods, err := h.service.GoodsAfter(c.Request.Context(), after, limit)
 	if err != nil {

@@ -1,6 +1,7 @@
 package stockhttp
 
 import (
+	_ "embed"
 	"log/slog"
 	"net/http"
 	"time"
@@ -25,6 +26,11 @@ type Config struct {
 	Checks map[string]httpapi.Check
 }
 
+// OpenAPI describes the API. Tests compare it with the routes, the types and every answer.
+//
+//go:embed openapi.json
+var OpenAPI []byte
+
 // New returns the handler of the stock service.
 func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	if cfg.MaxInFlight <= 0 {
@@ -36,6 +42,7 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	h := &handlers{service: service, writes: semaphore.NewWeighted(int64(cfg.MaxInFlight))}
 	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, MaxBody: maxBody})
 	httpapi.Health(e, cfg.Checks)
+	httpapi.Describe(e, OpenAPI)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
 
 	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot of its own

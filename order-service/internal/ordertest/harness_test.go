@@ -27,6 +27,7 @@ import (
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
 	"orderstock/order-service/stockclient"
+	"orderstock/pkg/httpapi/contract"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
@@ -69,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
 	must(t, err)
-	handler := stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet)
+	handler := contract.Read(t, stockhttp.OpenAPI).Check(t, stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))
 	direct := httptest.NewServer(handler)
 	w.wire = newWire(handler)
 	broken := httptest.NewServer(w.wire)
@@ -129,7 +130,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{}, quiet)
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
-	r.http = httptest.NewServer(orderhttp.New(r.Service, nil, quiet))
+	r.http = httptest.NewServer(contract.Read(w.t, orderhttp.OpenAPI).Check(w.t, orderhttp.New(r.Service, orderhttp.Config{}, quiet)))
 	w.t.Cleanup(func() {
 		w.wire.heal()
 		r.http.Close()

@@ -1,0 +1,142 @@
+package ordertest_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"orderstock/order-service/order"
+	"orderstock/order-service/orderhttp"
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/httpapi/contract"
+	"orderstock/stock-service/stockhttp"
+)
+
+// callsInARow of one generated history. With rapid's 100 checks these are 2,000 calls; -rapid.checks=1000 makes 20,000.
+const callsInARow = 20
+
+// TestGeneratedCalls sends calls that are generated from the descriptions to both services. Every answer must be
+// as described, which allows no 5xx but 503, and none is unavailable here; what is refused changes nothing.
+func TestGeneratedCalls(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	served := []struct {
+		url, token string
+		d          *contract.Description
+	}{
+		{r.http.URL, "", contract.Read(t, orderhttp.OpenAPI)},
+		{w.stockURL, token, contract.Read(t, stockhttp.OpenAPI)},
+	}
+	statuses := map[string]map[int]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		w.wipe()
+		known := map[string][]string{
+			"goods_id": {"1", "2", "3", "4", "5", "6"}, "flag": {"a", "b", "c"}, "Idempotency-Key": {"x", "y", `"y"`}, "after": {"", "1", "2"},
+			"X-Request-Timeout-Ms": {"60000"},
+		}
+		for goods := range int64(4) {
+			w.restock(goods+1, 5+20*goods)
+		}
+		known["id"] = []string{r.place("", 1, 1).order.ID}
+		before := w.books()
+		for range callsInARow {
+			s := served[rapid.IntRange(0, 1).Draw(rt, "service")]
+			call := s.d.Generate(rt, known).Call()
+			req, err := http.NewRequestWithContext(t.Context(), call.Method, s.url+call.Path, strings.NewReader(call.Body))
+			if err != nil {
+				rt.Fatalf("%+v: %v", call, err)
+			}
+			req.Header = call.Header
+			if ms, err := strconv.Atoi(req.Header.Get(httpapi.HeaderTimeout)); err == nil && ms < 60_000 {
+				req.Header.Del(httpapi.HeaderTimeout) // 503 would be the right answer, and the work would go on
+			}
+			if s.token != "" {
+				req.Header.Set("Authorization", "Bearer "+s.token)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				rt.Fatalf("%+v: %v", call, err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || resp.StatusCode >= 500 || t.Failed() {
+				rt.Fatalf("%+v: %d %s %v", call, resp.StatusCode, body, err)
+			}
+			if statuses[call.Operation] == nil {
+				statuses[call.Operation] = map[int]int{}
+			}
+			statuses[call.Operation][resp.StatusCode]++
+			if at := resp.Header.Get("Location"); strings.HasPrefix(at, "/v1/orders/") {
+				known["id"] = append(known["id"], strings.TrimPrefix(at, "/v1/orders/"))
+				known["flag"] = append(known["flag"], known["id"][len(known["id"])-1])
+			}
+			after := w.books()
+			refused := resp.StatusCode >= 400 && resp.Header.Get("Location") == "" // a rejected order has a place
+			if (refused || call.Method == http.MethodGet) && after != before {
+				rt.Fatalf("%+v: %d %s changed\n%s\nto\n%s", call, resp.StatusCode, body, before, after)
+			}
+			before = after
+		}
+	})
+	for _, want := range []struct {
+		operation string
+		statuses  []int
+	}{
+		{"placeOrder", []int{201, 400, 409, 422}},
+		{"getOrder", []int{200, 400, 404}},
+		{"cancelOrder", []int{200, 400, 404}},
+		{"listOrders", []int{200, 422}},
+		{"deduct", []int{200, 422}},
+		{"deductAll", []int{200, 422}},
+		{"cancel", []int{200}},
+		{"restock", []int{200, 422}},
+		{"flows", []int{200, 422}},
+	} {
+		if !slices.ContainsFunc(want.statuses, func(status int) bool { return statuses[want.operation][status] == 0 }) {
+			continue
+		}
+		t.Errorf("%s was answered %v; the calls shall reach each of %v", want.operation, statuses[want.operation], want.statuses)
+	}
+	t.Logf("answers: %v", statuses)
+}
+
+// wipe empties both databases.
+func (w *world) wipe() {
+	for _, table := range []string{"order_items", "orders"} {
+		must(w.t, w.orderDB.Exec("DELETE FROM "+table).Error)
+	}
+	for _, table := range []string{"stock_flow", "restocks", "operations", "stock"} {
+		must(w.t, w.stockDB.Exec("DELETE FROM "+table).Error)
+	}
+}
+
+// books returns all rows that matter, as text.
+func (w *world) books() string {
+	var orders, ledger []string
+	must(w.t, w.orderDB.WithContext(context.WithoutCancel(w.t.Context())).Raw(`SELECT CONCAT_WS('|', id, status, reason, total) FROM orders
+		UNION ALL SELECT CONCAT_WS('|', order_id, goods_id, num, price) FROM order_items`).Scan(&orders).Error)
+	must(w.t, w.stockDB.Raw(`SELECT CONCAT_WS('|', goods_id, name, price, num) FROM stock
+		UNION ALL SELECT CONCAT_WS('|', flag, state, items) FROM operations
+		UNION ALL SELECT CONCAT_WS('|', flag, goods_id, kind, num) FROM stock_flow`).Scan(&ledger).Error)
+	slices.Sort(orders)
+	slices.Sort(ledger)
+	return strconv.Itoa(len(orders)) + " " + strings.Join(orders, "\n") + "\n\n" + strings.Join(ledger, "\n")
+}
+
+// TestAKeyMayBeQuoted: the draft of the IETF writes the key as a quoted string, and most clients send it bare.
+func TestAKeyMayBeQuoted(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 5)
+	bare, quoted := r.place("key", 1, 1), r.place(`"key"`, 1, 1)
+	if bare.status != http.StatusCreated || quoted.body != bare.body || !quoted.replayed {
+		t.Errorf("bare %d %s, quoted %d %s", bare.status, bare.body, quoted.status, quoted.body)
+	}
+	w.wantRows(1, 1)
+}

@@ -1,0 +1,26 @@
+package stockhttp_test
+
+import (
+	"testing"
+
+	"github.com/gin-gonic/gin"
+
+	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/problem"
+	"orderstock/pkg/stockapi"
+	"orderstock/stock-service/internal/stocktest"
+	"orderstock/stock-service/stockhttp"
+)
+
+// TestTheDescriptionIsOfThisCode: openapi.json names the routes and the fields that there are, and no others.
+func TestTheDescriptionIsOfThisCode(t *testing.T) {
+	t.Parallel()
+	d := contract.Read(t, stockhttp.OpenAPI)
+	d.Routes(t, stockhttp.New(nil, stockhttp.Config{}, stocktest.Quiet).(*gin.Engine).Routes())
+	d.Types(t, map[string]any{
+		"Item": stockapi.Item{}, "DeductRequest": stockapi.DeductRequest{}, "DeductAllRequest": stockapi.DeductAllRequest{},
+		"Deduction": stockapi.Deduction{}, "DeductAnswer": stockapi.DeductAnswer{}, "Operation": stockapi.Operation{},
+		"Flow": stockapi.Flow{}, "FlowsResponse": stockapi.FlowsResponse{}, "Goods": stockapi.Goods{},
+		"StockResponse": stockapi.StockResponse{}, "RestockRequest": stockapi.RestockRequest{}, "Problem": problem.Problem{},
+	})
+}
