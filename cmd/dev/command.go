@@ -49,15 +49,15 @@ func (s *size) args() []string {
 	}
 }
 
-// check returns an error for a size that cannot be run. It warns of a strategy that oversells.
+// check returns an error for a size that cannot be run. It warns of a strategy that is not safe.
 func (s *size) check(say func(string)) error {
 	if s.orders < 1 || s.stocks < 1 {
 		return fmt.Errorf("at least one of each service is needed, not %d and %d", s.orders, s.stocks)
 	}
 	s.strategy = cmp.Or(s.strategy, strategy.Default)
 	info, err := strategy.Find(s.strategy)
-	if info.Unsafe {
-		say("WARNING: the strategy " + s.strategy + " oversells; expect VERDICT: VIOLATION")
+	if info.Unsafe() {
+		say("WARNING: the strategy " + s.strategy + " " + info.Warning + "; the verdict says whether it did")
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 			return cfg.ListenAddr, err
 		},
 	})
-	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false, "permit a strategy that oversells")
+	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false, "permit a strategy that oversells or loses operations")
 	return c
 }
 

@@ -30,7 +30,7 @@ func (c *Console) form() Form {
 		Defaults: Scenario{Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 	}
 	for _, s := range strategy.All {
-		f.Strategies = append(f.Strategies, FormStrategy{Name: s.Name, Says: s.Summary, Unsafe: s.Unsafe})
+		f.Strategies = append(f.Strategies, FormStrategy{Name: s.Name, Says: s.Summary, Unsafe: s.Unsafe()})
 	}
 	return f
 }

@@ -57,7 +57,9 @@ func (w *levels) stop() []linear.Call {
 
 func readLevels(ctx context.Context, l *lab.Lab, above int64) (linear.Call, error) {
 	read := linear.Call{Kind: linear.Read, Begin: time.Now().UnixNano()}
-	rows, err := l.StockDB.QueryContext(ctx, "SELECT goods_id, num FROM stock WHERE goods_id > ? ORDER BY goods_id", above)
+	rows, err := l.StockDB.QueryContext(ctx, `SELECT s.goods_id, s.num + COALESCE(SUM(b.num), 0) FROM stock s
+		LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
+		WHERE s.goods_id > ? GROUP BY s.goods_id, s.num ORDER BY s.goods_id`, above)
 	if err != nil {
 		return read, fmt.Errorf("read levels: %w", err)
 	}

@@ -72,7 +72,7 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 	s.env["LISTEN_ADDR"], s.env["OPS_ADDR"] = addr, s.OpsAddr
 	args := []string{"serve"}
 	if kind == Stock {
-		if s, err := strategy.Find(st.cfg.Strategy); err == nil && s.Unsafe {
+		if s, err := strategy.Find(st.cfg.Strategy); err == nil && s.Unsafe() {
 			args = append(args, "--allow-unsafe")
 		}
 	}

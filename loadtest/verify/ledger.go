@@ -30,10 +30,13 @@ func (l *ledger) check(ctx context.Context, stock *reader, h *history.History, t
 	return nil
 }
 
-// checkLevels compares each stock level with the sum of its flow rows. The
-// levels are read after the rows; nothing moves, as traffic has ended.
+// checkLevels compares each stock level, with the pieces in its buckets, with
+// the sum of its flow rows. The levels are read after the rows; nothing moves,
+// as traffic has ended.
 func (l *ledger) checkLevels(ctx context.Context, stock *reader, found *findings) (err error) {
-	rows, err := stock.db.QueryContext(ctx, "SELECT goods_id, num FROM stock")
+	rows, err := stock.db.QueryContext(ctx, `SELECT s.goods_id, s.num + COALESCE(SUM(b.num), 0),
+		LEAST(s.num, COALESCE(MIN(b.num), s.num)) FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
+		GROUP BY s.goods_id, s.num`)
 	if err != nil {
 		return err
 	}
@@ -44,16 +47,16 @@ func (l *ledger) checkLevels(ctx context.Context, stock *reader, found *findings
 	}()
 	seen := make(map[int64]bool, len(l.sums))
 	for rows.Next() {
-		var goods, num, flows int64
-		if err := rows.Scan(&goods, &num); err != nil {
+		var goods, num, least, flows int64
+		if err := rows.Scan(&goods, &num, &least); err != nil {
 			return err
 		}
 		seen[goods] = true
 		if sum := l.sums[goods]; sum != nil {
 			flows = sum.all
 		}
-		if num < 0 {
-			found.add(StockNotNegative, "goods %d: %d pieces", goods, num)
+		if least < 0 {
+			found.add(StockNotNegative, "goods %d: %d pieces", goods, least)
 		}
 		if num != flows {
 			found.add(StockEqualsFlows, "goods %d: %d pieces, flow rows come to %d", goods, num, flows)

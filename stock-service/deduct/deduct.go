@@ -26,7 +26,8 @@ type Ledger interface {
 	// Deduct carries one request out in one transaction.
 	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
 	// DeductGroup carries many requests out in one transaction, under one lock.
-	// The outcomes answer the requests one by one.
+	// The outcomes answer the requests one by one. The zero token is work without a
+	// lock.
 	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
 }
 
@@ -37,7 +38,7 @@ type Config struct {
 	ZooKeeper      []string
 	Root           string
 	SessionTimeout time.Duration
-	// LockTimeout bounds the wait for the locks of one deduction. Default 1.5 s.
+	// LockTimeout bounds the wait for the locks of one deduction. Default DefaultLockTimeout.
 	LockTimeout time.Duration
 	// WrapLock, if not nil, is put around the acquisition of every lock. Tests
 	// watch and break locks there.
@@ -47,12 +48,17 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// New returns the strategy of that name: grouped, sequential or
+// DefaultLockTimeout is the default of Config.LockTimeout.
+const DefaultLockTimeout = 1500 * time.Millisecond
+
+// New returns the strategy of that name: grouped, grouped-rows, sequential or
 // conditional-update. Callers must Close it.
 func New(name string, cfg Config) (Strategy, error) {
 	switch name {
 	case "grouped":
 		return newGrouped(cfg), nil
+	case "grouped-rows":
+		return newGroupedRows(cfg), nil
 	case "sequential":
 		return newSequential(cfg), nil
 	case "conditional-update":

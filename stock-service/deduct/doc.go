@@ -1,5 +1,5 @@
 // Package deduct holds the strategies of deduction that a stock service is run
-// with: grouped, sequential and conditional-update. A strategy keeps concurrent
+// with: grouped, grouped-rows, sequential and conditional-update. A strategy keeps concurrent
 // operations on the same products apart, and so decides who waits for whom. The
 // transaction of package stockdb alone makes a deduction correct.
 //

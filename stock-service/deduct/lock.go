@@ -1,6 +1,7 @@
 package deduct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +33,7 @@ type locker struct {
 }
 
 func newLocker(cfg Config) locker {
-	if cfg.LockTimeout <= 0 {
-		cfg.LockTimeout = 1500 * time.Millisecond
-	}
-	return locker{cfg.LockTimeout, cfg.Log, cfg.WrapLock, newLockMetrics(cfg.Metrics)}
+	return locker{cmp.Or(cfg.LockTimeout, DefaultLockTimeout), cfg.Log, cfg.WrapLock, newLockMetrics(cfg.Metrics)}
 }
 
 // take acquires one lock within ctx. Its error is ErrUnavailable: nothing changed.

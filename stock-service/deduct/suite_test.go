@@ -8,7 +8,7 @@ import (
 )
 
 func TestStrategies(t *testing.T) {
-	for _, name := range []string{"grouped", "sequential", "conditional-update"} {
+	for _, name := range []string{"grouped", "grouped-rows", "sequential", "conditional-update"} {
 		t.Run(name, func(t *testing.T) { stocktest.Suite(t, name) })
 	}
 	if _, err := deduct.New("nonsense", deduct.Config{}); err == nil {

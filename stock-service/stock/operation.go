@@ -67,8 +67,13 @@ func (t Token) String() string {
 // work without a lock: no token is written, and none is compared.
 type Fence func(goodsID int64) Token
 
-// FenceAll is the fence of one lock for all products.
-func FenceAll(token Token) Fence { return func(int64) Token { return token } }
+// FenceAll is the fence of one lock for all products; nil for the zero token.
+func FenceAll(token Token) Fence {
+	if token.IsZero() {
+		return nil
+	}
+	return func(int64) Token { return token }
+}
 
 // Highest returns the highest token of the items, or the zero token if f is nil.
 func (f Fence) Highest(items []operation.Item) Token {

@@ -27,6 +27,9 @@ import (
 // If another transaction holds the flag or a product of a request for longer than a
 // lock wait, that request is set aside with ErrUnavailable, and the others go on.
 //
+// If held is the zero token, no lock is held: no token is written, and none is
+// compared.
+//
 // The error is that of the group as a whole. After ErrUnavailable and ErrStaleToken
 // nothing changed; after ErrUnknownOutcome that is unknown. After any other error
 // nothing changed either: the database refused a row, and each request may succeed
@@ -89,7 +92,7 @@ func (s *DB) deductGroup(
 			}
 		}
 		for id, level := range levels {
-			if held.Less(level.Token) {
+			if !held.IsZero() && held.Less(level.Token) {
 				return staleToken(id, level.Token, held)
 			}
 		}
@@ -145,9 +148,13 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Tok
 	for _, id := range goods {
 		cases = append(cases, id, taken[id])
 	}
-	args := slices.Concat(cases, []any{token(held), now(), goods}, cases, []any{token(held)})
-	done := tx.Exec("UPDATE stock SET num = num - "+num+", fencing_token = ?, updated_at = ?"+
-		" WHERE goods_id IN ? AND num >= "+num+" AND fencing_token <= ?", args...)
+	set, fence, own := "", "", []any(nil)
+	if !held.IsZero() {
+		set, fence, own = ", fencing_token = ?", " AND fencing_token <= ?", []any{token(held)}
+	}
+	args := slices.Concat(cases, own, []any{now(), goods}, cases, own)
+	done := tx.Exec("UPDATE stock SET num = num - "+num+set+", updated_at = ?"+
+		" WHERE goods_id IN ? AND num >= "+num+fence, args...)
 	if done.Error != nil {
 		return done.Error
 	}

@@ -1,19 +1,31 @@
 package compared
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared/prededuct"
 	"orderstock/stock-service/deduct/strategy"
 	"orderstock/stock-service/stock"
 )
 
-// Ledger is the ledger of package deduct and, for the unsafe strategy, a
-// deduction that nothing protects.
+// Ledger is the ledger of package deduct with the deductions that are only
+// compared with its own.
 type Ledger interface {
 	deduct.Ledger
+	// DeductOptimistic lowers a level only if its version has not changed since it
+	// was read, and tries again until ctx ends.
+	DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
+	// DeductPessimistic reads the levels FOR UPDATE, and writes what is left.
+	DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
+	// DeductSkipLocked takes the pieces from a bucket that nobody holds.
+	DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error)
+	// Find and Goods are those of stock.Ledger.
+	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
+	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
 	// DeductUnsafe reads the levels and then writes them, as if nobody else did.
 	DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
 }
@@ -23,14 +35,15 @@ type Ledger interface {
 type Config struct {
 	deduct.Config
 	Ledger Ledger
-	// Redis is the host:port of the server that holds redis-lock's locks.
+	// Redis is the host:port of the server that holds redis-lock's locks, and the
+	// levels of redis-prededuct, under keys that begin with Root.
 	Redis string
-	// AllowUnsafe permits a strategy that oversells.
+	// AllowUnsafe permits a strategy that is not safe.
 	AllowUnsafe bool
 }
 
-// ErrUnsafe is returned for a strategy that oversells, unless it is allowed.
-var ErrUnsafe = errors.New("the strategy oversells; start with --allow-unsafe to see it do so")
+// ErrUnsafe is returned for a strategy that is not safe, unless it is allowed.
+var ErrUnsafe = errors.New("start with --allow-unsafe to see it do so")
 
 // New returns the strategy of that name, of this package or of package deduct.
 // Callers must Close it.
@@ -39,13 +52,24 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Unsafe && !cfg.AllowUnsafe {
-		return nil, fmt.Errorf("strategy %s: %w", name, ErrUnsafe)
+	if info.Unsafe() && !cfg.AllowUnsafe {
+		return nil, fmt.Errorf("strategy %s %s; %w", name, info.Warning, ErrUnsafe)
 	}
 	cfg.Config.Ledger = cfg.Ledger
 	switch name {
 	case "unsafe":
 		return unsafe{cfg.Ledger}, nil
+	case "redis-prededuct":
+		return prededuct.New(prededuct.Config{
+			Ledger: cfg.Ledger, Redis: cfg.Redis, Prefix: "prededuct:" + cfg.Root + ":",
+			Wait: cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout), Metrics: cfg.Metrics, Log: cfg.Log,
+		}), nil
+	case "optimistic":
+		return inTheDatabase{cfg.Ledger.DeductOptimistic, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
+	case "pessimistic":
+		return inTheDatabase{cfg.Ledger.DeductPessimistic, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
+	case "skip-locked":
+		return inTheDatabase{cfg.Ledger.DeductSkipLocked, cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout)}, nil
 	case "case-study":
 		return newCaseStudy(cfg), nil
 	case "single-node":

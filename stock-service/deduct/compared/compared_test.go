@@ -14,7 +14,9 @@ import (
 )
 
 func TestStrategies(t *testing.T) {
-	for _, name := range []string{"case-study", "single-node", "zk-lock", "redis-lock"} {
+	for _, name := range []string{
+		"case-study", "single-node", "zk-lock", "redis-lock", "optimistic", "pessimistic", "skip-locked",
+	} {
 		t.Run(name, func(t *testing.T) { stocktest.Suite(t, name) })
 	}
 }

@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 	if _, err := strategy.Find("groupde"); err == nil || !strings.Contains(err.Error(), "unsafe, single-node, ") {
 		t.Errorf("find groupde: %v; want the names", err)
 	}
-	if s, err := strategy.Find(strategy.Default); err != nil || s.Unsafe {
+	if s, err := strategy.Find(strategy.Default); err != nil || s.Unsafe() {
 		t.Errorf("the default is %+v, %v", s, err)
 	}
 }

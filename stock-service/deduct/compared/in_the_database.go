@@ -1,0 +1,28 @@
+package compared
+
+import (
+	"context"
+	"time"
+
+	"orderstock/stock-service/stock"
+)
+
+// inTheDatabase leaves it to the statements of one transaction to keep deductions apart: those of optimistic,
+// pessimistic and skip-locked.
+type inTheDatabase struct {
+	deduct func(ctx context.Context, r stock.Request) (stock.Operation, error)
+	limit  time.Duration // of one deduction, with all its tries
+}
+
+// Deduct implements stock.Deducter.
+func (s inTheDatabase) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	return s.deduct(ctx, r)
+}
+
+// Ready implements deduct.Strategy.
+func (inTheDatabase) Ready(context.Context) error { return nil }
+
+// Close implements deduct.Strategy.
+func (inTheDatabase) Close() error { return nil }

@@ -1,0 +1,86 @@
+package stockdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
+	"orderstock/pkg/retry"
+	"orderstock/stock-service/stock"
+)
+
+// DeductOptimistic carries one request out without holding a row while it decides: it reads the levels with their
+// versions, and lowers each level only if its version is still the same. If one is not, it begins again after a pause,
+// until ctx ends. Errors as for stock.Deducter.
+//
+// A version counts these deductions alone. The level is lowered by the pieces, and only if there are enough, so that
+// restocks, cancellations and other strategies may change it meanwhile.
+func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	op := stock.Operation{Flag: r.Flag, Items: r.Items}
+	again := retry.Policy{First: time.Millisecond, Max: 64 * time.Millisecond}
+	err := retry.Run(ctx, again, func() error {
+		err := s.tryVersions(ctx, &op)
+		if errors.Is(err, errMoved) || mysqldb.IsLockWait(err) {
+			return err
+		}
+		return retry.Stop(err)
+	})
+	if errors.Is(err, errMoved) || err != nil && ctx.Err() != nil && !errors.Is(err, stock.ErrUnknownOutcome) {
+		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err) // only the tries that changed nothing end so
+	}
+	return s.settle(ctx, op, err)
+}
+
+// tryVersions decides op by the levels as they are now, and records it if they have not changed meanwhile. It returns
+// errMoved if one has.
+func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
+	versions, levels, err := s.readVersions(ctx, goodsOf(op.Items))
+	if err != nil {
+		return fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+	}
+	short, err := stock.FirstShort(op.Items, levels)
+	if err != nil {
+		return err
+	}
+	if short != 0 { // it was short at the moment of the read: no level has to be the same still
+		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
+		return s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, *op) })
+	}
+	op.State, op.Reason = operation.Done, ""
+	return s.transact(ctx, func(tx *gorm.DB) error {
+		for _, item := range op.Items {
+			done := tx.Exec("UPDATE stock SET num = num - ?, version = version + 1, updated_at = ?"+
+				" WHERE goods_id = ? AND version = ? AND num >= ?",
+				item.Num, now(), item.GoodsID, versions[item.GoodsID], item.Num)
+			if done.Error != nil {
+				return fmt.Errorf("update stock: %w", done.Error)
+			}
+			if done.RowsAffected != 1 {
+				return errMoved
+			}
+		}
+		if err := insertOperations(tx, *op); err != nil {
+			return err
+		}
+		return insertFlows(tx, operation.KindDeduct, *op)
+	})
+}
+
+// readVersions reads the products' levels and versions, in a statement of its own.
+func (s *DB) readVersions(ctx context.Context, goods []int64) (versions map[int64]int64, levels map[int64]*stock.Level, err error) {
+	var rows []struct{ GoodsID, Num, Version int64 }
+	err = s.db.WithContext(ctx).Raw("SELECT goods_id, num, version FROM stock WHERE goods_id IN ?", goods).Scan(&rows).Error
+	if err != nil {
+		return nil, nil, fmt.Errorf("read versions: %w", err)
+	}
+	versions, levels = make(map[int64]int64, len(rows)), make(map[int64]*stock.Level, len(rows))
+	for _, row := range rows {
+		versions[row.GoodsID], levels[row.GoodsID] = row.Version, &stock.Level{Num: row.Num}
+	}
+	return versions, levels, nil
+}

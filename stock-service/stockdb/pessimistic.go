@@ -1,0 +1,17 @@
+package stockdb
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"orderstock/stock-service/stock"
+)
+
+// DeductPessimistic carries one request out under the locks of its rows: it reads the levels FOR UPDATE, by rising
+// goods id, decides, and writes what is left of them. Errors as for stock.Deducter.
+func (s *DB) DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	return s.overwrite(ctx, r, nil, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
+		return readLevels(tx, goodsOf(r.Items), "FOR UPDATE")
+	})
+}
