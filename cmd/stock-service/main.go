@@ -32,7 +32,8 @@ func newCommand() *cobra.Command {
 			return cfg.ListenAddr, err
 		},
 	})
-	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false, "permit a strategy that oversells or loses operations")
+	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false,
+		"permit a strategy that oversells or loses operations")
 	return c
 }
 

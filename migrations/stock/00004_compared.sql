@@ -4,7 +4,7 @@
 -- killed half-way runs again.
 SET @add = IF((SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE()
         AND table_name = 'stock' AND column_name = 'version') > 0, 'DO 0',
-    'ALTER TABLE stock ADD COLUMN version BIGINT NOT NULL DEFAULT 0 COMMENT ''deductions under the strategy optimistic''');
+    'ALTER TABLE stock ADD COLUMN version BIGINT NOT NULL DEFAULT 0 COMMENT ''deductions under "optimistic"''');
 PREPARE add_version FROM @add;
 EXECUTE add_version;
 DEALLOCATE PREPARE add_version;

@@ -158,7 +158,8 @@ func gatherAndTake(tx *gorm.DB, item operation.Item) error {
 	if _, err := s.Exec(tx); err != nil {
 		return fmt.Errorf("fill buckets: %w", err)
 	}
-	if err := tx.Exec("UPDATE stock SET num = 0, updated_at = ? WHERE goods_id = ?", now(), item.GoodsID).Error; err != nil {
+	err = tx.Exec("UPDATE stock SET num = 0, updated_at = ? WHERE goods_id = ?", now(), item.GoodsID).Error
+	if err != nil {
 		return fmt.Errorf("update stock: %w", err)
 	}
 	return nil

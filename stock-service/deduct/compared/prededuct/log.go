@@ -23,7 +23,9 @@ var (
 	//go:embed settle.lua
 	settleText string
 
-	takeScript, claimScript, settleScript = redis.NewScript(takeText), redis.NewScript(claimText), redis.NewScript(settleText)
+	takeScript   = redis.NewScript(takeText)
+	claimScript  = redis.NewScript(claimText)
+	settleScript = redis.NewScript(settleText)
 )
 
 // answer is what take.lua returns.
@@ -72,7 +74,9 @@ type entry struct {
 func newLog(addr, prefix, writer string) *log {
 	l := &log{
 		// A take that is sent twice is a repeat: the client must not try again by itself.
-		client: redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DisableIdentity: true}),
+		client: redis.NewClient(&redis.Options{
+			Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DisableIdentity: true,
+		}),
 		prefix: prefix, writer: writer,
 	}
 	l.takes = batch.Func(l.take, batch.WithTimeout(redisLimit))
