@@ -215,7 +215,7 @@ func TestStrategyIsChecked(t *testing.T) {
 		{"", "", ""},
 		{"zk-lock", "", ""},
 		{"unsafe", "WARNING: the strategy unsafe oversells", ""},
-		{"groupde", "", "want one of unsafe, single-node"},
+		{"groupde", "", "want one of unsafe, redis-prededuct"},
 	} {
 		var said string
 		s := &size{orders: 1, stocks: 1, strategy: test.strategy}

@@ -90,7 +90,9 @@ type suite struct {
 // written waits until a strategy that writes the ledger behind has written it.
 func (s *suite) written(t *testing.T) {
 	t.Helper()
-	if behind, ok := s.strategy.(interface{ Flush(ctx context.Context) error }); ok {
+	if behind, ok := s.strategy.(interface {
+		Flush(ctx context.Context) error
+	}); ok {
 		if err := behind.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
