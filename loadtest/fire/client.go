@@ -59,6 +59,9 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 	if c.f.cfg.Path == history.PathDeduct && c.f.cfg.Deduct != nil && kind == history.Place {
 		return c.deduct(ctx, call, items)
 	}
+	if c.f.cfg.Path == history.PathOrder && c.f.cfg.Place != nil && kind == history.Place {
+		return c.placeByCall(ctx, call, items)
+	}
 	r := request{}
 	c.body = history.AppendBody(c.body[:0], items)
 	r.body = c.body
@@ -97,6 +100,21 @@ func (c *client) deduct(ctx context.Context, call history.Call, items []history.
 		e.Failure = history.Refused
 	default:
 		e.Failure = failureOf(err)
+	}
+	return c.end()
+}
+
+// placeByCall has Config.Place make the call.
+func (c *client) placeByCall(ctx context.Context, call history.Call, items []history.Item) history.Call {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
+	defer cancel()
+	e := c.begin(call, items)
+	placed, err := c.f.cfg.Place(ctx, c.f.h.Key(int(call.Op)), items)
+	e.Done = time.Since(c.f.start)
+	if err != nil {
+		e.Failure = failureOf(err)
+	} else {
+		e.Code, e.Order, e.Total, e.Status = http.StatusCreated, placed.Order, placed.Total, placed.Status
 	}
 	return c.end()
 }

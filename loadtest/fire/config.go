@@ -22,6 +22,12 @@ type Target struct {
 	StockToken string
 }
 
+// Placed is an order that Config.Place made.
+type Placed struct {
+	Order, Total int64
+	Status       history.Status
+}
+
 // Config says what to send, where and how fast. The zero value of a field means its default.
 type Config struct {
 	Target
@@ -30,6 +36,8 @@ type Config struct {
 	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request,
 	// for example as the order service does.
 	Deduct func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error)
+	// Place, if not nil, makes the first call of each order on PathOrder instead of a request.
+	Place func(ctx context.Context, key string, items []history.Item) (Placed, error)
 
 	// Orders is how many orders to send, each under its own key. Default 2000,
 	// or no limit if Duration is given.
@@ -121,7 +129,7 @@ func (c Config) validate() error {
 	switch {
 	case c.Path != history.PathOrder && c.Path != history.PathDeduct:
 		return fmt.Errorf("path %q: want %s or %s", c.Path, history.PathOrder, history.PathDeduct)
-	case c.Path == history.PathOrder && len(c.OrderURLs) == 0:
+	case c.Path == history.PathOrder && len(c.OrderURLs) == 0 && c.Place == nil:
 		return errors.New("no address of the order service")
 	case len(c.StockURLs) == 0:
 		return errors.New("no address of the stock service")

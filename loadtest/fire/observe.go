@@ -29,7 +29,7 @@ type Event struct {
 	Items []history.Item
 	// Address is the base URL of the last replica that the call was offered to, and Attempts the number of
 	// replicas that it was offered to: each but the last refused the connection. Both are zero if
-	// Config.Deduct made the call.
+	// Config.Deduct or Config.Place made the call.
 	Address  string
 	Attempts int
 }

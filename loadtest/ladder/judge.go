@@ -24,6 +24,9 @@ func (r *Result) Judge(targets bool) error {
 	for _, row := range r.Wrong() {
 		err = errors.Join(err, row.wrong())
 	}
+	for _, s := range r.Survival {
+		err = errors.Join(err, s.lost())
+	}
 	return err
 }
 
@@ -83,7 +86,7 @@ func (r Ratio) judge(target bool) error {
 	if !target || r.OK {
 		return nil
 	}
-	return Failure{fmt.Sprintf("missed: %s: %.2f, want %.1f", r.Name, r.Value, r.Want)}
+	return Failure{fmt.Sprintf("missed: %s: %.2f, want %g", r.Name, r.Value, r.Want)}
 }
 
 // wrong returns the error for a verdict that is not what it has to be.

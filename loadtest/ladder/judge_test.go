@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 		failure bool
 	}{
 		"all is well":                       {err: result(ladder.Default, "pass").Judge(false)},
-		"a missed target":                   {result(ladder.Default, "pass").Judge(true), "missed: grouped / case-study: 2.00, want 40.0", true},
+		"a missed target":                   {result(ladder.Default, "pass").Judge(true), "missed: grouped / case-study: 2.00, want 40", true},
 		"a violation":                       {result(ladder.Default, "violation").Judge(false), "verdict violation on grouped", true},
 		"a verdict of unknown":              {result(ladder.Default, "unknown").Judge(false), "verdict unknown on grouped", false},
 		"a violation of unsafe":             {err: result(ladder.Unsafe, "violation").Judge(false)},
@@ -65,5 +65,36 @@ func TestPlanCheck(t *testing.T) {
 		if err := plan.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// What an unsafe strategy loses is shown, and no failure.
+func TestJudgeSurvival(t *testing.T) {
+	t.Parallel()
+	lost := func(strategy, verdict string) error {
+		return (&ladder.Result{Survival: []ladder.Survival{
+			{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict, Broken: []string{"acknowledged-order-kept"}},
+		}}).Judge(false)
+	}
+	if err := lost("redis-prededuct", "violation"); err != nil {
+		t.Errorf("redis-prededuct: %v", err)
+	}
+	if err := lost(ladder.Default, "pass"); err != nil {
+		t.Errorf("%s keeps all: %v", ladder.Default, err)
+	}
+	err := lost(ladder.Default, "violation")
+	if _, failure := errors.AsType[ladder.Failure](err); !failure || !strings.Contains(err.Error(), "flushed") {
+		t.Errorf("%s loses some: %v; want a failure that names the fault", ladder.Default, err)
+	}
+}
+
+func TestTheLimitIsNoStrategyAndOneProcess(t *testing.T) {
+	t.Parallel()
+	plan := ladder.Plan{
+		Strategies: []string{ladder.Default, ladder.Direct}, Replicas: []int{1, 3}, Clients: []int{1}, Goods: []int{1},
+		Paths: []string{ladder.PathDeduct},
+	}
+	if err := plan.Check(); err != nil || plan.Size() != 3 {
+		t.Errorf("%d rows, %v; want grouped with one and with three replicas, and the limit", plan.Size(), err)
 	}
 }

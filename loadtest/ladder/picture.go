@@ -21,6 +21,9 @@ const (
 	titleHeight             = 46.0
 )
 
+// lineHeight is that of a row of the block that says what survived.
+const lineHeight = 18.0
+
 // colours are Okabe and Ito's palette, which colour-blind readers can tell apart.
 var colours = []string{"#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"}
 
@@ -46,7 +49,11 @@ func (r *Result) Picture(w io.Writer) error {
 	strategies := distinct(r.Rows, func(row Row) string { return row.Strategy })
 
 	width := 2 * (marginLeft + panelWidth + labelWidth)
-	height := titleHeight + float64(len(paths))*(marginTop+panelHeight+gapY)
+	panels := titleHeight + float64(len(paths))*(marginTop+panelHeight+gapY)
+	height := panels
+	if len(r.Survival) > 0 {
+		height += float64(len(strategies)+4) * lineHeight
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
@@ -65,11 +72,47 @@ func (r *Result) Picture(w io.Writer) error {
 			value: func(row Row) float64 { return row.P99MS },
 		}.draw(&b, ofPath, strategies)
 	}
+	r.drawSurvival(&b, panels+lineHeight, strategies)
 	b.WriteString("</svg>\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the picture: %w", err)
 	}
 	return nil
+}
+
+// style returns the colour of the i-th strategy, and how its line is drawn: a colour comes twice, then broken.
+func style(i int) (colour, dash string) {
+	if i/len(colours)%2 == 1 {
+		dash = ` stroke-dasharray="6 3"`
+	}
+	return colours[i%len(colours)], dash
+}
+
+// drawSurvival writes for each strategy what it kept under each fault.
+func (r *Result) drawSurvival(b *strings.Builder, y float64, strategies []string) {
+	if len(r.Survival) == 0 {
+		return
+	}
+	text := func(x, y float64, attributes, text string) {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+"\n", x, y, attributes, html.EscapeString(text))
+	}
+	column := func(i int) float64 { return marginLeft + 190 + float64(i)*300 }
+	text(marginLeft, y, `font-weight="bold" fill="#222"`, "What survived of what buyers were told")
+	for i, fault := range []string{"calm", "the service killed and started again", "Redis flushed"} {
+		text(column(i), y, `fill="#555"`, fault)
+	}
+	for i, name := range strategies {
+		y += lineHeight
+		colour, _ := style(i)
+		text(marginLeft, y, `fill="`+colour+`"`, name)
+		for i, fault := range Faults {
+			kept, fill := r.survived(name, fault), "#222"
+			if strings.HasPrefix(kept, broken) {
+				fill = "#D55E00"
+			}
+			text(column(i), y, `fill="`+fill+`"`, kept)
+		}
+	}
 }
 
 // panel is one diagram: clients to the right, value upwards, both logarithmic.
@@ -116,7 +159,7 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 	}
 	var ends []end
 	for i, s := range strategies {
-		colour := colours[i%len(colours)]
+		colour, dash := style(i)
 		var points []string
 		var lastY float64
 		for _, row := range rows {
@@ -128,8 +171,8 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 		if len(points) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "),
-			colour)
+		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n",
+			strings.Join(points, " "), colour, dash)
 		for _, at := range points {
 			x, y, _ := strings.Cut(at, ",")
 			fmt.Fprintf(b, `<circle cx="%s" cy="%s" r="3" fill="%s"/>`, x, y, colour)

@@ -21,6 +21,10 @@ func sample() *ladder.Result {
 			}
 		}
 	}
+	r.Survival = []ladder.Survival{
+		{Strategy: "grouped", Fault: ladder.Killed, Verdict: "pass"},
+		{Strategy: "a&b", Fault: ladder.Flushed, Verdict: "violation", Broken: []string{"acknowledged-order-kept", "x"}},
+	}
 	r.Rows = append(r.Rows, ladder.Row{Strategy: "grouped", Path: ladder.PathDeduct, Replicas: 3, Goods: 1, Clients: 64, DonePerS: 777777})
 	return r
 }
@@ -81,4 +85,29 @@ func TestTheTableOfRatiosTellsWhatWasMissed(t *testing.T) {
 	if got := r.MarkdownRatios(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+func TestWhatSurvivedStandsBesideTheThroughput(t *testing.T) {
+	r := sample()
+	table := r.Markdown(ladder.PathDeduct)
+	for strategy, want := range map[string]string{
+		"grouped": "| pass | all kept | – |", "a&b": "| pass | – | broken: acknowledged-order-kept and 1 more |",
+	} {
+		if !strings.Contains(lineOf(table, "`"+strategy+"`"), want) {
+			t.Errorf("%s: want %q in\n%s", strategy, want, table)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.Picture(&b); err != nil || !strings.Contains(b.String(), "broken: acknowledged-order-kept and 1 more") {
+		t.Errorf("not in the picture: %v", err)
+	}
+}
+
+func lineOf(text, with string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, with) {
+			return line
+		}
+	}
+	return ""
 }

@@ -54,6 +54,8 @@ type Plan struct {
 	Clients    []int
 	Goods      []int
 	Paths      []string
+	// Faults adds what each strategy keeps when a service is killed and when Redis is flushed.
+	Faults bool
 	// SellOut adds a row for each strategy and path in which the stock ends halfway.
 	SellOut bool
 }
@@ -61,8 +63,8 @@ type Plan struct {
 // Full is the whole ladder.
 func Full() Plan {
 	return Plan{
-		Strategies: strategy.Names(), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256},
-		Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true,
+		Strategies: append(strategy.Names(), Direct), Replicas: []int{1, 3}, Clients: []int{1, 16, 64, 256},
+		Goods: []int{1, 100}, Paths: []string{PathDeduct, PathOrder}, SellOut: true, Faults: true,
 	}
 }
 
@@ -70,12 +72,13 @@ func Full() Plan {
 // second, and a turn has to hold several bursts.
 const QuickWindow = 5 * time.Second
 
-// Quick is a plan of a few minutes: the strategy of the case study, the plain
-// update and the default, under load, on one hot product.
+// Quick is what a few minutes allow: the strategy of the case study, the plain
+// update, groups with and without a lock, and the limit, under load, on one hot
+// goods.
 func Quick() Plan {
 	return Plan{
-		Strategies: []string{"case-study", "conditional-update", Default}, Replicas: []int{1},
-		Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder},
+		Strategies: []string{"case-study", "conditional-update", "grouped-rows", Default, Direct}, Replicas: []int{1},
+		Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}, Faults: true,
 	}
 }
 
@@ -83,8 +86,11 @@ func Quick() Plan {
 // run.
 func (p Plan) Check() error {
 	for _, s := range p.Strategies {
+		if s == Direct {
+			continue
+		}
 		if _, err := strategy.Find(s); err != nil {
-			return err
+			return fmt.Errorf("%w, or %s", err, Direct)
 		}
 	}
 	for _, n := range slices.Concat(p.Clients, p.Replicas) {
@@ -100,6 +106,9 @@ func (p Plan) shapes() []shape {
 	var all []shape
 	for _, name := range p.Strategies {
 		for _, replicas := range p.Replicas {
+			if name == Direct && replicas > 1 {
+				continue // it is one process
+			}
 			all = append(all, shape{name, replicas})
 		}
 	}

@@ -32,6 +32,13 @@ func ratios(rows []Row) []Ratio {
 		add(fmt.Sprintf("%s, one hot goods: grouped / %s", want.path, want.than),
 			most(rows, Default, want.path, 1), most(rows, want.than, want.path, 1), want.times)
 	}
+	for _, limit := range []struct {
+		path string
+		part float64
+	}{{PathDeduct, 0.75}, {PathOrder, 0.6}} {
+		add(limit.path+", one hot goods: grouped / direct", most(rows, Default, limit.path, 1),
+			most(rows, Direct, limit.path, 1), limit.part)
+	}
 	for _, path := range []string{PathDeduct, PathOrder} {
 		for _, c := range underLoad {
 			g, s := find(rows, Default, path, 1, 1, c), find(rows, "case-study", path, 1, 1, c)
@@ -103,7 +110,7 @@ func (r Ratio) Line() string {
 	if r.Error > 0 {
 		plusMinus = fmt.Sprintf("±%.2f", r.Error)
 	}
-	return fmt.Sprintf("%-66s %8.2f %-6s  want %5.1f  %s", r.Name, r.Value, plusMinus, r.Want, word)
+	return fmt.Sprintf("%-66s %8.2f %-6s  want %5g  %s", r.Name, r.Value, plusMinus, r.Want, word)
 }
 
 // MarkdownRatios returns the ratios as a table for the README.

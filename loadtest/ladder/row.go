@@ -53,6 +53,8 @@ type Result struct {
 	Machine string `json:"machine"`
 	Date    string `json:"date"`
 	Rows    []Row  `json:"rows"`
+	// Survival is what each strategy kept when something broke under it.
+	Survival []Survival `json:"survival,omitempty"`
 	// Ratios are the run's ratios beside the default strategy's targets.
 	Ratios []Ratio `json:"ratios,omitempty"`
 }
@@ -114,7 +116,7 @@ func (r *Result) Markdown(path string) string {
 	for _, c := range clients {
 		fmt.Fprintf(&b, " %d clients |", c)
 	}
-	b.WriteString(" verdict |\n| --- |" + strings.Repeat(" --- |", len(clients)+1) + "\n")
+	b.WriteString(" calm | service killed | Redis flushed |\n| --- |" + strings.Repeat(" --- |", len(clients)+3) + "\n")
 	for _, s := range strategies {
 		fmt.Fprintf(&b, "| `%s` |", s)
 		verdict := "pass"
@@ -130,9 +132,31 @@ func (r *Result) Markdown(path string) string {
 			}
 			b.WriteString(cell)
 		}
-		fmt.Fprintf(&b, " %s |\n", verdict)
+		fmt.Fprintf(&b, " %s | %s | %s |\n", verdict, r.survived(s, Killed), r.survived(s, Flushed))
 	}
 	return b.String()
+}
+
+// LockCost says, as a paragraph for the README, what grouped gets done beside the same groups without its lock; "" if
+// they were not both measured.
+func (r *Result) LockCost() string {
+	var parts []string
+	for _, path := range []string{PathDeduct, PathOrder} {
+		for _, replicas := range distinct(r.Rows, func(row Row) int { return row.Replicas }) {
+			with, without := most(r.Rows, Default, path, replicas), most(r.Rows, "grouped-rows", path, replicas)
+			if with.DonePerS <= 0 || without.DonePerS <= 0 {
+				continue
+			}
+			ratio := compare("", with, without, 0)
+			parts = append(parts, fmt.Sprintf("path %s, stock services: %d: %.0f/s with it, %.0f/s without, %.2f ± %.2f times",
+				path, replicas, with.DonePerS, without.DonePerS, ratio.Value, ratio.Error))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "What the lock of `grouped` costs or gives, beside the same groups without it (`grouped-rows`), one hot product:\n\n- " +
+		strings.Join(parts, "\n- ") + "\n"
 }
 
 // best returns the most sales a second that the strategy reached in rows.

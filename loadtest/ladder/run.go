@@ -72,6 +72,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		}
 	}
 	result.Ratios = ratios(result.Rows)
+	if cfg.Plan.Faults {
+		return result, measureSurvival(ctx, cfg, result)
+	}
 	return result, nil
 }
 
@@ -83,6 +86,9 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point,
 	var all []*contestant
 	defer func() {
 		for _, c := range all {
+			if c.direct != nil {
+				err = errors.Join(err, c.direct.close())
+			}
 			err = errors.Join(err, down(ctx, cfg, c.stack))
 		}
 	}()
@@ -91,7 +97,13 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point,
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-		all = append(all, &contestant{shape: s, stack: st})
+		c := &contestant{shape: s, stack: st}
+		all = append(all, c)
+		if s.strategy == Direct {
+			if c.direct, err = openDirect(st); err != nil {
+				return nil, fmt.Errorf("%s: %w", s, err)
+			}
+		}
 	}
 	if prepare != nil {
 		if err := prepare(all); err != nil {
@@ -173,6 +185,7 @@ func closest(p point, all []*contestant) []*contestant {
 type contestant struct {
 	shape   shape
 	stack   *stack.Stack
+	direct  *direct // nil unless the shape is Direct
 	reports []*history.Report
 	locks   lockCounts
 }
@@ -204,18 +217,15 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		load.Warmup /= 4
 	}
 	load.Duration = load.Warmup + cfg.Measure/time.Duration(p.rounds())
-	if p.path == PathDeduct {
-		flags := opflag.Open(cfg.Servers.Redis.Addr(), slog.New(slog.DiscardHandler))
-		defer func() { err = errors.Join(err, flags.Close()) }()
-		client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests))
-		if err != nil {
-			return err
+	switch {
+	case c.direct != nil:
+		load.Deduct, load.Place = c.direct.deduct, c.direct.place
+	case p.path == PathDeduct:
+		stop, startErr := asOrderService(&load, cfg.Servers.Redis.Addr())
+		if startErr != nil {
+			return startErr
 		}
-		defer client.Close()
-		load.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
-			flags.Set(ctx, flag)
-			return client.Deduct(ctx, flag, items)
-		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if p.goods > 1 {
 		load.Mix.Zipf = 1
@@ -236,8 +246,29 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		return err
 	}
 	c.locks = c.locks.plus(after.minus(before))
+	if err := written(ctx, c.stack); err != nil {
+		return err
+	}
 	c.reports = append(c.reports, h.Measure())
 	return nil
+}
+
+// asOrderService has the deductions made as the order service makes them: it sets the flag in Redis, then calls
+// by the client that shares requests. Callers must call stop when the load has ended.
+func asOrderService(load *fire.Config, redis string) (stop func() error, err error) {
+	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests))
+	if err != nil {
+		return nil, err
+	}
+	flags := opflag.Open(redis, slog.New(slog.DiscardHandler))
+	load.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+		flags.Set(ctx, flag)
+		return client.Deduct(ctx, flag, items)
+	}
+	return func() error {
+		client.Close()
+		return flags.Close()
+	}, nil
 }
 
 // row judges all turns and sums them up. Its verdict is the worst.
@@ -320,7 +351,10 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 		Accounts:      accounts,
 		ZooKeeperRoot: "/orderstock" + suffix,
 	}
-	if path == PathDeduct {
+	if s.strategy == Direct {
+		c.Strategy = Default // of the service that makes the goods
+	}
+	if path == PathDeduct || s.strategy == Direct {
 		c.OrderServices = -1
 	}
 	// A slow strategy is to be measured and not turned away: its callers wait.

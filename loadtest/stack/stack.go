@@ -176,6 +176,12 @@ func (st *Stack) Databases() verify.Databases {
 	}
 }
 
+// ServiceDSNs returns those with which the services reach their databases, past every Route.
+func (st *Stack) ServiceDSNs() (order, stock string) {
+	a, addr := st.cfg.Accounts, st.Servers.MySQL.Addr()
+	return dsn(addr, a.OrderApp, a.OrderDB), dsn(addr, a.StockApp, a.StockDB)
+}
+
 // LoadtestEnv returns Target and Databases as the environment of the command loadtest.
 func (st *Stack) LoadtestEnv() map[string]string {
 	t, d := st.Target(), st.Databases()

@@ -147,12 +147,17 @@ The deduction call alone, one hot product:
 Whole orders, one hot product:
 
 %s
+The row "direct" is the limit: the same statements in the same groups, sent to MySQL by the load tester's process, with no
+service, no HTTP, no Redis and no lock. "Service killed" and "Redis flushed" are told of deductions of five products, a
+tenth of them sent twice, with the only stock service killed and started again, or Redis emptied, in the middle.
+
+%s
 ![Throughput and latency by clients for each strategy](ladder.svg)
 
 What the default strategy must reach. The error is the standard error over slices of 250 ms. It is too small for a row
 of few turns, as one turn is off by a sixth. "One hot goods" is the best of 64 and 256 clients.
 
-%s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.MarkdownRatios()), nil
+%s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.LockCost(), r.MarkdownRatios()), nil
 }
 
 // growth is out/ladder-growth.json.

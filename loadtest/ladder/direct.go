@@ -1,0 +1,157 @@
+package ladder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/stack"
+	"orderstock/order-service/order"
+	"orderstock/order-service/orderdb"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
+	"orderstock/pkg/stockapi"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/stock"
+	"orderstock/stock-service/stockdb"
+)
+
+// Direct is the limit that no strategy can pass: the statements of grouped's deductions and of whole orders, in
+// groups, sent to MySQL by the load tester's own process. There is no service, no HTTP, no flag in Redis and no lock.
+const Direct = "direct"
+
+// direct makes deductions and orders by itself.
+type direct struct {
+	stockDB, orderDB *gorm.DB
+	ledger           *stockdb.DB
+	orders           *orderdb.DB
+	deducter         deduct.Strategy
+	ids              atomic.Int64
+
+	mu     sync.Mutex
+	prices map[int64]int64
+}
+
+// openDirect opens the databases of the stack's services, with as many connections as these have.
+func openDirect(st *stack.Stack) (*direct, error) {
+	orderDSN, stockDSN := st.ServiceDSNs()
+	d := &direct{prices: map[int64]int64{}}
+	var err error
+	if d.stockDB, err = mysqldb.Open(stockDSN, mysqldb.Options{MaxConns: 64}); err != nil {
+		return nil, err
+	}
+	if d.orderDB, err = mysqldb.Open(orderDSN, mysqldb.Options{}); err != nil {
+		return nil, errors.Join(err, mysqldb.Close(d.stockDB))
+	}
+	d.ledger, d.orders = stockdb.New(d.stockDB), orderdb.New(d.orderDB)
+	d.deducter, err = deduct.New("grouped-rows", deduct.Config{Ledger: d.ledger, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	d.ids.Store(time.Now().UnixMilli() << 20)
+	return d, nil
+}
+
+func (d *direct) close() error {
+	var err error
+	if d.deducter != nil {
+		err = d.deducter.Close()
+	}
+	d.ledger.Close()
+	d.orders.Close()
+	return errors.Join(err, mysqldb.Close(d.stockDB), mysqldb.Close(d.orderDB))
+}
+
+// deduct makes a deduction as fire.Config.Deduct wants it.
+func (d *direct) deduct(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+	named := make([]operation.Item, len(items))
+	for i, item := range items {
+		id, err := strconv.ParseInt(item.GoodsID, 10, 64)
+		if err != nil {
+			return stockapi.Operation{}, fmt.Errorf("read goods: %w", err)
+		}
+		named[i] = operation.Item{GoodsID: id, Num: item.Num}
+	}
+	op, err := d.carryOut(ctx, flag, named)
+	return stockapi.Operation{Flag: op.Flag, State: op.State, Reason: op.Reason, Repeat: op.Repeat}, err
+}
+
+func (d *direct) carryOut(ctx context.Context, flag string, items []operation.Item) (stock.Operation, error) {
+	items, err := operation.NewItems(items)
+	if err != nil {
+		return stock.Operation{}, err
+	}
+	return d.deducter.Deduct(ctx, stock.Request{Flag: flag, Items: items})
+}
+
+// place makes an order with the statements of an order's way: insert, deduct, read the ledger, settle.
+func (d *direct) place(ctx context.Context, key string, items []history.Item) (fire.Placed, error) {
+	o := order.Order{ID: d.ids.Add(1), Status: order.Pending, Key: key, CreatedAt: time.Now().UTC()}
+	o.UpdatedAt = o.CreatedAt
+	wanted := make([]operation.Item, len(items))
+	for i, item := range items {
+		wanted[i] = operation.Item{GoodsID: item.GoodsID, Num: item.Num}
+	}
+	wanted, err := operation.NewItems(wanted)
+	if err != nil {
+		return fire.Placed{}, err
+	}
+	for _, item := range wanted {
+		price, err := d.price(ctx, item.GoodsID)
+		if err != nil {
+			return fire.Placed{}, err
+		}
+		o.Items = append(o.Items, order.Item{GoodsID: item.GoodsID, Num: item.Num, Price: price})
+		o.Total += price * item.Num
+	}
+	stored, inserted, err := d.orders.Insert(ctx, o)
+	if err != nil || !inserted {
+		return fire.Placed{}, errors.Join(err, fmt.Errorf("order %d: inserted is %t", stored.ID, inserted))
+	}
+	if _, err := d.carryOut(ctx, o.Flag(), wanted); err != nil {
+		return fire.Placed{}, err
+	}
+	recorded, err := d.ledger.Find(ctx, o.Flag())
+	if err != nil {
+		return fire.Placed{}, err
+	}
+	if _, err := d.ledger.Flows(ctx, o.Flag()); err != nil {
+		return fire.Placed{}, err
+	}
+	op, end := recorded[o.Flag()], order.Rejected
+	if op.State == operation.Done {
+		end = order.Confirmed
+	}
+	moved, err := d.orders.Move(ctx, order.Move{ID: o.ID, From: order.Pending, To: end, Reason: op.Reason})
+	if err != nil || !moved {
+		return fire.Placed{}, errors.Join(err, fmt.Errorf("order %d: moved is %t", o.ID, moved))
+	}
+	return fire.Placed{Order: o.ID, Total: o.Total, Status: history.ParseStatus(string(end))}, nil
+}
+
+// price reads a product's price once. An order service reads it anew every two seconds.
+func (d *direct) price(ctx context.Context, id int64) (int64, error) {
+	d.mu.Lock()
+	price, ok := d.prices[id]
+	d.mu.Unlock()
+	if ok {
+		return price, nil
+	}
+	goods, err := d.ledger.Goods(ctx, id)
+	if err != nil || len(goods) != 1 {
+		return 0, errors.Join(err, fmt.Errorf("goods %d: found %d", id, len(goods)))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.prices[id] = goods[0].Price
+	return goods[0].Price, nil
+}

@@ -1,0 +1,207 @@
+package ladder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
+	"orderstock/stock-service/deduct/strategy"
+)
+
+// Survival says what a strategy kept of the deductions that clients were told of, when something broke in the middle
+// of them.
+type Survival struct {
+	Strategy string `json:"strategy"`
+	// Fault is one of Faults.
+	Fault string `json:"fault"`
+	// Told is how many deductions a client was told of, before the fault and after it.
+	Told int `json:"told"`
+	// Verdict is the verifier's, and Broken names the invariants that do not hold.
+	Verdict string   `json:"verdict"`
+	Broken  []string `json:"broken,omitempty"`
+}
+
+// The faults of Survival.
+const (
+	// Calm is no fault.
+	Calm = "calm"
+	// Killed is the only stock service killed and started again.
+	Killed = "killed"
+	// Flushed is Redis emptied.
+	Flushed = "flushed"
+)
+
+// Faults lists them.
+var Faults = []string{Calm, Killed, Flushed}
+
+const (
+	survivalClients = 32
+	survivalTime    = 3 * time.Second
+	strikeAt        = survivalTime / 2
+)
+
+// measureSurvival puts every strategy of the plan that is one through every fault, and adds what it kept to the result.
+func measureSurvival(ctx context.Context, cfg Config, result *Result) error {
+	names := slices.Compact(slices.Clone(cfg.Plan.Strategies))
+	for i, name := range names {
+		if name == Direct {
+			continue
+		}
+		cfg.Progress(fmt.Sprintf("what %s keeps when a service is killed and when Redis is flushed", name))
+		all, err := survive(ctx, cfg, len(result.Rows)+i+1, name)
+		result.Survival = append(result.Survival, all...)
+		if err != nil {
+			return fmt.Errorf("what survives under %s: %w", name, err)
+		}
+		for _, s := range all {
+			if _, err := fmt.Fprintln(cfg.Table, s.Line()); err != nil {
+				return fmt.Errorf("print the table: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func survive(ctx context.Context, cfg Config, n int, name string) (all []Survival, err error) {
+	st, err := up(ctx, cfg, n, shape{name, 1}, PathDeduct)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+	for _, fault := range Faults {
+		s := Survival{Strategy: name, Fault: fault}
+		if err := s.measure(ctx, cfg, st); err != nil {
+			return all, fmt.Errorf("%s: %w", fault, err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// measure fires deductions of several products, some of them twice, lets the fault strike in the middle, and judges.
+func (s *Survival) measure(ctx context.Context, cfg Config, st *stack.Stack) (err error) {
+	load := fire.Config{
+		Target: st.Target(), Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
+		Timeout: 30 * time.Second,
+		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
+	}
+	stop, err := asOrderService(&load, cfg.Servers.Redis.Addr())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	struck := make(chan error, 1)
+	go func() { // ends with the strike
+		select {
+		case <-time.After(strikeAt):
+			struck <- strike(ctx, s.Fault, cfg, st)
+		case <-ctx.Done():
+			struck <- ctx.Err()
+		}
+	}()
+	h, fireErr := fire.Run(ctx, load)
+	if err := errors.Join(fireErr, <-struck, written(ctx, st)); err != nil {
+		return err
+	}
+	s.Told = h.Measure().Confirmed
+	verdict, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
+	if err != nil {
+		return err
+	}
+	s.Verdict = string(verdict.Outcome)
+	s.Broken = verdict.Violated()
+	return nil
+}
+
+func strike(ctx context.Context, fault string, cfg Config, st *stack.Stack) error {
+	switch fault {
+	case Killed:
+		if err := st.Stock[0].Kill(); err != nil {
+			return fmt.Errorf("kill a service: %w", err)
+		}
+		return st.Stock[0].Restart(ctx)
+	case Flushed:
+		client := redis.NewClient(&redis.Options{Addr: cfg.Servers.Redis.Addr()})
+		return errors.Join(client.FlushAll(ctx).Err(), client.Close())
+	}
+	return nil
+}
+
+// unwritten is the metric of a strategy that writes the ledger behind.
+const unwritten = "stock_prededuct_unwritten"
+
+// written waits until the stock services have nothing that is not in the ledger, for a minute at most.
+func written(ctx context.Context, st *stack.Stack) error {
+	deadline := time.Now().Add(time.Minute)
+	for _, s := range st.Stock {
+		for {
+			counts, err := scrape(ctx, s.OpsAddr)
+			if err != nil {
+				return fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
+			}
+			if counts[unwritten] == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("%s still has %.0f operations to write after a minute", s.Name(), counts[unwritten])
+			}
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	return nil
+}
+
+// Line returns what survived as a line to print.
+func (s Survival) Line() string {
+	return fmt.Sprintf("%-19s %-8s %7d told  %s %v", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
+}
+
+// lost returns the error for a strategy that did not keep what it should.
+func (s Survival) lost() error {
+	if info, err := strategy.Find(s.Strategy); err == nil && info.Unsafe() {
+		return nil
+	}
+	if s.Verdict == string(verify.Pass) {
+		return nil
+	}
+	return verdictError(s.Verdict, fmt.Sprintf("verdict %s on %s, %s: %v", s.Verdict, s.Strategy, s.Fault, s.Broken))
+}
+
+// broken begins what survived returns of a violation.
+const broken = "broken: "
+
+// survived says in a few words what the strategy kept under the fault; "–" if that was not measured.
+func (r *Result) survived(name, fault string) string {
+	for _, s := range r.Survival {
+		if s.Strategy != name || s.Fault != fault {
+			continue
+		}
+		switch s.Verdict {
+		case string(verify.Pass):
+			return "all kept"
+		case string(verify.Violation):
+			return broken + s.Broken[0] + more(len(s.Broken)-1)
+		}
+		return s.Verdict
+	}
+	return "–"
+}
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
