@@ -21,13 +21,13 @@ type Strategy interface {
 	Close() error
 }
 
-// Ledger carries deductions out. Its errors are those of stock.Deducter.
+// Ledger carries deductions out. Its errors are those of stock.Deducter. A nil
+// fence and the zero token are work without a lock.
 type Ledger interface {
 	// Deduct carries one request out in one transaction.
 	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
 	// DeductGroup carries many requests out in one transaction, under one lock.
-	// The outcomes answer the requests one by one. The zero token is work without a
-	// lock.
+	// The outcomes answer the requests one by one.
 	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
 }
 
