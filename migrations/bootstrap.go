@@ -77,7 +77,11 @@ func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
 		if err := dropAnonymous(ctx, admin); err != nil {
 			return err
 		}
-		for _, s := range bootstrapStatements(a) {
+		grouped, err := hasGroups(ctx, admin)
+		if err != nil {
+			return err
+		}
+		for _, s := range bootstrapStatements(a, grouped) {
 			if _, err := admin.ExecContext(ctx, s.sql); err != nil {
 				return fmt.Errorf("%s: %w", s.what, err) // never the statement: it holds a password
 			}
@@ -88,7 +92,20 @@ func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
 
 type statement struct{ what, sql string }
 
-func bootstrapStatements(a Accounts) []statement {
+// hasGroups reports whether the server can be a member of a group: MySQL can.
+func hasGroups(ctx context.Context, admin *sql.DB) (bool, error) {
+	var tables int
+	err := admin.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
+		WHERE table_schema = 'performance_schema' AND table_name = 'replication_group_members'`).Scan(&tables)
+	if err != nil {
+		return false, fmt.Errorf("look for the list of a group's members: %w", err)
+	}
+	return tables > 0, nil
+}
+
+// bootstrapStatements returns what makes databases, users and rights. If the server can be in a group, all
+// users may read who is in it, by which mysqldb.Group finds the primary.
+func bootstrapStatements(a Accounts, grouped bool) []statement {
 	const rows = "SELECT, INSERT, UPDATE"
 	var all []statement
 	add := func(what, format string, args ...any) {
@@ -105,6 +122,11 @@ func bootstrapStatements(a Accounts) []statement {
 		// In a grant, _ in a database's name would match any character.
 		pattern := strings.ReplaceAll(db, "_", `\_`)
 		add("grant to "+to.Name, "GRANT %s ON `%s`.* TO '%s'@'%%'", rights, pattern, to.Name)
+	}
+	if grouped {
+		for _, u := range []User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
+			add("grant to "+u.Name, "GRANT SELECT ON performance_schema.replication_group_members TO '%s'@'%%'", u.Name)
+		}
 	}
 	grant(rows, a.OrderDB, a.OrderApp)
 	grant(rows, a.StockDB, a.StockApp)

@@ -16,7 +16,8 @@ import (
 // Config says what Run works on.
 type Config struct {
 	// AdminDSN is that of a user who may create databases and users, in the
-	// driver's form: root:secret@tcp(127.0.0.1:3306)/
+	// driver's form: root:secret@tcp(127.0.0.1:3306)/ or, for a group,
+	// root:secret@group(a:3306,b:3306,c:3306)/
 	AdminDSN string
 	Accounts Accounts
 	// Wait bounds the wait for a server that does not answer yet. Default 60 s.
@@ -94,9 +95,9 @@ func open(dsn string, as *User, database string) (*sql.DB, error) {
 	if as != nil {
 		cfg.User, cfg.Passwd = as.Name, as.Password
 	}
-	connector, err := mysql.NewConnector(cfg)
+	connector, err := mysqldb.Connector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", cfg.Addr, err)
+		return nil, err
 	}
 	return sql.OpenDB(connector), nil
 }

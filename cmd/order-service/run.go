@@ -28,7 +28,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
-		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector,
+		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
 	})
 	if err != nil {
 		return err
@@ -36,7 +36,8 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
 	store := orderdb.New(db)
 	defer store.Close()
-	flags := opflag.Open(cfg.RedisAddr, log)
+	redisAddrs, redisMaster := cfg.Redis()
+	flags := opflag.OpenMaster(redisAddrs, redisMaster, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
 	var calls []stockapi.Option
 	if cfg.StockRequests > 0 {

@@ -33,7 +33,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
-		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector,
+		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
 	})
 	if err != nil {
 		return err
@@ -41,7 +41,8 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
 	ledger := stockdb.New(db)
 	defer ledger.Close()
-	flags := opflag.Open(cfg.RedisAddr, log)
+	redisAddrs, redisMaster := cfg.Redis()
+	flags := opflag.OpenMaster(redisAddrs, redisMaster, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{

@@ -17,6 +17,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
 )
 
 // Lab is the servers and, once started, the services. Its methods are for one
@@ -82,9 +83,9 @@ func OpenDB(dsn string) (*sql.DB, error) {
 	cfg.ParseTime, cfg.InterpolateParams = true, true
 	cfg.Timeout, cfg.ReadTimeout = 2*time.Second, 20*time.Second
 	cfg.Logger = &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(cfg)
+	connector, err := mysqldb.Connector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, err
 	}
 	return sql.OpenDB(connector), nil
 }

@@ -8,10 +8,16 @@ import (
 	"strconv"
 
 	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // reader reads one database, row by row: what it reads may be larger than memory.
-type reader struct{ db *sql.DB }
+type reader struct {
+	db *sql.DB
+	// group is not nil if the DSN names the members of a group, of which the primary is read.
+	group *mysqldb.Group
+}
 
 func openReader(dsn string) (*reader, error) {
 	cfg, err := mysql.ParseDSN(dsn)
@@ -23,11 +29,12 @@ func openReader(dsn string) (*reader, error) {
 	}
 	// A cursor waits while the others catch up; the server must not take that for a dead client.
 	cfg.Params["net_write_timeout"] = "3600"
-	connector, err := mysql.NewConnector(cfg)
+	connector, err := mysqldb.Connector(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, err
 	}
-	return &reader{sql.OpenDB(connector)}, nil
+	group, _ := connector.(*mysqldb.Group)
+	return &reader{sql.OpenDB(connector), group}, nil
 }
 
 func (r *reader) close() { _ = r.db.Close() } // only read

@@ -51,6 +51,8 @@ type Verdict struct {
 	P50Ms          float64     `json:"p50_ms"`
 	P99Ms          float64     `json:"p99_ms"`
 	Invariants     []Invariant `json:"invariants"`
+	// ReadFrom is the member of a group that was read: its primary, as the DSN names it.
+	ReadFrom string `json:"read_from,omitempty"`
 	// Reasons says why an outcome is unknown.
 	Reasons []string `json:"reasons,omitempty"`
 }
@@ -106,6 +108,9 @@ func (v *Verdict) Write(w io.Writer, all bool) error {
 	}
 	for _, reason := range v.Reasons {
 		line("unknown: %s", reason)
+	}
+	if v.ReadFrom != "" {
+		line("read from %s, the group's primary", v.ReadFrom)
 	}
 	line("%s", v)
 	if err := t.Flush(); err != nil {

@@ -79,6 +79,9 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if err == nil {
 		err = judge(ctx, orders, stock, h, found, v)
 	}
+	if stock.group != nil {
+		v.ReadFrom = stock.group.Primary()
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("verify: %w", ctx.Err())
 	}

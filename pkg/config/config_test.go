@@ -43,6 +43,9 @@ func TestAnErrorNamesWhatIsBroken(t *testing.T) {
 		{"ZOOKEEPER_SESSION_TIMEOUT", "999ms", "ZOOKEEPER_SESSION_TIMEOUT (999ms) must be at least 1s"},
 		{"ZOOKEEPER_ROOT", "orderstock", "ZOOKEEPER_ROOT (orderstock) must begin with /"},
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
+		{"REDIS_ADDR", "", "REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER"},
+		{"REDIS_ADDRS", "a:1,b:1", "set one or the other"},
+		{"REDIS_MASTER", "flags", "set one or the other"},
 		{"LOG_LEVEL", "loud", "LOG_LEVEL"},
 	} {
 		t.Run(c.name+"="+c.value, func(t *testing.T) {
@@ -58,6 +61,23 @@ func TestAnErrorNamesWhatIsBroken(t *testing.T) {
 				t.Errorf("error %v; want %q", err, c.want)
 			}
 		})
+	}
+}
+
+func TestRedisBySentinels(t *testing.T) {
+	for name, value := range map[string]string{
+		"MYSQL_DSN": "x", "ZOOKEEPER_ADDRS": "x", "SERVICE_TOKEN": "x", "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
+		"CLERKS": "1", "REDIS_ADDRS": "a:1,b:1",
+	} {
+		t.Setenv(name, value)
+	}
+	if _, err := config.Read[shop](); err == nil || !strings.Contains(err.Error(), "REDIS_MASTER is not set") {
+		t.Errorf("Sentinels of nobody: %v", err)
+	}
+	t.Setenv("REDIS_MASTER", "flags")
+	s, err := config.Read[shop]()
+	if addrs, master := s.Redis(); err != nil || len(addrs) != 2 || master != "flags" {
+		t.Errorf("Redis at %v, master %q: %v", addrs, master, err)
 	}
 }
 

@@ -18,8 +18,13 @@ type Service struct {
 
 	// MySQLDSN is the service's database, user:password@tcp(host:port)/database.
 	MySQLDSN Secret `env:"MYSQL_DSN,required,notEmpty"`
-	// RedisAddr is the Redis server, host:port.
-	RedisAddr string `env:"REDIS_ADDR,required,notEmpty"`
+	// RedisAddr is the Redis server, host:port; or REDIS_ADDRS and REDIS_MASTER.
+	RedisAddr string `env:"REDIS_ADDR"`
+	// RedisAddrs are Sentinels that watch over the Redis server, host:port, several by comma, in place of
+	// REDIS_ADDR.
+	RedisAddrs []string `env:"REDIS_ADDRS"`
+	// RedisMaster is the name by which the Sentinels of REDIS_ADDRS know the Redis server.
+	RedisMaster string `env:"REDIS_MASTER"`
 
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
@@ -38,8 +43,29 @@ func (s Service) Check() error {
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
 		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
 	}
-	return errors.Join(root,
+	return errors.Join(root, s.checkRedis(),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)
+}
+
+func (s Service) checkRedis() error {
+	switch {
+	case s.RedisAddr == "" && len(s.RedisAddrs) == 0:
+		return errors.New("REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER")
+	case s.RedisAddr != "" && (len(s.RedisAddrs) > 0 || s.RedisMaster != ""):
+		return errors.New("REDIS_ADDR is for one server, REDIS_ADDRS and REDIS_MASTER are for Sentinels: set one or the other")
+	case s.RedisAddr == "" && s.RedisMaster == "":
+		return errors.New("REDIS_MASTER is not set: the name by which the Sentinels of REDIS_ADDRS know the server")
+	}
+	return nil
+}
+
+// Redis returns the addresses to connect to, and the name of the server that the Sentinels there watch over;
+// that is empty if the address is the server's own.
+func (s Service) Redis() (addrs []string, master string) {
+	if s.RedisAddr != "" {
+		return []string{s.RedisAddr}, ""
+	}
+	return s.RedisAddrs, s.RedisMaster
 }

@@ -6,6 +6,9 @@
 // dead or paused process soon loses the rows that it holds. SetAside carries out a
 // batch without the rows that another connection holds.
 //
+// A DSN may name the members of a MySQL group instead of one server. Group finds the
+// primary among them, and drops the connections to a former one.
+//
 // Transact returns nil if the transaction is committed. It returns an error that
 // wraps ErrCommitUnknown if the commit was sent and not answered: only another read
 // tells. After any other error nothing changed.

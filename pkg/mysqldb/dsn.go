@@ -17,7 +17,9 @@ var dsnOptions = []string{
 	"readTimeout", "serverPubKey", "timeout", "tls", "writeTimeout",
 }
 
-// ParseDSN reads a DSN in the driver's form: user:password@tcp(host:port)/database.
+// ParseDSN reads a DSN in the driver's form: user:password@tcp(host:port)/database, or
+// user:password@group(host:port,host:port,host:port)/database for the members of a
+// group, of which the primary is used.
 // It refuses every option that could change the meaning of statements or results:
 // clientFoundRows counts unchanged rows as changed, sql_mode and other system
 // variables change what is stored, loc and charset change how values are read. The
@@ -26,7 +28,10 @@ func ParseDSN(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	slash := strings.LastIndexByte(dsn, '/') // the database and its options follow, as the driver reads it
 	if err != nil || slash < 0 {
-		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database")
+		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database, or group(host:port,…) in place of tcp(host:port)")
+	}
+	if _, err := Addrs(cfg); err != nil {
+		return nil, err
 	}
 	_, options, _ := strings.Cut(dsn[slash:], "?")
 	for option := range strings.SplitSeq(options, "&") {

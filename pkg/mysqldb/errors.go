@@ -11,10 +11,15 @@ const (
 	numDuplicate = 1062
 	numLockWait  = 1205
 	numDeadlock  = 1213
+	numReadOnly  = 1290 // super_read_only
+	numReadOnly2 = 1836 // innodb_read_only
+	numOffline   = 3032
 )
 
 // IsDuplicate reports whether the server refused a second row under a unique key.
-func IsDuplicate(err error) bool { return number(err) == numDuplicate }
+func IsDuplicate(err error) bool {
+	return number(err) == numDuplicate && !errors.Is(err, ErrCommitUnknown)
+}
 
 // IsDeadlock reports whether the server ended a transaction because of a deadlock.
 // It may succeed if it runs again as a whole.
@@ -34,7 +39,7 @@ func IsLockWait(err error) bool {
 // not refused in this sense.
 func IsRefusal(err error) bool {
 	var refused *mysql.MySQLError
-	if !errors.As(err, &refused) {
+	if !errors.As(err, &refused) || errors.Is(err, ErrCommitUnknown) {
 		return false
 	}
 	switch string(refused.SQLState[:2]) { // classes of ISO 9075
@@ -42,6 +47,17 @@ func IsRefusal(err error) bool {
 		return true
 	}
 	return false
+}
+
+// undone reports whether the server's error says that a statement with its own commit
+// changed nothing. All else may come from the commit: 3100 and 3101 of a group's
+// member that was cut off, 1317 and 1053 of one that stops.
+func undone(err error) bool {
+	switch number(err) {
+	case numLockWait, numDeadlock, numReadOnly, numReadOnly2, numOffline:
+		return true
+	}
+	return IsRefusal(err)
 }
 
 func number(err error) uint16 {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -32,6 +33,8 @@ type Options struct {
 	// Wrap, if not nil, is put around the connector of the driver. Tests watch and
 	// break statements there.
 	Wrap func(driver.Connector) driver.Connector
+	// Log, if not nil, is told each time when another member of a group becomes the primary.
+	Log *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -51,8 +54,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Open returns the database of the DSN, which ParseDSN describes. It connects on
-// first use, so that a service can start before its database. Callers must Close
-// it.
+// first use, so that a service can start before its database. Of a group it uses the
+// primary, whichever member that is (see Group). Callers must Close it.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()
 	cfg, err := ParseDSN(dsn)
@@ -64,17 +67,21 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	cfg.Timeout = 2 * time.Second
 	cfg.ReadTimeout, cfg.WriteTimeout = opts.IOTimeout, opts.IOTimeout
 	cfg.Logger = &mysql.NopLogger{} // every failure is returned as an error, too
-	base, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	var conns driver.Connector = &connector{Connector: base, setup: []string{
+	cfg.RejectReadOnly = true       // a connection to a former primary is of no use
+	setup := []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d, SESSION wait_timeout = %d",
 			int(opts.LockWait.Seconds()), int(opts.IdleTimeout.Seconds())),
-	}}
-	if opts.Wrap != nil {
-		conns = opts.Wrap(conns)
+	}
+	conns, err := connect(cfg, func(base driver.Connector) driver.Connector {
+		set := &connector{Connector: base, setup: setup}
+		if opts.Wrap == nil {
+			return set
+		}
+		return opts.Wrap(set)
+	}, opts.Log)
+	if err != nil {
+		return nil, err
 	}
 	pool := sql.OpenDB(conns)
 	if opts.Metrics != nil {

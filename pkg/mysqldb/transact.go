@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"gorm.io/gorm"
 
 	"orderstock/pkg/retry"
@@ -38,7 +37,9 @@ func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) erro
 
 // Exec runs one statement as a transaction of its own, which saves two round trips,
 // and returns how many rows it changed. Unless the error wraps ErrCommitUnknown,
-// nothing changed.
+// nothing changed. A server that answers with an error of the commit is among the
+// unknown: a member of a group that loses the others rolls back what they may have
+// accepted.
 func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	pool, err := db.DB()
 	if err != nil {
@@ -50,11 +51,10 @@ func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	}
 	defer func() { _ = conn.Close() }() // returns it to the pool
 	result, err := conn.ExecContext(ctx, statement)
-	var refused *mysql.MySQLError
 	switch {
 	case err == nil:
 		return result.RowsAffected()
-	case errors.As(err, &refused), errors.Is(err, driver.ErrBadConn): // answered, or not sent
+	case undone(err), errors.Is(err, driver.ErrBadConn): // not sent, or refused by a server that is read-only
 		return 0, fmt.Errorf("execute statement: %w", err)
 	}
 	return 0, fmt.Errorf("%w: %w", ErrCommitUnknown, err)

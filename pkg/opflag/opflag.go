@@ -27,7 +27,7 @@ const (
 // Flags is the store of operation flags. Safe for concurrent use. Make one with
 // Open.
 type Flags struct {
-	client  *redis.Client
+	client  redis.UniversalClient
 	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
 	sets    *batch.Group[string, bool]
 	takes   *batch.Group[string, bool]
@@ -35,22 +35,26 @@ type Flags struct {
 
 // Open returns the flags in the Redis at addr, host:port. It connects on first use,
 // and logs when the circuit breaker opens or closes. Callers must Close the flags.
-func Open(addr string, log *slog.Logger) *Flags {
-	return open(&redis.Options{Addr: addr}, log)
+func Open(addr string, log *slog.Logger) *Flags { return OpenMaster([]string{addr}, "", log) }
+
+// OpenMaster is Open for the server that the Sentinels at addrs know as master, also
+// after a failover. If master is empty, addrs holds the address of the server itself.
+func OpenMaster(addrs []string, master string, log *slog.Logger) *Flags {
+	return open(&redis.UniversalOptions{Addrs: addrs, MasterName: master}, log)
 }
 
-// OpenDB is Open for one of the server's numbered databases.
+// OpenDB is Open for one of the numbered databases of the server at addr.
 func OpenDB(addr string, db int, log *slog.Logger) *Flags {
-	return open(&redis.Options{Addr: addr, DB: db}, log)
+	return open(&redis.UniversalOptions{Addrs: []string{addr}, DB: db}, log)
 }
 
-func open(opts *redis.Options, log *slog.Logger) *Flags {
+func open(opts *redis.UniversalOptions, log *slog.Logger) *Flags {
 	// If a DEL whose reply was lost were sent again, its reply would be "nothing deleted".
 	opts.MaxRetries = -1
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
 	opts.ContextTimeoutEnabled = true
 	opts.DisableIdentity = true
-	f := &Flags{client: redis.NewClient(opts)}
+	f := &Flags{client: redis.NewUniversalClient(opts)}
 	f.breaker = gobreaker.NewCircuitBreaker[[]redis.Cmder](gobreaker.Settings{
 		Name:        "redis",
 		Timeout:     restFor,

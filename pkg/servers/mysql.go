@@ -7,9 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // rootPassword is that of the servers started here, which listen on 127.0.0.1 alone.
@@ -33,7 +36,7 @@ func StartMySQL(ctx context.Context, dir string, opts ...Option) (*MySQL, error)
 }
 
 func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
-	programs, err := mysqlPrograms()
+	programs, err := o.mysql()
 	if err != nil {
 		return nil, err
 	}
@@ -54,18 +57,29 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 		if err := programs.newDataDir(ctx, data); err != nil {
 			return nil, fmt.Errorf("make data folder: %w", err)
 		}
+		if err := freshIdentity(data); err != nil {
+			return nil, fmt.Errorf("make data folder: %w", err)
+		}
 	}
 	tmp := filepath.Join(dir, "tmp") // its own: a starting server deletes the others' temporary tables
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, err
 	}
 	setup := filepath.Join(dir, "init.sql")
-	if err := os.WriteFile(setup, []byte(rootAccount), 0o600); err != nil {
+	if err := os.WriteFile(setup, []byte(o.rootAccount()), 0o600); err != nil {
 		return nil, err
+	}
+	settings := "--no-defaults"
+	if o.grouped {
+		file := filepath.Join(dir, "group.cnf")
+		if err := os.WriteFile(file, groupSettings, 0o644); err != nil {
+			return nil, err
+		}
+		settings = "--defaults-file=" + file
 	}
 
 	m := AttachMySQLServer(o.addr, "root", rootPassword)
-	args := append(programs.serverArgs(),
+	args := append(programs.serverArgs(settings),
 		"--datadir="+data, "--tmpdir="+tmp, "--init-file="+setup, "--pid-file="+filepath.Join(dir, "mysql.pid"),
 		"--socket=mysql.sock", // relative to datadir: the path of a socket may have 107 bytes at most
 		"--bind-address="+host, "--port="+port, "--skip-name-resolve",
@@ -75,10 +89,11 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 		fmt.Sprintf("--max-connections=%d", o.maxConnections),
 		"--character-set-server=utf8mb4",
 	)
+	command := slices.Concat(o.within, []string{programs.server}, args, o.args)
 	m.Server, err = Start(ctx, Spec{
-		Name:  "mysql",
-		Path:  programs.server,
-		Args:  append(args, o.args...),
+		Name:  o.name,
+		Path:  command[0],
+		Args:  command[1:],
 		Dir:   dir,
 		Addr:  o.addr,
 		Ready: m.Ping,
@@ -94,6 +109,22 @@ const rootAccount = `CREATE USER IF NOT EXISTS 'root'@'127.0.0.1' IDENTIFIED BY 
 ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY '` + rootPassword + `';
 GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 `
+
+// rootAccount of a group's member is its own affair, and no transaction of the group.
+func (o options) rootAccount() string {
+	if !o.grouped {
+		return rootAccount
+	}
+	return "SET SESSION sql_log_bin = 0;\n" + strings.ReplaceAll(rootAccount, "127.0.0.1", "%")
+}
+
+// mysql returns the server to start: the given one, or the installed one.
+func (o options) mysql() (mysqlInstall, error) {
+	if o.install != nil {
+		return *o.install, nil
+	}
+	return mysqlPrograms()
+}
 
 // AttachMySQL returns a server that somebody else runs; dsn is its
 // administrator's, in the form of go-sql-driver/mysql: "root:pw@tcp(host:port)/".
@@ -163,7 +194,7 @@ func (m *MySQL) Version(ctx context.Context) (string, error) {
 }
 
 func (m *MySQL) withAdmin(do func(*sql.DB) error) error {
-	connector, err := mysql.NewConnector(m.admin)
+	connector, err := mysqldb.Connector(m.admin)
 	if err != nil {
 		return err
 	}

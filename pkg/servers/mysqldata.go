@@ -38,9 +38,10 @@ func mysqlPrograms() (mysqlInstall, error) {
 
 func (p mysqlInstall) mariaDB() bool { return strings.Contains(p.version, "MariaDB") }
 
-// serverArgs returns the first arguments of every run of the server.
-func (p mysqlInstall) serverArgs() []string {
-	args := []string{"--no-defaults"}
+// serverArgs returns the first arguments of every run of the server. settings says
+// which file of options it reads, and must be the very first.
+func (p mysqlInstall) serverArgs(settings string) []string {
+	args := []string{settings}
 	if me, err := user.Current(); err == nil {
 		args = append(args, "--user="+me.Username) // without it the server refuses to run as root
 	}
@@ -80,9 +81,9 @@ func (p mysqlInstall) makeTemplate(ctx context.Context, template string) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	data := filepath.Join(work, "data")
-	cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs(), "--initialize-insecure", "--datadir="+data)...)
+	cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs("--no-defaults"), "--initialize-insecure", "--datadir="+data)...)
 	if p.mariaDB() {
-		cmd = exec.CommandContext(ctx, p.install, append(p.serverArgs(),
+		cmd = exec.CommandContext(ctx, p.install, append(p.serverArgs("--no-defaults"),
 			"--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -16,6 +16,12 @@ type options struct {
 	bufferPoolMB      int
 	maxConnections    int
 	appendfsync       string
+	within            []string
+
+	// Of a MySQL server that is started for a group.
+	name    string
+	install *mysqlInstall // nil: the installed one
+	grouped bool
 }
 
 func newOptions(opts []Option) options {
@@ -26,6 +32,7 @@ func newOptions(opts []Option) options {
 		bufferPoolMB:      512,
 		maxConnections:    1000,
 		appendfsync:       "everysec",
+		name:              "mysql",
 	}
 	for _, opt := range opts {
 		opt(&o)
@@ -72,3 +79,7 @@ func WithMaxConnections(n int) Option { return func(o *options) { o.maxConnectio
 // WithAppendFsync sets when Redis syncs its append-only file: "always",
 // "everysec" or "no". Default "everysec".
 func WithAppendFsync(when string) Option { return func(o *options) { o.appendfsync = when } }
+
+// WithCommand runs MySQL by another command, such as "ip netns exec name", whose
+// further arguments are the server's command line. The command must become the server.
+func WithCommand(command ...string) Option { return func(o *options) { o.within = command } }

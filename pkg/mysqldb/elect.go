@@ -1,0 +1,76 @@
+package mysqldb
+
+import "fmt"
+
+// answer is how one member of a group sees the group.
+type answer struct {
+	err error // not nil: it did not answer
+
+	self, state string // the member's own id and state
+	primary     string // the primary's id, "" for none
+	readOnly    bool   // the member takes no writes
+	members     int
+	reachable   int
+}
+
+// add adds a row of the member's list of members.
+func (a *answer) add(id string, self bool, state, role string, readOnly bool) {
+	a.members++
+	if state != "UNREACHABLE" {
+		a.reachable++
+	}
+	if role == "PRIMARY" {
+		a.primary = id
+	}
+	if self {
+		a.self, a.state, a.readOnly = id, state, readOnly
+	}
+}
+
+// votes reports whether the answer counts: the member works, and is not cut off with a
+// minority. A member that is RECOVERING counts among those that it can reach, as in
+// the group's own majority.
+func (a *answer) votes() bool {
+	return a.err == nil && a.state == "ONLINE" && 2*a.reachable > a.members
+}
+
+// elect returns the place of the primary, or -1. The primary says so itself, takes
+// writes, and has more votes than any other: a former primary that was frozen, and
+// does not know yet that it was replaced, stands alone.
+func elect(answers []answer) int {
+	votes := map[string]int{}
+	for _, a := range answers {
+		if a.votes() {
+			votes[a.primary]++
+		}
+	}
+	for i, a := range answers {
+		if !a.votes() || a.primary != a.self || a.readOnly {
+			continue
+		}
+		most := true
+		for id, n := range votes {
+			most = most && (id == a.self || n < votes[a.self])
+		}
+		if most {
+			return i
+		}
+	}
+	return -1
+}
+
+func (a *answer) String() string {
+	switch {
+	case a.err != nil:
+		return fmt.Sprintf("does not answer (%v)", a.err)
+	case a.state != "ONLINE":
+		return "is " + a.state
+	case !a.votes():
+		return fmt.Sprintf("reaches %d of %d members", a.reachable, a.members)
+	case a.primary == a.self && a.readOnly:
+		return "is the primary and not writable yet"
+	case a.primary == a.self:
+		return "is the primary"
+	}
+	return "is a secondary"
+}

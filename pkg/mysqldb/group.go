@@ -1,0 +1,352 @@
+package mysqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// GroupNet is the network of a DSN that names the members of a group:
+// user:password@group(a:3306,b:3306,c:3306)/database.
+const GroupNet = "group"
+
+// ErrNoPrimary is wrapped in the error of a connection to a group of which no member
+// is known to be the primary. The text says what each member answered.
+var ErrNoPrimary = errors.New("no primary")
+
+const (
+	// lookEvery is the pause between two looks at the group.
+	lookEvery = 250 * time.Millisecond
+	// askLimit bounds the wait for one member's answer.
+	askLimit = 2 * time.Second
+	// primaryWait bounds the wait of a new connection until a primary is known.
+	primaryWait = 2 * time.Second
+)
+
+// Connector returns what connects to the server of cfg. If the network is GroupNet,
+// that is a *Group, which sql.DB closes with itself.
+func Connector(cfg *mysql.Config) (driver.Connector, error) { return connect(cfg, nil, nil) }
+
+// connect is Connector, with wrap, if not nil, around the connector to each server.
+func connect(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger) (driver.Connector, error) {
+	if wrap == nil {
+		wrap = func(c driver.Connector) driver.Connector { return c }
+	}
+	if cfg.Net == GroupNet {
+		return newGroup(cfg, wrap, log)
+	}
+	base, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return wrap(base), nil
+}
+
+// Group connects to the primary of a MySQL group in single-primary mode. From the
+// first connection on it asks all members, a few times a second, which of them that
+// is: a member starts as down. As soon as another member is the primary, or the
+// primary says that it is none any more, Group closes the connections to the former
+// one, so that no call waits there and none reads what is out of date. Safe for
+// concurrent use.
+type Group struct {
+	members []*member
+	log     *slog.Logger
+
+	begin sync.Once
+	stop  context.CancelFunc
+	ended chan struct{}
+
+	mu      sync.Mutex
+	primary *member       // nil: none is known
+	why     error         // what the members answered last
+	changed chan struct{} // closed at the next change of primary
+}
+
+var _ driver.Connector = (*Group)(nil)
+
+// Addrs returns the addresses of the members that cfg names.
+func Addrs(cfg *mysql.Config) ([]string, error) {
+	if cfg.Net != GroupNet {
+		return []string{cfg.Addr}, nil
+	}
+	addrs := strings.Split(cfg.Addr, ",")
+	for i, addr := range addrs {
+		if addr = strings.TrimSpace(addr); addr == "" {
+			return nil, fmt.Errorf("read DSN: want the members of the group, group(a:3306,b:3306,c:3306), not group(%s)", cfg.Addr)
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			addr = net.JoinHostPort(addr, "3306")
+		}
+		if slices.Contains(addrs[:i], addr) {
+			return nil, fmt.Errorf("read DSN: the group names %s twice", addr)
+		}
+		addrs[i] = addr
+	}
+	return addrs, nil
+}
+
+func newGroup(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger) (*Group, error) {
+	addrs, err := Addrs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	g := &Group{
+		log: log, ended: make(chan struct{}), changed: make(chan struct{}), why: errors.New("no member has answered yet"),
+	}
+	for _, addr := range addrs {
+		m, err := newMember(cfg, addr, wrap)
+		if err != nil {
+			return nil, err
+		}
+		g.members = append(g.members, m)
+	}
+	return g, nil
+}
+
+// Driver implements driver.Connector.
+func (g *Group) Driver() driver.Driver { return g.members[0].Driver() }
+
+// Connect returns a connection to the primary. It waits a moment if none is known,
+// and returns an error that wraps ErrNoPrimary if that was in vain.
+func (g *Group) Connect(ctx context.Context) (driver.Conn, error) {
+	g.begin.Do(func() { g.watch(ctx) })
+	m, err := g.await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := m.Connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", m.addr, err)
+	}
+	if g.Primary() != m.addr { // it was replaced before the connection was listed among those to close
+		_ = conn.Close() // of no use
+		return nil, fmt.Errorf("connect to %s: %w", m.addr, ErrNoPrimary)
+	}
+	return conn, nil
+}
+
+// Primary returns the address of the primary, as the DSN names it, or "" if none is known.
+func (g *Group) Primary() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.primary == nil {
+		return ""
+	}
+	return g.primary.addr
+}
+
+// Close stops asking the members. The connections stay open.
+func (g *Group) Close() error {
+	g.begin.Do(func() { close(g.ended) }) // nothing was ever begun
+	if g.stop != nil {
+		g.stop()
+	}
+	<-g.ended
+	var errs []error
+	for _, m := range g.members {
+		errs = append(errs, m.asks.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// await returns the primary as soon as one is known.
+func (g *Group) await(ctx context.Context) (*member, error) {
+	limit := time.NewTimer(primaryWait)
+	defer limit.Stop()
+	for {
+		g.mu.Lock()
+		primary, changed := g.primary, g.changed
+		g.mu.Unlock()
+		if primary != nil {
+			return primary, nil
+		}
+		select {
+		case <-changed:
+		case <-limit.C:
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return nil, fmt.Errorf("%w: %w", ErrNoPrimary, g.why)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %w", ErrNoPrimary, ctx.Err())
+		}
+	}
+}
+
+func (g *Group) watch(ctx context.Context) {
+	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx)) // until Close
+	go func() {
+		defer close(g.ended)
+		for ctx.Err() == nil {
+			g.look(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(lookEvery):
+			}
+		}
+	}()
+}
+
+// look asks all members, and sets the primary by what they answer.
+func (g *Group) look(ctx context.Context) {
+	answers := make([]answer, len(g.members))
+	var asked sync.WaitGroup
+	for i, m := range g.members {
+		asked.Go(func() { answers[i] = m.ask(ctx) })
+	}
+	asked.Wait()
+	if ctx.Err() != nil {
+		return
+	}
+	elected := elect(answers)
+	g.mu.Lock()
+	former := g.primary
+	switch {
+	case elected >= 0:
+		g.primary = g.members[elected]
+	case former != nil && answers[slices.Index(g.members, former)].err != nil:
+		// It may only be slow, and nobody has taken its place.
+	default:
+		g.primary = nil
+	}
+	g.why = g.reasons(answers)
+	primary := g.primary
+	if primary != former {
+		close(g.changed)
+		g.changed = make(chan struct{})
+	}
+	g.mu.Unlock()
+	if primary == former {
+		return
+	}
+	if former != nil {
+		former.drop()
+	}
+	if primary == nil {
+		g.log.Warn("the group has no primary", "members", g.reasons(answers).Error())
+	} else {
+		g.log.Info("primary of the group", "addr", primary.addr)
+	}
+}
+
+// reasons says of each member why it is not the primary.
+func (g *Group) reasons(answers []answer) error {
+	all := make([]string, len(answers))
+	for i, a := range answers {
+		all[i] = g.members[i].addr + " " + a.String()
+	}
+	return errors.New(strings.Join(all, "; "))
+}
+
+// member is one server of a group.
+type member struct {
+	driver.Connector
+	addr string
+	asks *sql.DB
+
+	mu    sync.Mutex
+	conns map[*memberConn]struct{} // those made by the Connector
+}
+
+func newMember(group *mysql.Config, addr string, wrap func(driver.Connector) driver.Connector) (*member, error) {
+	m := &member{addr: addr, conns: map[*memberConn]struct{}{}}
+	cfg := group.Clone()
+	cfg.Net, cfg.Addr, cfg.RejectReadOnly = "tcp", addr, true
+	cfg.Logger = &mysql.NopLogger{}
+	asking := cfg.Clone()
+	asking.DBName = "" // it may not exist yet
+	asking.Timeout, asking.ReadTimeout, asking.WriteTimeout = askLimit, askLimit, askLimit
+	ask, err := mysql.NewConnector(asking)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	cfg.DialFunc = m.dial
+	base, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	m.Connector, m.asks = wrap(base), sql.OpenDB(ask)
+	m.asks.SetMaxOpenConns(1)
+	return m, nil
+}
+
+// memberConn is a network connection that its member can close. It is a TCPConn, on
+// which the driver sees whether the server has closed it.
+type memberConn struct {
+	*net.TCPConn
+	m *member
+}
+
+// Close implements net.Conn.
+func (c *memberConn) Close() error {
+	c.m.mu.Lock()
+	delete(c.m.conns, c)
+	c.m.mu.Unlock()
+	return c.TCPConn.Close()
+}
+
+func (m *member) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("connect to %s: not TCP", addr), conn.Close())
+	}
+	c := &memberConn{tcp, m}
+	m.mu.Lock()
+	m.conns[c] = struct{}{}
+	m.mu.Unlock()
+	return c, nil
+}
+
+// drop closes all connections.
+func (m *member) drop() {
+	m.mu.Lock()
+	all := m.conns
+	m.conns = map[*memberConn]struct{}{}
+	m.mu.Unlock()
+	for c := range all {
+		_ = c.TCPConn.Close() // those who use it see that it is closed
+	}
+}
+
+// ask returns how the member sees the group.
+func (m *member) ask(ctx context.Context) answer {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	rows, err := m.asks.QueryContext(ctx, `SELECT member_id, member_id = @@server_uuid, member_state, member_role,
+		@@super_read_only FROM performance_schema.replication_group_members`)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer func() { _ = rows.Close() }() // only read
+	var a answer
+	for rows.Next() {
+		var (
+			id, state, role string
+			self, readOnly  bool
+		)
+		if err := rows.Scan(&id, &self, &state, &role, &readOnly); err != nil {
+			return answer{err: err}
+		}
+		a.add(id, self, state, role, readOnly)
+	}
+	if err := rows.Err(); err != nil {
+		return answer{err: err}
+	}
+	return a
+}

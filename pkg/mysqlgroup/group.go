@@ -1,0 +1,365 @@
+package mysqlgroup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config says what Up, Read and Reboot work on.
+type Config struct {
+	// AdminDSN is that of a user with all rights, and names all members:
+	// root:secret@group(a:3306,b:3306,c:3306)/
+	AdminDSN string
+	// Password is that of the account by which the members read from each other. Read needs none.
+	Password string
+	// Wait bounds the wait for members that do not answer yet, or do not join yet. Default two minutes.
+	Wait time.Duration
+	// Say, if not nil, is told in a few words what is being done.
+	Say func(doing string)
+}
+
+func (cfg Config) withDefaults() Config {
+	if cfg.Wait <= 0 {
+		cfg.Wait = 2 * time.Minute
+	}
+	if cfg.Say == nil {
+		cfg.Say = func(string) {}
+	}
+	return cfg
+}
+
+// The reasons for which nothing was done.
+var (
+	// ErrAway: a member does not answer, and may hold what the others lack.
+	ErrAway = errors.New("a member does not answer")
+	// ErrHoldsData: no member is in a group, and one of them was before.
+	ErrHoldsData = errors.New("a member holds data")
+	// ErrUp: a majority is in the group already.
+	ErrUp = errors.New("the group is up")
+	// ErrParted: no member has all transactions of the others.
+	ErrParted = errors.New("the members' transactions have parted")
+	// ErrBusy: somebody else forms the group at this moment.
+	ErrBusy = errors.New("another run forms the group")
+)
+
+// Read returns how each member sees the group. A member that cannot be asked has Err set.
+func Read(ctx context.Context, cfg Config) ([]Member, error) {
+	all, err := open(cfg.AdminDSN)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(all)
+	readAll(ctx, all)
+	members := make([]Member, len(all))
+	for i, m := range all {
+		members[i] = *m
+	}
+	return members, nil
+}
+
+// Whole returns nil if all members are in the group, one of them the primary.
+func Whole(members []Member) error {
+	var errs []error
+	primaries := 0
+	for _, m := range members {
+		switch {
+		case m.Err != nil:
+			errs = append(errs, m.Err)
+		case !m.inGroup():
+			errs = append(errs, fmt.Errorf("%s is %s and reaches %d of %d members", m.Addr, m.State, m.Reached, m.Members))
+		case m.primary():
+			primaries++
+		}
+	}
+	if len(errs) == 0 && primaries != 1 {
+		errs = append(errs, fmt.Errorf("%d members are primary", primaries))
+	}
+	return errors.Join(errs...)
+}
+
+// Up forms the group if there was none before, and lets the members join that are out.
+// It may be called again, and by several processes at once. The first time all members
+// must answer (ErrAway) and be fresh (ErrHoldsData): it begins with the first one. It
+// returns once all members are in the group.
+func Up(ctx context.Context, cfg Config) error {
+	cfg = cfg.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
+	defer cancel()
+	return cfg.alone(ctx, true, func(all []*Member) error {
+		if !anyInGroup(all) {
+			for _, m := range all {
+				if m.Err != nil {
+					return fmt.Errorf("form the group: %w: %w", ErrAway, m.Err)
+				}
+			}
+			for _, m := range all {
+				if !m.Fresh {
+					return fmt.Errorf("form the group: %w: %s was in a group before; if no member is in one now: migrate group reboot",
+						ErrHoldsData, m.Addr)
+				}
+			}
+			if err := cfg.begin(ctx, all[0]); err != nil {
+				return err
+			}
+		}
+		return cfg.join(ctx, all)
+	})
+}
+
+// Reboot forms the group again after its majority was lost. It begins with the member
+// whose transactions contain those of all others, and lets these join; the address of
+// that member is returned. It changes nothing and returns ErrUp if a majority is in the
+// group; ErrAway if a member does not answer, unless force is true: what only that
+// member has is lost then; and ErrParted if no member has the transactions of all
+// others that answer.
+func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err error) {
+	cfg = cfg.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
+	defer cancel()
+	err = cfg.alone(ctx, !force, func(all []*Member) error {
+		if anyInGroup(all) {
+			return fmt.Errorf("reboot the group: %w: members that are out join by: migrate group up", ErrUp)
+		}
+		var there []*Member
+		for _, m := range all {
+			if m.Err == nil {
+				there = append(there, m)
+			} else if !force {
+				return fmt.Errorf("reboot the group: %w: it may have orders that the others lack; start it, or do without it by --force: %w",
+					ErrAway, m.Err)
+			}
+		}
+		if _, err := mostAdvanced(ctx, there); err != nil {
+			return fmt.Errorf("reboot the group: %w", err)
+		}
+		// What waits for a majority that is gone ends now, and with it the sets stand still.
+		if err := each(there, func(m *Member) error { return m.leave(ctx) }); err != nil {
+			return fmt.Errorf("reboot the group: %w", err)
+		}
+		readAll(ctx, there)
+		first, err := mostAdvanced(ctx, there)
+		if err != nil {
+			return fmt.Errorf("reboot the group: %w", err)
+		}
+		chosen = first.Addr
+		if err := cfg.begin(ctx, first); err != nil {
+			return err
+		}
+		return cfg.join(ctx, there)
+	})
+	return chosen, err
+}
+
+// mostAdvanced returns the member whose transactions contain those of all.
+func mostAdvanced(ctx context.Context, all []*Member) (*Member, error) {
+	var lacks []string
+	for _, m := range all {
+		complete := true
+		for _, other := range all {
+			var contained bool
+			if err := m.db.QueryRowContext(ctx, "SELECT GTID_SUBSET(?, ?)", other.Transactions, m.Transactions).Scan(&contained); err != nil {
+				return nil, fmt.Errorf("compare transactions: %w", err)
+			}
+			if !contained {
+				complete = false
+				lacks = append(lacks, fmt.Sprintf("%s lacks some of %s", m.Addr, other.Addr))
+			}
+		}
+		if complete {
+			return m, nil
+		}
+	}
+	if len(all) == 0 {
+		return nil, ErrAway
+	}
+	return nil, fmt.Errorf("%w: %s; keep the one that you trust, empty the data folder of the others, and run it again",
+		ErrParted, strings.Join(lacks, ", "))
+}
+
+// alone reads all members and calls fn with them, while it holds a lock of the first
+// member that answers. If wait is true it waits for members that do not answer.
+func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) error) (err error) {
+	if cfg.Password == "" {
+		return errors.New("form the group: no password for the members' own account")
+	}
+	all, err := open(cfg.AdminDSN)
+	if err != nil {
+		return err
+	}
+	defer closeAll(all)
+	cfg.Say(fmt.Sprintf("asking %d members", len(all)))
+	until := time.Now().Add(cfg.Wait / 2)
+	for readAll(ctx, all); time.Now().Before(until); readAll(ctx, all) {
+		away := 0
+		for _, m := range all {
+			if m.Err != nil {
+				away++
+			}
+		}
+		if away == 0 || away < len(all) && (!wait || anyInGroup(all)) {
+			break
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+	var first *Member
+	for _, m := range all {
+		if m.Err == nil {
+			first = m
+			break
+		}
+	}
+	if first == nil {
+		return fmt.Errorf("form the group: %w: %w", ErrAway, all[0].Err)
+	}
+	release, err := first.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	readAll(ctx, all) // what the former holder of the lock has done
+	return fn(all)
+}
+
+// lock takes the server's named lock, which ends with its connection.
+func (m *Member) lock(ctx context.Context) (release func() error, err error) {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Addr, err)
+	}
+	var got sql.NullInt64
+	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('orderstock-group', 60)").Scan(&got)
+	if err == nil && got.Int64 != 1 {
+		err = ErrBusy
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", m.Addr, err), conn.Close())
+	}
+	return func() error {
+		_, err := conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK('orderstock-group')")
+		return errors.Join(err, conn.Close())
+	}, nil
+}
+
+// account is by which the members read from each other.
+const account = "replication"
+
+// prepare makes a member ready to begin a group or to join one.
+func (cfg Config) prepare(ctx context.Context, m *Member) error {
+	password := "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(cfg.Password) + "'"
+	statements := []string{
+		"SET SESSION sql_log_bin = 0", // each member has these by itself
+		"SET GLOBAL group_replication_bootstrap_group = OFF",
+		"SET GLOBAL super_read_only = OFF",
+		"CREATE USER IF NOT EXISTS '" + account + "'@'%' IDENTIFIED BY " + password + " REQUIRE SSL",
+		"ALTER USER '" + account + "'@'%' IDENTIFIED BY " + password,
+		"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO '" + account + "'@'%'",
+		"CHANGE REPLICATION SOURCE TO SOURCE_USER = '" + account + "', SOURCE_PASSWORD = " + password +
+			" FOR CHANNEL 'group_replication_recovery'",
+		// From now on it joins by itself when it starts, and takes no writes until it has.
+		"SET PERSIST group_replication_start_on_boot = ON",
+		"SET PERSIST super_read_only = ON",
+		"SET GLOBAL offline_mode = OFF",
+	}
+	if m.Fresh {
+		// What its first start wrote, such as the administrator's account, is in no other member's set.
+		statements = append(statements, "RESET BINARY LOGS AND GTIDS")
+	}
+	return m.run(ctx, statements...)
+}
+
+// begin makes a group of one member.
+func (cfg Config) begin(ctx context.Context, m *Member) error {
+	cfg.Say("beginning with " + m.Addr)
+	if err := cfg.prepare(ctx, m); err != nil {
+		return fmt.Errorf("begin the group: %w", err)
+	}
+	err := m.run(ctx, "SET GLOBAL group_replication_bootstrap_group = ON", "START GROUP_REPLICATION")
+	// On no account may it begin a second group later.
+	off := m.run(context.WithoutCancel(ctx), "SET GLOBAL group_replication_bootstrap_group = OFF")
+	if err := errors.Join(err, off); err != nil {
+		return fmt.Errorf("begin the group: %w", err)
+	}
+	return await(ctx, m, (*Member).primary)
+}
+
+// join lets the members join that are out, and waits until all are in.
+func (cfg Config) join(ctx context.Context, all []*Member) error {
+	err := each(all, func(m *Member) error {
+		m.read(ctx)
+		if m.Err != nil {
+			return fmt.Errorf("%w: %w", ErrAway, m.Err)
+		}
+		if m.inGroup() {
+			return nil
+		}
+		cfg.Say("joining " + m.Addr)
+		var err error
+		if m.State != "RECOVERING" {
+			if err = m.leave(ctx); err == nil {
+				err = cfg.prepare(ctx, m)
+			}
+			if err == nil {
+				err = m.run(ctx, "START GROUP_REPLICATION")
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return await(ctx, m, (*Member).inGroup)
+	})
+	if err != nil {
+		return fmt.Errorf("join the group: %w", err)
+	}
+	return nil
+}
+
+// await returns once the member is as wanted.
+func await(ctx context.Context, m *Member, wanted func(*Member) bool) error {
+	for {
+		if m.read(ctx); m.Err == nil && wanted(m) {
+			return nil
+		}
+		if err := pause(ctx); err != nil {
+			return errors.Join(fmt.Errorf("%s is %s %s: %w", m.Addr, m.State, m.Role, err), m.Err)
+		}
+	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}
+
+func anyInGroup(all []*Member) bool {
+	for _, m := range all {
+		if m.inGroup() {
+			return true
+		}
+	}
+	return false
+}
+
+func readAll(ctx context.Context, all []*Member) {
+	_ = each(all, func(m *Member) error { m.read(ctx); return nil })
+}
+
+func each(all []*Member, do func(*Member) error) error {
+	errs := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, m := range all {
+		doing.Go(func() { errs[i] = do(m) })
+	}
+	doing.Wait()
+	return errors.Join(errs...)
+}

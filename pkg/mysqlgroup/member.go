@@ -1,0 +1,173 @@
+package mysqlgroup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/mysqldb"
+)
+
+// Member is one server of the group, and how it sees the group.
+type Member struct {
+	// Addr is the server's address, as the DSN names it.
+	Addr string
+	// Err says why the server could not be asked; the rest is empty then.
+	Err error
+	// State is ONLINE, RECOVERING, OFFLINE, ERROR or UNREACHABLE. Role is PRIMARY,
+	// SECONDARY, or empty for a member that is out.
+	State, Role string
+	// Reached and Members count the members that it reaches, and those that it knows.
+	Reached, Members int
+	// ReadOnly says that it takes no writes, and Offline that it admits nobody but administrators.
+	ReadOnly, Offline bool
+	// Transactions are those that it has executed or received, as a GTID set.
+	Transactions string
+	// Fresh says that it holds no data and was never in a group.
+	Fresh bool
+
+	db *sql.DB
+}
+
+// inGroup reports whether the member works, and with a majority.
+func (m *Member) inGroup() bool {
+	return m.Err == nil && m.State == "ONLINE" && 2*m.Reached > m.Members
+}
+
+// primary reports whether the member takes writes.
+func (m *Member) primary() bool { return m.inGroup() && m.Role == "PRIMARY" && !m.ReadOnly }
+
+// open returns the members that the administrator's DSN names, none of them asked yet.
+func open(adminDSN string) ([]*Member, error) {
+	cfg, err := mysqldb.ParseDSN(adminDSN)
+	if err != nil {
+		return nil, fmt.Errorf("administrator's account: %w", err)
+	}
+	if cfg.Net != mysqldb.GroupNet {
+		return nil, errors.New("administrator's account: want all members of the group: root:secret@group(a:3306,b:3306,c:3306)/")
+	}
+	addrs, err := mysqldb.Addrs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Member
+	for _, addr := range addrs {
+		one := cfg.Clone()
+		one.Net, one.Addr, one.DBName = "tcp", addr, ""
+		one.Timeout, one.Logger = 2*time.Second, &mysql.NopLogger{}
+		connector, err := mysql.NewConnector(one)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", addr, err)
+		}
+		all = append(all, &Member{Addr: addr, db: sql.OpenDB(connector)})
+	}
+	return all, nil
+}
+
+func closeAll(all []*Member) {
+	for _, m := range all {
+		_ = m.db.Close() // nothing is pending
+	}
+}
+
+// readLimit bounds a look at one member.
+const readLimit = 5 * time.Second
+
+// read asks the member for all that is in Member, and sets Err.
+func (m *Member) read(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	*m = Member{Addr: m.Addr, db: m.db}
+	m.Err = m.readAll(ctx)
+}
+
+func (m *Member) readAll(ctx context.Context) error {
+	const systemSchemas = "'mysql', 'sys', 'information_schema', 'performance_schema'"
+	var plugin sql.NullString
+	err := m.db.QueryRowContext(ctx, `SELECT @@super_read_only, @@offline_mode, REPLACE(@@gtid_executed, '\n', ''),
+		(SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name NOT IN (`+systemSchemas+`)) = 0
+			AND GTID_SUBTRACT(@@gtid_executed, CONCAT(@@server_uuid, ':1-9223372036854775806')) = '',
+		(SELECT plugin_status FROM information_schema.plugins WHERE plugin_name = 'group_replication')`).
+		Scan(&m.ReadOnly, &m.Offline, &m.Transactions, &m.Fresh, &plugin)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", m.Addr, err)
+	}
+	if plugin.String != "ACTIVE" {
+		return fmt.Errorf("%s has not loaded the plugin group_replication: start it with plugin-load-add=group_replication.so", m.Addr)
+	}
+	var received sql.NullString
+	err = m.db.QueryRowContext(ctx, `SELECT GROUP_CONCAT(REPLACE(received_transaction_set, '\n', ''))
+		FROM performance_schema.replication_connection_status
+		WHERE channel_name = 'group_replication_applier' AND received_transaction_set <> ''`).Scan(&received)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", m.Addr, err)
+	}
+	m.Transactions = strings.Trim(m.Transactions+","+received.String, ",") // a set may name one twice
+	return m.readGroup(ctx)
+}
+
+// readGroup asks for the member's list of members.
+func (m *Member) readGroup(ctx context.Context) error {
+	rows, err := m.db.QueryContext(ctx, `SELECT member_id = @@server_uuid, member_state, member_role
+		FROM performance_schema.replication_group_members`)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", m.Addr, err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	m.State = "OFFLINE"
+	for rows.Next() {
+		var (
+			self        bool
+			state, role string
+		)
+		if err := rows.Scan(&self, &state, &role); err != nil {
+			return fmt.Errorf("ask %s: %w", m.Addr, err)
+		}
+		m.Members++
+		if state != "UNREACHABLE" {
+			m.Reached++
+		}
+		if self {
+			m.State, m.Role = state, role
+		}
+	}
+	return rows.Err()
+}
+
+// numStarting is the server's error while another start or stop of the group is under way.
+const numStarting = 3663
+
+// leave takes the member out of the group. A member that has just started may be trying
+// to join one that is gone: leave waits until it gives up, after a minute at most.
+func (m *Member) leave(ctx context.Context) error {
+	for {
+		err := m.run(ctx, "STOP GROUP_REPLICATION")
+		if refused, ok := errors.AsType[*mysql.MySQLError](err); !ok || refused.Number != numStarting {
+			return err
+		}
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("%s is still trying to join: %w", m.Addr, err)
+		}
+	}
+}
+
+// run runs statements on one connection of the member, one after the other.
+func (m *Member) run(ctx context.Context, statements ...string) (err error) {
+	conn, err := m.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Addr, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	for _, s := range statements {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			what := strings.Fields(s) // the whole may hold a password
+			return fmt.Errorf("%s: %s: %w", m.Addr, strings.Join(what[:min(3, len(what))], " "), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package servers
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/mysqldb"
+)
+
+//go:embed group.cnf
+var groupSettings []byte
+
+// MySQLGroup is several MySQL servers that can form a group. They have not yet when
+// StartMySQLGroup returns: see package mysqlgroup.
+type MySQLGroup struct {
+	Members []*MySQL
+	admin   *mysql.Config
+}
+
+// StartMySQLGroup starts n MySQL servers with the settings of a group, each with its
+// data in a folder of dir. It needs MySQL 8.4 or later, which MYSQLD may name: see
+// MissingGroupServer. opts(i) are the options of server i, counted from 0.
+func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []Option) (*MySQLGroup, error) {
+	install, err := groupServer(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("start group: %w", err)
+	}
+	var (
+		members = make([]options, n)
+		addrs   []string
+	)
+	for i := range members {
+		members[i] = newOptions([]Option{WithBufferPoolMB(256)})
+		if opts != nil {
+			for _, opt := range opts(i) {
+				opt(&members[i])
+			}
+		}
+		if members[i].addr == "" {
+			if members[i].addr, err = freeAddr(); err != nil {
+				return nil, fmt.Errorf("start group: %w", err)
+			}
+		}
+		addrs = append(addrs, members[i].addr)
+	}
+	g := &MySQLGroup{Members: make([]*MySQL, n)}
+	errs := make([]error, n)
+	var started sync.WaitGroup
+	for i, o := range members {
+		started.Go(func() {
+			o.name, o.install, o.grouped = fmt.Sprintf("mysql-%d", i+1), &install, true
+			host, port, _ := net.SplitHostPort(o.addr)
+			o.args = append([]string{
+				fmt.Sprintf("--server-id=%d", i+1), "--report-host=" + host, "--report-port=" + port,
+				"--loose-group-replication-local-address=" + o.addr,
+				"--loose-group-replication-group-seeds=" + strings.Join(addrs, ","),
+			}, o.args...)
+			g.Members[i], errs[i] = startMySQL(ctx, filepath.Join(dir, o.name), o)
+		})
+	}
+	started.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(err, g.Kill())
+	}
+	g.admin = g.Members[0].admin.Clone()
+	g.admin.Net, g.admin.Addr = mysqldb.GroupNet, strings.Join(addrs, ",")
+	return g, nil
+}
+
+// MySQL returns the group as one server, whose DSNs name all members. Statements go to
+// the primary. It is not to be started or stopped.
+func (g *MySQLGroup) MySQL() *MySQL {
+	return &MySQL{Server: attach("mysql", g.admin.Addr), admin: g.admin}
+}
+
+// Member returns the member at addr, nil if there is none.
+func (g *MySQLGroup) Member(addr string) *MySQL {
+	i := slices.IndexFunc(g.Members, func(m *MySQL) bool { return m.Addr() == addr })
+	if i < 0 {
+		return nil
+	}
+	return g.Members[i]
+}
+
+// Stop stops all members gracefully, together.
+func (g *MySQLGroup) Stop(ctx context.Context) error {
+	return g.each(func(m *MySQL) error { return m.Stop(ctx) })
+}
+
+// Kill kills all members.
+func (g *MySQLGroup) Kill() error { return g.each(func(m *MySQL) error { return m.Kill() }) }
+
+func (g *MySQLGroup) each(do func(*MySQL) error) error {
+	errs := make([]error, len(g.Members))
+	var all sync.WaitGroup
+	for i, m := range g.Members {
+		if m != nil {
+			all.Go(func() { errs[i] = do(m) })
+		}
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// freshIdentity removes the id that a copied data folder has of its template.
+func freshIdentity(data string) error {
+	if err := os.Remove(filepath.Join(data, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

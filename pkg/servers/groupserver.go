@@ -1,0 +1,108 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// EnvMySQLD names the mysqld program of a group's members.
+const EnvMySQLD = "MYSQLD"
+
+// groupImage is the image out of which the server of a group's members is taken if none is installed.
+const groupImage = "mysql:9.7"
+
+// MissingGroupServer is returned if no server is found that can be a group's member.
+var MissingGroupServer = errors.New("no MySQL server of version 8.4 or later, as a group needs it" +
+	" (Debian's own packages hold MariaDB, which cannot do it): install MySQL Community Server and set " + EnvMySQLD +
+	" to its mysqld; or, on a machine with Docker, run: docker pull " + groupImage)
+
+var versionOf = regexp.MustCompile(`Ver (\d+)\.(\d+)`)
+
+// groupServer returns a server that can be a group's member: the one that MYSQLD names,
+// the installed one, or that of the Docker image, which it unpacks once.
+func groupServer(ctx context.Context) (mysqlInstall, error) {
+	if path := os.Getenv(EnvMySQLD); path != "" {
+		install, err := groupServerAt(path)
+		if err != nil {
+			return install, fmt.Errorf("%s=%s: %w", EnvMySQLD, path, err)
+		}
+		return install, nil
+	}
+	if path, err := program(nil, "mysqld"); err == nil {
+		if install, err := groupServerAt(path); err == nil {
+			return install, nil
+		}
+	}
+	path, err := unpackedServer(ctx)
+	if err != nil {
+		return mysqlInstall{}, err
+	}
+	return groupServerAt(path)
+}
+
+// groupServerAt returns the server at path if it is a MySQL that is new enough.
+func groupServerAt(path string) (mysqlInstall, error) {
+	version, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:noctx // prints a line and ends
+	if err != nil {
+		return mysqlInstall{}, fmt.Errorf("run %s --version: %w", path, err)
+	}
+	install := mysqlInstall{server: path, version: string(version)}
+	found := versionOf.FindSubmatch(version)
+	if found == nil || install.mariaDB() {
+		return install, fmt.Errorf("%s is no MySQL server: %w", strings.TrimSpace(install.version), MissingGroupServer)
+	}
+	major, _ := strconv.Atoi(string(found[1]))
+	minor, _ := strconv.Atoi(string(found[2]))
+	if major < 8 || major == 8 && minor < 4 {
+		return install, fmt.Errorf("%s is too old: %w", strings.TrimSpace(install.version), MissingGroupServer)
+	}
+	return install, nil
+}
+
+//go:embed unpackserver.sh
+var unpackScript []byte
+
+// unpackedServer takes the server out of the Docker image, with its libraries, and
+// returns the program that runs it. Of several at once, the first one stays.
+func unpackedServer(ctx context.Context) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	id, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", groupImage).Output()
+	if err != nil {
+		return "", MissingGroupServer
+	}
+	name := strings.TrimPrefix(strings.TrimSpace(string(id)), "sha256:")
+	dir := filepath.Join(cache, "orderstock", "mysqld-"+name[:min(12, len(name))])
+	if _, err := os.Stat(dir); err == nil {
+		return filepath.Join(dir, "mysqld"), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", fmt.Errorf("unpack %s: %w", groupImage, err)
+	}
+	work, err := os.MkdirTemp(filepath.Dir(dir), "unpacking-")
+	if err != nil {
+		return "", fmt.Errorf("unpack %s: %w", groupImage, err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	cmd := exec.CommandContext(ctx, "bash", "-s", groupImage, work, dir)
+	cmd.Stdin = bytes.NewReader(unpackScript)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("unpack %s: %w\n%s", groupImage, err, out)
+	}
+	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("unpack %s: %w", groupImage, err)
+	}
+	return filepath.Join(dir, "mysqld"), nil
+}
