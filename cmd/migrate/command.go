@@ -34,7 +34,7 @@ func (c config) migrations() migrations.Config {
 func newCommand(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "migrate",
-		Short: "Create the databases, users and tables of orderstock, and prune old orders",
+		Short: "Create the databases, users and tables of orderstock, prune old orders, and form a group of MySQL servers",
 	}
 	root.SetOut(out)
 	root.AddCommand(
@@ -65,7 +65,7 @@ func newCommand(out io.Writer) *cobra.Command {
 				return printStatus(cmd, cfg)
 			},
 		},
-		newPrune(),
+		newPrune(), newGroup(),
 	)
 	return root
 }

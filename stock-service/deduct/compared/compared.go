@@ -77,6 +77,9 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 	case "zk-lock":
 		return newZKLock(cfg)
 	case "redis-lock":
+		if cfg.Redis == "" {
+			return nil, errors.New("redis-lock needs one Redis server: set REDIS_ADDR, not REDIS_ADDRS")
+		}
 		return newRedisLock(cfg), nil
 	}
 	return deduct.New(name, cfg.Config)
