@@ -14,6 +14,8 @@ STOCK       ?= 300
 ITEMS_MAX   ?= 3
 REPEAT      ?= 0.1
 STRATEGY    ?=
+# make up, make faults
+CLUSTER     ?=
 # make console
 PORT        ?= 0
 # make play
@@ -49,8 +51,8 @@ demo: bin/dev ## Whole stack without Docker: fire orders, verdict, stop [ORDERS 
 		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT)
 
 .PHONY: up
-up: bin/dev ## The same stack, left running; prints the addresses [STRATEGY]
-	bin/dev up --strategy '$(STRATEGY)'
+up: bin/dev ## The same stack, left running; prints the addresses. CLUSTER=1: any one server may die [STRATEGY CLUSTER]
+	bin/dev up --strategy '$(STRATEGY)' $(if $(CLUSTER),--cluster --stock-services 3)
 
 .PHONY: down
 down: bin/dev ## Stop what "make up" left running
@@ -70,6 +72,10 @@ test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
 test-console: bin/dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console
 	bin/dev test -- $(GO) test -tags browser -timeout 15m $(if $(RUN),-run '$(RUN)') ./loadtest/console
 
+.PHONY: test-cluster
+test-cluster: install ## The tests that need a group of MySQL servers (MYSQLD, or Docker with mysql:9.7) [RUN]
+	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') ./pkg/mysqlgroup ./loadtest/faults
+
 .PHONY: lint
 lint: $(GOLANGCI) ## Linter and formatting, on the release build and on the fault build
 	$(GOLANGCI) run --allow-parallel-runners ./...
@@ -84,8 +90,8 @@ bench-lock: install ## Measure the locks beside each other; writes out/lock-benc
 	$(GO) run ./cmd/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: install ## Fault matrix: every step × fault, a verdict for each; writes out/faults.json [SEEDS CELL]
-	$(GO) run ./cmd/loadtest faults
+faults: install ## Fault matrix, a verdict for each cell; writes out/faults.json. CLUSTER=1: of a cluster [SEEDS CELL CLUSTER]
+	$(GO) run ./cmd/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants
 mutants: install ## Broken variants of the services, each to be caught; writes out/mutants.json

@@ -31,6 +31,7 @@ func newCommand() *cobra.Command {
 type size struct {
 	orders, stocks int
 	strategy       string
+	cluster        bool
 }
 
 func (s *size) flags(cmd *cobra.Command) {
@@ -39,13 +40,15 @@ func (s *size) flags(cmd *cobra.Command) {
 	f.IntVar(&s.stocks, "stock-services", 2, "how many stock services to run")
 	f.StringVar(&s.strategy, "strategy", strategy.Default,
 		"how the stock services deduct: "+strings.Join(strategy.Names(), ", "))
+	f.BoolVar(&s.cluster, "cluster", false,
+		"three servers of each kind, of which any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
 
 // args returns the command line that flags was given.
 func (s *size) args() []string {
 	return []string{
 		"--order-services", strconv.Itoa(s.orders), "--stock-services", strconv.Itoa(s.stocks),
-		"--strategy", s.strategy,
+		"--strategy", s.strategy, "--cluster=" + strconv.FormatBool(s.cluster),
 	}
 }
 
@@ -69,6 +72,7 @@ func (s *size) config(root, dir string) stack.Config {
 		OrderServices: s.orders,
 		StockServices: s.stocks,
 		Strategy:      s.strategy,
+		Cluster:       s.cluster,
 		Progress:      command.Progress(os.Stderr),
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"orderstock/loadtest/stack"
-	"orderstock/pkg/servers"
 )
 
 // state is written by the holder of a stack that was left running, for the other commands.
@@ -37,7 +36,7 @@ func stateOf(st *stack.Stack) state {
 	for _, p := range st.Services() {
 		s.Programs = append(s.Programs, program{p.Name(), p.Addr(), p.URL(), "http://" + p.OpsAddr})
 	}
-	for _, p := range []*servers.Server{st.Servers.MySQL.Server, st.Servers.Redis.Server, st.Servers.ZooKeeper.Server} {
+	for _, p := range st.Servers.All() {
 		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr()})
 	}
 	return s

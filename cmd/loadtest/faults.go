@@ -25,6 +25,8 @@ type faultsConfig struct {
 	Out string `env:"OUT" envDefault:"out"`
 	// Reduced is whether only a part of the fault matrix runs.
 	Reduced bool `env:"REDUCED"`
+	// Cluster is whether the faults of a cluster run: three servers of each kind, of which one dies.
+	Cluster bool
 	List    bool
 }
 
@@ -49,6 +51,8 @@ func faultsCommand() *cobra.Command {
 	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json and for what failing runs leave behind (OUT)")
 	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced,
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
+	f.BoolVar(&cfg.Cluster, "cluster", false,
+		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
 	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
 	return cmd
 }
@@ -56,9 +60,14 @@ func faultsCommand() *cobra.Command {
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite := faults.Config{
 		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
-		Print: cmd.OutOrStdout(),
+		Print: cmd.OutOrStdout(), Cluster: cfg.Cluster,
 	}
-	if cfg.Reduced {
+	switch {
+	case cfg.Cluster && cfg.Reduced:
+		suite.Cells = faults.ClusterCells()[:1]
+	case cfg.Cluster:
+		suite.Cells = faults.ClusterCells()
+	case cfg.Reduced:
 		suite.Cells = faults.Reduced()
 	}
 	if cfg.Cell != "" {
@@ -70,7 +79,7 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 		if cell.NA != "" {
 			return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
 		}
-		suite.Cells = []faults.Cell{cell}
+		suite.Cells, suite.Cluster = []faults.Cell{cell}, cell.Cluster
 		if seeded {
 			n, err := strconv.ParseUint(seed, 10, 64)
 			if err != nil {

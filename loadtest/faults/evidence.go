@@ -24,8 +24,10 @@ func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	}
 	errs := []error{history.SaveJSON(filepath.Join(dir, "run.json"), r)}
 	errs = append(errs, os.CopyFS(filepath.Join(dir, "logs"), os.DirFS(l.ServicesDir())))
-	sessions, err := l.ZooKeeper.Command(ctx, "dump")
-	errs = append(errs, err, os.WriteFile(filepath.Join(dir, "zookeeper.txt"), []byte(sessions), 0o644))
+	if l.Cluster == nil {
+		sessions, err := l.ZooKeeper.Command(ctx, "dump")
+		errs = append(errs, err, os.WriteFile(filepath.Join(dir, "zookeeper.txt"), []byte(sessions), 0o644))
+	}
 	errs = append(errs,
 		dump(ctx, l.OrderDB, filepath.Join(dir, "order_db.tsv"), "orders", "order_items"),
 		dump(ctx, l.StockDB, filepath.Join(dir, "stock_db.tsv"), "stock", "operations", "stock_flow"))

@@ -34,6 +34,9 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) Fault {
 	if c.Step != Around {
 		return newStrike(l, pointOf(c.Step), c, rng)
 	}
+	if c.Cluster {
+		return newClustered(l, c.Fault)
+	}
 	if f := newLong(l, c.Fault, rng); f != nil {
 		return f
 	}

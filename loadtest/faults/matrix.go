@@ -20,6 +20,8 @@ type Cell struct {
 	NA string `json:"na,omitempty"`
 	// Outage is how long no connection is to be had after a reply was lost. Default: 300 ms.
 	Outage time.Duration `json:"-"`
+	// Cluster says that the cell needs a cluster, and Fault is one of ClusterFaults.
+	Cluster bool `json:"-"`
 }
 
 // Around is the step of the cells whose faults strike the system and not a step.
@@ -178,7 +180,7 @@ func Reduced() []Cell {
 
 // Find returns the cell of that name.
 func Find(name string) (Cell, bool) {
-	all := Cells()
+	all := append(Cells(), ClusterCells()...)
 	i := slices.IndexFunc(all, func(c Cell) bool { return c.Name() == name })
 	if i < 0 {
 		return Cell{}, false

@@ -31,6 +31,8 @@ type Row struct {
 	// Linearizable counts the runs for which a linearization was found; for the
 	// others the search did not end in time.
 	Linearizable int `json:"linearizable"`
+	// WritesAgainS is the longest of the runs', in seconds; of a cluster alone.
+	WritesAgainS float64 `json:"writes_again_s,omitempty"`
 	// Unknown counts the runs that proved nothing.
 	Unknown int    `json:"unknown"`
 	Verdict string `json:"verdict"`
@@ -105,6 +107,7 @@ func (row *Row) add(run *Run) {
 	row.Violations += run.Violations
 	row.Unsettled += run.Unsettled
 	row.GivenUp += run.GivenUp
+	row.WritesAgainS = max(row.WritesAgainS, run.WritesAgainS)
 	row.settle = append(row.settle, run.SettleMS...)
 	if run.Linear == "pass" {
 		row.Linearizable++

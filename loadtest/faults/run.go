@@ -37,6 +37,9 @@ type Run struct {
 	SettleMS []float64 `json:"settle_ms"`
 	// GivenUp counts orders that were cancelled though no client asked for it.
 	GivenUp int `json:"given_up"`
+	// WritesAgainS is, of a cluster, the longest time without an acknowledged write
+	// after the moment at which the cluster could heal, in seconds.
+	WritesAgainS float64 `json:"writes_again_s,omitempty"`
 	// Broken names what does not hold: the verdict's invariants, and Settled,
 	// Linearizable, NotGivenUp and FreshOrder.
 	Broken []string `json:"broken,omitempty"`
@@ -61,6 +64,8 @@ const (
 	// NotGivenUp: no order is cancelled that no client cancelled. It holds only
 	// if the fault is shorter than the time after which orders are given up.
 	NotGivenUp = "not-given-up"
+	// WritesAgain: a cluster takes writes again in time.
+	WritesAgain = "writes-again"
 )
 
 func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
@@ -86,6 +91,9 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
 	fault := faultOf(l, r.Cell, rng)
 	load = cmp.Or(longLoads[r.Cell.Fault], load)
+	if r.Cell.Cluster {
+		load = clusterLoad(r.Cell.Fault)
+	}
 	if s, ok := fault.(*strike); ok {
 		if err := s.Reach(ctx); err != nil {
 			return err
@@ -106,6 +114,9 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	}
 	r.history = h
 	r.count(on, healed)
+	if f, ok := fault.(*clustered); ok {
+		r.countCluster(f)
+	}
 	if err := r.settle(ctx, l, healed); err != nil {
 		return err
 	}
@@ -214,6 +225,16 @@ func (r *Run) count(on, healed time.Time) {
 	}
 	if r.Traffic == 0 {
 		r.fail(verify.Unknown, "no traffic while the fault was on")
+	}
+}
+
+// countCluster takes how long the cluster took no writes.
+func (r *Run) countCluster(f *clustered) {
+	again := writesAgain(r.history, f.healable)
+	if r.WritesAgainS = again.Seconds(); again > writesAgainWithin {
+		r.Violations++
+		r.Broken = append(r.Broken, WritesAgain)
+		r.fail(verify.Violation, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqlgroup"
 )
 
 // Config says what to run. The zero value of a field means its default.
@@ -23,6 +24,9 @@ type Config struct {
 	Seeds int
 	// FirstSeed defaults to 1.
 	FirstSeed uint64
+	// Cluster runs the cells of a cluster, in one lane with one group of servers, and
+	// writes Out/faults-cluster.json.
+	Cluster bool
 	// Lanes is how many labs work side by side. Default 1.
 	Lanes int
 	// Out is the folder for faults.json, and for faults/ with what failing runs leave behind. Default "out".
@@ -38,6 +42,13 @@ const freshAfter = 30
 // Out/faults.json. The error says that the runs could not be made at all, or
 // that ctx ended: the report is then of what was run until then.
 func Execute(ctx context.Context, cfg Config) (*Report, error) {
+	result := "faults.json"
+	if cfg.Cluster {
+		result, cfg.Lanes = "faults-cluster.json", 1
+	}
+	if cfg.Cells == nil && cfg.Cluster {
+		cfg.Cells = ClusterCells()
+	}
 	if cfg.Cells == nil {
 		cfg.Cells = Cells()
 	}
@@ -106,7 +117,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	working.Wait()
 	report := newReport(cfg.Seeds, cfg.Cells, runs)
 	report.Total.Seconds = time.Since(began).Seconds()
-	errs = append(errs, ctx.Err(), report.Save(filepath.Join(cfg.Out, "faults.json")), report.Write(cfg.Print))
+	errs = append(errs, ctx.Err(), report.Save(filepath.Join(cfg.Out, result)), report.Write(cfg.Print))
 	return report, errors.Join(errs...)
 }
 
@@ -119,7 +130,11 @@ type lane struct {
 
 func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if w.lab == nil {
-		l, err := lab.Start(ctx, w.dir, w.bin)
+		start := lab.Start
+		if c.Cluster {
+			start = lab.StartCluster
+		}
+		l, err := start(ctx, w.dir, w.bin)
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +142,13 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 		w.since = freshAfter
 	}
 	own := longEnv[c.Fault]
+	usual := maps.Clone(Env)
+	if c.Cluster {
+		maps.Copy(usual, clusterEnv)
+	}
 	if w.since >= freshAfter || own != nil {
-		env := maps.Clone(Env)
-		maps.Copy(env, own)
-		if err := w.lab.StartServices(ctx, "", env); err != nil {
+		maps.Copy(usual, own)
+		if err := w.lab.StartServices(ctx, "", usual); err != nil {
 			return nil, err
 		}
 		w.since = 0
@@ -157,6 +175,9 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 
 // repair gets servers back up that a run left down.
 func (w *lane) repair(ctx context.Context) error {
+	if w.lab.Cluster != nil {
+		return w.repairCluster(ctx)
+	}
 	for _, s := range []interface {
 		Running() bool
 		Resume() error
@@ -170,6 +191,24 @@ func (w *lane) repair(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (w *lane) repairCluster(ctx context.Context) error {
+	c := w.lab.Cluster
+	for _, s := range c.All() {
+		if s.Running() {
+			if err := s.Resume(); err != nil {
+				return err
+			}
+		} else if err := s.Launch(); err != nil {
+			return err
+		}
+	}
+	if err := mysqlgroup.Up(ctx, c.Group); err == nil {
+		return nil
+	}
+	_, err := mysqlgroup.Reboot(ctx, c.Group, false)
+	return err
 }
 
 func (w *lane) close() error {

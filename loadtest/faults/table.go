@@ -31,6 +31,9 @@ func (t *table) add(r *Run) {
 	defer t.mu.Unlock()
 	t.ended++
 	verdict := string(r.Outcome)
+	if r.WritesAgainS > 0 {
+		verdict += fmt.Sprintf(" (writes again after %.1f s)", r.WritesAgainS)
+	}
 	for _, why := range r.Why {
 		verdict += "\n          " + why
 	}

@@ -33,6 +33,7 @@ type Lab struct {
 
 	dir, bin string
 	starts   int
+	network  *network     // of a cluster; else nil
 	stack    *stack.Stack // the services; nil before StartServices
 
 	mu    sync.Mutex // guards wires, which services that start together ask for
@@ -64,13 +65,43 @@ func Start(ctx context.Context, dir, bin string) (*Lab, error) {
 	if l.Servers, err = stack.StartServers(ctx, dir); err != nil {
 		return nil, err
 	}
+	return l, l.openDBs()
+}
+
+// StartCluster is Start with several servers of each kind, of which any one may die
+// (Servers.Cluster). No proxies stand between its parts. It needs what newNetwork needs.
+func StartCluster(ctx context.Context, dir, bin string) (*Lab, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("start lab: %w", err)
+	}
+	l := &Lab{dir: dir, bin: bin}
+	if l.network, err = newNetwork(ctx, 3); err != nil {
+		return nil, err
+	}
+	if l.Servers, err = stack.StartCluster(ctx, dir, l.network.options); err != nil {
+		l.network.close(ctx)
+		return nil, err
+	}
+	return l, l.openDBs()
+}
+
+// CutOff drops all that goes between MySQL server i of a cluster and the other two. Its
+// clients reach it as before.
+func (l *Lab) CutOff(ctx context.Context, i int) error { return l.network.cut(ctx, i) }
+
+// CutOn ends CutOff.
+func (l *Lab) CutOn(ctx context.Context, i int) error { return l.network.mend(ctx, i) }
+
+// openDBs opens the administrator's databases; if it fails, everything is closed.
+func (l *Lab) openDBs() (err error) {
 	names := migrations.DefaultAccounts()
 	for db, name := range map[**sql.DB]string{&l.OrderDB: names.OrderDB, &l.StockDB: names.StockDB} {
 		if *db, err = OpenDB(l.MySQL.AdminDSNFor(name)); err != nil {
-			return nil, errors.Join(err, l.Close())
+			return errors.Join(err, l.Close())
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // OpenDB opens a database whose connections may break on purpose: the driver logs
@@ -118,11 +149,15 @@ func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string
 		env["STOCK_SPREAD"] = "true" // each stock service has work, and meets the faults
 	}
 	l.wires = map[string]map[string][]*Wire{}
-	var err error
-	l.stack, err = stack.Up(ctx, stack.Config{
+	cfg := stack.Config{
 		Dir: l.ServicesDir(), Bin: l.bin, Servers: l.Servers, Route: l.route,
 		OrderEnv: env, StockEnv: env, Strategy: strategy, ZooKeeperRoot: l.Root(),
-	})
+	}
+	if l.Cluster != nil {
+		cfg.Route, cfg.StockServices = nil, 3
+	}
+	var err error
+	l.stack, err = stack.Up(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -223,5 +258,9 @@ func (l *Lab) Close() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	return errors.Join(append(errs, l.Kill())...)
+	errs = append(errs, l.Kill())
+	if l.network != nil {
+		l.network.close(context.Background()) //nolint:forbidigo // a few quick commands, also after an interrupt
+	}
+	return errors.Join(errs...)
 }

@@ -3,13 +3,20 @@ package lab
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"orderstock/pkg/servers"
 )
 
 // FlushRedis deletes all that Redis holds, and returns how many keys that were.
 func (l *Lab) FlushRedis(ctx context.Context) (int64, error) {
-	client := redis.NewClient(&redis.Options{Addr: l.Redis.Addr(), MaxRetries: -1})
+	opts := &redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}, MaxRetries: -1}
+	if l.Cluster != nil {
+		opts.Addrs, opts.MasterName = strings.Split(l.Redis.Addr(), ","), servers.RedisMaster
+	}
+	client := redis.NewUniversalClient(opts)
 	defer func() { _ = client.Close() }()
 	var size *redis.IntCmd
 	_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {

@@ -22,6 +22,8 @@ type Config struct {
 	Servers *Servers
 	// ServerOptions go to the own servers.
 	ServerOptions []servers.Option
+	// Cluster makes the own servers several of each kind, of which any one may die. It needs MySQL itself.
+	Cluster bool
 
 	// OrderServices and StockServices are how many of each to run. Default 2;
 	// a negative number means none.

@@ -15,6 +15,8 @@ type Servers struct {
 	MySQL     *servers.MySQL
 	Redis     *servers.Redis
 	ZooKeeper *servers.ZooKeeper
+	// Cluster is not nil if there are several of each, which the fields above name together.
+	Cluster *Cluster
 }
 
 // StartServers starts the three servers together, each in a folder of dir.
@@ -38,11 +40,27 @@ func StartServers(ctx context.Context, dir string, opts ...servers.Option) (*Ser
 
 // Stop stops the servers that this process started, together.
 func (s *Servers) Stop(ctx context.Context) error {
+	if s.Cluster != nil {
+		return s.Cluster.each(func(p stopper) error { return p.Stop(ctx) })
+	}
 	return s.each(func(p *servers.Server) error { return p.Stop(ctx) })
 }
 
 // Kill kills the servers that this process started.
-func (s *Servers) Kill() error { return s.each((*servers.Server).Kill) }
+func (s *Servers) Kill() error {
+	if s.Cluster != nil {
+		return s.Cluster.each(killed)
+	}
+	return s.each((*servers.Server).Kill)
+}
+
+// All returns every server, to be listed.
+func (s *Servers) All() []*servers.Server {
+	if s.Cluster != nil {
+		return s.Cluster.All()
+	}
+	return []*servers.Server{s.MySQL.Server, s.Redis.Server, s.ZooKeeper.Server}
+}
 
 func (s *Servers) each(do func(*servers.Server) error) error {
 	var own []*servers.Server

@@ -113,6 +113,10 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
 		"SERVICE_TOKEN":   st.cfg.Token,
 	}
+	if st.Servers.Cluster != nil {
+		delete(env, "REDIS_ADDR")
+		env["REDIS_ADDRS"], env["REDIS_MASTER"] = told.Redis, servers.RedisMaster
+	}
 	accounts := st.cfg.Accounts
 	if kind == Stock {
 		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)

@@ -15,6 +15,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -60,8 +61,14 @@ func Up(ctx context.Context, cfg Config) (*Stack, error) {
 func (st *Stack) up(ctx context.Context) error {
 	var err error
 	if st.ownServers {
-		st.cfg.Progress("starting MySQL, Redis and ZooKeeper")
-		if st.Servers, err = StartServers(ctx, st.cfg.Dir, st.cfg.ServerOptions...); err != nil {
+		if st.cfg.Cluster {
+			st.cfg.Progress("starting three MySQL, two Redis with three Sentinels, and three ZooKeeper")
+			st.Servers, err = StartCluster(ctx, st.cfg.Dir, nil)
+		} else {
+			st.cfg.Progress("starting MySQL, Redis and ZooKeeper")
+			st.Servers, err = StartServers(ctx, st.cfg.Dir, st.cfg.ServerOptions...)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -118,9 +125,9 @@ func (st *Stack) Dead() []*servers.Server {
 		add(s.Server)
 	}
 	if st.ownServers {
-		add(st.Servers.MySQL.Server)
-		add(st.Servers.Redis.Server)
-		add(st.Servers.ZooKeeper.Server)
+		for _, s := range st.Servers.All() {
+			add(s)
+		}
 	}
 	return dead
 }
@@ -206,6 +213,9 @@ func urls(services []*Service) []string {
 func dsn(addr string, u migrations.User, database string) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr, c.DBName = u.Name, u.Password, "tcp", addr, database
+	if strings.Contains(addr, ",") {
+		c.Net = mysqldb.GroupNet
+	}
 	c.ParseTime = true
 	c.Timeout = 5 * time.Second
 	return c.FormatDSN()

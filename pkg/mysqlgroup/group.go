@@ -72,7 +72,7 @@ func Whole(members []Member) error {
 			errs = append(errs, m.Err)
 		case !m.inGroup():
 			errs = append(errs, fmt.Errorf("%s is %s and reaches %d of %d members", m.Addr, m.State, m.Reached, m.Members))
-		case m.primary():
+		case m.Primary():
 			primaries++
 		}
 	}
@@ -286,7 +286,7 @@ func (cfg Config) begin(ctx context.Context, m *Member) error {
 	if err := errors.Join(err, off); err != nil {
 		return fmt.Errorf("begin the group: %w", err)
 	}
-	return await(ctx, m, (*Member).primary)
+	return await(ctx, m, (*Member).Primary)
 }
 
 // join lets the members join that are out, and waits until all are in.

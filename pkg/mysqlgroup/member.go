@@ -39,8 +39,8 @@ func (m *Member) inGroup() bool {
 	return m.Err == nil && m.State == "ONLINE" && 2*m.Reached > m.Members
 }
 
-// primary reports whether the member takes writes.
-func (m *Member) primary() bool { return m.inGroup() && m.Role == "PRIMARY" && !m.ReadOnly }
+// Primary reports whether the member takes writes, with a majority behind it.
+func (m *Member) Primary() bool { return m.inGroup() && m.Role == "PRIMARY" && !m.ReadOnly }
 
 // open returns the members that the administrator's DSN names, none of them asked yet.
 func open(adminDSN string) ([]*Member, error) {

@@ -1,0 +1,379 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/lab"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/mysqlgroup"
+	"orderstock/pkg/servers"
+)
+
+// The faults of a cluster (lab.StartCluster). They strike alone.
+const (
+	PrimaryKilled      = "primary-killed"
+	PrimaryFrozen      = "primary-frozen"   // thawed 5 s after another took over
+	PrimarySwitched    = "primary-switched" // as planned, by group_replication_set_as_primary
+	PrimaryCutOff      = "primary-cut-off"  // from the other members, not from its clients
+	SecondaryKilled    = "secondary-killed"
+	MajorityKilled     = "two-secondaries-killed" // and migrate group reboot
+	LeaderKilled       = "zookeeper-leader-killed"
+	QuorumLost         = "zookeeper-without-quorum" // for 15 s
+	RedisFailedOver    = "redis-failed-over"
+	PrimaryAndLeader   = "primary+zookeeper-leader-killed"
+	RollingRestart     = "rolling-restart" // of every process, one after the other
+	writesAgainWithin  = 15 * time.Second
+	quorumLostFor      = 15 * time.Second
+	thawAfter          = 5 * time.Second
+	clusterSettleLimit = 2 * time.Minute // for a member to be in the group again
+)
+
+// ClusterFaults lists the faults of a cluster.
+var ClusterFaults = []string{
+	PrimaryKilled, PrimaryFrozen, PrimarySwitched, PrimaryCutOff, SecondaryKilled, MajorityKilled, LeaderKilled, QuorumLost,
+	RedisFailedOver, PrimaryAndLeader, RollingRestart,
+}
+
+// clusterLoad lasts until after writes are taken again; the rolling restart takes longer.
+func clusterLoad(fault string) Load {
+	load := Load{Orders: 1000, PerS: 40, Clients: 256, Cancel: 0.1}
+	switch fault {
+	case MajorityKilled:
+		load.Orders = 3000
+	case QuorumLost:
+		load.Orders = 1400
+	case RollingRestart:
+		load.Orders = 4800
+	}
+	return load
+}
+
+// clusterEnv is what the services of a cluster need beside Env: a failover takes some
+// ten seconds, in which no order is given up.
+var clusterEnv = map[string]string{"CANCEL_AFTER": "60s", "ZOOKEEPER_SESSION_TIMEOUT": "4s"}
+
+// ClusterCells returns the cells of a cluster.
+func ClusterCells() []Cell {
+	var all []Cell
+	for _, fault := range ClusterFaults {
+		all = append(all, Cell{Step: Around, When: During, Fault: fault, Cluster: true})
+	}
+	return all
+}
+
+// clustered is a fault of a cluster. Writes must be taken again within
+// writesAgainWithin of the moment from which the cluster can heal by itself.
+type clustered struct {
+	lab    *lab.Lab
+	strike func(ctx context.Context, f *clustered) error
+	// mend, if not nil, does what an operator does before the cluster can heal.
+	mend func(ctx context.Context, f *clustered) error
+	// restore brings back what is still down.
+	restore func(ctx context.Context, f *clustered) error
+	hold    time.Duration
+
+	struck   int
+	healable time.Time
+	primary  *servers.MySQL // when it struck
+}
+
+// newClustered returns the fault of that name; nil if it is none of ClusterFaults.
+func newClustered(l *lab.Lab, name string) Fault {
+	f := &clustered{lab: l, hold: time.Second}
+	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
+	killPrimary := func(_ context.Context, f *clustered) error { return f.primary.Kill() }
+	switch name {
+	case PrimaryKilled:
+		f.strike, f.restore = killPrimary, restartPrimary
+	case PrimaryFrozen:
+		f.strike = func(ctx context.Context, f *clustered) error {
+			if err := f.primary.Pause(); err != nil {
+				return err
+			}
+			if err := f.awaitOther(ctx); err != nil {
+				return err
+			}
+			return sleep(ctx, thawAfter)
+		}
+		f.restore = func(_ context.Context, f *clustered) error { return f.primary.Resume() }
+	case PrimarySwitched:
+		f.strike = func(ctx context.Context, f *clustered) error {
+			other, err := f.secondary(ctx)
+			if err != nil {
+				return err
+			}
+			return f.primary.Exec(ctx, "DO group_replication_set_as_primary((SELECT member_id FROM"+
+				" performance_schema.replication_group_members WHERE CONCAT(member_host, ':', member_port) = '"+other.Addr()+"'))")
+		}
+	case PrimaryCutOff:
+		f.strike = func(ctx context.Context, f *clustered) error {
+			if err := l.CutOff(ctx, f.place()); err != nil {
+				return err
+			}
+			return f.awaitOther(ctx)
+		}
+		f.hold = 5 * time.Second
+		f.restore = func(ctx context.Context, f *clustered) error { return l.CutOn(ctx, f.place()) }
+	case SecondaryKilled:
+		f.strike = func(ctx context.Context, f *clustered) error {
+			other, err := f.secondary(ctx)
+			if err != nil {
+				return err
+			}
+			return other.Kill()
+		}
+		f.hold = 8 * time.Second
+		f.restore = restartMembers
+	case MajorityKilled:
+		f.strike = func(_ context.Context, f *clustered) error {
+			var errs []error
+			for _, m := range l.Cluster.MySQL.Members {
+				if m != f.primary {
+					errs = append(errs, m.Kill())
+				}
+			}
+			return errors.Join(errs...)
+		}
+		f.hold = 3 * time.Second
+		f.mend = func(ctx context.Context, f *clustered) error {
+			if err := restartMembers(ctx, f); err != nil {
+				return err
+			}
+			_, err := mysqlgroup.Reboot(ctx, l.Cluster.Group, false)
+			return err
+		}
+	case LeaderKilled:
+		f.strike = killLeader
+		f.restore = restartZooKeepers
+	case QuorumLost:
+		f.strike = func(ctx context.Context, _ *clustered) error {
+			if err := killLeader(ctx, f); err != nil {
+				return err
+			}
+			for _, z := range l.Cluster.ZooKeeper.Servers {
+				if z.Running() {
+					return z.Kill()
+				}
+			}
+			return nil
+		}
+		f.hold = quorumLostFor
+		f.mend = restartZooKeepers
+	case RedisFailedOver:
+		f.strike = func(context.Context, *clustered) error { return l.Cluster.Redis.Servers[0].Kill() }
+		f.hold = 5 * time.Second
+		f.restore = func(ctx context.Context, _ *clustered) error { return l.Cluster.Redis.Servers[0].Restart(ctx) }
+	case PrimaryAndLeader:
+		f.strike = func(ctx context.Context, f *clustered) error {
+			return errors.Join(killPrimary(ctx, f), killLeader(ctx, f))
+		}
+		f.restore = func(ctx context.Context, f *clustered) error {
+			return errors.Join(restartPrimary(ctx, f), restartZooKeepers(ctx, f))
+		}
+	case RollingRestart:
+		f.strike = rollingRestart
+	default:
+		return nil
+	}
+	return f
+}
+
+// Arm implements Fault.
+func (f *clustered) Arm(ctx context.Context) (err error) {
+	if f.primary, err = primaryOf(ctx, f.lab); err != nil {
+		return err
+	}
+	f.healable = time.Now()
+	if err := f.strike(ctx, f); err != nil {
+		return err
+	}
+	f.struck = 1
+	return nil
+}
+
+// Fired implements Fault.
+func (f *clustered) Fired(context.Context) (int, error) { return f.struck, nil }
+
+// Hold implements Fault.
+func (f *clustered) Hold() time.Duration { return f.hold }
+
+// Heal implements Fault. It returns once the cluster is whole again.
+func (f *clustered) Heal(ctx context.Context) error {
+	if f.mend != nil {
+		if err := f.mend(ctx, f); err != nil {
+			return err
+		}
+		f.healable = time.Now()
+	}
+	if f.restore != nil {
+		if err := f.restore(ctx, f); err != nil {
+			return err
+		}
+	}
+	return awaitWhole(ctx, f.lab)
+}
+
+// awaitWhole returns once all MySQL servers are in the group. One that was cut off or
+// frozen, and gave up, joins by "migrate group up".
+func awaitWhole(ctx context.Context, l *lab.Lab) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterSettleLimit)
+	defer cancel()
+	began := time.Now()
+	for {
+		members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
+		if err == nil {
+			err = mysqlgroup.Whole(members)
+		}
+		if err == nil {
+			return nil
+		}
+		if time.Since(began) > 30*time.Second {
+			return mysqlgroup.Up(ctx, l.Cluster.Group)
+		}
+		if e := sleep(ctx, 300*time.Millisecond); e != nil {
+			return errors.Join(e, err)
+		}
+	}
+}
+
+// primaryOf returns the member that takes writes.
+func primaryOf(ctx context.Context, l *lab.Lab) (*servers.MySQL, error) {
+	members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		if m.Primary() {
+			return l.Cluster.MySQL.Member(m.Addr), nil
+		}
+	}
+	return nil, fmt.Errorf("find the primary: %w", mysqldb.ErrNoPrimary)
+}
+
+func (f *clustered) place() int { return slices.Index(f.lab.Cluster.MySQL.Members, f.primary) }
+
+// secondary returns a member that is not the primary.
+func (f *clustered) secondary(context.Context) (*servers.MySQL, error) {
+	return f.lab.Cluster.MySQL.Members[(f.place()+1)%len(f.lab.Cluster.MySQL.Members)], nil
+}
+
+// awaitOther waits until another member is the primary.
+func (f *clustered) awaitOther(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	for {
+		members, err := mysqlgroup.Read(ctx, f.lab.Cluster.Group)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			if m.Primary() && m.Addr != f.primary.Addr() {
+				return nil
+			}
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("wait for another primary: %w", err)
+		}
+	}
+}
+
+func killLeader(ctx context.Context, f *clustered) error {
+	leader, err := f.lab.Cluster.ZooKeeper.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	return leader.Kill()
+}
+
+// restartMembers starts the MySQL servers that are down.
+func restartMembers(ctx context.Context, f *clustered) error {
+	var errs []error
+	for _, m := range f.lab.Cluster.MySQL.Members {
+		if !m.Running() {
+			errs = append(errs, m.Restart(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// restartZooKeepers starts the ZooKeeper servers that are down, and waits until they serve.
+func restartZooKeepers(ctx context.Context, f *clustered) error {
+	var errs []error
+	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+		if !z.Running() {
+			errs = append(errs, z.Launch())
+		}
+	}
+	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+		errs = append(errs, z.AwaitReady(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// rollingRestart stops and starts every process, one after the other, and waits each
+// time until all are whole.
+func rollingRestart(ctx context.Context, f *clustered) error {
+	for _, m := range f.lab.Cluster.MySQL.Members {
+		if err := errors.Join(m.Restart(ctx), awaitWhole(ctx, f.lab)); err != nil {
+			return err
+		}
+	}
+	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+		if err := z.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range slices.Concat(f.lab.Cluster.Redis.Sentinels, []*servers.Server{
+		f.lab.Cluster.Redis.Servers[1].Server, f.lab.Cluster.Redis.Servers[0].Server,
+	}) {
+		if err := s.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range f.lab.Replicas() {
+		if err := errors.Join(r.Restart(ctx), awaitReady(ctx, f.lab)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writesAgain returns the longest time without an acknowledged write, from the moment
+// at which the cluster could heal until the last call. Confirmed, rejected and
+// cancelled are acknowledged writes.
+func writesAgain(h *history.History, healable time.Time) time.Duration {
+	var at []time.Duration // after the start
+	var last time.Duration
+	for _, c := range h.Calls {
+		last = max(last, c.Sent)
+		switch c.Status {
+		case history.Confirmed, history.Rejected, history.Cancelled:
+			at = append(at, c.Done)
+		}
+	}
+	slices.Sort(at)
+	from := healable.Sub(h.Started)
+	var longest time.Duration
+	for _, t := range append(at, max(last, from)) {
+		if t < from {
+			continue
+		}
+		longest, from = max(longest, t-from), t
+	}
+	return longest
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return cmp.Or(context.Cause(ctx), ctx.Err())
+	case <-time.After(d):
+		return nil
+	}
+}

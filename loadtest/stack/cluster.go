@@ -1,0 +1,96 @@
+package stack
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"orderstock/pkg/mysqlgroup"
+	"orderstock/pkg/servers"
+)
+
+// Cluster is what stands behind Servers if any one server may die: several of each
+// kind. Servers' own fields are then addresses of all of them together.
+type Cluster struct {
+	MySQL     *servers.MySQLGroup
+	Redis     *servers.RedisFailover
+	ZooKeeper *servers.Ensemble
+	// Group forms the group of MySQL servers again: see package mysqlgroup.
+	Group mysqlgroup.Config
+}
+
+// StartCluster starts three MySQL servers and forms a group of them, a Redis with a
+// replica and three Sentinels, and three ZooKeeper servers, each in a folder of dir.
+// member(i), if not nil, are further options of MySQL server i, counted from 0.
+func StartCluster(ctx context.Context, dir string, member func(i int) []servers.Option) (*Servers, error) {
+	var (
+		c       Cluster
+		errs    [3]error
+		started sync.WaitGroup
+	)
+	started.Go(func() { c.MySQL, errs[0] = servers.StartMySQLGroup(ctx, filepath.Join(dir, "mysql"), 3, member) })
+	started.Go(func() { c.Redis, errs[1] = servers.StartRedisFailover(ctx, filepath.Join(dir, "redis")) })
+	started.Go(func() {
+		c.ZooKeeper, errs[2] = servers.StartEnsemble(ctx, filepath.Join(dir, "zookeeper"), 3, servers.WithHeapMB(256))
+	})
+	started.Wait()
+	err := errors.Join(errs[:]...)
+	if err == nil {
+		c.Group = mysqlgroup.Config{AdminDSN: c.MySQL.MySQL().AdminDSN(), Password: rand.Text()}
+		err = mysqlgroup.Up(ctx, c.Group)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.each(killed))
+	}
+	return &Servers{
+		MySQL: c.MySQL.MySQL(), Redis: servers.AttachRedis(c.Redis.Addr()), ZooKeeper: servers.AttachZooKeeper(c.ZooKeeper.Addr()),
+		Cluster: &c,
+	}, nil
+}
+
+type stopper interface {
+	Stop(ctx context.Context) error
+	Kill() error
+}
+
+func killed(s stopper) error { return s.Kill() }
+
+// each calls do with the servers of each kind that were started, together.
+func (c *Cluster) each(do func(stopper) error) error {
+	var all []stopper
+	if c.MySQL != nil {
+		all = append(all, c.MySQL)
+	}
+	if c.Redis != nil {
+		all = append(all, c.Redis)
+	}
+	if c.ZooKeeper != nil {
+		all = append(all, c.ZooKeeper)
+	}
+	errs := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, s := range all {
+		doing.Go(func() { errs[i] = do(s) })
+	}
+	doing.Wait()
+	return errors.Join(errs...)
+}
+
+// All returns every server, to be listed.
+func (c *Cluster) All() []*servers.Server {
+	var all []*servers.Server
+	for _, m := range c.MySQL.Members {
+		all = append(all, m.Server)
+	}
+	for _, r := range c.Redis.Servers {
+		all = append(all, r.Server)
+	}
+	all = append(all, c.Redis.Sentinels...)
+	for _, z := range c.ZooKeeper.Servers {
+		all = append(all, z.Server)
+	}
+	return all
+}
