@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -192,7 +193,9 @@ func addSetting(all []*setting, binary string, field *ast.Field) []*setting {
 			if s.standard != standard {
 				s.standard += ", " + standard
 			}
-			s.binaries = append(s.binaries, binary)
+			if !slices.Contains(s.binaries, binary) {
+				s.binaries = append(s.binaries, binary)
+			}
 			return all
 		}
 	}
