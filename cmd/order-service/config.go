@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"orderstock/pkg/config"
+	"orderstock/pkg/tracing/otlp"
 )
 
 // settings are read from the environment. Their comments are the help's text and the documents'.
 type settings struct {
 	config.Service
+	otlp.Settings
 
 	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8080"`
@@ -65,6 +67,7 @@ func (s settings) Check() error {
 	return errors.Join(
 		key,
 		s.Service.Check(),
+		s.Settings.Check(),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("STOCK_TIMEOUT", s.StockTimeout).Positive(),
 		config.Var("STOCK_REQUESTS", s.StockRequests).AtLeast(0),

@@ -11,12 +11,14 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
+	"orderstock/order-service/ordertrace"
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/command"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/stockapi"
+	"orderstock/pkg/tracing/otlp"
 )
 
 // run serves until ctx ends. It returns nil if the stop cut no order. It calls onListen, if that is not
@@ -25,10 +27,17 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	log := command.Begin("order-service", cfg.Service)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 
+	traces, err := otlp.Start(ctx, "order-service", cfg.Settings, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
+
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
+		OpenDB: traces.OpenDB(nil),
 	})
 	if err != nil {
 		return err
@@ -39,7 +48,10 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	redisAddrs, redisMaster := cfg.Redis()
 	flags := opflag.OpenMaster(redisAddrs, redisMaster, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	var calls []stockapi.Option
+	if err := flags.Instrument(traces.Redis); err != nil {
+		return err
+	}
+	calls := []stockapi.Option{stockapi.WithMiddleware(traces.Transport)}
 	if cfg.StockRequests > 0 {
 		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))
 	}
@@ -59,18 +71,21 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	zookeeper := startCoordination(background, cfg, log)
 	defer func() { err = errors.Join(err, zookeeper.close(background)) }()
 
-	orders := order.NewService(faults.store(store), faults.stock(stock), faults.flags(flags), zookeeper, order.Config{
-		ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
-		PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
-	})
+	orders := order.NewService(
+		ordertrace.Store(faults.store(store)), ordertrace.Stock(faults.stock(stock)), ordertrace.Flags(faults.flags(flags)),
+		zookeeper, order.Config{
+			ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
+			PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
+		})
 	defer func() {
 		stop, cancel := context.WithTimeout(background, cfg.ShutdownTimeout)
 		defer cancel()
 		err = errors.Join(err, orders.Close(stop))
 	}()
 	registerOrders(metrics, orders.Stats())
-	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{Interval: cfg.ReconcileInterval,
-		MaxPause: cfg.ReconcileMaxPause}, log)
+	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
+		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: ordertrace.Reconcile,
+	}, log)
 	stopReconciler := zookeeper.lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()
 
@@ -85,5 +100,5 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,
 		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
-	}, faults.handler(handler), log)
+	}, traces.Handler(faults.handler(handler)), log)
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"orderstock/pkg/config"
+	"orderstock/pkg/tracing/otlp"
 	"orderstock/stock-service/deduct/strategy"
 )
 
 // settings are read from the environment. Their comments are the help's text and the documents'.
 type settings struct {
 	config.Service
+	otlp.Settings
 
 	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
@@ -53,6 +55,7 @@ func (s settings) Check() error {
 	return errors.Join(
 		unknown,
 		s.Service.Check(),
+		s.Settings.Check(),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("LOCK_TIMEOUT", s.LockTimeout).Positive(),
 		config.Var("MAX_IN_FLIGHT", s.MaxInFlight).Positive(),

@@ -12,11 +12,13 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/tracing/otlp"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
 	"orderstock/stock-service/stockhttp"
+	"orderstock/stock-service/stocktrace"
 )
 
 type options struct {
@@ -30,10 +32,19 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	log := command.Begin("stock-service", cfg.Service)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
+	traces, err := otlp.Start(ctx, "stock-service", cfg.Settings, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
+
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
+		OpenDB: traces.OpenDB(map[string]string{
+			"UPDATE stock SET num": "update-stock", "INSERT INTO operations": "insert-operation", "INSERT INTO stock_flow": "insert-flow",
+		}),
 	})
 	if err != nil {
 		return err
@@ -44,6 +55,9 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	redisAddrs, redisMaster := cfg.Redis()
 	flags := opflag.OpenMaster(redisAddrs, redisMaster, log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
+	if err := flags.Instrument(traces.Redis); err != nil {
+		return err
+	}
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
 			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
@@ -56,7 +70,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	}
 	defer func() { err = errors.Join(err, deducter.Close()) }()
 
-	stocks := stock.NewService(faults.flags(flags), faults.ledger(ledger), deducter)
+	stocks := stock.NewService(stocktrace.Flags(faults.flags(flags)), stocktrace.Ledger(faults.ledger(ledger)), deducter)
 	handler := stockhttp.New(stocks, stockhttp.Config{
 		Token: string(cfg.Token), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout,
 		Checks: map[string]httpapi.Check{
@@ -68,5 +82,5 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,
 		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: opts.onListen,
-	}, faults.handler(handler), log)
+	}, traces.Handler(faults.handler(handler)), log)
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"orderstock/loadtest/history"
 	"orderstock/pkg/stockapi"
 )
@@ -21,6 +23,7 @@ type client struct {
 	header   []byte
 	path     []byte
 	body     []byte
+	span     trace.Span // of the call that is going on; nil if calls are not traced
 }
 
 func newClient(f *firing, turn int) *client {
@@ -45,6 +48,7 @@ func (c *client) begin(call history.Call, items []history.Item) *Event {
 // end notes that the call has ended and returns it.
 func (c *client) end() history.Call {
 	c.f.cfg.Live.end(&c.event.Call)
+	c.endSpan()
 	if c.f.cfg.Observer != nil {
 		c.f.cfg.Observer.End(&c.event)
 	}
@@ -87,6 +91,7 @@ func (c *client) deduct(ctx context.Context, call history.Call, items []history.
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
 	defer cancel()
+	ctx = c.beginSpan(ctx, call)
 	e := c.begin(call, items)
 	op, err := c.f.cfg.Deduct(ctx, c.f.h.Key(int(call.Op)), named)
 	e.Done = time.Since(c.f.start)
@@ -134,6 +139,8 @@ func (c *client) cancel(ctx context.Context, op int, order int64, intended time.
 // send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout,
 // even if ctx ends meanwhile.
 func (c *client) send(ctx context.Context, call history.Call, items []history.Item, r request) history.Call {
+	ctx = c.beginSpan(ctx, call)
+	r.header = c.appendTrace(r.header)
 	e := c.begin(call, items)
 	a, address, attempts, err := c.replicas.do(context.WithoutCancel(ctx), r)
 	e.Done = time.Since(c.f.start)

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"orderstock/loadtest/history"
 	"orderstock/pkg/stockapi"
 )
@@ -59,6 +61,8 @@ type Config struct {
 	Progress io.Writer
 	// Observer, if not nil, is told of each call.
 	Observer Observer
+	// Tracer, if not nil, makes a span for each call, and the services are told of it; see otlp.NewClient.
+	Tracer trace.Tracer
 	// Live, if not nil, counts the calls. It may be read at any time.
 	Live *Live
 }

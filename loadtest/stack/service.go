@@ -112,6 +112,8 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		"ZOOKEEPER_ADDRS": strings.Join(told.ZooKeeper, ","),
 		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
 		"SERVICE_TOKEN":   st.cfg.Token,
+		// Spans, if there are any, tell the replicas apart.
+		"OTEL_RESOURCE_ATTRIBUTES": "service.instance.id=" + name,
 	}
 	if st.Servers.Cluster != nil {
 		delete(env, "REDIS_ADDR")

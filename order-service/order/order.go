@@ -46,6 +46,8 @@ type Order struct {
 	Total     int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// Trace is the trace of the request that placed the order, as W3C's traceparent; "" if there is none.
+	Trace string
 }
 
 // Flag returns the operation flag under which the stock service knows the order.

@@ -27,6 +27,9 @@ type ReconcilerConfig struct {
 	Concurrency int
 	// MaxFailures is how many rounds may fail in a row before Run gives up. Default 3.
 	MaxFailures int
+	// Begin, if not nil, is called before the work on an order, which gets the context that it returns. It
+	// returns a function that is told what came of the work: the order as it stands then, or the error.
+	Begin func(ctx context.Context, o Order) (context.Context, func(Order, error))
 }
 
 func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
@@ -44,6 +47,11 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	}
 	if c.MaxFailures <= 0 {
 		c.MaxFailures = 3
+	}
+	if c.Begin == nil {
+		c.Begin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
+			return ctx, func(Order, error) {}
+		}
 	}
 	return c
 }
@@ -171,14 +179,16 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 			break
 		}
 		all.Go(func() error {
+			ctx, ended := r.cfg.Begin(ctx, o)
 			end, err := r.service.drive(ctx, o)
+			ended(end, err)
 			if err == nil {
 				settled.Store(true)
 				r.service.stats.Reconciled.Add(1)
-				r.log.Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
+				request.Logger(ctx).Info("order reconciled", "order_id", o.ID, "from", string(o.Status), "to", string(end.Status))
 				return nil
 			}
-			r.log.Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
+			request.Logger(ctx).Warn("order not reconciled", "order_id", o.ID, "error", err.Error())
 			failed[i] = err
 			if errors.Is(err, ErrStockUnavailable) {
 				down.Store(true)

@@ -17,6 +17,7 @@ type orderRow struct {
 	Total          int64
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
+	Trace          *string
 }
 
 // TableName names the table for gorm.
@@ -43,6 +44,9 @@ func (r orderRow) domain() order.Order {
 	}
 	if r.IdempotencyKey != nil {
 		o.Key = *r.IdempotencyKey
+	}
+	if r.Trace != nil {
+		o.Trace = *r.Trace
 	}
 	copy(o.BodyHash[:], r.BodyHash)
 	return o

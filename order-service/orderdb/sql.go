@@ -1,6 +1,7 @@
 package orderdb
 
 import (
+	"slices"
 	"time"
 
 	"orderstock/order-service/order"
@@ -11,7 +12,12 @@ import (
 // left out, silently: the count of affected rows tells.
 func insertOrders(orders []order.Order) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 128+256*len(orders))
-	s.Text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at) VALUES ")
+	s.Text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at")
+	traced := slices.ContainsFunc(orders, func(o order.Order) bool { return o.Trace != "" })
+	if traced {
+		s.Text(", trace")
+	}
+	s.Text(") VALUES ")
 	for i := range orders {
 		o := &orders[i]
 		if i > 0 {
@@ -33,6 +39,13 @@ func insertOrders(orders []order.Order) mysqldb.Statement {
 		s.Time(o.CreatedAt)
 		s.Text(",")
 		s.Time(o.UpdatedAt)
+		switch {
+		case o.Trace != "":
+			s.Text(",")
+			s.Bytes([]byte(o.Trace))
+		case traced:
+			s.Text(",NULL")
+		}
 		s.Text(")")
 	}
 	return s

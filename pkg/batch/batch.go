@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"orderstock/pkg/tracing"
 )
 
 // Run runs one batch. It calls take as soon as it is ready to serve, for example
@@ -50,7 +52,8 @@ func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 }
 
 // Func returns a group for work that needs nothing before it takes its calls. Fn
-// gets the arguments of a batch; outs[i] answers ins[i], or err all of them.
+// gets the arguments of a batch; outs[i] answers ins[i], or err all of them. If callers are
+// traced, ctx has a span of the batch: see tracing.Together.
 func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
 	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
 		calls := take()
@@ -61,7 +64,9 @@ func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err e
 		for i, call := range calls {
 			ins[i] = call.In
 		}
+		ctx, end := tracing.Together(ctx, "batch", time.Now(), Contexts(calls))
 		outs, err := fn(ctx, ins)
+		end(err)
 		if err == nil && len(outs) != len(ins) {
 			err = fmt.Errorf("%w: %d answers to %d calls", ErrUnresolved, len(outs), len(ins))
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
@@ -77,6 +78,9 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
 	ctx := request.With(c.Request.Context(), log, c.GetHeader(HeaderRequestID))
 	c.Header(HeaderRequestID, request.ID(ctx))
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetName(c.Request.Method + " " + c.FullPath())
+	}
 	if ms, err := strconv.ParseInt(c.GetHeader(HeaderTimeout), 10, 32); err == nil && ms > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)

@@ -35,6 +35,8 @@ type Options struct {
 	Wrap func(driver.Connector) driver.Connector
 	// Log, if not nil, is told each time when another member of a group becomes the primary.
 	Log *slog.Logger
+	// OpenDB, if not nil, opens the pool of connections in place of sql.OpenDB, for example to trace its statements.
+	OpenDB func(driver.Connector) *sql.DB
 }
 
 func (o Options) withDefaults() Options {
@@ -49,6 +51,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IOTimeout <= 0 {
 		o.IOTimeout = 10 * time.Second
+	}
+	if o.OpenDB == nil {
+		o.OpenDB = sql.OpenDB
 	}
 	return o
 }
@@ -83,7 +88,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := sql.OpenDB(conns)
+	pool := opts.OpenDB(conns)
 	if opts.Metrics != nil {
 		if err := opts.Metrics.Register(collectors.NewDBStatsCollector(pool, cfg.DBName)); err != nil {
 			return nil, fmt.Errorf("open database: %w", errors.Join(err, pool.Close()))

@@ -68,6 +68,9 @@ func open(opts *redis.UniversalOptions, log *slog.Logger) *Flags {
 	return f
 }
 
+// Instrument calls with with the client, to add to it what watches its commands. Call it before any other method.
+func (f *Flags) Instrument(with func(redis.UniversalClient) error) error { return with(f.client) }
+
 // Close waits for the calls in progress and drops the connections.
 func (f *Flags) Close() error {
 	f.sets.Close()

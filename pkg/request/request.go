@@ -6,8 +6,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"orderstock/pkg/tracing"
 )
 
 // request is what travels in the context of a request.
@@ -51,13 +57,20 @@ func ID(ctx context.Context) string {
 }
 
 // Logger returns the logger of the request that ctx belongs to: its lines
-// carry the request id and what AddAttrs added. Outside a request it is
-// slog's default.
+// carry the request id, the trace id if there is a trace, and what AddAttrs
+// added. Outside a request it is slog's default.
 func Logger(ctx context.Context) *slog.Logger {
-	r, ok := ctx.Value(key{}).(*request)
-	if !ok {
-		return slog.Default()
+	log := slog.Default()
+	if r, ok := ctx.Value(key{}).(*request); ok {
+		log = r.logger()
 	}
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		log = log.With("trace_id", sc.TraceID().String())
+	}
+	return log
+}
+
+func (r *request) logger() *slog.Logger {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.built == nil {
@@ -67,8 +80,14 @@ func Logger(ctx context.Context) *slog.Logger {
 }
 
 // AddAttrs adds attributes, such as the order id, to every line that the
-// request's logger writes from now on. It costs nothing until a line is written.
+// request's logger writes from now on, and to its span. It costs nothing until
+// a line is written. Args alternates names and values.
 func AddAttrs(ctx context.Context, args ...any) {
+	if tracing.On(ctx) {
+		for i := 0; i+1 < len(args); i += 2 {
+			tracing.Set(ctx, attribute.String(fmt.Sprint(args[i]), fmt.Sprint(args[i+1])))
+		}
+	}
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		r.mu.Lock()
 		r.attrs = append(r.attrs, args...)

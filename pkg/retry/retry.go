@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/attribute"
+
+	"orderstock/pkg/tracing"
 )
 
 // Policy says when to try again.
@@ -22,7 +25,8 @@ type Policy struct {
 }
 
 // Do calls fn until it returns nil or an error made by Stop, the tries are used up, or ctx ends. It
-// returns what fn returned last. If ctx ends, the error is ctx's cause.
+// returns what fn returned last. If ctx ends, the error is ctx's cause. If ctx is traced, its span has an
+// event for each try that failed and is followed by another.
 func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = p.First, p.Max, 2
@@ -31,7 +35,10 @@ func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 		left = max(time.Until(deadline), 1)
 	}
 	return backoff.Retry(ctx, fn,
-		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left))
+		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left),
+		backoff.WithNotify(func(err error, pause time.Duration) {
+			tracing.Event(ctx, "retry", err, attribute.Int64("pause_ms", pause.Milliseconds()))
+		}))
 }
 
 // Run is Do for a function without a result.

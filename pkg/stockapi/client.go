@@ -72,6 +72,11 @@ func WithTransport(rt http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = rt }
 }
 
+// WithMiddleware puts wrap around the transport, for example to trace the calls.
+func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(c *Client) { c.http.Transport = wrap(c.http.Transport) }
+}
+
 // Close waits for the shared requests in progress and drops the idle connections.
 func (c *Client) Close() {
 	if c.shared != nil {

@@ -10,6 +10,7 @@ import (
 
 	"orderstock/pkg/batch"
 	"orderstock/pkg/request"
+	"orderstock/pkg/tracing"
 )
 
 // WithSharedRequests lets concurrent calls of Deduct share requests, of which up to n are in progress
@@ -33,7 +34,9 @@ type sharedCall = batch.Call[Deduction, Operation]
 
 // deductShared is Deduct in a request that other calls may share.
 func (c *Client) deductShared(ctx context.Context, flag string, items []Item) (Operation, error) {
-	op, err := c.shared.Do(ctx, Deduction{Flag: flag, Items: items, RequestID: request.ID(ctx)})
+	op, err := c.shared.Do(ctx, Deduction{
+		Flag: flag, Items: items, RequestID: request.ID(ctx), Traceparent: tracing.Parent(ctx),
+	})
 	return op, batch.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
 }
 
@@ -46,7 +49,10 @@ func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
 	ctx, cancel := untilLast(ctx, calls)
 	defer cancel()
 	home := c.first()
-	if err := c.exchange(ctx, home, calls); err != nil {
+	ctx, end := tracing.Together(ctx, "shared request", time.Now(), batch.Contexts(calls))
+	err := c.exchange(ctx, home, calls)
+	end(err)
+	if err != nil {
 		c.leave(home, err)
 		for _, call := range calls { // a call that is answered keeps its answer
 			call.Resolve(Operation{}, err)

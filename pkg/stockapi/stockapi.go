@@ -55,13 +55,15 @@ type DeductAllRequest struct {
 	Operations []Deduction `json:"operations"`
 }
 
-// Deduction is one deduction of a DeductAllRequest. RequestID and TimeoutMS take the place of the
-// headers of a request of its own; if they are empty or 0, the headers of the shared request count.
+// Deduction is one deduction of a DeductAllRequest. RequestID, Traceparent and TimeoutMS take the place of
+// the headers of a request of its own; if RequestID is empty or TimeoutMS 0, the header of the shared request
+// counts. Traceparent is W3C's; a deduction without it is not traced.
 type Deduction struct {
-	Flag      string `json:"flag"`
-	Items     []Item `json:"items"`
-	RequestID string `json:"request_id,omitempty"`
-	TimeoutMS int64  `json:"timeout_ms,omitempty"`
+	Flag        string `json:"flag"`
+	Items       []Item `json:"items"`
+	RequestID   string `json:"request_id,omitempty"`
+	Traceparent string `json:"traceparent,omitempty"`
+	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
 }
 
 // DeductAnswer is one line of the answer to a DeductAllRequest: an Operation, or a Problem with the

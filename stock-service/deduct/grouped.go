@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
 
@@ -74,16 +75,26 @@ func (g *grouped) Deduct(ctx context.Context, r stock.Request) (stock.Operation,
 
 // run serves one group: it takes the lock first, then all calls that wait by then.
 func (g *grouped) run(ctx context.Context, take func() []*groupCall) {
-	if err := g.hold(ctx); err != nil {
-		for _, call := range take() {
+	asked := time.Now()
+	err := g.hold(ctx)
+	calls := take()
+	// Whom the lock was waited for is only known now.
+	ctx, end := tracing.Together(ctx, "group", asked, batch.Contexts(calls))
+	defer func() { end(err) }()
+	if err != nil {
+		Lock{}.record(ctx, "acquire-lock", asked, err)
+		for _, call := range calls {
 			call.Resolve(stock.Operation{}, err)
 		}
 		return
 	}
+	g.kept.record(ctx, "acquire-lock", asked, nil)
 	held, cancel := whileHeld(ctx, *g.kept)
 	defer cancel()
-	calls := take()
 	outcomes := g.carryOut(held, calls, g.kept.Token)
+	if len(outcomes) > 0 { // what fails a group as a whole fails its first request, too
+		err = outcomes[0].Err
+	}
 	lost := held.Err() != nil
 	cancel() // before the release, which would look like a loss
 	// The next process gets the lock while the callers here are answered.

@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
+	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
 
@@ -23,6 +26,13 @@ type Lock struct {
 
 // Acquire takes a lock, or fails when ctx ends.
 type Acquire func(ctx context.Context) (Lock, error)
+
+// record tells the trace of ctx, if it has one, of a step with the lock that began at that time and ends now.
+func (l Lock) record(ctx context.Context, step string, began time.Time, err error) {
+	if tracing.On(ctx) {
+		tracing.Past(ctx, step, began, err, attribute.String(tracing.TokenKey, l.Token.String()))
+	}
+}
 
 // locker takes locks and releases them.
 type locker struct {
@@ -43,6 +53,7 @@ func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 	}
 	asked := time.Now()
 	lock, err := acquire(ctx)
+	lock.record(ctx, "acquire-lock", asked, err)
 	if err != nil {
 		l.metrics.failures.Inc()
 		return Lock{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
@@ -77,7 +88,10 @@ func (l *locker) release(ctx context.Context, locks []Lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	for i := len(locks) - 1; i >= 0; i-- {
-		if err := locks[i].Release(ctx); err != nil {
+		began := time.Now()
+		err := locks[i].Release(ctx)
+		locks[i].record(ctx, "release-lock", began, err)
+		if err != nil {
 			l.log.Warn("lock not released; it ends with its session", "error", err)
 		}
 	}

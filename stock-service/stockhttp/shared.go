@@ -15,6 +15,7 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
+	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
 
@@ -54,6 +55,14 @@ func (h *handlers) deductAll(c *gin.Context) error {
 // deductOne carries out one of the deductions, as if it had come in a request of its own.
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (answer stockapi.DeductAnswer) {
 	ctx = request.Part(ctx, d.RequestID)
+	ctx, end := tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
+	defer func() {
+		if answer.Problem != nil {
+			end(answer.Problem)
+		} else {
+			end(nil)
+		}
+	}()
 	refuse := func(err error) {
 		p := httpapi.ProblemOf(ctx, err, problemOf).For(ctx)
 		answer = stockapi.DeductAnswer{Index: index, Problem: p, RetryAfter: p.RetrySeconds()}

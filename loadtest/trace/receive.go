@@ -1,0 +1,60 @@
+package trace
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	wire "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxRequest bounds a request, in bytes.
+const maxRequest = 16 << 20
+
+// ServeHTTP receives spans: POST /v1/traces of OTLP over HTTP, as protobuf.
+func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if kind := r.Header.Get("Content-Type"); kind != "application/x-protobuf" {
+		http.Error(w, "send application/x-protobuf, not "+kind+": set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", http.StatusUnsupportedMediaType)
+		return
+	}
+	body := io.Reader(http.MaxBytesReader(w, r.Body, maxRequest))
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			http.Error(w, "read spans: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = io.LimitReader(unzipped, maxRequest)
+	}
+	var request collector.ExportTraceServiceRequest
+	raw, err := io.ReadAll(body)
+	if err == nil {
+		err = proto.Unmarshal(raw, &request)
+	}
+	if err != nil {
+		http.Error(w, "read spans: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.Add(request.GetResourceSpans())
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	// An empty message says that all was taken.
+	w.WriteHeader(http.StatusOK)
+}
+
+// Exporter adds the spans of this process to the store.
+func (s *Store) Exporter() *otlptrace.Exporter { return otlptrace.NewUnstarted(direct{s}) }
+
+type direct struct{ store *Store }
+
+func (direct) Start(context.Context) error { return nil }
+
+func (direct) Stop(context.Context) error { return nil }
+
+func (d direct) UploadTraces(_ context.Context, spans []*wire.ResourceSpans) error {
+	d.store.Add(spans)
+	return nil
+}

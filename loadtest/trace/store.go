@@ -1,0 +1,179 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	wire "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"orderstock/pkg/tracing"
+)
+
+// What a Store keeps at most. The oldest trace goes first.
+const (
+	maxTraces = 1000
+	maxSpans  = 60_000
+)
+
+// Store keeps the spans of the last traces. Safe for concurrent use. Make one with NewStore.
+type Store struct {
+	mu     sync.Mutex
+	traces map[string][]Span
+	order  []string       // the ids of the traces, the oldest first
+	orders map[string]ids // by order id: the traces that it stands in
+	named  map[string]ids // by trace: the orders in it
+	spans  int
+}
+
+// ids is a small set in the order in which its members came.
+type ids []string
+
+func (s ids) with(id string) ids {
+	if slices.Contains(s, id) {
+		return s
+	}
+	return append(s, id)
+}
+
+// NewStore returns an empty store.
+func NewStore() *Store {
+	return &Store{traces: map[string][]Span{}, orders: map[string]ids{}, named: map[string]ids{}}
+}
+
+// Add keeps spans as they come in a request of OTLP.
+func (s *Store) Add(received []*wire.ResourceSpans) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, from := range received {
+		what := attributes(from.GetResource().GetAttributes())
+		lane := cmp.Or(what["service.instance.id"], what["service.name"], "?")
+		for _, scope := range from.GetScopeSpans() {
+			for _, one := range scope.GetSpans() {
+				s.add(spanOf(one, lane))
+			}
+		}
+	}
+	for s.spans > maxSpans || len(s.order) > maxTraces {
+		s.forget(s.order[0])
+		s.order = s.order[1:]
+	}
+}
+
+func (s *Store) add(span Span) {
+	if s.traces[span.Trace] == nil {
+		s.order = append(s.order, span.Trace)
+	}
+	s.traces[span.Trace] = append(s.traces[span.Trace], span)
+	s.spans++
+	for _, key := range []string{tracing.OrderKey, tracing.FlagKey} {
+		if id := span.Attributes[key]; id != "" {
+			s.orders[id] = s.orders[id].with(span.Trace)
+			s.named[span.Trace] = s.named[span.Trace].with(id)
+		}
+	}
+}
+
+func (s *Store) forget(trace string) {
+	s.spans -= len(s.traces[trace])
+	delete(s.traces, trace)
+	for _, id := range s.named[trace] {
+		left := slices.DeleteFunc(s.orders[id], func(t string) bool { return t == trace })
+		if s.orders[id] = left; len(left) == 0 {
+			delete(s.orders, id)
+		}
+	}
+	delete(s.named, trace)
+}
+
+// Order returns the spans of an order: those of each trace that it stands in, and what served it together
+// with others and stands in another's trace. They are sorted by their start, a parent before its children.
+// It returns none if the order was not traced, or was forgotten.
+func (s *Store) Order(id string) []Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := []Span{}
+	seen := map[Link]bool{}
+	keep := func(span Span) {
+		if at := (Link{span.Trace, span.ID}); !seen[at] {
+			seen[at] = true
+			found = append(found, span)
+		}
+	}
+	for _, trace := range s.orders[id] {
+		for _, span := range s.traces[trace] {
+			keep(span)
+		}
+	}
+	for _, span := range found { // of the order's own traces; those of others are added behind
+		for _, link := range span.Links {
+			if !seen[link] {
+				s.below(link, keep)
+			}
+		}
+	}
+	Sort(found)
+	return found
+}
+
+// below calls keep for the span that the link names and for all below it.
+func (s *Store) below(at Link, keep func(Span)) {
+	for _, span := range s.traces[at.Trace] {
+		switch {
+		case span.ID == at.Span:
+			keep(span)
+		case span.Parent == at.Span:
+			s.below(Link{span.Trace, span.ID}, keep)
+		}
+	}
+}
+
+// Recent is an order that was traced.
+type Recent struct {
+	OrderID string `json:"order_id"`
+	// Status is what its client was told, or "".
+	Status string `json:"status"`
+}
+
+// Recent returns up to n orders that were traced, the latest first.
+func (s *Store) Recent(n int) []Recent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	recent := []Recent{}
+	for _, trace := range slices.Backward(s.order) {
+		for _, id := range s.named[trace] {
+			if len(recent) == n {
+				return recent
+			}
+			if !slices.ContainsFunc(recent, func(r Recent) bool { return r.OrderID == id }) {
+				recent = append(recent, Recent{id, s.told(trace)})
+			}
+		}
+	}
+	return recent
+}
+
+// told returns the status that the first answer to the trace's client said.
+func (s *Store) told(trace string) string {
+	for _, span := range s.traces[trace] {
+		if status := span.Attributes["status"]; status != "" && span.Parent == "" {
+			return status
+		}
+	}
+	return ""
+}
+
+// Sort sorts spans by their start, a parent before its children.
+func Sort(spans []Span) {
+	slices.SortStableFunc(spans, func(a, b Span) int {
+		switch {
+		case a.StartUS != b.StartUS:
+			return cmp.Compare(a.StartUS, b.StartUS)
+		case a.ID == b.Parent:
+			return -1
+		case b.ID == a.Parent:
+			return 1
+		}
+		return cmp.Compare(b.DurationUS, a.DurationUS)
+	})
+}

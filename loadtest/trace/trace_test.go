@@ -1,0 +1,254 @@
+package trace_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/trace"
+	"orderstock/pkg/tracing/otlp"
+)
+
+// receiver is a Store that counts the requests that it gets.
+type receiver struct {
+	*trace.Store
+	url string
+}
+
+func receive(t *testing.T) receiver {
+	t.Helper()
+	r := receiver{Store: trace.NewStore()}
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/traces", r)
+	web := httptest.NewServer(mux)
+	t.Cleanup(web.Close)
+	r.url = web.URL
+	return r
+}
+
+// exporting lets both services send every span at once.
+func (r receiver) exporting(c *stack.Config) {
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+	c.OrderEnv, c.StockEnv = env, env
+}
+
+// fire sends orders, of which the share is traced, and returns the history.
+func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.History {
+	t.Helper()
+	provider, err := otlp.NewClient("client", share, r.Exporter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tracer = provider.Tracer("test")
+	h, err := fire.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := provider.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// await returns the spans of an order once enough says that they have all come.
+func (r receiver) await(t *testing.T, order int64, enough func([]trace.Span) bool) []trace.Span {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		spans := r.Order(strconv.FormatInt(order, 10))
+		if enough(spans) {
+			return spans
+		}
+		if time.Now().After(deadline) {
+			var text bytes.Buffer
+			_ = trace.Write(&text, spans)
+			t.Fatalf("spans of order %d are missing:\n%s", order, &text)
+		}
+		time.Sleep(20 * time.Millisecond) // a poll of other processes
+	}
+}
+
+// has reports whether there is an ended span of each name.
+func has(names ...string) func([]trace.Span) bool {
+	return func(spans []trace.Span) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return find(spans, name) == nil })
+	}
+}
+
+func find(spans []trace.Span, name string) *trace.Span {
+	if i := slices.IndexFunc(spans, func(s trace.Span) bool { return s.Name == name }); i >= 0 {
+		return &spans[i]
+	}
+	return nil
+}
+
+var steps = []string{
+	"place", "POST /v1/orders", "insert-order", "set-flag", "call-stock", "PUT /v1/operations/:flag", "take-flag", "acquire-lock",
+	"update-stock", "insert-flow", "commit", "release-lock", "confirm", "set-status",
+}
+
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	bin := stacktest.Build(t)
+	t.Run("one order is one trace", func(t *testing.T) { t.Parallel(); oneOrderIsOneTrace(t, bin) })
+	t.Run("a group is linked with its orders", func(t *testing.T) { t.Parallel(); groupIsLinked(t, bin) })
+	t.Run("the reconciler goes on with the trace", func(t *testing.T) { t.Parallel(); reconcilerGoesOn(t, bin) })
+	t.Run("off by default", func(t *testing.T) { t.Parallel(); offByDefault(t, bin) })
+}
+
+// A whole order's spans come from real services, in the order of the protocol and in one trace, whatever
+// the strategy.
+func oneOrderIsOneTrace(t *testing.T, bin string) {
+	t.Helper()
+	for _, strategy := range []string{"grouped", "sequential"} {
+		t.Run(strategy, func(t *testing.T) {
+			r := receive(t)
+			st := stacktest.Up(t, bin, func(c *stack.Config) { r.exporting(c); c.Strategy = strategy })
+			h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1, Repeat: 1}}, 1)
+			spans := r.await(t, h.Calls[0].Order, has(append(steps, "twin", "again")...))
+			var began int64
+			for _, step := range steps {
+				span := find(spans, step)
+				if span.Name == "commit" { // the order's insert was committed before
+					span = find(slices.DeleteFunc(slices.Clone(spans), func(s trace.Span) bool { return strings.HasPrefix(s.Lane, "order") }), "commit")
+				}
+				if span.StartUS < began {
+					t.Errorf("%s begins before the step before it", step)
+				}
+				began = span.StartUS
+			}
+			for _, span := range spans {
+				if span.Trace != spans[0].Trace {
+					t.Errorf("%s is of another trace", span.Name)
+				}
+			}
+			lock := find(spans, "acquire-lock")
+			if token := lock.Attributes["token"]; len(token) != 32 || strings.Trim(token, "0") == "" {
+				t.Errorf("the wait for the lock has the token %q", token)
+			}
+			lanes := map[string]string{"place": "client", "insert-order": "order-1", "acquire-lock": "stock-1"}
+			for step, lane := range lanes {
+				if got := find(spans, step).Lane; !strings.HasPrefix(got, lane[:5]) {
+					t.Errorf("%s is in the lane of %s, want %s", step, got, lane)
+				}
+			}
+			var text bytes.Buffer
+			if err := trace.Write(&text, spans); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s", &text)
+		})
+	}
+}
+
+// A transaction that serves several orders stands in the trace of one of them, and each of them leads to it.
+func groupIsLinked(t *testing.T, bin string) {
+	t.Helper()
+	r := receive(t)
+	st := stacktest.Up(t, bin, r.exporting)
+	// The goods' price is asked for by one order, and the others come together then.
+	h := r.fire(t, fire.Config{Target: st.Target(), Orders: 200, Concurrency: 50, Mix: fire.Mix{Goods: 1, Stock: 1000}}, 1)
+	var foreign bool
+	for _, call := range h.Calls {
+		spans := r.await(t, call.Order, has("group", "update-stock", "commit"))
+		own := find(spans, "place").Trace
+		part := find(slices.DeleteFunc(slices.Clone(spans), func(s trace.Span) bool { return s.Trace != own }), "PUT /v1/operations/:flag")
+		group := find(spans, "group")
+		if !slices.Contains(part.Links, trace.Link{Trace: group.Trace, Span: group.ID}) {
+			t.Fatalf("order %d has no link to its group", call.Order)
+		}
+		if !slices.Contains(group.Links, trace.Link{Trace: part.Trace, Span: part.ID}) {
+			t.Fatalf("the group has no link to order %d", call.Order)
+		}
+		foreign = foreign || group.Trace != own
+	}
+	if !foreign {
+		t.Error("no group served two orders: nothing was tested")
+	}
+}
+
+// The reconciler of a process that never saw the request goes on with the request's trace.
+func reconcilerGoesOn(t *testing.T, bin string) {
+	t.Helper()
+	r := receive(t)
+	st := stacktest.Up(t, bin, func(c *stack.Config) {
+		r.exporting(c)
+		c.OrderServices, c.StockServices = 1, 1
+		c.OrderEnv = maps.Clone(c.OrderEnv)
+		maps.Copy(c.OrderEnv, map[string]string{
+			"PRICE_TTL": "1m", "CONFIRM_BUDGET": "500ms", "PENDING_LIMIT": "1s", "RECONCILE_INTERVAL": "100ms", "ZOOKEEPER_SESSION_TIMEOUT": "2s",
+		})
+	})
+	h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}}, 1) // the price is known now
+	if err := st.Stock[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, h.Goods[0].ID)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, st.Order[0].URL()+"/v1/orders", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("traceparent", "00-"+id+"-b7ad6b7169203331-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		ID int64 `json:"id,string"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&told); err != nil || resp.StatusCode != http.StatusAccepted {
+		t.Fatalf("%s, %v; want the order accepted and left to the reconciler", resp.Status, err)
+	}
+	r.await(t, told.ID, has("POST /v1/orders", "call-stock"))
+	if err := errors.Join(st.Order[0].Kill(), st.Stock[0].Restart(t.Context()), st.Order[0].Restart(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	spans := r.await(t, told.ID, func(spans []trace.Span) bool {
+		return slices.ContainsFunc(spans, func(s trace.Span) bool { return s.Name == "reconcile" && s.Attributes["to"] == "CONFIRMED" })
+	})
+	first := find(spans, "POST /v1/orders")
+	for _, span := range spans {
+		if span.Trace != id {
+			t.Errorf("%s is of trace %s", span.Name, span.Trace)
+		}
+		if span.Name == "reconcile" && !slices.Contains(span.Links, trace.Link{Trace: id, Span: first.ID}) {
+			t.Errorf("the reconciler's work has the links %v, want one to the request that placed the order", span.Links)
+		}
+	}
+}
+
+// offByDefault: the services do not export, and tell each other nothing of traces.
+func offByDefault(t *testing.T, bin string) {
+	t.Helper()
+	r := receive(t)
+	st := stacktest.Up(t, bin, func(c *stack.Config) {
+		env := map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": r.url}
+		c.StockEnv = env
+	})
+	h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}}, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := st.Stop(ctx); err != nil { // what was recorded is exported by then
+		t.Fatal(err)
+	}
+	spans := r.await(t, h.Calls[0].Order, func([]trace.Span) bool { return true })
+	if len(spans) != 1 || spans[0].Lane == "order-1" {
+		t.Errorf("%d spans, want the client's alone", len(spans))
+	}
+}

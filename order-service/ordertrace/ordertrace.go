@@ -1,0 +1,98 @@
+// Package ordertrace records the steps of an order that go through the ports of the order service, each
+// under the step's name, and lets the reconciler go on with the trace in which an order was placed.
+package ordertrace
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"orderstock/order-service/order"
+	"orderstock/pkg/tracing"
+)
+
+// Store returns s with its steps recorded. An order that is traced is stored with its trace.
+func Store(s order.Store) order.Store { return store{s} }
+
+type store struct{ order.Store }
+
+func (s store) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
+	o.Trace = tracing.Parent(ctx)
+	ctx, end := tracing.Step(ctx, "insert-order")
+	stored, inserted, err = s.Store.Insert(ctx, o)
+	tracing.Set(ctx, attribute.Bool("inserted", inserted))
+	end(err)
+	return stored, inserted, err
+}
+
+func (s store) Move(ctx context.Context, m order.Move) (bool, error) {
+	step := "set-status"
+	if m.To == order.Cancelling {
+		step = "cancel-order"
+	}
+	ctx, end := tracing.Step(ctx, step, attribute.String("from", string(m.From)), attribute.String("to", string(m.To)))
+	moved, err := s.Store.Move(ctx, m)
+	tracing.Set(ctx, attribute.Bool("moved", moved))
+	end(err)
+	return moved, err
+}
+
+// Stock returns s with its steps recorded.
+func Stock(s order.Stock) order.Stock { return stock{s} }
+
+type stock struct{ order.Stock }
+
+func (s stock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
+	return record(ctx, "call-stock", func(ctx context.Context) (order.Operation, error) { return s.Stock.Deduct(ctx, flag, items) })
+}
+
+func (s stock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
+	return record(ctx, "cancel-flag", func(ctx context.Context) (order.Operation, error) { return s.Stock.Cancel(ctx, flag) })
+}
+
+func (s stock) Recorded(ctx context.Context, flag string) (op order.Operation, found bool, err error) {
+	op, err = record(ctx, "confirm", func(ctx context.Context) (order.Operation, error) {
+		op, found, err = s.Stock.Recorded(ctx, flag)
+		return op, err
+	})
+	return op, found, err
+}
+
+func record(ctx context.Context, step string, call func(context.Context) (order.Operation, error)) (order.Operation, error) {
+	ctx, end := tracing.Step(ctx, step)
+	op, err := call(ctx)
+	tracing.Set(ctx, attribute.String("state", string(op.State)))
+	end(err)
+	return op, err
+}
+
+// Flags returns f with its steps recorded.
+func Flags(f order.Flags) order.Flags { return flags{f} }
+
+type flags struct{ order.Flags }
+
+func (f flags) Set(ctx context.Context, flag string) bool {
+	ctx, end := tracing.Step(ctx, "set-flag")
+	set := f.Flags.Set(ctx, flag)
+	tracing.Set(ctx, attribute.Bool("set", set))
+	end(nil)
+	return set
+}
+
+// Reconcile begins the reconciler's work on an order, for order.ReconcilerConfig: in the trace in which
+// the order was placed, with a link to the request that placed it. If that was not traced, nor is the work.
+func Reconcile(ctx context.Context, o order.Order) (_ context.Context, end func(order.Order, error)) {
+	first := tracing.Parse(o.Trace)
+	if !first.IsSampled() {
+		return ctx, func(order.Order, error) {}
+	}
+	ctx, span := otel.Tracer("orderstock").Start(trace.ContextWithRemoteSpanContext(ctx, first), "reconcile",
+		trace.WithLinks(trace.Link{SpanContext: first}),
+		trace.WithAttributes(attribute.String(tracing.OrderKey, o.Flag()), attribute.String("from", string(o.Status))))
+	return ctx, func(ended order.Order, err error) {
+		span.SetAttributes(attribute.String("to", string(ended.Status)))
+		tracing.End(span, err)
+	}
+}

@@ -1,0 +1,135 @@
+// Package otlp exports the spans of a program by OTLP over HTTP, if the environment asks for it, and lets
+// traces in and out of it: by HTTP, SQL and Redis.
+//
+// Without an address in the environment nothing is set up, and nothing is exported.
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"orderstock/pkg/tracing"
+)
+
+// Settings are those of OpenTelemetry's variables that a program documents. The exporter and the
+// library read the others themselves.
+type Settings struct {
+	// Endpoint is where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318; empty: tracing is off. The
+	// other variables of OpenTelemetry count as well.
+	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	// Sampler says which requests without a trace of their own are traced: see OpenTelemetry.
+	Sampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_always_on"`
+	// SamplerArg is the share of them, from 0 to 1, if the sampler is parentbased_traceidratio or traceidratio.
+	SamplerArg string `env:"OTEL_TRACES_SAMPLER_ARG"`
+}
+
+var samplers = []string{
+	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
+}
+
+// Check returns what is wrong with the settings, or nil.
+func (s Settings) Check() error {
+	var sampler, arg, protocol error
+	if s.Sampler != "" && !slices.Contains(samplers, s.Sampler) {
+		sampler = fmt.Errorf("OTEL_TRACES_SAMPLER (%s) must be one of %s", s.Sampler, strings.Join(samplers, ", "))
+	}
+	if share, err := strconv.ParseFloat(s.SamplerArg, 64); s.SamplerArg != "" && (err != nil || share < 0 || share > 1) {
+		arg = fmt.Errorf("OTEL_TRACES_SAMPLER_ARG (%s) must be a number from 0 to 1", s.SamplerArg)
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if p := os.Getenv(name); p != "" && p != "http/protobuf" {
+			protocol = fmt.Errorf("%s (%s) must be http/protobuf", name, p)
+		}
+	}
+	return errors.Join(sampler, arg, protocol)
+}
+
+// on reports whether the environment asks for spans.
+func (s Settings) on() bool {
+	off, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED"))
+	kind := os.Getenv("OTEL_TRACES_EXPORTER")
+	if off || kind == "none" {
+		return false
+	}
+	return s.Endpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || kind == "otlp"
+}
+
+// Exporter exports the spans of this process. A nil Exporter is tracing that is off: its methods change
+// nothing.
+type Exporter struct {
+	provider *sdk.TracerProvider
+	cancel   context.CancelFunc
+	watching sync.WaitGroup
+}
+
+// Start sets tracing up for the whole process, as the environment says; name is the service's unless
+// OTEL_SERVICE_NAME is set. It returns nil if tracing is off. Failures to export go to log. Callers must
+// Close the exporter.
+func Start(ctx context.Context, name string, s Settings, log *slog.Logger) (*Exporter, error) {
+	if !s.on() {
+		return nil, nil //nolint:nilnil // documented: a nil Exporter is ready for use
+	}
+	client, err := otlptrace.New(ctx, otlptracehttp.NewClient())
+	if err != nil {
+		return nil, fmt.Errorf("start tracing: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("start tracing: %w", err)
+	}
+	provider, err := newProvider(name, host, sdk.WithBatcher(client))
+	if err != nil {
+		return nil, err
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("tracing", "error", err.Error()) }))
+	otel.SetTracerProvider(provider)
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	e := &Exporter{provider: provider}
+	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	e.watching.Go(func() { tracing.WatchPauses(ctx) })
+	return e, nil
+}
+
+// newProvider returns a provider for the instance of the service, unless the environment names another.
+func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*sdk.TracerProvider, error) {
+	what, err := resource.Merge(
+		resource.NewSchemaless(semconv.ServiceName(service), semconv.ServiceInstanceID(instance)), resource.Environment())
+	if err != nil {
+		return nil, fmt.Errorf("start tracing: read OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return sdk.NewTracerProvider(append(opts, sdk.WithResource(what))...), nil
+}
+
+// closeLimit bounds the export of what is left.
+const closeLimit = 3 * time.Second
+
+// Close exports what is left and ends tracing.
+func (e *Exporter) Close(ctx context.Context) error {
+	if e == nil {
+		return nil
+	}
+	e.cancel()
+	e.watching.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+	defer cancel()
+	if err := e.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("end tracing: %w", err)
+	}
+	return nil
+}

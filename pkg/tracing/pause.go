@@ -1,0 +1,89 @@
+package tracing
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// tick is how often the watch looks at the clock, and longest how long it may have slept instead.
+	tick    = 25 * time.Millisecond
+	longest = 300 * time.Millisecond
+	// kept bounds the pauses that are remembered.
+	kept = 64
+)
+
+// pause is a time in which the process did not run: it was stopped, or starved.
+type pause struct {
+	from time.Time
+	took time.Duration
+}
+
+// watch notices pauses by their trace on a clock that should be looked at every tick.
+type watch struct {
+	mu   sync.Mutex
+	last time.Time // when the clock was looked at; zero if nobody watches
+	seen []pause
+}
+
+var pauses watch
+
+// WatchPauses makes spans that end from now on tell of pauses of the whole process, until ctx ends. It
+// returns then.
+func WatchPauses(ctx context.Context) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		pauses.look()
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+	pauses.mu.Lock()
+	defer pauses.mu.Unlock()
+	pauses.last = time.Time{}
+}
+
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookLocked()
+}
+
+func (w *watch) lookLocked() {
+	now := time.Now()
+	if took := now.Sub(w.last); !w.last.IsZero() && took > longest {
+		if len(w.seen) == kept {
+			w.seen = w.seen[1:]
+		}
+		w.seen = append(w.seen, pause{w.last, took})
+	}
+	w.last = now
+}
+
+// since returns the pauses that began or went on after that time. A pause has been noticed then, even if
+// it has only just ended.
+func (w *watch) since(began time.Time) []pause {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last.IsZero() {
+		return nil
+	}
+	w.lookLocked()
+	var found []pause
+	for _, p := range w.seen {
+		if p.from.Add(p.took).After(began) {
+			found = append(found, pause{later(p.from, began), p.took - later(p.from, began).Sub(p.from)})
+		}
+	}
+	return found
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
