@@ -31,7 +31,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), locksCommand(),
-		consoleCommand(), playCommand())
+		consoleCommand(), playCommand(), traceCommand())
 	return root
 }
 
@@ -45,6 +45,7 @@ func fireCommand() *cobra.Command {
 		to       output
 		judging  verify.Config
 		noVerify bool
+		sample   traceSample
 	)
 	cmd := &cobra.Command{
 		Use:   "fire",
@@ -53,6 +54,7 @@ func fireCommand() *cobra.Command {
 	}
 	cfg := fireFlags(cmd.Flags(), &where)
 	to.flags(cmd.Flags())
+	sample.flag(cmd.Flags())
 	verifyFlags(cmd, &judging)
 	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "only fire; verify later")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -62,8 +64,20 @@ func fireCommand() *cobra.Command {
 		if err := to.clear(); err != nil {
 			return err
 		}
+		traces, err := sample.provider(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if traces != nil {
+			cfg.Tracer = traces.Tracer("orderstock/loadtest")
+		}
 		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
 		h, err := fire.Run(cmd.Context(), *cfg)
+		if traces != nil {
+			if err := traces.Shutdown(context.WithoutCancel(cmd.Context())); err != nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
+			}
+		}
 		if errors.Is(err, fire.ErrUnreachable) {
 			return fmt.Errorf("%w; %s", err, bringUp)
 		}

@@ -81,13 +81,21 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
+	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote})
+	server.ReceiveTraces(fmt.Sprintf("http://127.0.0.1:%d", listener.Addr().(*net.TCPAddr).Port))
 	ran := make(chan error, 1)
 	go func() { ran <- c.Run(ctx) }()
-	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote})
 	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	fmt.Fprintf(cmd.OutOrStdout(), "CONSOLE: http://%s/?token=%s\n", listener.Addr(), server.Token())
+	address := fmt.Sprintf("http://%s/?token=%s", listener.Addr(), server.Token())
+	forget, err := keepAddress(cfg.out, address)
+	if err != nil {
+		cancel()
+		return errors.Join(err, <-ran, web.Close())
+	}
+	defer forget()
+	fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address)
 
 	select {
 	case err = <-ran:
@@ -96,6 +104,19 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 		err = errors.Join(err, <-ran)
 	}
 	return errors.Join(err, web.Close())
+}
+
+// keepAddress writes the console's address to where "loadtest trace" looks for it, and returns what removes it.
+func keepAddress(out, address string) (forget func(), err error) {
+	file := filepath.Join(out, addressFile)
+	if err := os.WriteFile(file, []byte(address+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("serve console: %w", err)
+	}
+	return func() {
+		if kept, err := os.ReadFile(file); err == nil && string(kept) == address+"\n" { // not another console's
+			_ = os.Remove(file)
+		}
+	}, nil
 }
 
 func (c consoleConfig) check() error {

@@ -43,7 +43,9 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
 		OpenDB: traces.OpenDB(map[string]string{
-			"UPDATE stock SET num": "update-stock", "INSERT INTO operations": "insert-operation", "INSERT INTO stock_flow": "insert-flow",
+			"UPDATE stock SET num":   "update-stock",
+			"INSERT INTO operations": "insert-operation",
+			"INSERT INTO stock_flow": "insert-flow",
 		}),
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trace"
 	"orderstock/loadtest/verify"
 )
 
@@ -38,6 +40,8 @@ type Console struct {
 	rates   map[string]Compare                     // by the letter of a fault of time
 
 	acting sync.Mutex // the lab is for one goroutine
+
+	traces *tracer
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
@@ -81,15 +85,19 @@ func newConsole(dir string) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
+	traces, err := newTracer()
+	if err != nil {
+		return nil, err
+	}
 	c := &Console{
-		hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
+		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
 		heals: map[string]func(context.Context) error{}, rates: map[string]Compare{},
 	}
 	for section, value := range map[string]any{
 		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil, secReplicas: []Member{}, secServers: []Member{},
 		secEdges: map[string]int{}, secFaults: []*Strike{}, secBooks: Books{Rows: []BookRow{}}, secStatuses: map[string]int64{},
 		secCommits: Commits{}, secLock: Lock{Holders: []Contender{}, Waiters: []Contender{}}, secExpired: 0, secVerdict: nil,
-		secRuns: kept.list(),
+		secRuns: kept.list(), secRecent: []trace.Recent{},
 	} {
 		c.hub.set(section, value)
 	}
@@ -127,6 +135,7 @@ func (c *Console) Run(ctx context.Context) error {
 	cancel()
 	close(c.closing)
 	working.Wait()
+	err = errors.Join(err, c.traces.close(ctx))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.site != nil {
@@ -162,6 +171,7 @@ func (c *Console) startServices(ctx context.Context, v variant) error {
 	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
 	env := maps.Clone(faults.Env)
 	maps.Copy(env, v.env)
+	maps.Copy(env, c.traces.env)
 	env["MUTANT"] = v.mutants
 	if err := c.lab.StartServices(ctx, v.strategy, env); err != nil {
 		return fmt.Errorf("start services: %w", err)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"orderstock/loadtest/trace"
 )
 
 // Life is all that is known of one order.
@@ -23,6 +25,8 @@ type Life struct {
 	// FlagInRedis is "there", "gone" or "unknown".
 	FlagInRedis string   `json:"flag_in_redis"`
 	Answers     []Answer `json:"answers"`
+	// Spans are the steps that were traced, in the order of their start.
+	Spans []trace.Span `json:"spans"`
 }
 
 // Life reads the rows of an order in the four tables, its flag and what clients were told.
@@ -35,7 +39,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if at == nil {
 		return nil, conflict("the services are starting")
 	}
-	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []Answer{}}
+	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []Answer{}, Spans: c.traces.store.Order(order)}
 	for _, read := range []struct {
 		db    *sql.DB
 		into  *[]map[string]any
@@ -166,6 +170,9 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	if o.Key != "" {
 		req.Header.Set("Idempotency-Key", o.Key)
 	}
+	placed := &Placed{}
+	end := c.traces.begin(req, o.Key)
+	defer func() { end(placed) }()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, problemOf(err)
@@ -175,17 +182,25 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	placed := &Placed{Status: resp.StatusCode, Body: text}
+	placed.Status, placed.Body = resp.StatusCode, text
 	if !json.Valid(text) {
 		placed.Body, _ = json.Marshal(string(text))
 	}
-	var told struct {
-		ID string `json:"id"`
-	}
-	if json.Unmarshal(text, &told) == nil {
-		placed.OrderID = told.ID
-	}
+	placed.OrderID, _ = told(text)
 	return placed, nil
+}
+
+// told reads an order's id and status from an answer; both are "" in a problem.
+func told(answer []byte) (id, status string) {
+	var order struct {
+		ID     string `json:"id"`
+		Status any    `json:"status"` // a number in a problem
+	}
+	if json.Unmarshal(answer, &order) != nil {
+		return "", ""
+	}
+	status, _ = order.Status.(string)
+	return order.ID, status
 }
 
 // problemOf tells that the order service did not answer.

@@ -298,6 +298,7 @@ func (c *Console) fire(ctx context.Context, at *site, p *performance, scene Scen
 	})
 	cfg := scene.config(at.Target.Target)
 	cfg.Observer, cfg.Live, cfg.Timeout = m, &m.live, 12*time.Second
+	cfg.Tracer = c.traces.sampled.Tracer(scope)
 	h, err := fire.Run(ctx, cfg)
 	close(done)
 	beside.Wait()

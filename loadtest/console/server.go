@@ -50,6 +50,10 @@ func NewServer(c *Console, cfg ServerConfig) *Server {
 // Token returns the token that opens the page.
 func (s *Server) Token() string { return s.token }
 
+// ReceiveTraces makes the services that the console's lab starts from now on send their spans to this server,
+// which they reach at url. Call it before the console's Run.
+func (s *Server) ReceiveTraces(url string) { s.console.traces.receiveAt(url, s.token) }
+
 // Handler returns the page and the API.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -58,6 +62,7 @@ func (s *Server) Handler() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(openAPI)
 	})
+	mux.Handle("POST /v1/traces", s.console.traces.store)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

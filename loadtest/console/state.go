@@ -24,6 +24,7 @@ const (
 	secExpired  = "sessions_expired"
 	secVerdict  = "verdict"
 	secRuns     = "runs"
+	secRecent   = "recent"
 )
 
 // The phases of a run.

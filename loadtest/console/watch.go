@@ -31,6 +31,7 @@ func (c *Console) watch(ctx context.Context) {
 		{500 * time.Millisecond, c.readEdges},
 		{time.Second, c.readMembers},
 		{time.Second, c.readExpired},
+		{500 * time.Millisecond, c.readTraces},
 		{250 * time.Millisecond, c.bystander()},
 	} {
 		reading.Go(func() { c.repeat(ctx, s) })

@@ -1,14 +1,22 @@
 package trace
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -18,7 +26,8 @@ const maxRequest = 16 << 20
 // ServeHTTP receives spans: POST /v1/traces of OTLP over HTTP, as protobuf.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if kind := r.Header.Get("Content-Type"); kind != "application/x-protobuf" {
-		http.Error(w, "send application/x-protobuf, not "+kind+": set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", http.StatusUnsupportedMediaType)
+		http.Error(w, "send application/x-protobuf, not "+kind+": set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+			http.StatusUnsupportedMediaType)
 		return
 	}
 	body := io.Reader(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -43,6 +52,40 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	// An empty message says that all was taken.
 	w.WriteHeader(http.StatusOK)
+}
+
+// Read adds the spans of a file with a line of OTLP as JSON for each export.
+func (s *Store) Read(r io.Reader) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxRequest)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var export collector.ExportTraceServiceRequest
+		line, err := base64IDs(lines.Bytes())
+		if err == nil {
+			err = (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, &export)
+		}
+		if err != nil {
+			return fmt.Errorf("line %d is not OTLP as JSON: %w", n, err)
+		}
+		s.Add(export.GetResourceSpans())
+	}
+	return lines.Err()
+}
+
+// hexIDs finds the ids in a line of OTLP, which has them in hex where JSON of protobuf has base64.
+var hexIDs = regexp.MustCompile(`"(traceId|spanId|parentSpanId)"\s*:\s*"([0-9a-fA-F]*)"`)
+
+func base64IDs(line []byte) (_ []byte, err error) {
+	line = hexIDs.ReplaceAllFunc(line, func(found []byte) []byte {
+		part := hexIDs.FindSubmatch(found)
+		raw, e := hex.DecodeString(string(part[2]))
+		err = errors.Join(err, e)
+		return fmt.Appendf(nil, `"%s":"%s"`, part[1], base64.StdEncoding.EncodeToString(raw))
+	})
+	return line, err
 }
 
 // Exporter adds the spans of this process to the store.

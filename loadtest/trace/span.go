@@ -42,9 +42,11 @@ type Link struct {
 // spanOf reads a span that was received.
 func spanOf(s *wire.Span, lane string) Span {
 	read := Span{
-		Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()), Parent: hex.EncodeToString(s.GetParentSpanId()),
-		Name: s.GetName(), Lane: lane, StartUS: micros(s.GetStartTimeUnixNano()),
-		DurationUS: max(0, micros(s.GetEndTimeUnixNano())-micros(s.GetStartTimeUnixNano())), Attributes: attributes(s.GetAttributes()),
+		Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),
+		Parent: hex.EncodeToString(s.GetParentSpanId()), Name: s.GetName(), Lane: lane,
+		StartUS:    micros(s.GetStartTimeUnixNano()),
+		DurationUS: max(0, micros(s.GetEndTimeUnixNano())-micros(s.GetStartTimeUnixNano())),
+		Attributes: attributes(s.GetAttributes()),
 	}
 	if s.GetStatus().GetCode() == wire.Status_STATUS_CODE_ERROR {
 		read.Error = s.GetStatus().GetMessage()

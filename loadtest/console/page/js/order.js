@@ -32,8 +32,25 @@ const STEPS = {
   "lookup-flow": "look in the ledger", "acquire-lock": "wait for the lock", "update-stock": "update the stock", "insert-flow": "write the ledger",
   commit: "commit", "release-lock": "release the lock", confirm: "confirm from the ledger", "set-status": "set the status",
   reply: "answer", "cancel-flag": "cancel the flag", "cancel-order": "cancel the order", reconcile: "reconcile",
+  "insert-operation": "write the outcome", "cancel-operation": "cancel the operation", group: "one transaction",
+  place: "the order", twin: "the same, at once", again: "the same, later", cancel: "cancel",
+  "POST /v1/orders": "the request", "POST /v1/orders/:id/cancel": "the cancellation", "PUT /v1/operations/:flag": "the call",
 };
 const stepWords = (name) => STEPS[name] || name.replaceAll("-", " ");
+// What the figure shows: the steps, and whatever failed. The table has the statements and calls within them too.
+// A commit of the order service is part of its step.
+const isStep = (one) => (one.name in STEPS && !(one.name === "commit" && one.lane.startsWith("order"))) || one.error;
+const happened = (one, name) => (one.events || []).filter((event) => event.name === name);
+const isRefused = (one) => one.error && /token|fenc|stale/i.test(one.error);
+const notes = (one) => [
+  one.error && `${isRefused(one) ? "refused: " : ""}${one.error}`,
+  ...happened(one, "paused").map((event) => `the process stood still for ${span(Number(event.attributes.paused_ms))}`),
+  happened(one, "retry").length && `tried again ${happened(one, "retry").length}×`,
+  one.attributes?.token && `token ${one.attributes.token.replace(/^0+(?=.)/, "")}`,
+  one.attributes?.callers > 1 && `for ${one.attributes.callers} callers at once`,
+  one.attributes?.["http.response.status_code"] && `answered ${one.attributes["http.response.status_code"]} ${one.attributes.status || ""}`,
+  one.attributes?.state, one.attributes?.replayed === "true" && "a repeat",
+].filter(Boolean).join(", ");
 const LANES = ["client", "order", "stock"];
 const rank = (lane) => LANES.findIndex((name) => lane.startsWith(name)) * 10 + (parseInt(lane.split("-")[1], 10) || 0);
 
@@ -56,8 +73,9 @@ function pack(spans, x, width) {
   });
 }
 
-function Lanes({ spans }) {
+function Lanes({ spans: all }) {
   const [ref, width] = useWidth();
+  const spans = all.filter(isStep);
   const gutter = 84;
   const inner = Math.max(width - gutter - 8, 480); // narrower screens scroll
   const start = Math.min(...spans.map((one) => one.start_us));
@@ -82,11 +100,17 @@ function Lanes({ spans }) {
         ${drawn.map(({ lane, bars, top }) => html`<g key=${lane} class="lane ${lane.split("-")[0]}">
           <line class="grid" x1="0" x2=${gutter + inner} y1=${top - 4} y2=${top - 4} /><text class="name" x="0" y=${top + 14}>${lane}</text>
           ${bars.map((bar) => {
-            const refused = bar.error && /token|fenc|stale/i.test(`${bar.error} ${bar.name}`);
+            const refused = isRefused(bar);
             const by = top + bar.row * high;
-            return html`<g key=${bar.id} class="bar ${bar.name === "acquire-lock" ? "waits" : ""} ${bar.error ? "error" : ""} ${bar.paused ? "paused" : ""}">
-              <title>${bar.name}, ${span(bar.duration_us / 1000)}${bar.error ? `, ${bar.error}` : ""}${bar.attributes?.token ? `, token ${bar.attributes.token}` : ""}${bar.links?.length ? `, one transaction for ${bar.links.length} orders` : ""}</title>
+            const stood = happened(bar, "paused").map((event) => {
+              const from = x(event.at_us);
+              return { from, wide: Math.max(x(event.at_us + 1000 * event.attributes.paused_ms) - from, 3) };
+            });
+            return html`<g key=${bar.id} class="bar ${bar.name === "acquire-lock" ? "waits" : ""} ${bar.parent && !bar.name.includes(" ") && bar.name !== "group" ? "" : "whole"} ${bar.error ? "error" : ""} ${stood.length ? "paused" : ""}">
+              <title>${[bar.name, span(bar.duration_us / 1000), notes(bar)].filter(Boolean).join(", ")}</title>
               <rect x=${bar.left} y=${by} width=${bar.wide} height="18" rx="2" />
+              ${stood.map((one, i) => html`<rect key=${i} class="stood" x=${one.from} y=${by} width=${one.wide} height="18" />`)}
+              ${happened(bar, "retry").map((event, i) => html`<path key=${i} class="retry" d="M${x(event.at_us)} ${by - 2} v22" />`)}
               ${bar.error ? html`<text class="cross" x=${bar.left + bar.wide - (bar.wide > 16 ? 14 : -2)} y=${by + 14}>✗</text>` : null}
               <text class=${bar.inside ? "inside" : ""} x=${bar.inside ? bar.left + 6 : bar.flip ? bar.left - 6 : bar.left + bar.wide + (bar.error && bar.wide <= 16 ? 18 : 6)} y=${by + 13} text-anchor=${bar.flip ? "end" : "start"}>${bar.label}${refused ? " refused" : ""}</text>
             </g>`;
@@ -101,11 +125,17 @@ function Life({ data }) {
   const spans = data.spans || [];
   const answers = data.answers || [];
   const token = data.operation?.fencing_token || spans.find((one) => one.attributes?.token)?.attributes.token;
+  const stood = spans.some((one) => happened(one, "paused").length);
+  const again = spans.some((one) => happened(one, "retry").length);
   return html`
     ${spans.length ? html`<${Lanes} spans=${spans} />
+      ${stood || again || spans.some(isRefused) ? html`<p class="legend">
+        ${stood ? html`<span class="item"><svg class="swatch"><rect width="24" height="8" class="hatch-ground" /><rect width="24" height="8" fill="url(#hatch)" /></svg> the process stood still</span>` : null}
+        ${spans.some(isRefused) ? html`<span class="item"><b class="bad">✗</b> refused: a later holder's token was written before</span>` : null}
+        ${again ? html`<span class="item"><b>|</b> failed and tried again</span>` : null}</p>` : null}
       <details><summary>The steps as a table</summary><table><caption class="hidden">Steps</caption>
         <thead><tr><th scope="col" class="number">Start</th><th scope="col" class="number">Took</th><th scope="col">Process</th><th scope="col">Step</th><th scope="col">What came of it</th></tr></thead>
-        <tbody>${spans.map((one) => html`<tr key=${one.id}><td class="number">${span((one.start_us - Math.min(...spans.map((s) => s.start_us))) / 1000)}</td><td class="number">${span(one.duration_us / 1000)}</td><td>${one.lane}</td><td>${stepWords(one.name)} <small>${one.name}</small></td><td>${one.error || (one.paused ? "paused" : "")}</td></tr>`)}</tbody></table></details>`
+        <tbody>${spans.map((one) => html`<tr key=${one.id}><td class="number">${span((one.start_us - Math.min(...spans.map((s) => s.start_us))) / 1000)}</td><td class="number">${span(one.duration_us / 1000)}</td><td>${one.lane}</td><td>${stepWords(one.name)} <small>${one.name}</small></td><td>${notes(one)}</td></tr>`)}</tbody></table></details>`
       : html`<${Empty}>This order was not traced, so only its rows are known. A part of the orders is traced, and every order sent by hand.<//>`}
     ${answers.length ? html`<p class="answers">${answers.map((answer, i) => html`<span key=${i} class="pair"><small>${answer.kind} ${answer.t_ms != null ? `+${span(answer.t_ms)}` : ""}</small> ${answer.code} ${answer.status}</span> `)}</p>` : null}
     <div class="scroll" tabindex="0" role="region" aria-label="The rows of the order"><table class="rows">

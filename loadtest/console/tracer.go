@@ -1,0 +1,82 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	spans "orderstock/loadtest/trace"
+	"orderstock/pkg/tracing"
+	"orderstock/pkg/tracing/otlp"
+)
+
+// scope names the console's spans.
+const scope = "orderstock/console"
+
+// traced is the share of a run's orders that are traced. An order by hand always is.
+const traced = 0.01
+
+// tracer keeps the spans of the last orders: those that the services send, and those of the console's own calls.
+type tracer struct {
+	store         *spans.Store
+	sampled, hand *sdk.TracerProvider
+	env           map[string]string // of the lab's services
+}
+
+func newTracer() (*tracer, error) {
+	t := &tracer{store: spans.NewStore()}
+	var err error
+	if t.sampled, err = otlp.NewClient("client", traced, t.store.Exporter()); err != nil {
+		return nil, err
+	}
+	t.hand, err = otlp.NewClient("client", 1, t.store.Exporter())
+	return t, err
+}
+
+// receiveAt is Server.ReceiveTraces.
+func (t *tracer) receiveAt(url, token string) {
+	t.env = map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": url,
+		"OTEL_EXPORTER_OTLP_HEADERS":  "Authorization=Bearer%20" + token,
+		"OTEL_TRACES_SAMPLER":         "parentbased_always_off", // every order comes with its trace
+		"OTEL_BSP_SCHEDULE_DELAY":     "200",
+	}
+}
+
+// begin begins the span of an order by hand, and puts its trace into the request. Repeats of a key are one trace.
+func (t *tracer) begin(req *http.Request, key string) (end func(*Placed)) {
+	ctx := req.Context()
+	if key != "" {
+		ctx = otlp.WithKey(ctx, key)
+	}
+	_, span := t.hand.Tracer(scope).Start(ctx, "place", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient))
+	req.Header.Set(tracing.Header, tracing.Format(span.SpanContext()))
+	return func(p *Placed) {
+		if p.Status == 0 {
+			span.SetStatus(codes.Error, "no answer")
+		} else {
+			_, status := told(p.Body)
+			span.SetAttributes(attribute.Int("http.response.status_code", p.Status), attribute.String("status", status))
+		}
+		if p.OrderID != "" {
+			span.SetAttributes(attribute.String(tracing.OrderKey, p.OrderID))
+		}
+		span.End()
+	}
+}
+
+func (t *tracer) close(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(t.sampled.Shutdown(ctx), t.hand.Shutdown(ctx))
+}
+
+// readTraces shows which orders were traced of late.
+func (c *Console) readTraces(context.Context, *site) error {
+	c.hub.set(secRecent, c.traces.store.Recent(8))
+	return nil
+}
