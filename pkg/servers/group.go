@@ -29,7 +29,7 @@ type MySQLGroup struct {
 
 // StartMySQLGroup starts n MySQL servers with the settings of a group, each with its
 // data in a folder of dir. It needs MySQL 8.4 or later, which MYSQLD may name: see
-// MissingGroupServer. opts(i) are the options of server i, counted from 0.
+// ErrNoGroupServer. opts(i) are the options of server i, counted from 0.
 func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []Option) (*MySQLGroup, error) {
 	install, err := groupServer(ctx)
 	if err != nil {

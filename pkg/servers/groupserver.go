@@ -21,8 +21,8 @@ const EnvMySQLD = "MYSQLD"
 // groupImage is the image out of which the server of a group's members is taken if none is installed.
 const groupImage = "mysql:9.7"
 
-// MissingGroupServer is returned if no server is found that can be a group's member.
-var MissingGroupServer = errors.New("no MySQL server of version 8.4 or later, as a group needs it" +
+// ErrNoGroupServer is returned if no server is found that can be a group's member.
+var ErrNoGroupServer = errors.New("no MySQL server of version 8.4 or later, as a group needs it" +
 	" (Debian's own packages hold MariaDB, which cannot do it): install MySQL Community Server and set " + EnvMySQLD +
 	" to its mysqld; or, on a machine with Docker, run: docker pull " + groupImage)
 
@@ -59,12 +59,12 @@ func groupServerAt(path string) (mysqlInstall, error) {
 	install := mysqlInstall{server: path, version: string(version)}
 	found := versionOf.FindSubmatch(version)
 	if found == nil || install.mariaDB() {
-		return install, fmt.Errorf("%s is no MySQL server: %w", strings.TrimSpace(install.version), MissingGroupServer)
+		return install, fmt.Errorf("%s is no MySQL server: %w", strings.TrimSpace(install.version), ErrNoGroupServer)
 	}
 	major, _ := strconv.Atoi(string(found[1]))
 	minor, _ := strconv.Atoi(string(found[2]))
 	if major < 8 || major == 8 && minor < 4 {
-		return install, fmt.Errorf("%s is too old: %w", strings.TrimSpace(install.version), MissingGroupServer)
+		return install, fmt.Errorf("%s is too old: %w", strings.TrimSpace(install.version), ErrNoGroupServer)
 	}
 	return install, nil
 }
@@ -81,7 +81,7 @@ func unpackedServer(ctx context.Context) (string, error) {
 	}
 	id, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", groupImage).Output()
 	if err != nil {
-		return "", MissingGroupServer
+		return "", ErrNoGroupServer
 	}
 	name := strings.TrimPrefix(strings.TrimSpace(string(id)), "sha256:")
 	dir := filepath.Join(cache, "orderstock", "mysqld-"+name[:min(12, len(name))])

@@ -34,6 +34,7 @@ var tables = []table{
 	{"case-study-faults", loadtestDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
 	{"faults", loadtestDoc, faultMatrix},
+	{"cluster-faults", loadtestDoc, clusterFaults},
 	{"mutants", loadtestDoc, mutantTable},
 	{"lock-bench", "pkg/zklock/README.md", lockBench},
 	{"ladder", loadtestDoc, ladderTables},

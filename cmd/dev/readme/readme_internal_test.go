@@ -75,10 +75,13 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"name":"order-1","end_rss":104857600,"ratio":1.02},{"name":"stock-1","end_rss":52428800,"ratio":0.98}]}`)
 	write("ladder-replicas.json", `{"paths":[{"path":"order","one":[{"clients":256,"done_per_s":100},{"clients":256,"done_per_s":200}],
 		"several":[{"replicas":3,"done_per_s":90},{"replicas":3,"done_per_s":207}],"ratio":{"value":0.99,"error":0.0123,"want":1}}]}`)
+	write("faults-cluster.json", `{"cells":[{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
+		"writes_again_s":8.26,"verdict":"pass"}]}`)
 	for _, c := range []struct {
 		make func(sources) (string, error)
 		want []string
 	}{
+		{clusterFaults, []string{"| primary-killed | 1000 | 600 | 300 | 100 | 0 | 0 | 8.3 s | pass |"}},
 		{faultMatrix, []string{"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |"}},
 		{mutantTable, []string{"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |",
 			"| mutant | no key |  | nothing | **no** |"}},

@@ -76,6 +76,21 @@ func faultMatrix(from sources) (string, error) {
 	return text, nil
 }
 
+// clusterFaults is out/faults-cluster.json, a row for each cell.
+func clusterFaults(from sources) (string, error) {
+	report, measured, err := result[faults.Report](from, "faults-cluster.json")
+	if report == nil || err != nil {
+		return "", err
+	}
+	text := measured + ".\n\n| fault | orders | confirmed | rejected | told nothing certain | violations | unsettled |" +
+		" writes again | verdict |\n| --- | --: | --: | --: | --: | --: | --: | --: | --- |\n"
+	for _, c := range report.Cells {
+		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %.1f s | %s |\n", c.Fault, c.Orders, c.OK, c.Rejected,
+			c.UnknownToClient, c.Violations, c.Unsettled, c.WritesAgainS, c.Verdict)
+	}
+	return text, nil
+}
+
 // mutantTable is out/mutants.json.
 func mutantTable(from sources) (string, error) {
 	report, measured, err := result[mutants.Report](from, "mutants.json")
