@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
@@ -44,8 +47,8 @@ var ClusterFaults = []string{
 func clusterLoad(fault string) Load {
 	load := Load{Orders: 1000, PerS: 40, Clients: 256, Cancel: 0.1}
 	switch fault {
-	case MajorityKilled:
-		load.Orders = 3000
+	case MajorityKilled: // a member that starts gives up joining after a minute
+		load.Orders = 4400
 	case QuorumLost:
 		load.Orders = 1400
 	case RollingRestart:
@@ -267,15 +270,21 @@ func (f *clustered) secondary(context.Context) (*servers.MySQL, error) {
 func (f *clustered) awaitOther(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
 	defer cancel()
+	others := f.lab.Cluster.Group
+	cfg, err := mysql.ParseDSN(others.AdminDSN)
+	if err != nil {
+		return fmt.Errorf("wait for another primary: %w", err)
+	}
+	cfg.Addr = strings.Join(slices.DeleteFunc(strings.Split(cfg.Addr, ","),
+		func(addr string) bool { return addr == f.primary.Addr() }), ",") // it may not answer
+	others.AdminDSN = cfg.FormatDSN()
 	for {
-		members, err := mysqlgroup.Read(ctx, f.lab.Cluster.Group)
+		members, err := mysqlgroup.Read(ctx, others)
 		if err != nil {
 			return err
 		}
-		for _, m := range members {
-			if m.Primary() && m.Addr != f.primary.Addr() {
-				return nil
-			}
+		if slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }) {
+			return nil
 		}
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for another primary: %w", err)
@@ -346,8 +355,8 @@ func rollingRestart(ctx context.Context, f *clustered) error {
 
 // writesAgain returns the longest time without an acknowledged write, from the moment
 // at which the cluster could heal until the last call. Confirmed, rejected and
-// cancelled are acknowledged writes.
-func writesAgain(h *history.History, healable time.Time) time.Duration {
+// cancelled are acknowledged writes. some says that there was one at all.
+func writesAgain(h *history.History, healable time.Time) (longest time.Duration, some bool) {
 	var at []time.Duration // after the start
 	var last time.Duration
 	for _, c := range h.Calls {
@@ -359,14 +368,14 @@ func writesAgain(h *history.History, healable time.Time) time.Duration {
 	}
 	slices.Sort(at)
 	from := healable.Sub(h.Started)
-	var longest time.Duration
+	some = len(at) > 0 && at[len(at)-1] > from
 	for _, t := range append(at, max(last, from)) {
 		if t < from {
 			continue
 		}
 		longest, from = max(longest, t-from), t
 	}
-	return longest
+	return longest, some
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -230,7 +230,10 @@ func (r *Run) count(on, healed time.Time) {
 
 // countCluster takes how long the cluster took no writes.
 func (r *Run) countCluster(f *clustered) {
-	again := writesAgain(r.history, f.healable)
+	again, some := writesAgain(r.history, f.healable)
+	if !some {
+		r.fail(verify.Unknown, "no write was acknowledged once the cluster could heal, or the traffic was over")
+	}
 	if r.WritesAgainS = again.Seconds(); again > writesAgainWithin {
 		r.Violations++
 		r.Broken = append(r.Broken, WritesAgain)
