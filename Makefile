@@ -74,7 +74,7 @@ test-console: bin/dev ## The console in a real Chromium, on real servers; leaves
 
 .PHONY: test-cluster
 test-cluster: install ## The tests that need a group of MySQL servers (MYSQLD, or Docker with mysql:9.7) [RUN]
-	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') ./pkg/mysqlgroup ./loadtest/faults
+	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Linter and formatting, on the release build and on the fault build
