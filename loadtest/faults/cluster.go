@@ -236,7 +236,7 @@ func awaitWhole(ctx context.Context, l *lab.Lab) error {
 		if err == nil {
 			return nil
 		}
-		if time.Since(began) > 30*time.Second {
+		if time.Since(began) > 15*time.Second {
 			return mysqlgroup.Up(ctx, l.Cluster.Group)
 		}
 		if e := sleep(ctx, 300*time.Millisecond); e != nil {
