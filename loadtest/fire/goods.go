@@ -52,7 +52,7 @@ func reachable(ctx context.Context, cfg Config) error {
 	stock, orders := newReplicas(cfg.StockURLs, cfg.Timeout, 0), newReplicas(cfg.OrderURLs, cfg.Timeout, 0)
 	defer stock.close()
 	defer orders.close()
-	if err := stock.reachable(ctx, "stock service"); err != nil || cfg.Path == history.PathDeduct {
+	if err := stock.reachable(ctx, "stock service"); err != nil || cfg.Path == history.PathDeduct || cfg.Place != nil {
 		return err
 	}
 	return orders.reachable(ctx, "order service")

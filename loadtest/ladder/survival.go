@@ -35,7 +35,7 @@ const (
 	Calm = "calm"
 	// Killed is the only stock service killed and started again.
 	Killed = "killed"
-	// Flushed is Redis emptied.
+	// Flushed is Redis emptied, several times within half a second.
 	Flushed = "flushed"
 )
 
@@ -44,8 +44,10 @@ var Faults = []string{Calm, Killed, Flushed}
 
 const (
 	survivalClients = 32
-	survivalTime    = 3 * time.Second
+	survivalTime    = 2 * time.Second
 	strikeAt        = survivalTime / 2
+	// flushes is how often Redis is emptied: at one moment there may be nothing in it to lose.
+	flushes = 10
 )
 
 // measureSurvival puts every strategy of the plan that is one through every fault, and adds what it kept to the result.
@@ -90,7 +92,7 @@ func survive(ctx context.Context, cfg Config, n int, name string) (all []Surviva
 func (s *Survival) measure(ctx context.Context, cfg Config, st *stack.Stack) (err error) {
 	load := fire.Config{
 		Target: st.Target(), Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
-		Timeout: 30 * time.Second,
+		Timeout: 10 * time.Second,
 		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 	}
 	stop, err := asOrderService(&load, cfg.Servers.Redis.Addr())
@@ -130,7 +132,12 @@ func strike(ctx context.Context, fault string, cfg Config, st *stack.Stack) erro
 		return st.Stock[0].Restart(ctx)
 	case Flushed:
 		client := redis.NewClient(&redis.Options{Addr: cfg.Servers.Redis.Addr()})
-		return errors.Join(client.FlushAll(ctx).Err(), client.Close())
+		var err error
+		for range flushes {
+			err = errors.Join(err, client.FlushAll(ctx).Err())
+			time.Sleep(50 * time.Millisecond)
+		}
+		return errors.Join(err, client.Close())
 	}
 	return nil
 }

@@ -162,9 +162,10 @@ The deduction call alone, one hot product:
 Whole orders, one hot product:
 
 %s
-The row "direct" is the limit: the same statements in the same groups, sent to MySQL by the load tester's process, with no
-service, no HTTP, no Redis and no lock. "Service killed" and "Redis flushed" are told of deductions of five products, a
-tenth of them sent twice, with the only stock service killed and started again, or Redis emptied, in the middle.
+The row "direct" is the limit: the same statements in the same groups, sent to MySQL by the load tester's process, with
+no service, no HTTP, no Redis and no lock. "Service killed" and "Redis flushed" are told of deductions of five products,
+a tenth of them sent twice. In the middle the only stock service is killed and started again, or Redis is emptied ten
+times within half a second.
 
 %s
 ![Throughput and latency by clients for each strategy](ladder.svg)

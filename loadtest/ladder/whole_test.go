@@ -1,0 +1,50 @@
+package ladder_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// The limit makes deductions and orders that the verifier passes, and every
+// strategy that is measured is put through every fault.
+func TestASmallLadder(t *testing.T) {
+	t.Parallel()
+	redis, err := servers.StartRedis(t.Context(), t.TempDir()) // its own: it is flushed
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Kill() })
+	r, err := ladder.Run(t.Context(), ladder.Config{
+		Plan: ladder.Plan{
+			Strategies: []string{"redis-prededuct", ladder.Direct}, Replicas: []int{1}, Clients: []int{8}, Goods: []int{1},
+			Paths: []string{ladder.PathDeduct, ladder.PathOrder}, Faults: true,
+		},
+		Servers: &stack.Servers{MySQL: serverstest.MySQL(t), Redis: redis, ZooKeeper: serverstest.ZooKeeper(t)},
+		Bin:     stacktest.Build(t), Dir: t.TempDir(),
+		Warmup: 20 * time.Millisecond, Measure: 400 * time.Millisecond, Table: io.Discard,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		if row.Verdict != "pass" || row.DonePerS <= 0 {
+			t.Errorf("%s", row.Line())
+		}
+	}
+	if len(r.Rows) != 4 || len(r.Survival) != len(ladder.Faults) {
+		t.Errorf("%d rows, %d times survival; want 4, %d", len(r.Rows), len(r.Survival), len(ladder.Faults))
+	}
+	for _, s := range r.Survival {
+		t.Log(s.Line())
+		if s.Told == 0 || s.Fault != ladder.Flushed && s.Verdict != "pass" {
+			t.Errorf("%s", s.Line())
+		}
+	}
+}
