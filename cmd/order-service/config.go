@@ -19,15 +19,16 @@ type settings struct {
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"32"`
 
-	// StockURLs are the addresses of the stock service, several by comma; see STOCK_SPREAD.
-	StockURLs []string `env:"STOCK_URLS,required,notEmpty"`
+	// StockURLs are the addresses of the stock services, several by comma. Empty: those that are announced in
+	// ZooKeeper, as they come and go.
+	StockURLs []string `env:"STOCK_URLS"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
-	// StockRequests bounds the requests on their way to the stock service that carry deductions; concurrent
+	// StockRequests bounds the requests on their way to each stock service that carry deductions; concurrent
 	// deductions share them. 0: a request for each.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
-	// StockSpread sends calls round-robin if true. By default they stick to the first healthy stock service,
-	// so that the lock can stay with it. With STOCK_REQUESTS=0 they are sent round-robin in any case.
+	// StockSpread sends deductions round-robin if true. By default those of a partition go to the stock service
+	// that it prefers, where its lock can stay.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
 	// IdempotencyKey says whether an order needs an Idempotency-Key: optional or required.

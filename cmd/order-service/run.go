@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -51,7 +52,9 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	if err := flags.Instrument(traces.Redis); err != nil {
 		return err
 	}
-	calls := []stockapi.Option{stockapi.WithMiddleware(traces.Transport)}
+	calls := []stockapi.Option{
+		stockapi.WithMiddleware(traces.Transport), stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions), stockapi.WithBreakers(time.Second, log),
+	}
 	if cfg.StockRequests > 0 {
 		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))
 	}
@@ -63,13 +66,26 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		return err
 	}
 	defer client.Close()
-	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: metrics}, log)
+	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: metrics})
 	defer stock.Close()
 
 	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
 	background := context.WithoutCancel(ctx)
 	zookeeper := startCoordination(background, cfg, log)
 	defer func() { err = errors.Join(err, zookeeper.close(background)) }()
+	if len(cfg.StockURLs) == 0 {
+		stopDiscovery := zookeeper.discover(background, "stock", func(addrs []string) {
+			urls := make([]string, len(addrs))
+			for i, addr := range addrs {
+				urls[i] = "http://" + addr
+			}
+			log.Info("stock services", "urls", urls)
+			if err := client.SetReplicas(urls); err != nil {
+				log.Error("stock services not taken over", "error", err)
+			}
+		})
+		defer stopDiscovery()
+	}
 
 	orders := order.NewService(
 		ordertrace.Store(faults.store(store)), ordertrace.Stock(faults.stock(stock)), ordertrace.Flags(faults.flags(flags)),

@@ -323,7 +323,6 @@ func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []struct{ name, bad, want string }{
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
 		{"SERVICE_TOKEN", "", "SERVICE_TOKEN"},
-		{"STOCK_URLS", "", "STOCK_URLS"},
 		{"STOCK_TIMEOUT", "soon", "STOCK_TIMEOUT"},
 		{"STOCK_TIMEOUT", "0s", "STOCK_TIMEOUT (0s) must be above 0"},
 		{"STOCK_REQUESTS", "-1", "STOCK_REQUESTS (-1) must be at least 0"},

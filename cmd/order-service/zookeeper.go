@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"orderstock/pkg/discovery"
 	"orderstock/pkg/retry"
 	"orderstock/pkg/snowid"
 	"orderstock/pkg/zklock"
@@ -24,14 +25,15 @@ type coordination struct {
 	stop  context.CancelFunc
 	begun sync.WaitGroup
 
-	started chan struct{} // closed once session and ids are there
-	session *zklock.Session
-	ids     atomic.Pointer[snowid.Generator]
+	connected chan struct{} // closed once session is there
+	started   chan struct{} // closed once ids are, too
+	session   *zklock.Session
+	ids       atomic.Pointer[snowid.Generator]
 }
 
 func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coordination {
 	ctx, stop := context.WithCancel(ctx)
-	c := &coordination{root: cfg.ZooKeeperRoot, log: log, stop: stop, started: make(chan struct{})}
+	c := &coordination{root: cfg.ZooKeeperRoot, log: log, stop: stop, connected: make(chan struct{}), started: make(chan struct{})}
 	c.begun.Go(func() {
 		again := retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 		session, err := retry.Do(ctx, again, func() (*zklock.Session, error) {
@@ -46,6 +48,7 @@ func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coo
 			return
 		}
 		c.session = session
+		close(c.connected)
 		ids, err := snowid.Lease(ctx, session.Conn(), c.root+"/order-ids")
 		if err != nil {
 			if ctx.Err() == nil {
@@ -105,6 +108,24 @@ func (c *coordination) lead(ctx context.Context, name string, rest time.Duration
 	return func() {
 		cancel()
 		working.Wait()
+	}
+}
+
+// discover calls changed with the addresses of the service's replicas, and again
+// whenever they change, until ctx ends or the function is called that it returns.
+func (c *coordination) discover(ctx context.Context, service string, changed func(addrs []string)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-c.connected:
+			discovery.Watch(ctx, c.session, discovery.Dir(c.root, service), changed)
+		case <-ctx.Done():
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
 	}
 }
 

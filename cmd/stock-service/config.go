@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"orderstock/pkg/config"
@@ -18,13 +19,19 @@ type settings struct {
 
 	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
+	// AdvertiseAddr is the host:port by which order services reach this one, announced in ZooKeeper. Empty:
+	// that of LISTEN_ADDR, with the address from which this machine reaches ZooKeeper if it names no host.
+	AdvertiseAddr string `env:"ADVERTISE_ADDR"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"64"`
 
 	// Strategy is the name of the strategy of deduction; empty: the default. "stock-service --help" lists them.
 	Strategy string `env:"STOCK_STRATEGY"`
-	// LockTimeout is how long a deduction waits for its lock.
+	// LockTimeout is how long a deduction waits for its lock; grouped has LOCK_PATIENCE instead.
 	LockTimeout time.Duration `env:"LOCK_TIMEOUT" envDefault:"1500ms"`
+	// LockPatience is how long one holder may keep a partition's lock from a group before the group goes on
+	// without it.
+	LockPatience time.Duration `env:"LOCK_PATIENCE" envDefault:"100ms"`
 	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 	// RequestTimeout bounds the work for one request.
@@ -52,12 +59,19 @@ func (s settings) Check() error {
 			unknown = fmt.Errorf("STOCK_STRATEGY: %w", err)
 		}
 	}
+	var advertised error
+	if s.AdvertiseAddr != "" {
+		if host, port, err := net.SplitHostPort(s.AdvertiseAddr); err != nil || host == "" || port == "" {
+			advertised = fmt.Errorf("ADVERTISE_ADDR (%s) must be host:port", s.AdvertiseAddr)
+		}
+	}
 	return errors.Join(
-		unknown,
+		unknown, advertised,
 		s.Service.Check(),
 		s.Settings.Check(),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("LOCK_TIMEOUT", s.LockTimeout).Positive(),
+		config.Var("LOCK_PATIENCE", s.LockPatience).Positive(),
 		config.Var("MAX_IN_FLIGHT", s.MaxInFlight).Positive(),
 		config.Var("REQUEST_TIMEOUT", s.RequestTimeout).Positive(),
 	)

@@ -63,7 +63,8 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
 			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
-			LockTimeout: cfg.LockTimeout, WrapLock: faults.lock, Metrics: metrics, Log: log,
+			LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience, Partitions: cfg.StockPartitions,
+			WrapLock: faults.lock, Metrics: metrics, Log: log,
 		},
 		Ledger: ledger, Redis: cfg.RedisAddr, AllowUnsafe: opts.allowUnsafe,
 	})
@@ -81,8 +82,15 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 			"strategy": {Ask: deducter.Ready},
 		},
 	}, log)
+	announcing := &announcement{cfg: cfg, log: log}
+	defer announcing.wait()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,
-		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: opts.onListen,
+		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
+		OnListen: func(addr string) {
+			announcing.begin(ctx, addr)
+			if opts.onListen != nil {
+				opts.onListen(addr)
+			}
+		},
 	}, traces.Handler(faults.handler(handler)), log)
 }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"orderstock/loadtest/lab"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
+	"orderstock/stock-service/deduct"
 )
 
 // site is the stack that is watched at present.
@@ -109,7 +112,8 @@ func (s *site) lockPath(goods string) string {
 	root := s.ZooKeeperRoot
 	switch s.Strategy {
 	case "", "grouped":
-		return root + "/stock/all"
+		id, _ := strconv.ParseInt(goods, 10, 64) // none: the partition of 0 is as good as another
+		return deduct.PartitionPath(root, operation.Partition(id, operation.Partitions))
 	case "case-study":
 		return root + "/reduceStock"
 	case "sequential":

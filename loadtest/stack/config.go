@@ -38,7 +38,8 @@ type Config struct {
 	Strategy string
 	// Route, if not nil, is called before a service starts, with the
 	// service's name ("order-1", "stock-2", …) and the real addresses of what it
-	// calls, and returns those to tell it.
+	// calls, and returns those to tell it. Default: an order service finds the stock services in
+	// ZooKeeper.
 	Route func(service string, real Addresses) (Addresses, error)
 
 	// Accounts names databases and users. Default: migrations.DefaultAccounts.
@@ -79,9 +80,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Progress == nil {
 		c.Progress = func(string) {}
-	}
-	if c.Route == nil {
-		c.Route = func(_ string, real Addresses) (Addresses, error) { return real, nil }
 	}
 	return c
 }

@@ -98,14 +98,17 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		Redis:     st.Servers.Redis.Addr(),
 		ZooKeeper: strings.Split(st.Servers.ZooKeeper.Addr(), ","),
 	}
-	if kind == Order {
+	if kind == Order && st.cfg.Route != nil {
 		for _, s := range st.Stock {
 			real.Stock = append(real.Stock, s.Addr())
 		}
 	}
-	told, err := st.cfg.Route(name, real)
-	if err != nil {
-		return nil, fmt.Errorf("route addresses: %w", err)
+	told := real
+	if st.cfg.Route != nil {
+		var err error
+		if told, err = st.cfg.Route(name, real); err != nil {
+			return nil, fmt.Errorf("route addresses: %w", err)
+		}
 	}
 	env := map[string]string{
 		"REDIS_ADDR":      told.Redis,
@@ -127,7 +130,9 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		return env, nil
 	}
 	env["MYSQL_DSN"] = dsn(told.MySQL, accounts.OrderApp, accounts.OrderDB)
-	env["STOCK_URLS"] = "http://" + strings.Join(told.Stock, ",http://")
+	if len(told.Stock) > 0 { // otherwise they are found in ZooKeeper
+		env["STOCK_URLS"] = "http://" + strings.Join(told.Stock, ",http://")
+	}
 	maps.Copy(env, st.cfg.OrderEnv)
 	return env, nil
 }

@@ -50,11 +50,17 @@ func newServer(t *testing.T, steps ...http.HandlerFunc) *server {
 
 func newCaller(t *testing.T, s *server, cfg stockclient.Config) *stockclient.Caller {
 	t.Helper()
-	client, err := stockapi.NewClient([]string{s.URL}, "token")
+	return newCallerResting(t, s, time.Second, cfg)
+}
+
+// newCallerResting returns a caller whose breakers rest for so long.
+func newCallerResting(t *testing.T, s *server, rest time.Duration, cfg stockclient.Config) *stockclient.Caller {
+	t.Helper()
+	client, err := stockapi.NewClient([]string{s.URL}, "token", stockapi.WithBreakers(rest, quiet))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := stockclient.New(client, cfg, quiet)
+	c := stockclient.New(client, cfg)
 	t.Cleanup(func() {
 		c.Close()
 		client.Close()
@@ -163,7 +169,7 @@ func TestRetriesHaveABudget(t *testing.T) {
 	// A breaker would end this sooner: each caller has its own, the budget is what is watched.
 	const calls = 60
 	metrics := prometheus.NewRegistry()
-	c := newCaller(t, s, stockclient.Config{Rest: time.Nanosecond, Metrics: metrics})
+	c := newCallerResting(t, s, time.Nanosecond, stockclient.Config{Metrics: metrics})
 	var all sync.WaitGroup
 	for range calls {
 		all.Go(func() { _, _ = c.Deduct(t.Context(), "1", items) })
@@ -185,7 +191,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 		done(w, r)
 	})
 	metrics := prometheus.NewRegistry()
-	c := newCaller(t, s, stockclient.Config{Tries: 1, Rest: 50 * time.Millisecond, Metrics: metrics})
+	c := newCallerResting(t, s, 50*time.Millisecond, stockclient.Config{Tries: 1, Metrics: metrics})
 	for range 20 {
 		_, _ = c.Deduct(t.Context(), "1", items)
 	}
@@ -211,7 +217,7 @@ func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
 	as := func(h http.HandlerFunc) { answer.Store(&h) }
 	as(cut)
 	s := newServer(t, func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) })
-	c := newCaller(t, s, stockclient.Config{Tries: 1, Timeout: time.Minute, Rest: 50 * time.Millisecond})
+	c := newCallerResting(t, s, 50*time.Millisecond, stockclient.Config{Tries: 1, Timeout: time.Minute})
 	for deadline := time.Now().Add(20 * time.Second); !c.Down(); {
 		_, _ = c.Deduct(t.Context(), "1", items)
 		if time.Now().After(deadline) {

@@ -20,6 +20,6 @@ func newCounts(r prometheus.Registerer) counts {
 		tries:    counter("tries_total", "Requests sent for them."),
 		failed:   counter("failed_tries_total", "Requests without an answer, or with one of 5xx."),
 		noBudget: counter("budget_refusals_total", "Retries that the budget refused."),
-		broken:   counter("breaker_refusals_total", "Requests that the circuit breaker refused."),
+		broken:   counter("breaker_refusals_total", "Requests that the circuit breakers of all replicas refused."),
 	}
 }

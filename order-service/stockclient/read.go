@@ -40,13 +40,10 @@ func (c *Caller) Recorded(ctx context.Context, flag string) (order.Operation, bo
 }
 
 func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, error) {
-	answer, err := c.reads.Execute(func() (any, error) {
-		return c.client.Flows(ctx, flags...)
-	})
+	flows, err := c.client.Flows(ctx, flags...)
 	if err != nil {
 		return nil, err
 	}
-	flows := answer.(stockapi.FlowsResponse)
 	deducted := map[string][]stockapi.Item{}
 	for _, f := range flows.Flows {
 		if f.Kind == operation.KindDeduct {
@@ -109,13 +106,10 @@ func (c *Caller) goods(ctx context.Context, goodsIDs []int64) ([]stockapi.Goods,
 	return retry.Do(ctx, again, func() ([]stockapi.Goods, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 		defer cancel()
-		answer, err := c.reads.Execute(func() (any, error) { return c.client.Stock(ctx, ids...) })
-		if err == nil {
-			return answer.([]stockapi.Goods), nil
-		}
-		if broken(err) || final(err) || !c.budget.withdraw() {
+		goods, err := c.client.Stock(ctx, ids...)
+		if err != nil && (resting(err) || stockapi.Final(err) || !c.budget.withdraw()) {
 			err = retry.Stop(err)
 		}
-		return nil, err
+		return goods, err
 	})
 }

@@ -40,13 +40,13 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 	mayHaveBeenDone, tries := false, uint(0)
 	again := retry.Policy{First: 50 * time.Millisecond, Max: time.Second, Tries: c.cfg.Tries, InTime: true}
 	op, err := retry.Do(ctx, again, func() (stockapi.Operation, error) {
+		op, err := c.try(stockapi.Again(ctx, int(tries)), send)
 		tries++
-		op, err := c.try(ctx, send)
 		if err == nil {
 			return op, nil
 		}
 		mayHaveBeenDone = mayHaveBeenDone || unknown(err)
-		if final(err) || broken(err) || errors.Is(err, stockapi.ErrUnauthorized) {
+		if stockapi.Final(err) || resting(err) || errors.Is(err, stockapi.ErrUnauthorized) {
 			return op, retry.Stop(err)
 		}
 		if tries < c.cfg.Tries && !c.budget.withdraw() {
@@ -64,22 +64,20 @@ func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi
 	return outcome(op)
 }
 
-// try sends once, through the breaker.
-func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation,
-	error) {
-	op, err := c.writes.Execute(func() (stockapi.Operation, error) {
-		c.counts.tries.Inc()
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= c.cfg.Timeout {
-			return send(ctx)
-		}
-		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+// try sends once.
+func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation, error) {
+	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > c.cfg.Timeout {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
 		defer cancel()
-		return send(ctx)
-	})
-	switch {
-	case broken(err):
+	}
+	op, err := send(ctx)
+	if resting(err) {
 		c.counts.broken.Inc()
-	case err != nil && !final(err):
+		return op, err
+	}
+	c.counts.tries.Inc()
+	if err != nil && !stockapi.Final(err) {
 		c.counts.failed.Inc()
 	}
 	return op, err

@@ -41,6 +41,8 @@ func TestAnErrorNamesWhatIsBroken(t *testing.T) {
 		{"REQUEST_TIMEOUT", "2s", "REQUEST_TIMEOUT (2s) must be above CONFIRM_TIMEOUT (2s)"},
 		{"SHUTDOWN_TIMEOUT", "0s", "SHUTDOWN_TIMEOUT (0s) must be above 0"},
 		{"ZOOKEEPER_SESSION_TIMEOUT", "999ms", "ZOOKEEPER_SESSION_TIMEOUT (999ms) must be at least 1s"},
+		{"STOCK_PARTITIONS", "0", "STOCK_PARTITIONS (0) must be from 1 to 1024"},
+		{"STOCK_PARTITIONS", "1025", "STOCK_PARTITIONS (1025) must be from 1 to 1024"},
 		{"ZOOKEEPER_ROOT", "orderstock", "ZOOKEEPER_ROOT (orderstock) must begin with /"},
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
 		{"REDIS_ADDR", "", "REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER"},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -33,9 +34,13 @@ type Service struct {
 	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
+	// StockPartitions is the number of partitions of the stock, from 1 to 1024; the same for all services.
+	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"16"`
 	// Token is the bearer token of the stock service.
 	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
 }
+
+const maxPartitions = 1024
 
 // Check returns what is wrong with the settings, or nil.
 func (s Service) Check() error {
@@ -43,7 +48,11 @@ func (s Service) Check() error {
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
 		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
 	}
-	return errors.Join(root, s.checkRedis(),
+	var partitions error
+	if n := Var("STOCK_PARTITIONS", s.StockPartitions); n.Value < 1 || n.Value > maxPartitions {
+		partitions = fmt.Errorf("%s must be from 1 to %d", n, maxPartitions)
+	}
+	return errors.Join(root, partitions, s.checkRedis(),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)

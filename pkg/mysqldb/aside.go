@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,7 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	if !c.on() {
 		return write(ctx, items)
 	}
-	aside, err := held(ctx, items)
+	aside, err := heldForLong(ctx, items, held)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +78,6 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 			return nil, err
 		}
 	}
-	if len(free) < len(items) {
-		c.raise()
-	}
 	results := make([]R, len(items))
 	for i := range items {
 		if aside[i] {
@@ -89,6 +87,32 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 		results[i], written = written[0], written[1:]
 	}
 	return results, nil
+}
+
+// looks is how often a batch looks whether a row is held, with lookPause in
+// between, before it sets an item aside: a transaction that is only at work ends.
+const (
+	looks     = 3
+	lookPause = 20 * time.Millisecond
+)
+
+// heldForLong reports for each item whether held did so at each of the looks.
+func heldForLong[T any](ctx context.Context, items []T, held func(ctx context.Context, items []T) ([]bool, error)) ([]bool, error) {
+	aside, err := held(ctx, items)
+	for look := 1; err == nil && look < looks && slices.Contains(aside, true); look++ {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookPause):
+		}
+		var again []bool
+		if again, err = held(ctx, items); err == nil {
+			for i := range aside {
+				aside[i] = aside[i] && again[i]
+			}
+		}
+	}
+	return aside, err
 }
 
 // Held returns the keys whose rows another transaction has inserted, changed or

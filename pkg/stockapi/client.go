@@ -10,33 +10,39 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"orderstock/pkg/batch"
 	"orderstock/pkg/httpapi"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
 )
 
 // Client calls the stock service. Each call carries the service token, the request
-// id and the remaining time of the context. Calls go round-robin over the base URLs
-// unless WithSharedRequests makes them stick to one. The client sends a call once:
-// only if the connection is refused, so that nothing can have happened, it goes on
-// to the next base URL. Retries are up to its caller.
+// id and the remaining time of the context.
+//
+// A deduction goes to the replica that its partition prefers, so that this one can
+// carry deductions of the partition out together and keep the lock; all other calls
+// go to the replicas in turn. A call that cannot connect goes to the next replica
+// at once, and so does one that meets a replica which says nothing for half a
+// second. Retries are up to the caller.
 //
 // Safe for concurrent use. Make one with NewClient.
 type Client struct {
-	bases []string
-	token string
-	http  *http.Client
-	turn  atomic.Uint64
-	// shared gathers deductions that share requests; nil if each has its own.
-	shared *batch.Group[Deduction, Operation]
-	home   atomic.Uint64 // the base URL that calls stick to
-	spread bool          // calls do not stick
+	token      string
+	http       *http.Client
+	partitions int
+	requests   int  // shared requests to a replica; 0 if each deduction has its own
+	spread     bool // deductions go to the replicas in turn
+	discovered bool // the replicas are told later
+	newBreaker func(name string) breaker
+
+	mu      sync.Mutex // held while fleet is replaced
+	fleet   atomic.Pointer[fleet]
+	turn    atomic.Uint64
+	leaving sync.WaitGroup // replicas that are not called any more
 }
 
 // maxAnswer bounds the body of an answer, in bytes.
@@ -46,19 +52,19 @@ const maxAnswer = 16 << 20
 // http://stock-service:8081. If a name has several addresses, new connections take
 // them in turn. Callers must Close the client.
 func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
-	if len(bases) == 0 {
-		return nil, errors.New("stock client: no base URL")
-	}
-	c := &Client{token: token, http: &http.Client{Transport: newTransport()}}
-	for _, base := range bases {
-		u, err := url.Parse(base)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			return nil, fmt.Errorf("stock client: base URL %q: want http://host:port", base)
-		}
-		c.bases = append(c.bases, strings.TrimRight(base, "/"))
+	c := &Client{
+		token: token, http: &http.Client{Transport: newTransport()}, partitions: operation.Partitions,
+		newBreaker: func(string) breaker { return closed{} },
 	}
 	for _, opt := range opts {
 		opt(c)
+	}
+	if len(bases) == 0 && !c.discovered {
+		return nil, errors.New("stock client: no base URL")
+	}
+	c.fleet.Store(rank(nil, c.partitions))
+	if err := c.SetReplicas(bases); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -77,11 +83,26 @@ func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = wrap(c.http.Transport) }
 }
 
+// WithPartitions sets the number of partitions of the stock, which should be that of
+// the stock services. Default: operation.Partitions.
+func WithPartitions(n int) Option { return func(c *Client) { c.partitions = max(1, n) } }
+
+// WithSpread sends deductions to the replicas in turn. Default: to the one that their
+// partition prefers.
+func WithSpread() Option { return func(c *Client) { c.spread = true } }
+
+// WithDiscovery lets the client begin without base URLs: SetReplicas tells them.
+// Until then calls fail with ErrUnavailable.
+func WithDiscovery() Option { return func(c *Client) { c.discovered = true } }
+
 // Close waits for the shared requests in progress and drops the idle connections.
 func (c *Client) Close() {
-	if c.shared != nil {
-		c.shared.Close()
+	for _, r := range c.fleet.Load().all {
+		if r.shared != nil {
+			r.shared.Close()
+		}
 	}
+	c.leaving.Wait()
 	c.http.CloseIdleConnections()
 }
 
@@ -91,72 +112,59 @@ func (c *Client) Close() {
 // ErrUnknownGoods, ErrInvalid, ErrUnavailable, ErrOverloaded, ErrUnknownOutcome,
 // ErrUnauthorized, ErrInternal.
 func (c *Client) Deduct(ctx context.Context, flag string, items []Item) (Operation, error) {
-	if c.shared != nil {
-		return c.deductShared(ctx, flag, items)
-	}
-	var op Operation
-	err := c.call(ctx, http.MethodPut, "/v1/operations/"+url.PathEscape(flag), DeductRequest{Items: items}, &op)
-	return op, err
+	return at(ctx, c.forItems(ctx, items), writes, func(ctx context.Context, r *replica) (Operation, error) {
+		if r.shared != nil {
+			return deductShared(ctx, r, flag, items)
+		}
+		var op Operation
+		err := c.callAt(ctx, r, http.MethodPut, "/v1/operations/"+url.PathEscape(flag), DeductRequest{Items: items}, &op)
+		return op, err
+	})
 }
 
 // Cancel ends the flag. If nothing is recorded under it, nothing will ever be
 // deducted (Cancelled); a deduction is given back (Restored); a rejection stays. It
 // may be repeated. Errors as for Deduct.
 func (c *Client) Cancel(ctx context.Context, flag string) (Operation, error) {
-	var op Operation
-	err := c.call(ctx, http.MethodPost, "/v1/operations/"+url.PathEscape(flag)+"/cancel", nil, &op)
-	return op, err
+	return call[Operation](ctx, c, writes, http.MethodPost, "/v1/operations/"+url.PathEscape(flag)+"/cancel", nil)
 }
 
 // Flows returns the operations and the flow rows under the flags, at most 500.
 func (c *Client) Flows(ctx context.Context, flags ...string) (FlowsResponse, error) {
-	var flows FlowsResponse
-	err := c.call(ctx, http.MethodGet, "/v1/flows?"+url.Values{"flag": flags}.Encode(), nil, &flows)
-	return flows, err
+	return call[FlowsResponse](ctx, c, reads, http.MethodGet, "/v1/flows?"+url.Values{"flag": flags}.Encode(), nil)
 }
 
 // Stock returns the products with these ids, at most 500, by rising id. Unknown
 // ones are missing.
 func (c *Client) Stock(ctx context.Context, goodsIDs ...string) ([]Goods, error) {
-	var page StockResponse
-	err := c.call(ctx, http.MethodGet, "/v1/stock?"+url.Values{"goods_id": goodsIDs}.Encode(), nil, &page)
+	page, err := call[StockResponse](ctx, c, reads, http.MethodGet, "/v1/stock?"+url.Values{"goods_id": goodsIDs}.Encode(), nil)
 	return page.Goods, err
 }
 
 // Restock adds req.Num pieces to the product, once under req.Flag, and returns the
 // product after it. It creates the product if it is new. Errors as for Deduct.
 func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest) (Goods, error) {
-	var goods Goods
-	err := c.call(ctx, http.MethodPost, "/v1/stock/"+url.PathEscape(goodsID)+"/restock", req, &goods)
-	return goods, err
+	return call[Goods](ctx, c, writes, http.MethodPost, "/v1/stock/"+url.PathEscape(goodsID)+"/restock", req)
 }
 
-// first returns the index of the base URL to try first.
-func (c *Client) first() uint64 {
-	if c.spread || c.shared == nil {
-		return c.turn.Add(1)
-	}
-	return c.home.Load()
+func writes(r *replica) breaker { return r.writes }
+
+func reads(r *replica) breaker { return r.reads }
+
+// call makes a call of the replicas in turn.
+func call[T any](
+	ctx context.Context, c *Client, guard func(*replica) breaker, method, path string, body any,
+) (T, error) {
+	order := shifted(c.inTurn(c.fleet.Load()), triesOf(ctx))
+	return at(ctx, order, guard, func(ctx context.Context, r *replica) (answer T, err error) {
+		err = c.callAt(ctx, r, method, path, body, &answer)
+		return answer, err
+	})
 }
 
-// leave makes calls stick to the next base URL if err shows that home did not serve.
-func (c *Client) leave(home uint64, err error) {
-	if errors.Is(err, context.Canceled) { // by the caller
-		return
-	}
-	for _, failure := range []error{ErrUnavailable, ErrOverloaded, ErrUnknownOutcome, ErrInternal} {
-		if errors.Is(err, failure) {
-			c.home.CompareAndSwap(home, home+1)
-			return
-		}
-	}
-}
-
-// call sends one request and reads its answer.
-func (c *Client) call(ctx context.Context, method, path string, body, answer any) (err error) {
-	first := c.first()
-	defer func() { c.leave(first, err) }()
-	resp, err := c.open(ctx, first, method, path, body)
+// callAt sends one request to the replica and reads its answer.
+func (c *Client) callAt(ctx context.Context, r *replica, method, path string, body, answer any) error {
+	resp, err := c.open(ctx, r, method, path, body)
 	if err != nil {
 		return err
 	}
@@ -171,9 +179,9 @@ func (c *Client) call(ctx context.Context, method, path string, body, answer any
 	return nil
 }
 
-// open sends one request to the next base URL, from first on, that accepts a connection. It returns
-// an error for any status but 2xx; otherwise the caller reads the body and closes it.
-func (c *Client) open(ctx context.Context, first uint64, method, path string, body any) (*http.Response, error) {
+// open sends one request to the replica. It returns an error for any status but 2xx;
+// otherwise the caller reads the body and closes it.
+func (c *Client) open(ctx context.Context, r *replica, method, path string, body any) (*http.Response, error) {
 	var payload []byte
 	if body != nil {
 		var err error
@@ -181,15 +189,11 @@ func (c *Client) open(ctx context.Context, first uint64, method, path string, bo
 			return nil, fmt.Errorf("encode request: %w", err)
 		}
 	}
-	var err error
-	for i := range c.bases {
-		base := c.bases[(first+uint64(i))%uint64(len(c.bases))]
-		var resp *http.Response
-		if resp, err = c.send(ctx, method, base+path, payload); !errors.Is(err, syscall.ECONNREFUSED) {
-			return resp, err
-		}
+	resp, err := c.send(ctx, method, r.base+path, payload)
+	if refused := (*Error)(nil); err == nil || errors.As(err, &refused) {
+		r.answered()
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	return resp, err
 }
 
 func (c *Client) send(ctx context.Context, method, target string, payload []byte) (*http.Response, error) {
@@ -213,8 +217,8 @@ func (c *Client) send(ctx context.Context, method, target string, payload []byte
 	}
 	resp, err := c.http.Do(req)
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, err
+	case errors.Is(err, errUnreached):
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	case resp.StatusCode < 300:

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -194,72 +195,130 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 
 func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
 
-// A call that fails takes the calls after it to the next server, whatever was called; one that its
-// caller gave up does not.
-func TestAllCallsShareTheHome(t *testing.T) {
-	c, calls, failing := replicas(t, refuse, stockapi.WithSharedRequests(2))
-	all := func() (errs int) {
-		ctx := t.Context()
-		_, flows := c.Flows(ctx, "a")
-		_, stock := c.Stock(ctx, "1")
-		_, cancel := c.Cancel(ctx, "a")
-		_, deduct := c.Deduct(ctx, "a", nil)
-		for _, err := range []error{flows, stock, cancel, deduct} {
-			if err != nil {
-				errs++
-			}
+// goodsAt returns a product whose deductions go to the server of that index, of those that replicas made.
+func goodsAt(t *testing.T, c *stockapi.Client, calls *[2]atomic.Int64, index int) []stockapi.Item {
+	t.Helper()
+	for id := 1; id < 1000; id++ {
+		items := []stockapi.Item{{GoodsID: strconv.Itoa(id), Num: 1}}
+		before := calls[index].Load()
+		if _, err := c.Deduct(t.Context(), "a", items); err != nil {
+			t.Fatal(err)
 		}
-		return errs
+		if calls[index].Load() > before {
+			return items
+		}
 	}
-	given, giveUp := context.WithCancel(t.Context())
-	giveUp()
-	if _, err := c.Flows(given, "a"); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	if errs := all(); errs != 0 || calls[0].Load() != 4 {
-		t.Errorf("%d errors, %d calls at the first server, want 0 and 4", errs, calls[0].Load())
-	}
-	failing.Store(true)
-	if errs := all(); errs != 1 || calls[1].Load() != 3 {
-		t.Errorf("%d errors, %d calls at the second server, want 1 and 3", errs, calls[1].Load())
-	}
-	failing.Store(false)
-	if errs := all(); errs != 0 || calls[1].Load() != 7 {
-		t.Errorf("%d errors, %d calls at the second server, want 0 and 7", errs, calls[1].Load())
+	t.Fatal("no product goes there")
+	return nil
+}
+
+// The deductions of a partition go to one server, and all partitions to both. A server that fails keeps
+// its partitions; a deduction that is sent again goes to the other one.
+func TestADeductionGoesWhereItsPartitionPrefers(t *testing.T) {
+	for name, opts := range map[string][]stockapi.Option{"shared": {stockapi.WithSharedRequests(2)}, "alone": nil} {
+		t.Run(name, func(t *testing.T) {
+			c, calls, failing := replicas(t, refuse, opts...)
+			first, second := goodsAt(t, c, calls, 0), goodsAt(t, c, calls, 1)
+			before := [2]int64{calls[0].Load(), calls[1].Load()}
+			for range 10 {
+				for _, items := range [][]stockapi.Item{first, second} {
+					if _, err := c.Deduct(t.Context(), "a", items); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if a, b := calls[0].Load()-before[0], calls[1].Load()-before[1]; a != 10 || b != 10 {
+				t.Errorf("%d and %d calls, want 10 each", a, b)
+			}
+			failing.Store(true)
+			if _, err := c.Deduct(t.Context(), "a", first); !errors.Is(err, stockapi.ErrUnavailable) {
+				t.Errorf("at the failing server: %v, want unavailable", err)
+			}
+			if _, err := c.Deduct(stockapi.Again(t.Context(), 1), "a", first); err != nil {
+				t.Errorf("sent again: %v, want the other server's answer", err)
+			}
+		})
 	}
 }
 
-// Shared requests stick to the first server for as long as it serves, and then to the next.
-func TestSharedRequestsHaveAHome(t *testing.T) {
-	for name, failure := range map[string]http.HandlerFunc{
-		"an operation refused": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"index":0,"problem":{"code":"unavailable","status":503}}`+"\n")
-		},
-		"the request refused": refuse,
-		"cut":                 func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, calls, failing := replicas(t, failure, stockapi.WithSharedRequests(2))
-			deduct := func(n int) (errs int) {
-				for range n {
-					if _, err := c.Deduct(t.Context(), "a", nil); err != nil {
-						errs++
-					}
+// When a server comes or goes, only the partitions that prefer it move.
+func TestReplicasComeAndGo(t *testing.T) {
+	var calls [3]atomic.Int64
+	var urls []string
+	for i := range calls {
+		urls = append(urls, server(t, func(w http.ResponseWriter, _ *http.Request) {
+			calls[i].Add(1)
+			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
+		}))
+	}
+	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, stockapi.ErrUnavailable) || !c.Down() {
+		t.Errorf("no server is known: %v, down %v; want unavailable, true", err, c.Down())
+	}
+	where := func() (at []int) {
+		for id := 1; id <= 64; id++ {
+			before := [3]int64{calls[0].Load(), calls[1].Load(), calls[2].Load()}
+			if _, err := c.Deduct(t.Context(), "a", []stockapi.Item{{GoodsID: strconv.Itoa(id), Num: 1}}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range calls {
+				if calls[i].Load() > before[i] {
+					at = append(at, i)
 				}
-				return errs
 			}
-			if errs := deduct(5); errs != 0 || calls[0].Load() != 5 {
-				t.Errorf("%d errors, %d calls at the first server, want 0 and 5", errs, calls[0].Load())
-			}
-			failing.Store(true)
-			if errs := deduct(5); errs != 1 || calls[1].Load() != 4 {
-				t.Errorf("%d errors, %d calls at the second server, want 1 and 4", errs, calls[1].Load())
-			}
-			failing.Store(false)
-			if errs := deduct(5); errs != 0 || calls[1].Load() != 9 {
-				t.Errorf("%d errors, %d calls at the second server, want 0 and 9", errs, calls[1].Load())
-			}
-		})
+		}
+		return at
+	}
+	set := func(urls ...string) {
+		if err := c.SetReplicas(urls); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(urls...)
+	all := where()
+	if c.Down() {
+		t.Error("down with three servers")
+	}
+	set(urls[2], urls[0])
+	if err := c.SetReplicas([]string{"nonsense"}); err == nil {
+		t.Error("took a bad address")
+	}
+	for i, at := range where() {
+		if at == 1 || all[i] != 1 && at != all[i] {
+			t.Errorf("goods %d went to server %d before, and to %d when server 1 had gone", i+1, all[i], at)
+		}
+	}
+	set(urls...)
+	if again := where(); !slices.Equal(again, all) {
+		t.Errorf("servers %v, want those of before: %v", again, all)
+	}
+}
+
+// Another server is asked as well once the first has said nothing for half a second, and further calls
+// pass the first over.
+func TestASilentReplicaIsPassedOver(t *testing.T) {
+	leave := make(chan struct{})
+	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { <-leave }, stockapi.WithSharedRequests(2))
+	defer close(leave)
+	items := goodsAt(t, c, calls, 0)
+	failing.Store(true)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := c.Deduct(ctx, "a", items); err != nil {
+		t.Fatalf("%v; want the other server's answer", err)
+	}
+	silent := calls[0].Load()
+	for range 5 {
+		if _, err := c.Deduct(ctx, "a", items); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := calls[0].Load() - silent; n != 0 {
+		t.Errorf("%d calls went to the silent server", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package stockapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,59 +15,51 @@ import (
 )
 
 // WithSharedRequests lets concurrent calls of Deduct share requests, of which up to n are in progress
-// at a time. A call is sent at once while there are fewer; otherwise it waits and shares the next
-// request. Each call keeps its own deadline and gets its answer as soon as it is there. Default: a
-// request for each.
-//
-// All calls then stick to the first base URL until it does not serve, and then to the next, so that
-// one replica can carry deductions out together and keep the lock. WithSpread prevents this.
-func WithSharedRequests(n int) Option {
-	return func(c *Client) {
-		c.shared = batch.New(c.sendShared, batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(n),
-			batch.WithGather(8))
-	}
-}
-
-// WithSpread sends all calls round-robin to the base URLs.
-func WithSpread() Option { return func(c *Client) { c.spread = true } }
+// at a time to each replica. A call is sent at once while there are fewer; otherwise it waits and shares
+// the next request. Each call keeps its own deadline and gets its answer as soon as it is there.
+// Default: a request for each.
+func WithSharedRequests(n int) Option { return func(c *Client) { c.requests = n } }
 
 type sharedCall = batch.Call[Deduction, Operation]
 
-// deductShared is Deduct in a request that other calls may share.
-func (c *Client) deductShared(ctx context.Context, flag string, items []Item) (Operation, error) {
-	op, err := c.shared.Do(ctx, Deduction{
+// deductShared is Deduct in a request to the replica that other calls may share.
+func deductShared(ctx context.Context, r *replica, flag string, items []Item) (Operation, error) {
+	op, err := r.shared.Do(ctx, Deduction{
 		Flag: flag, Items: items, RequestID: request.ID(ctx), Traceparent: tracing.Parent(ctx),
 	})
+	if errors.Is(err, batch.ErrClosed) { // the replica has just left
+		return op, fmt.Errorf("%w: %w: %w", ErrUnavailable, errUnreached, err)
+	}
 	return op, batch.Errors{Full: ErrOverloaded, Undone: ErrUnavailable, Unknown: ErrUnknownOutcome}.Of(ctx, err)
 }
 
 // sendShared sends one request for all calls that wait, and answers each as its line arrives.
-func (c *Client) sendShared(ctx context.Context, take func() []*sharedCall) {
+func (c *Client) sendShared(ctx context.Context, r *replica, take func() []*sharedCall) {
 	calls := take()
 	if len(calls) == 0 {
 		return
 	}
 	ctx, cancel := untilLast(ctx, calls)
 	defer cancel()
-	home := c.first()
+	r.sent()
+	defer r.ended()
 	ctx, end := tracing.Together(ctx, "shared request", time.Now(), batch.Contexts(calls))
-	err := c.exchange(ctx, home, calls)
+	err := c.exchange(ctx, r, calls)
 	end(err)
 	if err != nil {
-		c.leave(home, err)
 		for _, call := range calls { // a call that is answered keeps its answer
 			call.Resolve(Operation{}, err)
 		}
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, home uint64, calls []*sharedCall) error {
+func (c *Client) exchange(ctx context.Context, r *replica, calls []*sharedCall) error {
 	body := DeductAllRequest{Operations: make([]Deduction, len(calls))}
 	for i, call := range calls {
 		body.Operations[i] = call.In
 		body.Operations[i].TimeoutMS = timeLeft(call.Context())
 	}
-	resp, err := c.open(ctx, home, http.MethodPost, "/v1/operations", body)
+	resp, err := c.open(ctx, r, http.MethodPost, "/v1/operations", body)
 	if err != nil {
 		return err
 	}
@@ -77,15 +70,14 @@ func (c *Client) exchange(ctx context.Context, home uint64, calls []*sharedCall)
 		if err := lines.Decode(&answer); err != nil {
 			return fmt.Errorf("%w: read answer: %w", ErrUnknownOutcome, err)
 		}
+		r.answered()
 		switch {
 		case answer.Index < 0 || answer.Index >= len(calls):
 			return fmt.Errorf("%w: answer to deduction %d of %d", ErrUnknownOutcome, answer.Index, len(calls))
 		case answer.Operation != nil:
 			calls[answer.Index].Resolve(*answer.Operation, nil)
 		case answer.Problem != nil:
-			refused := errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter)
-			c.leave(home, refused)
-			calls[answer.Index].Resolve(Operation{}, refused)
+			calls[answer.Index].Resolve(Operation{}, errorOf(*answer.Problem, answer.Problem.Status, answer.RetryAfter))
 		default:
 			return fmt.Errorf("%w: empty answer", ErrUnknownOutcome)
 		}

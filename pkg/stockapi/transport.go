@@ -3,6 +3,7 @@ package stockapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -24,14 +25,25 @@ func newTransport() *http.Transport {
 	}
 }
 
+// errUnreached says that no connection was made, so that nothing can have happened.
+var errUnreached = errors.New("not connected")
+
 type dialer struct {
 	net.Dialer
 	turn atomic.Uint64
 }
 
 // dial connects to the next address of the name. If that refuses the connection,
-// it tries the one after it.
+// it tries the one after it. Its error is errUnreached.
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := d.dialOne(ctx, network, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreached, err)
+	}
+	return conn, nil
+}
+
+func (d *dialer) dialOne(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,16 @@ type Config struct {
 	Root           string
 	SessionTimeout time.Duration
 	// LockTimeout bounds the wait for the locks of one deduction. Default DefaultLockTimeout.
+	// Strategy grouped has LockPatience instead.
 	LockTimeout time.Duration
+	// LockPatience is for how long the lock of a partition may have one and the same
+	// holder while a group waits for it. Then the group is carried out without the
+	// lock. Default 100 ms.
+	LockPatience time.Duration
+	// Partitions is the number of partitions of the stock under strategy grouped.
+	// Processes with different numbers cost each other locks, and no more. Default
+	// operation.Partitions.
+	Partitions int
 	// WrapLock, if not nil, is put around the acquisition of every lock. Tests
 	// watch and break locks there.
 	WrapLock func(Acquire) Acquire

@@ -1,4 +1,31 @@
 package deduct
 
-// Waiting returns how many operations wait for the next group.
-func Waiting(s Strategy) int { return s.(*grouped).calls.Waiting() }
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"orderstock/stock-service/stock"
+)
+
+// Keeper is the keeper of a lock that a test makes up.
+type Keeper struct{ k *keeper }
+
+func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error), patience time.Duration) Keeper {
+	return Keeper{&keeper{
+		locker: newLocker(Config{Log: slog.New(slog.DiscardHandler)}), acquire: acquire, holder: holder, patience: patience,
+	}}
+}
+
+func (k Keeper) Hold(ctx context.Context) Lock { return k.k.hold(ctx) }
+func (k Keeper) LetGo(ctx context.Context)     { k.k.letGo(ctx) }
+
+// Waiting returns how many operations wait for the next group, of whichever partition.
+func Waiting(s Strategy) int {
+	g := s.(*grouped)
+	n := g.across.calls.Waiting()
+	for _, p := range g.partitions {
+		n += p.calls.Waiting()
+	}
+	return n
+}

@@ -13,6 +13,7 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/internal/stocktest"
 	"orderstock/stock-service/stock"
@@ -43,7 +44,7 @@ func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, token 
 func lockPaths(goods int64) map[string]string {
 	return map[string]string{
 		"sequential": "/stock/" + operation.FormatGoodsID(goods),
-		"grouped":    "/stock/all",
+		"grouped":    deduct.PartitionPath("", operation.Partition(goods, operation.Partitions)),
 		"case-study": "/reduceStock",
 	}
 }

@@ -3,33 +3,27 @@ package deduct
 import (
 	"context"
 
-	"orderstock/pkg/batch"
 	"orderstock/stock-service/stock"
 )
 
-// groupedRows makes groups as grouped does, and takes no lock: the condition of the update and the row locks of the
-// database keep the groups of several processes apart, and no token fences them.
-type groupedRows struct{ grouped }
+// groupedRows makes groups of all operations that wait, whatever their products, and takes no lock: the condition of
+// the update and the row locks of the database keep the groups of several processes apart, and no token fences them.
+type groupedRows struct{ groups *groups }
 
 func newGroupedRows(cfg Config) Strategy {
-	g := &groupedRows{grouped{ledger: cfg.Ledger, metrics: newGroupMetrics(cfg.Metrics)}}
-	g.calls = batch.New(g.run, batch.WithMaxSize(maxGroup), batch.WithMaxQueue(maxWaiting),
-		batch.WithTimeout(groupLimit), batch.WithGather(gatherPart))
-	return g
+	return groupedRows{newGroups(cfg.Ledger, newGroupMetrics(cfg.Metrics), nil)}
 }
 
-func (g *groupedRows) run(ctx context.Context, take func() []*groupCall) {
-	calls := take()
-	for i, outcome := range g.carryOut(ctx, calls, stock.Token{}) {
-		calls[i].Resolve(outcome.Operation, outcome.Err)
-	}
+// Deduct implements stock.Deducter.
+func (g groupedRows) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	return g.groups.deduct(ctx, r)
 }
 
 // Ready implements Strategy.
-func (*groupedRows) Ready(context.Context) error { return nil }
+func (groupedRows) Ready(context.Context) error { return nil }
 
 // Close implements Strategy.
-func (g *groupedRows) Close() error {
-	g.calls.Close()
+func (g groupedRows) Close() error {
+	g.groups.calls.Close()
 	return nil
 }

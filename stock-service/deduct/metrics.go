@@ -25,9 +25,10 @@ func newLockMetrics(r prometheus.Registerer) lockMetrics {
 }
 
 type groupMetrics struct {
-	size    prometheus.Histogram
-	seconds prometheus.Histogram
-	broken  prometheus.Counter
+	size     prometheus.Histogram
+	seconds  prometheus.Histogram
+	broken   prometheus.Counter
+	unlocked prometheus.Counter
 }
 
 // newGroupMetrics registers the metrics at r, if r is not nil.
@@ -44,6 +45,10 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 		}),
 		broken: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were carried out one by one.",
+		}),
+		unlocked: with.NewCounter(prometheus.CounterOpts{
+			Name: "stock_groups_unlocked_total",
+			Help: "Groups carried out without a lock: of several partitions, or while the lock was not to be had.",
 		}),
 	}
 }

@@ -61,6 +61,20 @@ func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Optio
 	return HeldLock(lock), nil
 }
 
+// Holder returns the token of the present holder of the mutex at path, in whichever
+// process, without its local part; zero if there is none.
+func (s *Session) Holder(ctx context.Context, path string) (stock.Token, error) {
+	session, err := s.Get(ctx)
+	if err != nil {
+		return stock.Token{}, err
+	}
+	status, err := zklock.Inspect(ctx, session, path)
+	if err != nil || len(status.Holders) == 0 {
+		return stock.Token{}, err
+	}
+	return stock.Token(status.Holders[0].Token.Bytes()), nil
+}
+
 // HeldLock returns a lock that package zklock or herd holds as a Lock.
 func HeldLock(lock interface {
 	Token() zklock.Token

@@ -20,15 +20,16 @@ import (
 // the requests in their order, and writes all results together. The outcomes
 // answer the requests one by one; a refused request costs the others nothing.
 //
+// Under the zero token, no token is compared or written: the locks of the rows, the
+// condition and the primary key alone keep the group apart from all others, those of
+// a holder of the lock too.
+//
 // A flag that already has an outcome is not expected here, as the caller has asked
 // Redis or the table. If the primary key shows that there is one, the group is
 // carried out again, and looks up all its flags.
 //
 // If another transaction holds the flag or a product of a request for longer than a
 // lock wait, that request is set aside with ErrUnavailable, and the others go on.
-//
-// If held is the zero token, no lock is held: no token is written, and none is
-// compared.
 //
 // The error is that of the group as a whole. After ErrUnavailable and ErrStaleToken
 // nothing changed; after ErrUnknownOutcome that is unknown. After any other error
@@ -38,7 +39,7 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held sto
 	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
 	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
 		if len(requests) == 1 { // fewer statements than a group
-			op, err := s.Deduct(ctx, requests[0], stock.FenceAll(held))
+			op, err := s.Deduct(ctx, requests[0], fenceOf(held))
 			if errors.Is(err, stock.ErrUnavailable) {
 				return nil, err
 			}
@@ -108,6 +109,14 @@ func (s *DB) deductGroup(
 		return insertFlows(tx, operation.KindDeduct, fresh...)
 	})
 	return outcomes, err
+}
+
+// fenceOf returns the fence of a group's lock; nil if it has none.
+func fenceOf(held stock.Token) stock.Fence {
+	if held.IsZero() {
+		return nil
+	}
+	return stock.FenceAll(held)
 }
 
 // newOperations returns the operations that the group made, by rising flag, and

@@ -128,7 +128,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
 	client, err := stockapi.NewClient([]string{w.stockURL}, token)
 	must(w.t, err)
-	r.stock = stockclient.New(client, stockclient.Config{}, quiet)
+	r.stock = stockclient.New(client, stockclient.Config{})
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
 	r.http = httptest.NewServer(contract.Read(w.t, orderhttp.OpenAPI).Check(w.t, orderhttp.New(r.Service, orderhttp.Config{}, quiet)))
 	w.t.Cleanup(func() {

@@ -23,7 +23,7 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 	cfg := compared.Config{
 		Config: deduct.Config{
 			ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
-			SessionTimeout: 10 * time.Second, LockTimeout: Patience, Log: Quiet,
+			SessionTimeout: 10 * time.Second, LockTimeout: Patience, LockPatience: Patience, Log: Quiet,
 		},
 		Ledger: p.Ledger, Redis: serverstest.Redis(t).Addr(),
 	}

@@ -1,0 +1,153 @@
+// Package discovery lets the replicas of a service make their addresses known in
+// ZooKeeper, and others learn them. Nobody polls: who watches is told.
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/retry"
+	"orderstock/pkg/zklock"
+)
+
+// Dir returns the node below root under which the replicas of the service announce
+// themselves.
+func Dir(root, service string) string { return root + "/replicas/" + service }
+
+// pauses lie between tries while ZooKeeper does not answer.
+var pauses = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
+
+// Announce keeps an ephemeral node for addr, host:port, under dir, in every session
+// that s has, until ctx ends. Then it removes the node. If the process dies, the
+// node ends with the session.
+func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slog.Logger) {
+	for ctx.Err() == nil {
+		lost := s.Lost() // before the node is made, so that it is not taken for one of a later session
+		node, err := retry.Do(ctx, pauses, func() (string, error) { return create(ctx, s, dir, addr) })
+		if err != nil {
+			return // ctx has ended
+		}
+		log.Info("announced", "node", node)
+		select {
+		case <-lost:
+			pause(ctx)
+		case <-ctx.Done():
+			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			_, err := zklock.Call(clean, func() (struct{}, error) { return struct{}{}, s.Conn().Delete(node, -1) })
+			if err != nil && !errors.Is(err, zk.ErrNoNode) {
+				log.Warn("announcement not withdrawn; it ends with its session", "error", err)
+			}
+		}
+	}
+}
+
+// create makes the node. Its name is the address and a number, so that the node of an
+// earlier process at the address, whose session is not over yet, is not in the way.
+func create(ctx context.Context, s *zklock.Session, dir, addr string) (string, error) {
+	made := func() (string, error) {
+		return zklock.Call(ctx, func() (string, error) {
+			return s.Conn().Create(dir+"/"+addr+"_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		})
+	}
+	node, err := made()
+	if errors.Is(err, zk.ErrNoNode) {
+		if err := makeDir(ctx, s, dir); err != nil {
+			return "", err
+		}
+		node, err = made()
+	}
+	return node, err
+}
+
+func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
+	return zklock.MakePath(dir, func(path string) error {
+		_, err := zklock.Call(ctx, func() (string, error) { return s.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermAll)) })
+		return err
+	})
+}
+
+// Watch calls changed with the addresses that are announced under dir, sorted, and
+// again whenever they change, until ctx ends. While ZooKeeper is away nothing
+// changes. A set that is empty is not told: what has no address is of no use, and
+// after a restart of ZooKeeper the replicas announce themselves anew.
+func Watch(ctx context.Context, s *zklock.Session, dir string, changed func(addrs []string)) {
+	type listing struct {
+		names  []string
+		events <-chan zk.Event
+	}
+	var last []string
+	for ctx.Err() == nil {
+		now, err := retry.Do(ctx, pauses, func() (listing, error) {
+			l, err := zklock.Call(ctx, func() (l listing, err error) {
+				l.names, _, l.events, err = s.Conn().ChildrenW(dir)
+				return l, err
+			})
+			if errors.Is(err, zk.ErrNoNode) {
+				err = errors.Join(err, makeDir(ctx, s, dir))
+			}
+			return l, err
+		})
+		if err != nil {
+			return // ctx has ended
+		}
+		if addrs := addresses(now.names); len(addrs) > 0 && !slices.Equal(addrs, last) {
+			last = addrs
+			changed(addrs)
+		}
+		select {
+		case event := <-now.events:
+			if event.Err != nil {
+				pause(ctx)
+			}
+		case <-ctx.Done():
+		}
+	}
+}
+
+// addresses returns those of the nodes, each once.
+func addresses(names []string) []string {
+	var addrs []string
+	for _, name := range names {
+		if i := strings.LastIndexByte(name, '_'); i > 0 {
+			addrs = append(addrs, name[:i])
+		}
+	}
+	slices.Sort(addrs)
+	return slices.Compact(addrs)
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(pauses.First):
+	case <-ctx.Done():
+	}
+}
+
+// Reachable returns the host:port by which others reach a listener at addr. If addr
+// names no host, that is the address of this machine from which it reaches peer, a
+// host:port.
+func Reachable(ctx context.Context, addr, peer string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("find own address: %w", err)
+	}
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return addr, nil
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", peer) // sends nothing
+	if err != nil {
+		return "", fmt.Errorf("find own address: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	host, _, err = net.SplitHostPort(conn.LocalAddr().String())
+	return net.JoinHostPort(host, port), err
+}

@@ -1,0 +1,24 @@
+package operation
+
+import "github.com/cespare/xxhash/v2"
+
+// Partitions is the default number of partitions of the stock.
+const Partitions = 16
+
+// Partition returns the partition of a product, from 0 to n-1: the xxHash64 of the
+// id in decimal, modulo n. Ids that rise by any step spread evenly.
+func Partition(goodsID int64, n int) int {
+	return int(xxhash.Sum64String(FormatGoodsID(goodsID)) % uint64(n))
+}
+
+// PartitionOf returns the partition of all items, or false if they are not of one.
+func PartitionOf(items []Item, n int) (partition int, one bool) {
+	for i, item := range items {
+		p := Partition(item.GoodsID, n)
+		if i > 0 && p != partition {
+			return 0, false
+		}
+		partition = p
+	}
+	return partition, len(items) > 0
+}

@@ -1,0 +1,83 @@
+package stockapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// ErrResting is returned, with ErrUnavailable, if nothing was sent because every
+// replica has failed lately and is left alone for a moment.
+var ErrResting = errors.New("stock service left alone")
+
+// breaker leaves a replica alone that fails. Allow returns an error while it does.
+type breaker interface {
+	Allow() (done func(error), err error)
+	Counts() gobreaker.Counts
+	State() gobreaker.State
+}
+
+// probes is how many calls a breaker that was open lets through to try.
+const probes = 5
+
+// WithBreakers leaves a replica alone for rest if, within a second or two, at least
+// ten calls and six of ten failed; calls for it go to the next one. Refusals that a
+// healthy service gives are no failures. Writes and reads are counted apart. What
+// opens and closes is logged to log. Default: every call is sent.
+func WithBreakers(rest time.Duration, log *slog.Logger) Option {
+	return func(c *Client) {
+		c.newBreaker = func(name string) breaker {
+			return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+				Name:        name,
+				MaxRequests: probes,
+				Interval:    2 * time.Second,
+				Timeout:     rest,
+				ReadyToTrip: func(n gobreaker.Counts) bool {
+					return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*counted(n)
+				},
+				IsSuccessful: func(err error) bool { return err == nil || Final(err) },
+				IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+				OnStateChange: func(name string, from, to gobreaker.State) {
+					log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
+				},
+			})
+		}
+	}
+}
+
+// counted is how many calls the breaker counts: those that were withdrawn say
+// nothing about the service.
+func counted(n gobreaker.Counts) uint32 { return n.Requests - n.TotalExclusions }
+
+// Final reports whether a healthy stock service said no, and would say so again.
+func Final(err error) bool {
+	return errors.Is(err, ErrFlagConflict) || errors.Is(err, ErrUnknownGoods) || errors.Is(err, ErrInvalid)
+}
+
+// Down reports whether no write can be sent: no replica is known, or the breaker of
+// each is open, or has let through all the calls by which it tries whether the
+// replica is back.
+func (c *Client) Down() bool {
+	for _, r := range c.fleet.Load().all {
+		switch r.writes.State() {
+		case gobreaker.StateOpen:
+		case gobreaker.StateHalfOpen:
+			if counted(r.writes.Counts()) < probes {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// closed is the breaker of a client without breakers.
+type closed struct{}
+
+func (closed) Allow() (func(error), error) { return func(error) {}, nil }
+func (closed) Counts() gobreaker.Counts    { return gobreaker.Counts{} }
+func (closed) State() gobreaker.State      { return gobreaker.StateClosed }

@@ -1,0 +1,286 @@
+package stockapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/dgryski/go-rendezvous"
+
+	"orderstock/pkg/batch"
+	"orderstock/pkg/operation"
+)
+
+// replica is one stock service, at one address.
+type replica struct {
+	base          string
+	writes, reads breaker
+	// shared gathers deductions that share requests; nil if each has its own.
+	shared *batch.Group[Deduction, Operation]
+
+	mu    sync.Mutex
+	waits int       // requests that are not answered
+	heard time.Time // when the replica last answered, or when the first of the requests was sent
+}
+
+// silence is how long a replica that has requests may say nothing until further
+// calls pass it over. A busy one answers something in that time.
+const silence = 500 * time.Millisecond
+
+func (r *replica) sent() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waits == 0 {
+		r.heard = time.Now()
+	}
+	r.waits++
+}
+
+func (r *replica) answered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heard = time.Now()
+}
+
+func (r *replica) ended() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits--
+}
+
+// silent reports whether the replica has requests and has answered none of them for
+// too long.
+func (r *replica) silent() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waits > 0 && time.Since(r.heard) >= silence
+}
+
+// fleet is the replicas at one moment. It does not change.
+type fleet struct {
+	all []*replica
+	// ranked holds all replicas for each partition, the preferred first.
+	ranked [][]*replica
+}
+
+// rank orders the replicas for each partition by rendezvous hashing: when one comes
+// or goes, the others keep their order.
+func rank(all []*replica, partitions int) *fleet {
+	f := &fleet{all: all, ranked: make([][]*replica, partitions)}
+	byBase := make(map[string]*replica, len(all))
+	var bases []string
+	for _, r := range all {
+		byBase[r.base] = r
+		bases = append(bases, r.base)
+	}
+	for p := range partitions {
+		for left := slices.Clone(bases); len(left) > 0; {
+			first := rendezvous.New(left, xxhash.Sum64String).Lookup(fmt.Sprintf("partition-%d", p))
+			f.ranked[p] = append(f.ranked[p], byBase[first])
+			left = slices.DeleteFunc(left, func(base string) bool { return base == first })
+		}
+	}
+	return f
+}
+
+// SetReplicas makes the stock services at these base URLs the ones to call. Calls
+// under way at others end there. An error changes nothing.
+func (c *Client) SetReplicas(bases []string) error {
+	known := map[string]*replica{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.fleet.Load().all {
+		known[r.base] = r
+	}
+	var all []*replica
+	for _, base := range bases {
+		u, err := url.Parse(base)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return fmt.Errorf("stock client: base URL %q: want http://host:port", base)
+		}
+		base = strings.TrimRight(base, "/")
+		if slices.ContainsFunc(all, func(r *replica) bool { return r.base == base }) {
+			continue
+		}
+		r := known[base]
+		if r == nil {
+			r = c.newReplica(base)
+		}
+		delete(known, base)
+		all = append(all, r)
+	}
+	c.fleet.Store(rank(all, c.partitions))
+	for _, gone := range known {
+		if gone.shared != nil {
+			c.leaving.Go(gone.shared.Close)
+		}
+	}
+	return nil
+}
+
+func (c *Client) newReplica(base string) *replica {
+	r := &replica{base: base, writes: c.newBreaker("stock writes at " + base), reads: c.newBreaker("stock reads at " + base)}
+	if c.requests > 0 {
+		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
+			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(c.requests), batch.WithGather(8))
+	}
+	return r
+}
+
+// forItems returns the replicas in the order in which to try them with a deduction:
+// that of the partition of its first item.
+func (c *Client) forItems(ctx context.Context, items []Item) []*replica {
+	f := c.fleet.Load()
+	if c.spread {
+		return c.inTurn(f)
+	}
+	partition := 0
+	if len(items) > 0 {
+		if id, err := operation.ParseGoodsID(items[0].GoodsID); err == nil { // otherwise the service refuses it
+			partition = operation.Partition(id, c.partitions)
+		}
+	}
+	return shifted(f.ranked[partition], triesOf(ctx))
+}
+
+// inTurn returns the replicas in round-robin order.
+func (c *Client) inTurn(f *fleet) []*replica { return shifted(f.all, int(c.turn.Add(1))) }
+
+func shifted(order []*replica, by int) []*replica {
+	if len(order) < 2 || by%len(order) == 0 {
+		return order
+	}
+	by %= len(order)
+	return slices.Concat(order[by:], order[:by])
+}
+
+type triesKey struct{}
+
+// Again returns a context for a deduction that was tried so many times before: it
+// begins with another replica each time.
+func Again(ctx context.Context, tries int) context.Context {
+	return context.WithValue(ctx, triesKey{}, tries)
+}
+
+func triesOf(ctx context.Context) int {
+	tries, _ := ctx.Value(triesKey{}).(int)
+	return tries
+}
+
+// errSilent is the failure of a replica that says nothing.
+var errSilent = errors.New("no answer")
+
+// tries is a call on its way to one or more replicas.
+type tries[T any] struct {
+	order   []*replica // not tried yet
+	breaker func(*replica) breaker
+	send    func(ctx context.Context, r *replica) (T, error)
+	results chan result[T]
+	// last is the replica that was tried last, and give ends that try for its breaker.
+	last *replica
+	give func(error)
+}
+
+type result[T any] struct {
+	value T
+	err   error
+}
+
+// at calls send with the first replica of the order that may be called, and then
+// with the next one while none was reached. If a replica falls silent and another
+// is not, the call goes to that one as well, and the first success counts: whatever
+// is sent may be carried out twice, under one flag. If all fail, the error tells
+// whether any may have been carried out.
+func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker,
+	send func(ctx context.Context, r *replica) (T, error),
+) (T, error) {
+	var none T
+	if len(order) == 0 {
+		return none, fmt.Errorf("%w: no stock service is known", ErrUnavailable)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := &tries[T]{order: loudFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
+	under, refused := t.next(ctx)
+	if !under {
+		return none, refused
+	}
+	var failed error
+	look := time.NewTicker(silence)
+	defer look.Stop()
+	for going := 1; ; {
+		select {
+		case r := <-t.results:
+			if going--; r.err == nil || !errors.Is(r.err, errUnreached) && going == 0 && failed == nil {
+				return r.value, r.err
+			}
+			if failed == nil || !errors.Is(failed, ErrUnknownOutcome) && !errors.Is(r.err, errUnreached) {
+				failed = r.err
+			}
+			if errors.Is(r.err, errUnreached) {
+				if more, _ := t.next(ctx); more {
+					going++
+				}
+			}
+			if going == 0 {
+				return none, failed
+			}
+		case <-look.C:
+			if !t.last.silent() || len(t.order) == 0 || t.order[0].silent() {
+				continue
+			}
+			t.give(errSilent)
+			failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errSilent)
+			if more, _ := t.next(ctx); more {
+				going++
+			}
+		}
+	}
+}
+
+// next begins the try at the next replica whose breaker lets it. If there is none,
+// it returns why.
+func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
+	for len(t.order) > 0 {
+		r := t.order[0]
+		t.order = t.order[1:]
+		done, err := t.breaker(r).Allow()
+		if err != nil {
+			refused = fmt.Errorf("%w: %w: %w", ErrResting, ErrUnavailable, err)
+			continue
+		}
+		var once sync.Once
+		give := func(err error) { once.Do(func() { done(err) }) }
+		t.last, t.give = r, give
+		go func() {
+			r.sent()
+			value, err := t.send(ctx, r)
+			r.ended()
+			give(err)
+			t.results <- result[T]{value, err}
+		}()
+		return true, nil
+	}
+	return false, refused
+}
+
+// loudFirst returns the order with the silent replicas last.
+func loudFirst(order []*replica) []*replica {
+	if !slices.ContainsFunc(order, (*replica).silent) {
+		return order
+	}
+	quiet := func(r *replica) bool { return r.silent() }
+	loud := slices.DeleteFunc(slices.Clone(order), quiet)
+	for _, r := range order {
+		if !slices.Contains(loud, r) {
+			loud = append(loud, r)
+		}
+	}
+	return loud
+}

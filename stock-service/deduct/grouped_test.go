@@ -1,0 +1,228 @@
+package deduct_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"orderstock/pkg/operation"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/compared"
+	"orderstock/stock-service/internal/stocktest"
+	"orderstock/stock-service/stock"
+)
+
+// twoPartitions returns two products of different partitions, of n.
+func twoPartitions(t *testing.T, p *stocktest.Place, n int, pieces int64) (a, b int64) {
+	t.Helper()
+	a = p.Goods(t, pieces)
+	for range 100 {
+		if b = p.Goods(t, pieces); operation.Partition(b, n) != operation.Partition(a, n) {
+			return a, b
+		}
+	}
+	t.Fatal("all products are of one partition")
+	return 0, 0
+}
+
+// TestAnotherHolderStopsNoOtherPartition: fault H of the case study, one lock for all products.
+func TestAnotherHolderStopsNoOtherPartition(t *testing.T) {
+	p := stocktest.New(t)
+	root := serverstest.ZooKeeperRoot(t)
+	busy, idle := twoPartitions(t, p, operation.Partitions, 5)
+	lock, err := zklock.NewMutex(session(t), root+lockPaths(busy)["grouped"]).Acquire(t.Context())
+	must(t, err)
+	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root = root })
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := s.Deduct(context.WithoutCancel(t.Context()), one(p, busy))
+		waiting <- err
+	}()
+	eventually(t, "the operation to wait for the lock", func() bool { return deduct.Waiting(s) == 1 })
+	op, err := s.Deduct(t.Context(), one(p, idle))
+	if err != nil || op.Token.IsZero() {
+		t.Errorf("the other partition: %+v, %v; want it done under its lock", op, err)
+	}
+	both := one(p, busy)
+	both.Items = append(both.Items, operation.Item{GoodsID: idle, Num: 1})
+	if op, err = s.Deduct(t.Context(), both); err != nil || op.State != operation.Done || !op.Token.IsZero() {
+		t.Errorf("over both: %+v, %v; want it done without a token", op, err)
+	}
+	must(t, lock.Release(t.Context()))
+	must(t, <-waiting)
+}
+
+func one(p *stocktest.Place, goods int64) stock.Request {
+	return stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}
+}
+
+// TestAStuckHolderIsPassedBy: a holder that does not let go costs a moment, and the lock is used again
+// when it has.
+func TestAStuckHolderIsPassedBy(t *testing.T) {
+	p := stocktest.New(t)
+	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)
+	lock, err := zklock.NewMutex(session(t), root+lockPaths(goods)["grouped"]).Acquire(t.Context())
+	must(t, err)
+	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.LockPatience = root, 10*time.Millisecond })
+	for range 3 {
+		if op, err := s.Deduct(t.Context(), one(p, goods)); err != nil || op.State != operation.Done || !op.Token.IsZero() {
+			t.Errorf("while another holds the lock: %+v, %v; want it done without a token", op, err)
+		}
+	}
+	must(t, lock.Release(t.Context()))
+	eventually(t, "a deduction under the lock", func() bool {
+		op, err := s.Deduct(t.Context(), one(p, goods))
+		must(t, err)
+		return !op.Token.IsZero()
+	})
+}
+
+// TestGroupedWithoutZooKeeper: without a lock, each deduction is done all the same.
+func TestGroupedWithoutZooKeeper(t *testing.T) {
+	p := stocktest.New(t)
+	s := p.Open(t, "grouped", func(c *compared.Config) {
+		c.ZooKeeper, c.LockPatience = []string{"127.0.0.1:1"}, 10*time.Millisecond
+	})
+	goods := p.Goods(t, 20)
+	var done atomic.Int64
+	stocktest.Workers(30, func(int) {
+		op, err := s.Deduct(t.Context(), one(p, goods))
+		if err != nil || !op.Token.IsZero() {
+			t.Errorf("%+v, %v; want an outcome without a token", op, err)
+		}
+		if op.State == operation.Done {
+			done.Add(1)
+		}
+	})
+	if done.Load() != 20 || p.Level(t, goods) != 0 {
+		t.Errorf("%d done, %d left; want 20, 0", done.Load(), p.Level(t, goods))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := s.Ready(ctx); err == nil {
+		t.Error("ready without ZooKeeper")
+	}
+}
+
+// TestWhoIsTakenForDead: a lock that goes from holder to holder is waited for.
+func TestWhoIsTakenForDead(t *testing.T) {
+	token := func(n byte) stock.Token { return stock.Token{15: n} }
+	for name, c := range map[string]struct {
+		holders []stock.Token // at each look
+		err     error         // of the last look
+		want    bool          // the lock is granted at the last look
+	}{
+		"each holder lets go":       {holders: []stock.Token{token(1), token(2), token(3), token(4)}, want: true},
+		"one holder keeps it":       {holders: []stock.Token{token(1), token(1)}},
+		"the second holder does":    {holders: []stock.Token{token(1), token(2), token(2)}},
+		"ZooKeeper does not answer": {holders: []stock.Token{token(1)}, err: errors.New("away")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			granted, looks := make(chan struct{}), 0
+			k := deduct.NewKeeper(func(ctx context.Context) (deduct.Lock, error) {
+				select {
+				case <-granted:
+					return deduct.Lock{Token: token(9), Alive: t.Context(), Release: func(context.Context) error { return nil }}, nil
+				case <-ctx.Done():
+					return deduct.Lock{}, ctx.Err()
+				}
+			}, func(context.Context) (stock.Token, error) {
+				looks++
+				if last := looks == len(c.holders); last && c.err != nil {
+					return stock.Token{}, c.err
+				} else if last && c.want {
+					close(granted)
+				}
+				return c.holders[looks-1], nil
+			}, 5*time.Millisecond)
+			if got := !k.Hold(t.Context()).Token.IsZero(); got != c.want || looks != len(c.holders) {
+				t.Errorf("held %v after %d looks; want %v after %d", got, looks, c.want, len(c.holders))
+			}
+			k.LetGo(t.Context())
+		})
+	}
+}
+
+// TestOrdersOverPartitions lets two processes deduct orders of one and of several partitions at the same
+// time, under locks that others keep or not. Stock only falls meanwhile, so an order was rejected rightly
+// if it is too much for what is left in the end.
+func TestOrdersOverPartitions(t *testing.T) {
+	p := stocktest.New(t)
+	other := session(t)
+	rapid.Check(t, func(r *rapid.T) {
+		const partitions, pieces = 3, 12
+		root := serverstest.ZooKeeperRoot(t)
+		goods := make([]int64, rapid.IntRange(2, 5).Draw(r, "goods"))
+		for i := range goods {
+			goods[i] = p.Goods(t, pieces)
+		}
+		if held := rapid.IntRange(0, partitions).Draw(r, "partition held by another"); held < partitions {
+			lock, err := zklock.NewMutex(other, deduct.PartitionPath(root, held)).Acquire(t.Context())
+			must(t, err)
+			defer func() { must(t, lock.Release(t.Context())) }()
+		}
+		var requests []stock.Request
+		for range rapid.IntRange(5, 40).Draw(r, "orders") {
+			var items []operation.Item
+			for _, id := range goods {
+				if num := rapid.Int64Range(-2, 3).Draw(r, "num"); num > 0 {
+					items = append(items, operation.Item{GoodsID: id, Num: num})
+				}
+			}
+			if len(items) > 0 {
+				requests = append(requests, stock.Request{Flag: p.Flag(), Items: items})
+			}
+		}
+		change := func(c *compared.Config) { c.Root, c.Partitions, c.LockPatience = root, partitions, 5*time.Millisecond }
+		replicas := []deduct.Strategy{p.Open(t, "grouped", change), p.Open(t, "grouped", change)}
+		outcomes := make([]stock.Operation, len(requests))
+		var all sync.WaitGroup
+		for i, request := range requests {
+			for _, s := range replicas { // each is sent to both: one of them is told a repeat
+				all.Go(func() {
+					op, err := s.Deduct(t.Context(), request)
+					if err != nil {
+						t.Errorf("%+v: %v", request, err)
+					}
+					if !op.Repeat {
+						outcomes[i] = op
+					}
+				})
+			}
+		}
+		all.Wait()
+		left := map[int64]int64{}
+		for _, id := range goods {
+			left[id] = p.Level(t, id)
+		}
+		taken := map[int64]int64{}
+		for i, op := range outcomes {
+			short := false
+			for _, item := range requests[i].Items {
+				if op.State == operation.Done {
+					taken[item.GoodsID] += item.Num
+				}
+				short = short || left[item.GoodsID] < item.Num
+			}
+			if op.State != operation.Done && (op.State != operation.Rejected || !short) {
+				t.Errorf("%+v: %s with %v left", requests[i], op.State, left)
+			}
+		}
+		for _, id := range goods {
+			if left[id] < 0 || left[id] != pieces-taken[id] {
+				t.Errorf("goods %d: %d left, %d of %d deducted", id, left[id], taken[id], pieces)
+			}
+		}
+		if t.Failed() {
+			r.FailNow()
+		}
+	})
+	p.CheckLedger(t)
+}

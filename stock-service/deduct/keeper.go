@@ -1,0 +1,170 @@
+package deduct
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"orderstock/stock-service/stock"
+)
+
+// keeper is the lock of one partition as this process has it: asked for when work
+// comes, kept while work goes on, for at most a tenure, as to hand it to another
+// process costs half as much as a group. Then the next process in ZooKeeper's queue
+// gets it.
+//
+// A holder that is alive hands the lock on within a tenure and a transaction. If
+// one and the same holder keeps it for longer than the patience, that holder is
+// taken for dead or paused, and work goes on without the lock until it is free. The
+// process stays in ZooKeeper's queue meanwhile.
+//
+// Its methods are for one goroutine at a time.
+type keeper struct {
+	locker
+	acquire  Acquire
+	holder   func(ctx context.Context) (stock.Token, error) // the lock's, in whichever process
+	patience time.Duration
+
+	kept  *Lock     // the lock between groups; nil if it is not held
+	since time.Time // when it was taken
+	// asked gets the outcome of the acquisition under way, and stop ends it; nil if
+	// there is none.
+	asked chan acquired
+	stop  context.CancelFunc
+	// denied is true from the moment at which patience was used up until the lock
+	// is granted.
+	denied bool
+}
+
+type acquired struct {
+	lock Lock
+	err  error
+}
+
+// tenure is how long the lock is kept while callers wait.
+const tenure = 50 * time.Millisecond
+
+func newKeeper(cfg Config, l locker, s *Session, path string) *keeper {
+	if cfg.LockPatience <= 0 {
+		cfg.LockPatience = 100 * time.Millisecond
+	}
+	return &keeper{
+		locker: l, patience: cfg.LockPatience,
+		acquire: func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
+		holder:  func(ctx context.Context) (stock.Token, error) { return s.Holder(ctx, path) },
+	}
+}
+
+// hold returns the lock, or the zero Lock if it is not to be had in a moment.
+func (k *keeper) hold(ctx context.Context) Lock {
+	if k.kept != nil && k.kept.Alive.Err() == nil {
+		return *k.kept
+	}
+	k.giveBack(ctx)
+	patience := k.patience
+	switch {
+	case k.asked == nil:
+		k.ask(ctx)
+		if k.denied {
+			patience /= 10 // it was not to be had a moment ago
+		}
+	case k.denied:
+		patience = 0
+	}
+	if !k.await(ctx, patience) {
+		k.denied = true
+		return Lock{}
+	}
+	k.denied = false
+	return *k.kept
+}
+
+var errPassedBy = errors.New("not to be had in a moment: passed by")
+
+// notHad returns an error if the lock is the zero Lock.
+func (l Lock) notHad() error {
+	if l.Release == nil {
+		return errPassedBy
+	}
+	return nil
+}
+
+// usedUp reports whether the lock was held for a tenure.
+func (k *keeper) usedUp() bool { return k.kept != nil && time.Since(k.since) >= tenure }
+
+// letGo releases the lock, or leaves the queue for it.
+func (k *keeper) letGo(ctx context.Context) {
+	if k.asked != nil {
+		k.stop()
+		k.granted(<-k.asked)
+	}
+	k.giveBack(ctx)
+}
+
+// ask begins to acquire the lock. The acquisition lasts beyond a group.
+func (k *keeper) ask(ctx context.Context) {
+	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
+	asked := make(chan acquired, 1)
+	k.asked = asked
+	go func() {
+		lock, err := k.take(ctx, k.acquire)
+		asked <- acquired{lock, err}
+	}()
+}
+
+// await waits for the acquisition under way and reports whether the lock is held
+// now. It gives up when the lock has had one holder for as long as patience.
+func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
+	select {
+	case got := <-k.asked:
+		return k.granted(got)
+	default:
+	}
+	var first stock.Token
+	for look := 1; patience > 0; look++ {
+		timer := time.NewTimer(patience)
+		select {
+		case got := <-k.asked:
+			timer.Stop()
+			return k.granted(got)
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+		holder, err := k.holderNow(ctx)
+		if err != nil || look > 1 && holder == first {
+			return false
+		}
+		first = holder
+	}
+	return false
+}
+
+// holderNow asks ZooKeeper who holds the lock, and waits for the answer for no
+// longer than the patience.
+func (k *keeper) holderNow(ctx context.Context) (stock.Token, error) {
+	ctx, cancel := context.WithTimeout(ctx, k.patience)
+	defer cancel()
+	return k.holder(ctx)
+}
+
+// granted takes the outcome of the acquisition in, and reports whether the lock is
+// held.
+func (k *keeper) granted(got acquired) bool {
+	k.stop()
+	k.asked = nil
+	if got.err != nil {
+		return false
+	}
+	k.kept, k.since = &got.lock, time.Now()
+	return true
+}
+
+// giveBack releases the lock if it is held.
+func (k *keeper) giveBack(ctx context.Context) {
+	if k.kept != nil {
+		k.release(ctx, []Lock{*k.kept})
+		k.kept = nil
+	}
+}
