@@ -101,6 +101,10 @@ mutants: install ## Broken variants of the services, each to be caught; writes o
 ladder: install ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1 LADDER_FLAGS]
 	$(GO) run ./cmd/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
+.PHONY: scale
+scale: install ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
+	$(GO) run ./cmd/loadtest scale $(SCALE_FLAGS)
+
 .PHONY: console
 console: install ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
 	@$(GO) build -o bin/loadtest ./cmd/loadtest

@@ -28,6 +28,7 @@ type point struct {
 	goods   int
 	clients int
 	sellOut bool
+	uniform bool // all goods are asked for alike
 }
 
 // rounds is how often the rows of the point take turns. What one client gets done is one over the

@@ -1,12 +1,14 @@
 package ladder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/stockapi"
 )
@@ -183,11 +186,13 @@ func closest(p point, all []*contestant) []*contestant {
 
 // contestant is one row while it is measured.
 type contestant struct {
-	shape   shape
-	stack   *stack.Stack
-	direct  *direct // nil unless the shape is Direct
-	reports []*history.Report
-	locks   lockCounts
+	shape shape
+	// partitions of the stock; 0: the services' default.
+	partitions int
+	stack      *stack.Stack
+	direct     *direct // nil unless the shape is Direct
+	reports    []*history.Report
+	locks      lockCounts
 }
 
 // quick tells whether the last turn's clients were all served soon after its end. Those of a slow
@@ -221,13 +226,13 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 	case c.direct != nil:
 		load.Deduct, load.Place = c.direct.deduct, c.direct.place
 	case p.path == PathDeduct:
-		stop, startErr := asOrderService(&load, cfg.Servers.Redis.Addr())
+		stop, startErr := asOrderService(&load, cfg.Servers.Redis.Addr(), c.partitions)
 		if startErr != nil {
 			return startErr
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	if p.goods > 1 {
+	if p.goods > 1 && !p.uniform {
 		load.Mix.Zipf = 1
 	}
 	if p.sellOut {
@@ -255,8 +260,9 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 
 // asOrderService has the deductions made as the order service makes them: it sets the flag in Redis, then calls
 // by the client that shares requests. Callers must call stop when the load has ended.
-func asOrderService(load *fire.Config, redis string) (stop func() error, err error) {
-	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests))
+func asOrderService(load *fire.Config, redis string, partitions int) (stop func() error, err error) {
+	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests),
+		stockapi.WithPartitions(cmp.Or(partitions, operation.Partitions)))
 	if err != nil {
 		return nil, err
 	}
@@ -339,6 +345,11 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // up brings up the services of one row over databases of its own.
 func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.Stack, error) {
+	return upWith(ctx, cfg, n, s, path, nil)
+}
+
+// upWith is up with more in the services' environment.
+func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env map[string]string) (*stack.Stack, error) {
 	accounts := migrations.DefaultAccounts()
 	suffix := fmt.Sprintf("_ladder_%d", n)
 	accounts.OrderDB += suffix
@@ -362,6 +373,7 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 		"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s",
 		"PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",
 	}
+	maps.Copy(patient, env)
 	c.StockEnv, c.OrderEnv = patient, patient
 	return stack.Up(ctx, c)
 }

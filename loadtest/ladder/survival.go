@@ -95,7 +95,7 @@ func (s *Survival) measure(ctx context.Context, cfg Config, st *stack.Stack) (er
 		Timeout: 10 * time.Second,
 		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 	}
-	stop, err := asOrderService(&load, cfg.Servers.Redis.Addr())
+	stop, err := asOrderService(&load, cfg.Servers.Redis.Addr(), 0)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,8 @@ var All = []Info{
 	},
 	{
 		Name: Default, LockServer: "ZooKeeper",
-		Summary: "one lock; all operations that wait go in one transaction with one commit",
+		Summary: "a lock for each of 16 partitions of the products; all operations of one that wait go in one " +
+			"transaction with one commit",
 	},
 }
 

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/stack"
+	"orderstock/pkg/command"
+)
+
+// The parts of the measurement.
+const (
+	scaleHolders = "holders"
+	scaleFailing = "failing"
+	scaleCompose = "compose"
+)
+
+func scaleCommand() *cobra.Command {
+	var (
+		f      ladderFlags
+		plan   ladder.ScalePlan
+		parts  []string
+		window time.Duration
+		delays []time.Duration
+	)
+	c := &cobra.Command{
+		Use:   "scale",
+		Short: "Measure what more holders and more replicas add",
+		Long: `Measures deductions of many products with 1, 2, 4 and 8 locks, without delay and
+with commits that wait as on a replicated primary; one hot product beside one
+partition; a minute of orders in the middle of which a holder is killed or
+paused; and the compose file's stack beside the same services without
+containers. All legs take turns. Only ratios of one run mean anything.
+
+Writes out/scale.json and out/scale.svg.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			plan.Delays = delays
+			return measureScale(c, f, plan, parts, window)
+		},
+	}
+	p := c.Flags()
+	p.StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each leg is measured")
+	p.DurationVar(&window, "window", 3*time.Second, "time of each leg")
+	p.IntVar(&plan.Legs, "legs", 4, "how often all take turns, 2 at least")
+	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8}, "numbers of partitions; the first is what the others are compared with")
+	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond}, "how long the database lets a commit wait")
+	p.IntVar(&plan.Products, "products", 100, "products that are asked for, all alike")
+	p.IntVar(&plan.Clients, "clients", 256, "clients")
+	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
+	p.StringVar(&plan.Before, "before", "", "folder of an earlier build's binaries, to compare the hot product with")
+	p.StringSliceVar(&parts, "parts", []string{scaleHolders, scaleFailing, scaleCompose}, "what to measure")
+	p.StringVar(&f.out, "out", "out", "folder of the results")
+	p.BoolVar(&f.check, "check", false, "fail where a figure was missed")
+	return c
+}
+
+func measureScale(c *cobra.Command, f ladderFlags, plan ladder.ScalePlan, parts []string, window time.Duration) error {
+	for _, part := range parts {
+		if !slices.Contains([]string{scaleHolders, scaleFailing, scaleCompose}, part) {
+			return fmt.Errorf("--parts %s: want %s, %s or %s", part, scaleHolders, scaleFailing, scaleCompose)
+		}
+	}
+	if plan.Legs < 2 || len(plan.Holders) == 0 || slices.Min(plan.Holders) < 1 {
+		return errors.New("--legs must be at least 2, and --holders numbers above 0")
+	}
+	var scale ladder.Scale
+	err := f.onServers(c, func(cfg ladder.Config) (err error) {
+		cfg.Measure = 2 * window // a point has two rounds
+		if slices.Contains(parts, scaleHolders) {
+			if scale, err = ladder.MeasureScale(c.Context(), cfg, plan); err != nil {
+				return err
+			}
+		}
+		if slices.Contains(parts, scaleFailing) {
+			if scale.Failing, err = ladder.MeasureFailing(c.Context(), cfg, 64); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && slices.Contains(parts, scaleCompose) {
+		scale.Compose, err = composeScale(c, plan, window)
+	}
+	if err != nil {
+		return err
+	}
+	if err := scale.Save(f.out); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.OutOrStdout(), "written:", filepath.Join(f.out, "scale.json"), filepath.Join(f.out, "scale.svg"))
+	missed := scale.Missed()
+	for _, line := range missed {
+		fmt.Fprintln(c.OutOrStdout(), "MISSED", line)
+	}
+	if f.check && len(missed) > 0 {
+		return command.Fail(fmt.Errorf("%d figures were missed", len(missed)))
+	}
+	return nil
+}
+
+func composeScale(c *cobra.Command, plan ladder.ScalePlan, window time.Duration) (*ladder.ComposeScale, error) {
+	program, err := composeProgram(c.Context())
+	if err != nil {
+		return nil, err
+	}
+	root, err := stack.ModuleRoot()
+	if err != nil {
+		return nil, err
+	}
+	logs := filepath.Join(root, "out", "scale-direct")
+	bin := filepath.Join(logs, "bin")
+	if err := stack.Build(c.Context(), root, bin, nil, "order-service", "stock-service"); err != nil {
+		return nil, err
+	}
+	return ladder.MeasureCompose(c.Context(), ladder.ComposePlan{
+		Dir: root, Program: program, Clients: plan.Clients, Legs: plan.Legs, Window: 2 * window, Bin: bin, Logs: logs,
+		Progress: func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) },
+	})
+}
+
+// composeProgram returns docker compose, or docker-compose where that is all there is.
+func composeProgram(ctx context.Context) ([]string, error) {
+	if exec.CommandContext(ctx, "docker", "compose", "version").Run() == nil {
+		return []string{"docker", "compose"}, nil
+	}
+	if path, err := exec.LookPath("docker-compose"); err == nil {
+		return []string{path}, nil
+	}
+	return nil, errors.New("neither docker compose nor docker-compose is there: install one, or leave compose out of --parts")
+}

@@ -1,0 +1,127 @@
+package ladder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/verify"
+	"orderstock/migrations"
+)
+
+// FailingRow is a minute of whole orders, in the middle of which a stock service fails that holds locks.
+type FailingRow struct {
+	// Fault is killed or paused, for twenty seconds.
+	Fault string `json:"fault"`
+	// Answers are those to first calls, and Other those that are none of 201, 202 and 409.
+	Answers    int     `json:"answers"`
+	Other      int     `json:"other"`
+	OtherShare float64 `json:"other_share"`
+	// FirstSuccessS is how long after the fault an order was first confirmed that was sent after it.
+	FirstSuccessS float64 `json:"first_success_s"`
+	Verdict       string  `json:"verdict"`
+	OK            bool    `json:"ok"`
+}
+
+const (
+	failAfter  = 20 * time.Second
+	failingFor = 20 * time.Second
+	failingEnd = time.Minute
+)
+
+// MeasureFailing fires whole orders for many products and lets one of three stock services fail, once for
+// each fault.
+func MeasureFailing(ctx context.Context, cfg Config, clients int) (rows []FailingRow, err error) {
+	for i, fault := range []string{"killed", "paused"} {
+		row, err := measureFailing(ctx, cfg, 900+i, fault, clients)
+		if err != nil {
+			return rows, fmt.Errorf("holder %s: %w", fault, err)
+		}
+		if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
+			return rows, fmt.Errorf("print the row: %w", err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func measureFailing(ctx context.Context, cfg Config, n int, fault string, clients int) (row FailingRow, err error) {
+	cfg.Progress("a minute of orders, with a holder " + fault)
+	row.Fault = fault
+	accounts := migrations.DefaultAccounts()
+	suffix := fmt.Sprintf("_ladder_%d", n)
+	accounts.OrderDB, accounts.StockDB = accounts.OrderDB+suffix, accounts.StockDB+suffix
+	passwords(&accounts)
+	st, err := stack.Up(ctx, stack.Config{
+		Dir: fmt.Sprintf("%s/%d", cfg.Dir, n), Bin: cfg.Bin, Servers: cfg.Servers, OrderServices: 1, StockServices: 3,
+		Accounts: accounts, ZooKeeperRoot: "/orderstock" + suffix,
+	})
+	if err != nil {
+		return row, err
+	}
+	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+	victim := st.Stock[0]
+	target := st.Target()
+	target.StockURLs = target.StockURLs[1:] // by which the goods are made
+	var struck time.Time
+	failed := make(chan error, 1)
+	go func() {
+		time.Sleep(failAfter)
+		struck = time.Now()
+		do, undo := victim.Kill, func() error { return victim.Restart(context.WithoutCancel(ctx)) }
+		if fault == "paused" {
+			do, undo = victim.Pause, victim.Resume
+		}
+		err := do()
+		time.Sleep(failingFor)
+		failed <- errors.Join(err, undo())
+	}()
+	h, err := fire.Run(ctx, fire.Config{
+		Target: target, Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
+		Mix: fire.Mix{Goods: 100, Stock: plenty, ItemsMax: 2, NumMax: 1},
+	})
+	if err = errors.Join(<-failed, err); err != nil {
+		return row, err
+	}
+	row.count(h, struck)
+	verdict, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
+	if err != nil {
+		return row, err
+	}
+	row.Verdict = string(verdict.Outcome)
+	row.OK = verdict.Outcome == verify.Pass && row.OtherShare < 0.02 && row.FirstSuccessS >= 0 && row.FirstSuccessS <= 1
+	return row, nil
+}
+
+// count takes in what the clients were told.
+func (f *FailingRow) count(h *history.History, struck time.Time) {
+	f.FirstSuccessS = -1
+	at := struck.Sub(h.Started)
+	for _, c := range h.Calls {
+		if c.Kind != history.Place {
+			continue
+		}
+		f.Answers++
+		switch c.Status {
+		case history.Confirmed, history.Rejected, history.Pending:
+		default:
+			f.Other++
+		}
+		if after := (c.Done - at).Seconds(); c.Status == history.Confirmed && c.Sent >= at && (f.FirstSuccessS < 0 || after < f.FirstSuccessS) {
+			f.FirstSuccessS = after
+		}
+	}
+	if f.Answers > 0 {
+		f.OtherShare = float64(f.Other) / float64(f.Answers)
+	}
+}
+
+// Line returns the row as a line to print.
+func (f FailingRow) Line() string {
+	return fmt.Sprintf("holder %s: %d of %d answers other than 201, 202, 409 (%.2f %%, want < 2), first success after %.2f s (want <= 1), %s",
+		f.Fault, f.Other, f.Answers, 100*f.OtherShare, f.FirstSuccessS, f.Verdict)
+}

@@ -1,0 +1,263 @@
+package ladder
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/pkg/servers"
+)
+
+// Scale is what further holders of locks, further replicas and the compose file add or cost, and what a
+// holder that fails does.
+type Scale struct {
+	Server  string `json:"server"`
+	Machine string `json:"machine"`
+	Date    string `json:"date"`
+	// Rows are the deductions of many products by how many partitions, each with its lock, share them.
+	Rows []ScaleRow `json:"rows"`
+	// Hot compares one hot product under all partitions with the same under one.
+	Hot *HotRow `json:"hot,omitempty"`
+	// Failing are the runs in which the holder of a lock fails.
+	Failing []FailingRow `json:"failing,omitempty"`
+	// Compose is the compose file's stack.
+	Compose *ComposeScale `json:"compose,omitempty"`
+}
+
+// ScaleRow is one number of holders.
+type ScaleRow struct {
+	// DelayMS is how long the database lets each commit wait, as a replicated primary does.
+	DelayMS     float64 `json:"delay_ms"`
+	Holders     int     `json:"holders"`
+	Products    int     `json:"products"`
+	DeductsPerS float64 `json:"deducts_per_s"`
+	// Ratio is to one holder, and Error its standard error, by the legs.
+	Ratio   float64 `json:"ratio"`
+	Error   float64 `json:"error"`
+	Want    float64 `json:"want,omitempty"`
+	Verdict string  `json:"verdict"`
+}
+
+// HotRow compares two builds or two settings on one product.
+type HotRow struct {
+	Than    string  `json:"than"`
+	Ratio   float64 `json:"ratio"`
+	Error   float64 `json:"error"`
+	Want    float64 `json:"want"`
+	Verdict string  `json:"verdict"`
+}
+
+// ScalePlan says what to measure.
+type ScalePlan struct {
+	Delays  []time.Duration
+	Holders []int
+	// Products, Clients and Replicas of the stock service.
+	Products, Clients, Replicas int
+	// Legs is how often all take turns.
+	Legs int
+	// Before is a folder with the binaries of an earlier build, with which the hot product is compared;
+	// empty: with one partition.
+	Before string
+}
+
+// wanted is what the holders should reach, by delay and holders.
+var wanted = map[time.Duration]map[int]float64{
+	0:                     {2: 1.4},
+	5 * time.Millisecond:  {2: 1.6, 4: 2.7, 8: 3.7},
+	20 * time.Millisecond: {2: 1.7, 4: 3.0, 8: 5.0},
+}
+
+// MeasureScale measures the rows of the plan, and the hot product.
+func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err error) {
+	s = Scale{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly)}
+	if s.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
+		return s, err
+	}
+	for _, delay := range plan.Delays {
+		rows, err := measureHolders(ctx, cfg, plan, delay)
+		if err != nil {
+			return s, fmt.Errorf("commits of %s: %w", delay, err)
+		}
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
+				return s, fmt.Errorf("print the row: %w", err)
+			}
+		}
+		s.Rows = append(s.Rows, rows...)
+	}
+	s.Hot, err = measureHot(ctx, cfg, plan)
+	if err == nil {
+		_, err = fmt.Fprintf(cfg.Table, "one hot product / %s: %.2f ±%.2f, want %.2f, %s\n", s.Hot.Than, s.Hot.Ratio, s.Hot.Error,
+			s.Hot.Want, s.Hot.Verdict)
+	}
+	return s, err
+}
+
+func measureHolders(ctx context.Context, cfg Config, plan ScalePlan, delay time.Duration) (rows []ScaleRow, err error) {
+	undo, err := delayCommits(ctx, cfg.Servers.MySQL, delay)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, undo()) }()
+	shapes := make([]partitioned, len(plan.Holders))
+	for i, n := range plan.Holders {
+		shapes[i] = partitioned{replicas: plan.Replicas, partitions: n}
+	}
+	cfg.Progress(fmt.Sprintf("commits of %s: %d legs of %v holders", delay, plan.Legs, plan.Holders))
+	p := point{path: PathDeduct, goods: plan.Products, clients: plan.Clients, uniform: true}
+	legs, verdicts, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range plan.Holders {
+		row := ScaleRow{
+			DelayMS: float64(delay.Microseconds()) / 1000, Holders: n, Products: plan.Products, DeductsPerS: PerS(legs[i]),
+			Ratio: PerS(legs[i]) / PerS(legs[0]), Error: legsError(legs[0], legs[i]),
+			Want: wanted[delay][n], Verdict: verdicts[i],
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func measureHot(ctx context.Context, cfg Config, plan ScalePlan) (*HotRow, error) {
+	hot := &HotRow{Than: "one partition", Want: 0.97}
+	shapes := []partitioned{{replicas: 1, partitions: 1}, {replicas: 1}}
+	if plan.Before != "" {
+		hot.Than = "the build in " + filepath.Base(plan.Before)
+		shapes[0] = partitioned{replicas: 1, bin: plan.Before}
+	}
+	cfg.Progress("one hot product, beside " + hot.Than)
+	legs, verdicts, err := measureLegs(ctx, cfg, shapes, point{path: PathDeduct, goods: 1, clients: plan.Clients}, 2*plan.Legs)
+	if err != nil {
+		return nil, fmt.Errorf("one hot product: %w", err)
+	}
+	hot.Ratio, hot.Error, hot.Verdict = PerS(legs[1])/PerS(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
+	return hot, nil
+}
+
+// partitioned is the default strategy with so many stock services.
+type partitioned struct {
+	replicas int
+	// partitions of the stock; 0: the services' default.
+	partitions int
+	// bin is the folder of other binaries than the run's; empty: the run's.
+	bin string
+}
+
+// measureLegs lets the shapes take turns at the point, and returns for each its legs and the verdict on all
+// of them. Each leg goes in the reverse order of the one before.
+func measureLegs(ctx context.Context, cfg Config, shapes []partitioned, p point, legs int) (rows [][]Row, verdicts []string, err error) {
+	var all []*contestant
+	defer func() {
+		for _, c := range all {
+			err = errors.Join(err, down(ctx, cfg, c.stack))
+		}
+	}()
+	for i, s := range shapes {
+		own, env, of := cfg, map[string]string{}, shape{Default, s.replicas}
+		own.Bin = cmp.Or(s.bin, cfg.Bin)
+		if s.partitions > 0 {
+			env["STOCK_PARTITIONS"] = strconv.Itoa(s.partitions)
+		}
+		st, err := upWith(ctx, own, i+1, of, p.path, env)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%+v: %w", s, err)
+		}
+		all = append(all, &contestant{shape: of, partitions: s.partitions, stack: st})
+	}
+	rows = make([][]Row, len(all))
+	for leg := range legs {
+		for k := range all {
+			i := k
+			if leg%2 == 1 {
+				i = len(all) - 1 - k
+			}
+			if err := all[i].fire(ctx, cfg, p); err != nil {
+				return nil, nil, fmt.Errorf("%+v: %w", shapes[i], err)
+			}
+			rows[i] = append(rows[i], Row{DonePerS: all[i].reports[leg].DonePerS})
+		}
+	}
+	for _, c := range all {
+		row, err := c.row(ctx, p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%+v: %w", c.shape, err)
+		}
+		verdicts = append(verdicts, row.Verdict)
+	}
+	return rows, verdicts, nil
+}
+
+// delayCommits lets each commit of the server wait as long as one of a replicated primary does, for those
+// that come meanwhile. The function that it returns ends that.
+func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
+	set := func(ctx context.Context, d time.Duration) error {
+		version, err := serverVersion(ctx, m)
+		if err != nil {
+			return err
+		}
+		statements := []string{fmt.Sprintf("SET GLOBAL binlog_group_commit_sync_delay = %d", d.Microseconds())}
+		if strings.HasPrefix(version, "MariaDB") { // it waits for as many commits as never come
+			statements = []string{
+				fmt.Sprintf("SET GLOBAL binlog_commit_wait_count = %d", min(d.Microseconds(), 1)*10000),
+				fmt.Sprintf("SET GLOBAL binlog_commit_wait_usec = %d", d.Microseconds()),
+			}
+		}
+		db, err := sql.Open("mysql", m.AdminDSN())
+		if err != nil {
+			return fmt.Errorf("delay commits: %w", err)
+		}
+		defer func() { _ = db.Close() }()
+		for _, statement := range statements {
+			if _, err := db.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("delay commits: %w", err)
+			}
+		}
+		return nil
+	}
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return set(ctx, 0)
+	}, set(ctx, d)
+}
+
+// Line returns the row as a line to print.
+func (r ScaleRow) Line() string {
+	return fmt.Sprintf("commits of %4.0f ms  %2d holders  %4d products  %8.0f deductions/s  %5.2f ±%.2f  want %4.1f  %s",
+		r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
+}
+
+// Save writes scale.json and scale.svg into the folder.
+func (s Scale) Save(folder string) error {
+	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s), s.draw(filepath.Join(folder, "scale.svg")))
+}
+
+// Missed returns what was not reached, or whose verdict is not pass.
+func (s Scale) Missed() (missed []string) {
+	for _, r := range s.Rows {
+		if r.Verdict != "pass" || r.Ratio+r.Error < r.Want {
+			missed = append(missed, r.Line())
+		}
+	}
+	if h := s.Hot; h != nil && (h.Verdict != "pass" || h.Ratio+h.Error < h.Want) {
+		missed = append(missed, fmt.Sprintf("one hot product / %s: %.2f ±%.2f, %s", h.Than, h.Ratio, h.Error, h.Verdict))
+	}
+	for _, f := range s.Failing {
+		if !f.OK {
+			missed = append(missed, f.Line())
+		}
+	}
+	if s.Compose != nil {
+		missed = append(missed, s.Compose.missed()...)
+	}
+	return missed
+}
