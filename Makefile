@@ -90,7 +90,7 @@ bench-lock: install ## Measure the locks beside each other; writes out/lock-benc
 	$(GO) run ./cmd/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: install ## Fault matrix, a verdict for each cell; writes out/faults.json. CLUSTER=1: of a cluster [SEEDS CELL CLUSTER]
+faults: install ## Fault matrix, a verdict for each cell: out/faults.json; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
 	$(GO) run ./cmd/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants

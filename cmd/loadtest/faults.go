@@ -27,7 +27,9 @@ type faultsConfig struct {
 	Reduced bool `env:"REDUCED"`
 	// Cluster is whether the faults of a cluster run: three servers of each kind, of which one dies.
 	Cluster bool
-	List    bool
+	// Across is the share of orders over several partitions, 0 to 1; 0: about two thirds.
+	Across float64 `env:"ACROSS"`
+	List   bool
 }
 
 func faultsCommand() *cobra.Command {
@@ -53,6 +55,7 @@ func faultsCommand() *cobra.Command {
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.Cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
+	f.Float64Var(&cfg.Across, "across", cfg.Across, "share of orders over several partitions, 0 to 1; 0: about two thirds (ACROSS)")
 	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
 	return cmd
 }
@@ -60,7 +63,10 @@ func faultsCommand() *cobra.Command {
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite := faults.Config{
 		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
-		Print: cmd.OutOrStdout(), Cluster: cfg.Cluster,
+		Print: cmd.OutOrStdout(), Cluster: cfg.Cluster, Across: cfg.Across,
+	}
+	if cfg.Across < 0 || cfg.Across > 1 {
+		return fmt.Errorf("--across %v: want 0 to 1", cfg.Across)
 	}
 	switch {
 	case cfg.Cluster && cfg.Reduced:

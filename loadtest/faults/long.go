@@ -42,11 +42,9 @@ var longLoads = map[string]Load{
 	LeaderCut:       {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
 }
 
-// longEnv is what the services need for a fault beside Env. With the deductions
-// spread over all stock services, a frozen one takes its share of the breaker's
-// probes, and the breaker stays open for as long as it is frozen.
+// longEnv is what the services need for a fault beside Env; with it they start anew.
 var longEnv = map[string]map[string]string{
-	StockFrozen: {"STOCK_SPREAD": "false"},
+	StockFrozen: {"STOCK_SPREAD": "true"}, // so that the first stock service has work
 }
 
 // demanding is a fault of which something is asked that the databases and the
@@ -90,7 +88,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 		at.step = faultpoint.InsertFlow
 	}
 	f := &frozen{strike: newStrike(l, at, Cell{When: string(faultpoint.After), Fault: Pause}, rng)}
-	f.target = 0 // of the stock services the first has the work
+	f.target = 0
 	return f
 }
 

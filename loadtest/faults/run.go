@@ -90,10 +90,12 @@ func Once(ctx context.Context, l *lab.Lab, c Cell, load Load, seed uint64) *Run 
 func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
 	fault := faultOf(l, r.Cell, rng)
+	several := load.Several
 	load = cmp.Or(longLoads[r.Cell.Fault], load)
 	if r.Cell.Cluster {
 		load = clusterLoad(r.Cell.Fault)
 	}
+	load.Several = several
 	if s, ok := fault.(*strike); ok {
 		if err := s.Reach(ctx); err != nil {
 			return err

@@ -29,6 +29,8 @@ type Config struct {
 	Cluster bool
 	// Lanes is how many labs work side by side. Default 1.
 	Lanes int
+	// Across is the share of orders over several partitions. Default: about two thirds.
+	Across float64
 	// Out is the folder for faults.json, and for faults/ with what failing runs leave behind. Default "out".
 	Out string
 	// Print is told each run as it ends, and the result. Default: nowhere.
@@ -96,7 +98,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	close(todo)
 	for i := range cfg.Lanes {
 		working.Go(func() {
-			lane := &lane{dir: filepath.Join(dir, fmt.Sprint("lane-", i)), bin: bin, out: filepath.Join(cfg.Out, "faults")}
+			lane := &lane{dir: filepath.Join(dir, fmt.Sprint("lane-", i)), bin: bin, out: filepath.Join(cfg.Out, "faults"), across: cfg.Across}
 			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
 			for j := range todo {
 				if ctx.Err() != nil {
@@ -124,6 +126,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 // lane runs cells one after the other in a lab of its own.
 type lane struct {
 	dir, bin, out string
+	across        float64
 	lab           *lab.Lab
 	since         int // runs since the services started
 }
@@ -157,7 +160,9 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if own != nil {
 		w.since = freshAfter
 	}
-	r := Once(ctx, w.lab, c, DefaultLoad, seed)
+	load := DefaultLoad
+	load.Several = w.across
+	r := Once(ctx, w.lab, c, load, seed)
 	if r.Outcome == verify.Pass {
 		return r, nil
 	}

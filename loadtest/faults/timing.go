@@ -21,6 +21,8 @@ var Env = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
 	"LOCK_TIMEOUT":              "400ms",
 	"SHUTDOWN_TIMEOUT":          "5s",
+	// So many that two goods are hardly ever of one: an order of several goods is one over several partitions.
+	"STOCK_PARTITIONS": "1024",
 }
 
 // Load is the traffic of a run.
@@ -32,6 +34,8 @@ type Load struct {
 	Cancel float64
 	// Repeat is the share of the orders that clients send again under the same key. Default usualRepeat.
 	Repeat float64
+	// Several is the share of orders with two goods or more. Default: as fire.Mix draws it, two thirds.
+	Several float64
 }
 
 const usualRepeat = 0.15

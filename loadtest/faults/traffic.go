@@ -26,7 +26,7 @@ func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traf
 		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout,
 		Mix: fire.Mix{
 			Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3,
-			Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1,
+			Several: load.Several, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1,
 		},
 	}
 	go func() {

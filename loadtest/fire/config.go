@@ -76,6 +76,8 @@ type Mix struct {
 	// ItemsMax bounds the goods in one order and NumMax the pieces of each: both
 	// are drawn evenly from 1 up. Defaults 3 and 3.
 	ItemsMax, NumMax int
+	// Several, if above 0, is the share of orders with two goods or more. Default: as ItemsMax draws it.
+	Several float64
 	// Zipf, if above 0, makes low-numbered goods more popular: the i-th is
 	// drawn with a weight of 1/i^Zipf.
 	Zipf float64
@@ -163,6 +165,8 @@ func (m Mix) validate() error {
 		return fmt.Errorf("stock %d: want 1 or more", m.Stock)
 	case m.ItemsMax < 1 || m.ItemsMax > 100:
 		return fmt.Errorf("items-max %d: want 1 to 100", m.ItemsMax)
+	case m.Several < 0 || m.Several > 1 || m.Several > 0 && m.ItemsMax < 2:
+		return fmt.Errorf("several %v: want 0 to 1, with items-max of 2 or more", m.Several)
 	case m.NumMax < 1 || m.NumMax > 1_000_000:
 		return fmt.Errorf("num-max %d: want 1 to 1000000", m.NumMax)
 	case m.Repeat < 0 || m.Repeat > 1 || m.Cancel < 0 || m.Cancel > 1:

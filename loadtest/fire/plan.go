@@ -50,7 +50,13 @@ func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 		cancelTwice: r.IntN(4) == 0,
 	}
 	start := len(dst)
-	for want := 1 + r.IntN(p.mix.ItemsMax); want > 0; want-- {
+	want := 1 + r.IntN(p.mix.ItemsMax)
+	if p.mix.Several > 0 {
+		if want = 1; r.Float64() < p.mix.Several {
+			want = 2 + r.IntN(p.mix.ItemsMax-1)
+		}
+	}
+	for ; want > 0; want-- {
 		i := p.draw(r)
 		for contains(dst[start:], p.goods[i].ID) {
 			i = (i + 1) % len(p.goods)
