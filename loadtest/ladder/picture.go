@@ -97,7 +97,7 @@ func (r *Result) drawSurvival(b *strings.Builder, y float64, strategies []string
 		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+"\n", x, y, attributes, html.EscapeString(text))
 	}
 	column := func(i int) float64 { return marginLeft + 190 + float64(i)*300 }
-	text(marginLeft, y, `font-weight="bold" fill="#222"`, "What survived of what buyers were told")
+	text(marginLeft, y, `font-weight="bold" fill="#222"`, "What survived")
 	for i, fault := range []string{"calm", "the service killed and started again", "Redis flushed"} {
 		text(column(i), y, `fill="#555"`, fault)
 	}
