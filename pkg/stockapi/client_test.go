@@ -322,6 +322,22 @@ func TestASilentReplicaIsPassedOver(t *testing.T) {
 	}
 }
 
+// A server that left a call without an answer is passed over by the calls that go round, too, until it has
+// had time to come back.
+func TestAReplicaInDoubtIsPassedOver(t *testing.T) {
+	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	failing.Store(true)
+	errs := 0
+	for range 10 {
+		if _, err := c.Flows(t.Context(), "a"); err != nil {
+			errs++
+		}
+	}
+	if errs != 1 || calls[1].Load() != 9 {
+		t.Errorf("%d errors, %d calls at the other server; want 1 and 9", errs, calls[1].Load())
+	}
+}
+
 func TestSharedRequestsSpread(t *testing.T) {
 	c, calls, _ := replicas(t, refuse, stockapi.WithSharedRequests(2), stockapi.WithSpread())
 	for range 10 {

@@ -27,11 +27,21 @@ type replica struct {
 	mu    sync.Mutex
 	waits int       // requests that are not answered
 	heard time.Time // when the replica last answered, or when the first of the requests was sent
+	// doubtUntil is until when the replica is passed over because it left a request without an answer, and
+	// doubtFor for how long that was. An answer ends both.
+	doubtUntil time.Time
+	doubtFor   time.Duration
 }
 
 // silence is how long a replica that has requests may say nothing until further
 // calls pass it over. A busy one answers something in that time.
 const silence = 500 * time.Millisecond
+
+// The first and the longest doubt; each without an answer in between is twice as long.
+const (
+	firstDoubt   = time.Second
+	longestDoubt = 8 * time.Second
+)
 
 func (r *replica) sent() {
 	r.mu.Lock()
@@ -45,7 +55,17 @@ func (r *replica) sent() {
 func (r *replica) answered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.heard = time.Now()
+	r.heard, r.doubtUntil, r.doubtFor = time.Now(), time.Time{}, 0
+}
+
+// doubt passes the replica over for a while.
+func (r *replica) doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.After(r.doubtUntil) {
+		r.doubtFor = min(max(2*r.doubtFor, firstDoubt), longestDoubt)
+		r.doubtUntil = now.Add(r.doubtFor)
+	}
 }
 
 func (r *replica) ended() {
@@ -55,11 +75,11 @@ func (r *replica) ended() {
 }
 
 // silent reports whether the replica has requests and has answered none of them for
-// too long.
+// too long, or is in doubt.
 func (r *replica) silent() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.waits > 0 && time.Since(r.heard) >= silence
+	return r.waits > 0 && time.Since(r.heard) >= silence || time.Now().Before(r.doubtUntil)
 }
 
 // fleet is the replicas at one moment. It does not change.
@@ -236,12 +256,20 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 				continue
 			}
 			t.give(errSilent)
+			t.last.doubt()
 			failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errSilent)
 			if more, _ := t.next(ctx); more {
 				going++
 			}
 		}
 	}
+}
+
+// unanswered reports whether a request was sent and not answered, for another reason
+// than that its caller gave up.
+func unanswered(err error) bool {
+	var answer *Error
+	return errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !errors.As(err, &answer)
 }
 
 // next begins the try at the next replica whose breaker lets it. If there is none,
@@ -263,6 +291,9 @@ func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 			value, err := t.send(ctx, r)
 			r.ended()
 			give(err)
+			if unanswered(err) {
+				r.doubt()
+			}
 			t.results <- result[T]{value, err}
 		}()
 		return true, nil

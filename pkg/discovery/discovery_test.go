@@ -1,0 +1,93 @@
+package discovery_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"orderstock/pkg/discovery"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+func session(t *testing.T) *zklock.Session {
+	t.Helper()
+	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() }) // it may have been closed by the test
+	return s
+}
+
+// TestReplicasComeAndGo: a watcher is told of each address once, whoever came first, and an address that
+// is withdrawn, or whose process has ended, goes away. An empty set is not told.
+func TestReplicasComeAndGo(t *testing.T) {
+	dir := discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	told := make(chan []string, 16)
+	var working sync.WaitGroup
+	watching, stopWatching := context.WithCancel(t.Context())
+	working.Go(func() { discovery.Watch(watching, session(t), dir, func(addrs []string) { told <- addrs }) })
+	announce := func(s *zklock.Session, addr string) (withdraw func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { discovery.Announce(ctx, s, dir, addr, slog.New(slog.DiscardHandler)) })
+		return func() {
+			cancel()
+			done.Wait()
+		}
+	}
+	want := func(addrs ...string) {
+		t.Helper()
+		for deadline := time.After(20 * time.Second); ; {
+			select {
+			case got := <-told:
+				if slices.Equal(got, addrs) {
+					return
+				}
+			case <-deadline:
+				t.Fatalf("not told of %v", addrs)
+			}
+		}
+	}
+	dying := session(t)
+	withdrawA := announce(session(t), "10.0.0.1:8081")
+	want("10.0.0.1:8081")
+	withdrawB := announce(dying, "10.0.0.2:8081")
+	want("10.0.0.1:8081", "10.0.0.2:8081")
+	withdrawAgain := announce(session(t), "10.0.0.1:8081") // as a process that was restarted does
+	withdrawA()
+	if err := dying.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want("10.0.0.1:8081")
+	withdrawB()
+	withdrawAgain()
+	withdrawC := announce(session(t), "[::1]:9")
+	want("[::1]:9")
+	withdrawC()
+	stopWatching()
+	working.Wait()
+	for len(told) > 0 {
+		if addrs := <-told; len(addrs) == 0 {
+			t.Error("told of an empty set")
+		}
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for addr, want := range map[string]string{
+		":8081": "127.0.0.1:8081", "[::]:8081": "127.0.0.1:8081", "0.0.0.0:8081": "127.0.0.1:8081",
+		"10.1.2.3:8081": "10.1.2.3:8081", "stock:8081": "stock:8081",
+	} {
+		if got, err := discovery.Reachable(t.Context(), addr, "127.0.0.1:2181"); err != nil || got != want {
+			t.Errorf("%s is reached at %s, %v; want %s", addr, got, err, want)
+		}
+	}
+	if _, err := discovery.Reachable(t.Context(), "8081", "127.0.0.1:2181"); err == nil {
+		t.Error("took an address without a port")
+	}
+}
