@@ -19,8 +19,11 @@ import (
 // waiters in a process with local hand-off are behind one Contender.
 type Status struct {
 	Path    string      `json:"path"`
-	Holders []Contender `json:"holders"` // one for a mutex or a writer
-	Waiters []Contender `json:"waiters"` // in order
+	Holders []Contender `json:"holders"` // the first ten; one for a mutex or a writer
+	Waiters []Contender `json:"waiters"` // the first ten, in order
+	// Holding and Waiting count all holders and all waiters.
+	Holding int `json:"holding"`
+	Waiting int `json:"waiting"`
 }
 
 // Contender is a node in a lock's queue.
@@ -37,11 +40,13 @@ var modes = map[queue.Kind]string{
 	queue.Lock: "lock", queue.Read: "read", queue.Write: "write", queue.Lease: "lease",
 }
 
-const inspectAtOnce = 16
+// inspectFirst bounds the nodes that Inspect reads of the holders, and of the waiters.
+const inspectFirst = 10
 
 // Inspect reads the holders and the waiters of the lock on path, a mutex, read-write lock or
-// semaphore, for a console or an operator. Nodes may come and go while it reads; it leaves out one
-// that has gone. A path without a node is a lock that nobody wants.
+// semaphore, for a console or an operator. It lists the children, and reads the first ten holders
+// and the first ten waiters, however many there are. Nodes may come and go while it reads; it counts
+// one that has gone, and leaves it out. A path without a node is a lock that nobody wants.
 func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()
@@ -56,15 +61,21 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if slices.Contains(names, "leases") && slices.Contains(names, "locks") {
 		return inspectSemaphore(ctx, s.conn, path)
 	}
-	contenders, err := contendersOf(ctx, s.conn, path, names, queue.Lock, queue.Read, queue.Write)
+	members, err := queue.Ordered(ctx, s.conn, path, names, queue.Lock, queue.Read, queue.Write)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	holders := min(1, len(contenders))
-	for holders > 0 && holders < len(contenders) && contenders[0].Mode == "read" && contenders[holders].Mode == "read" {
-		holders++
+	holding := min(1, len(members))
+	for holding > 0 && holding < len(members) && members[0].Kind == queue.Read && members[holding].Kind == queue.Read {
+		holding++
 	}
-	status.Holders, status.Waiters = contenders[:holders], contenders[holders:]
+	status.Holding, status.Waiting = holding, len(members)-holding
+	if status.Holders, err = contendersOf(ctx, s.conn, path, members[:holding]); err == nil {
+		status.Waiters, err = contendersOf(ctx, s.conn, path, members[holding:])
+	}
+	if err != nil {
+		return status, fmt.Errorf("inspect %s: %w", path, err)
+	}
 	return status, nil
 }
 
@@ -75,37 +86,38 @@ func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, e
 	for dir, part := range map[string]struct {
 		kind queue.Kind
 		into *[]Contender
+		all  *int
 	}{
-		path + "/leases": {queue.Lease, &status.Holders},
-		path + "/locks":  {queue.Lock, &status.Waiters},
+		path + "/leases": {queue.Lease, &status.Holders, &status.Holding},
+		path + "/locks":  {queue.Lock, &status.Waiters, &status.Waiting},
 	} {
 		names, err := c.Children(ctx, dir)
+		var members []queue.Member
 		if err == nil {
-			*part.into, err = contendersOf(ctx, c, dir, names, part.kind)
+			members, err = queue.Ordered(ctx, c, dir, names, part.kind)
+		}
+		if err == nil {
+			*part.all = len(members)
+			*part.into, err = contendersOf(ctx, c, dir, members)
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return status, fmt.Errorf("inspect %s: %w", path, err)
 		}
 	}
 	if len(status.Holders) > 0 {
-		if leases := status.Holders[0].Owner.Leases; leases > 0 && len(status.Holders) > leases {
-			status.Holders = status.Holders[:leases]
+		if leases := status.Holders[0].Owner.Leases; leases > 0 {
+			status.Holding = min(status.Holding, leases)
+			status.Holders = status.Holders[:min(len(status.Holders), leases)]
 		}
 	}
 	return status, nil
 }
 
-// contendersOf reads the nodes of the kinds among the children of dir, and returns them in order.
-func contendersOf(
-	ctx context.Context, c *conn.Conn, dir string, names []string, kinds ...queue.Kind,
-) ([]Contender, error) {
-	members, err := queue.Ordered(ctx, c, dir, names, kinds...)
-	if err != nil {
-		return nil, err
-	}
+// contendersOf reads the nodes of the first members, and returns them in order.
+func contendersOf(ctx context.Context, c *conn.Conn, dir string, members []queue.Member) ([]Contender, error) {
+	members = members[:min(len(members), inspectFirst)]
 	contenders := make([]Contender, len(members))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(inspectAtOnce)
 	for i, m := range members {
 		group.Go(func() (err error) {
 			contenders[i], err = contenderOf(ctx, c, dir, m)

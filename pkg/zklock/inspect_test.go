@@ -63,6 +63,33 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 	release(t, first.wait(t))
 }
 
+func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	s := connect(t)
+	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0)))
+	defer release(t, lock)
+	const waiting = 25
+	for range waiting {
+		if _, err := s.Conn().CreateProtectedEphemeralSequential(dir+"/lock-", nil, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status, err := zklock.Inspect(t.Context(), s, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status.Holding != 1 || status.Waiting != waiting {
+		t.Errorf("%d hold and %d wait, want 1 and %d", status.Holding, status.Waiting, waiting)
+	}
+	if len(status.Waiters) != 10 {
+		t.Errorf("read %d waiters, want the first 10", len(status.Waiters))
+	}
+	if n := len(status.Waiters); n > 0 && (status.Waiters[0].Token.Czxid <= lock.Token().Czxid ||
+		status.Waiters[n-1].Token.Czxid <= status.Waiters[0].Token.Czxid) {
+		t.Errorf("waiters %+v are not in order behind %v", status.Waiters, lock.Token())
+	}
+}
+
 // told counts the calls of all hooks.
 type told struct {
 	mu sync.Mutex
