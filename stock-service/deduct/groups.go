@@ -54,6 +54,8 @@ func newGroups(ledger Ledger, metrics groupMetrics, lock *keeper) *groups {
 var meanings = batch.Errors{Full: stock.ErrOverloaded, Undone: stock.ErrUnavailable, Unknown: stock.ErrUnknownOutcome}
 
 func (g *groups) deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
+	g.metrics.waiting.Inc()
+	defer g.metrics.waiting.Dec()
 	op, err := g.calls.Do(ctx, r)
 	return op, meanings.Of(ctx, err)
 }

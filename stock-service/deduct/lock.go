@@ -52,7 +52,9 @@ func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 		acquire = l.wrap(acquire)
 	}
 	asked := time.Now()
+	l.metrics.waiting.Inc()
 	lock, err := acquire(ctx)
+	l.metrics.waiting.Dec()
 	lock.record(ctx, "acquire-lock", asked, err)
 	if err != nil {
 		l.metrics.failures.Inc()

@@ -7,6 +7,7 @@ import (
 
 type lockMetrics struct {
 	wait     prometheus.Histogram
+	waiting  prometheus.Gauge
 	failures prometheus.Counter
 }
 
@@ -18,6 +19,9 @@ func newLockMetrics(r prometheus.Registerer) lockMetrics {
 			Name: "stock_lock_wait_seconds", Help: "Time from asking for a lock to holding it.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
 		}),
+		waiting: with.NewGauge(prometheus.GaugeOpts{
+			Name: "stock_lock_waiting", Help: "Requests of this process that wait for a lock.",
+		}),
 		failures: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_lock_failures_total", Help: "Locks that could not be acquired in time.",
 		}),
@@ -25,6 +29,7 @@ func newLockMetrics(r prometheus.Registerer) lockMetrics {
 }
 
 type groupMetrics struct {
+	waiting  prometheus.Gauge
 	size     prometheus.Histogram
 	seconds  prometheus.Histogram
 	broken   prometheus.Counter
@@ -35,6 +40,9 @@ type groupMetrics struct {
 func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 	with := promauto.With(r)
 	return groupMetrics{
+		waiting: with.NewGauge(prometheus.GaugeOpts{
+			Name: "stock_group_waiting", Help: "Operations of this process that wait for their group, or for its transaction.",
+		}),
 		size: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "stock_group_size", Help: "Operations carried out in one transaction.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9),

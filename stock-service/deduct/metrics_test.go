@@ -1,0 +1,52 @@
+package deduct_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"orderstock/pkg/operation"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+	"orderstock/stock-service/deduct/compared"
+	"orderstock/stock-service/internal/stocktest"
+	"orderstock/stock-service/stock"
+)
+
+// TestWaitersAreCounted holds the lock from outside: the metrics must count those who wait for it, and nobody after.
+func TestWaitersAreCounted(t *testing.T) {
+	const waiters, name = 5, "sequential"
+	p := stocktest.New(t)
+	root, registry := serverstest.ZooKeeperRoot(t), prometheus.NewRegistry()
+	s := p.Open(t, name, func(c *compared.Config) { c.Root, c.Metrics = root, registry })
+	goods := p.Goods(t, waiters)
+	lock, err := zklock.NewMutex(session(t), root+lockPaths(goods)[name]).Acquire(t.Context())
+	must(t, err)
+	var all sync.WaitGroup
+	for range waiters {
+		all.Go(func() {
+			_, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waiting := func() float64 {
+		families, err := registry.Gather()
+		must(t, err)
+		for _, f := range families {
+			if f.GetName() == "stock_lock_waiting" {
+				return f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		t.Fatal("no metric stock_lock_waiting")
+		return 0
+	}
+	eventually(t, "all to be counted", func() bool { return waiting() == waiters })
+	must(t, lock.Release(t.Context()))
+	all.Wait()
+	if n := waiting(); n != 0 {
+		t.Errorf("%v wait after all were served", n)
+	}
+}
