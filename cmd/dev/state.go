@@ -29,12 +29,14 @@ type program struct {
 	// URL is a service's address, and Ops that of its /metrics; "" for a server.
 	URL string `json:"url,omitempty"`
 	Ops string `json:"ops,omitempty"`
+	// Token opens the console's page; "" for the others.
+	Token string `json:"token,omitempty"`
 }
 
 func stateOf(st *stack.Stack) state {
 	s := state{Pid: os.Getpid(), Env: st.LoadtestEnv()}
 	for _, p := range st.Services() {
-		s.Programs = append(s.Programs, program{p.Name(), p.Addr(), p.URL(), "http://" + p.OpsAddr})
+		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), URL: p.URL(), Ops: "http://" + p.OpsAddr})
 	}
 	for _, p := range st.Servers.All() {
 		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr()})

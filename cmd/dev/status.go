@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +50,8 @@ func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 	for _, p := range s.Programs {
 		state := p.state(ctx)
 		ready = ready && state == "ready"
-		if p.URL == "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\n", p.Name, state, p.Addr)
+		if p.Ops == "" {
+			fmt.Fprintf(table, "%s\t%s\t%s\t\n", p.Name, state, cmp.Or(p.page(), p.Addr))
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s/metrics\n", p.Name, state, p.URL, p.Ops)
@@ -77,7 +78,11 @@ func (p program) state(ctx context.Context) string {
 		_ = conn.Close() // nothing was sent
 		return "ready"
 	}
-	err := httpapi.Healthcheck(ctx, p.URL+"/readyz")
+	path := "/readyz"
+	if p.Token != "" { // the console is ready while it answers
+		path = "/healthz"
+	}
+	err := httpapi.Healthcheck(ctx, p.URL+path)
 	switch {
 	case err == nil:
 		return "ready"

@@ -154,15 +154,30 @@ func hold(ctx context.Context, size *size) (err error) {
 	if err != nil {
 		return err
 	}
-	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
+	command.Progress(os.Stderr)("starting the console")
+	page, about, err := startConsole(ctx, root, cfg.Dir, st)
 	if err == nil {
-		if err = stateOf(st).write(dir); err == nil {
-			<-ctx.Done()
-			err = os.Remove(statePath(dir))
-		}
-		err = errors.Join(err, stopRestarts())
+		err = keepUp(ctx, dir, st, about)
 	}
 	stop, cancel := stopping(ctx)
 	defer cancel()
+	if page != nil {
+		err = errors.Join(err, page.Stop(stop))
+	}
 	return errors.Join(err, st.Stop(stop))
+}
+
+// keepUp tells the others where the stack is, and restarts its services for them, until ctx ends.
+func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
+	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
+	if err != nil {
+		return err
+	}
+	s := stateOf(st)
+	s.Programs = append([]program{page}, s.Programs...)
+	if err = s.write(dir); err == nil {
+		<-ctx.Done()
+		err = os.Remove(statePath(dir))
+	}
+	return errors.Join(err, stopRestarts())
 }

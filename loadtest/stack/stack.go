@@ -166,6 +166,12 @@ func each(services []*Service, do func(*Service) error) error {
 // Token returns the stock services' bearer token.
 func (st *Stack) Token() string { return st.cfg.Token }
 
+// Strategy returns how the stock services deduct.
+func (st *Stack) Strategy() string { return st.cfg.Strategy }
+
+// ZooKeeperRoot returns the node that all of the services' nodes are under.
+func (st *Stack) ZooKeeperRoot() string { return st.cfg.ZooKeeperRoot }
+
 // Accounts returns the databases and users, with their passwords.
 func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
 
