@@ -86,11 +86,11 @@ fmt: $(GOLANGCI) ## Format all Go files
 	$(GOLANGCI) fmt ./...
 
 .PHONY: bench-lock
-bench-lock: install ## Measure the locks beside each other; writes out/lock-bench.json [BENCH_FLAGS]
+bench-lock: install ## Measure the locks beside each other; writes out/lock-bench.json and .html [BENCH_FLAGS]
 	$(GO) run ./cmd/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: install ## Fault matrix, a verdict for each cell: out/faults.json; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
+faults: install ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
 	$(GO) run ./cmd/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants
@@ -98,7 +98,7 @@ mutants: install ## Broken variants of the services, each to be caught; writes o
 	$(GO) run ./cmd/loadtest mutants
 
 .PHONY: ladder
-ladder: install ## Throughput of every strategy; writes out/ladder.json and a picture [QUICK=1 LADDER_FLAGS]
+ladder: install ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
 	$(GO) run ./cmd/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: scale
@@ -114,6 +114,11 @@ console: install ## A page that shows the stack at work, plays the published fau
 play: install ## One published fault on the command line; the last line is the verdict [FAULT FIXED SEED]
 	@$(GO) build -o bin/loadtest ./cmd/loadtest
 	bin/loadtest play '$(FAULT)' $(if $(FIXED),--fixed) $(if $(SEED),--seed $(SEED))
+
+.PHONY: tour
+tour: install ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
+	@$(GO) build -o bin/loadtest ./cmd/loadtest
+	bin/loadtest tour $(if $(FAULTS),--faults '$(FAULTS)')
 
 .PHONY: install
 install: bin/dev ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)

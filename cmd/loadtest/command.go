@@ -31,7 +31,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), scaleCommand(), locksCommand(),
-		consoleCommand(), playCommand(), traceCommand())
+		consoleCommand(), playCommand(), tourCommand(), traceCommand())
 	return root
 }
 
@@ -46,6 +46,7 @@ func fireCommand() *cobra.Command {
 		judging  verify.Config
 		noVerify bool
 		sample   traceSample
+		report   string
 	)
 	cmd := &cobra.Command{
 		Use:   "fire",
@@ -57,6 +58,8 @@ func fireCommand() *cobra.Command {
 	sample.flag(cmd.Flags())
 	verifyFlags(cmd, &judging)
 	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "only fire; verify later")
+	cmd.Flags().StringVar(&report, "report", "", "file for a report as one HTML page that needs no server")
+	cmd.MarkFlagsMutuallyExclusive("report", "no-verify")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if failed != nil {
 			return failed
@@ -105,7 +108,14 @@ func fireCommand() *cobra.Command {
 			defer stop()
 		}
 		judging.Databases, judging.History = where.databases(), h
-		return judge(ctx, cmd, judging, to)
+		verdict, err := judge(ctx, cmd, judging, to)
+		if verdict == nil || report == "" {
+			return err
+		}
+		if failed := writeReport(ctx, report, h, verdict, where.databases()); failed != nil {
+			return failed
+		}
+		return err
 	}
 	return cmd
 }
@@ -128,7 +138,8 @@ func verifyCommand() *cobra.Command {
 			return failed
 		}
 		judging.Databases, judging.HistoryPath = where.databases(), to.history()
-		return judge(cmd.Context(), cmd, judging, to)
+		_, err := judge(cmd.Context(), cmd, judging, to)
+		return err
 	}
 	return cmd
 }
@@ -138,14 +149,14 @@ func verifyFlags(cmd *cobra.Command, cfg *verify.Config) {
 	cmd.Flags().IntVar(&cfg.Samples, "samples", 5, "violations of each invariant to tell in words")
 }
 
-// judge verifies, prints and saves the verdict.
-func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) error {
+// judge verifies, prints and saves the verdict. It returns the verdict, if there is one, also with an error.
+func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) (*verify.Verdict, error) {
 	verdict, err := verify.Run(ctx, cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := verdict.Save(to.verdict()); err != nil {
-		return err
+		return verdict, err
 	}
 	if to.json {
 		err = verdict.WriteJSON(cmd.OutOrStdout())
@@ -154,10 +165,10 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 		err = verdict.Write(cmd.OutOrStdout(), to.all)
 	}
 	if err != nil {
-		return err
+		return verdict, err
 	}
 	if code := verdict.Outcome.ExitCode(); code != command.Passed {
-		return &command.ExitError{Code: code} // the verdict was printed
+		return verdict, &command.ExitError{Code: code} // the verdict was printed
 	}
-	return nil
+	return verdict, nil
 }

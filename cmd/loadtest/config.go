@@ -87,6 +87,12 @@ func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
 	var c fire.Config
 	f.StringSliceVar(&s.OrderURLs, "url", s.OrderURLs, "address of an order service; several are used in turn")
 	f.StringSliceVar(&s.StockURLs, "stock-url", s.StockURLs, "address of a stock service; several are used in turn")
+	loadFlags(f, &c)
+	return &c
+}
+
+// loadFlags are those of what is fired, wherever.
+func loadFlags(f *pflag.FlagSet, c *fire.Config) {
 	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder),
 		"order: whole orders; deduct: the stock service alone")
 	f.IntVar(&c.Orders, "orders", 0, "orders to send (default 2000, or no limit with --duration)")
@@ -103,5 +109,4 @@ func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
 	f.Float64Var(&c.Mix.Repeat, "repeat", 0.1, "share of orders sent again under the same key, at the same time and later")
 	f.Float64Var(&c.Mix.Cancel, "cancel", 0, "share of orders that are cancelled")
 	f.Uint64Var(&c.Mix.Seed, "seed", 0, "makes the same orders again; 0: random")
-	return &c
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,14 +20,16 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // consoleConfig is how the console is served.
 type consoleConfig struct {
 	listen, token, out, bin string
 	attach, remote          bool
-	zookeeper               []string
+	hosts, watch, zookeeper []string
 	zookeeperRoot, redis    string
+	strategy                string
 }
 
 func consoleCommand() *cobra.Command {
@@ -53,9 +56,14 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0", "address to serve on; one that is not of this machine alone needs --remote")
-	f.BoolVar(&cfg.remote, "remote", false, "serve other machines, too; needs --token")
+	f.BoolVar(&cfg.remote, "remote", false, "serve other machines, too, under an IP address or a name of --host; needs --token")
+	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: names under which the page may be asked for")
 	f.StringVar(&cfg.token, "token", os.Getenv("CONSOLE_TOKEN"), "token that opens the page (CONSOLE_TOKEN; default random)")
 	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
+	f.StringArrayVar(&cfg.watch, "watch", nil,
+		"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has "+
+			"several addresses is as many replicas (default: the services that orders are fired at)")
+	f.StringVar(&cfg.strategy, "strategy", "", "with --attach: how the stock services deduct, to find the lock's queue (default "+strategy.Default+")")
 	f.StringSliceVar(&cfg.zookeeper, "zookeeper", nil, "with --attach: ZooKeeper's servers, to show the lock's queue")
 	f.StringVar(&cfg.zookeeperRoot, "zookeeper-root", "/orderstock", "with --attach: the node that the services' nodes are under")
 	f.StringVar(&cfg.redis, "redis", "", "with --attach: Redis, to show an order's flag")
@@ -81,7 +89,7 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote})
+	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote, Hosts: cfg.hosts})
 	server.ReceiveTraces(fmt.Sprintf("http://127.0.0.1:%d", listener.Addr().(*net.TCPAddr).Port))
 	ran := make(chan error, 1)
 	go func() { ran <- c.Run(ctx) }()
@@ -130,6 +138,14 @@ func (c consoleConfig) check() error {
 	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.remote {
 		return fmt.Errorf("--listen %q is not of this machine alone: add --remote and a --token to serve others", c.listen)
 	}
+	if len(c.hosts) > 0 && !c.remote {
+		return errors.New("--host needs --remote")
+	}
+	if c.strategy != "" {
+		if _, err := strategy.Find(c.strategy); err != nil {
+			return fmt.Errorf("--strategy: %w", err)
+		}
+	}
 	if c.remote && len(c.token) < 16 {
 		return errors.New("--remote needs a --token of at least 16 characters")
 	}
@@ -139,10 +155,14 @@ func (c consoleConfig) check() error {
 // openConsole starts the lab, or attaches to the stack that the environment names.
 func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*console.Console, func(), error) {
 	if cfg.attach {
+		watch, err := parseWatched(cfg.watch)
+		if err != nil {
+			return nil, nil, err
+		}
 		c, err := console.Attach(console.Target{
 			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
-			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, Redis: cfg.redis,
+			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, Redis: cfg.redis, Strategy: cfg.strategy, Watched: watch,
 		}, cfg.out)
 		return c, func() {}, err
 	}
@@ -155,6 +175,23 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 		return nil, nil, errors.Join(err, l.close())
 	}
 	return c, func() { _ = l.close() }, nil
+}
+
+// parseWatched reads the values of --watch.
+func parseWatched(values []string) ([]console.Watched, error) {
+	var all []console.Watched
+	for _, value := range values {
+		parts := strings.SplitN(value, "=", 3)
+		if len(parts) < 2 || parts[0] != "order" && parts[0] != "stock" || parts[1] == "" {
+			return nil, fmt.Errorf("--watch %q: want order=URL or stock=URL, or either with =OPS-URL behind it", value)
+		}
+		w := console.Watched{Kind: parts[0], URL: parts[1]}
+		if len(parts) == 3 {
+			w.Ops = parts[2]
+		}
+		all = append(all, w)
+	}
+	return all, nil
 }
 
 // ownLab is a lab in a folder of its own.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -103,6 +105,13 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 		return nil
 	}
 	report, err := faults.Execute(cmd.Context(), suite)
+	if report != nil {
+		name := "faults.html"
+		if cfg.Cluster {
+			name = "faults-cluster.html"
+		}
+		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, name), faultsSheet(report).Write))
+	}
 	if err != nil {
 		return err
 	}

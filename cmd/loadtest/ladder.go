@@ -54,7 +54,7 @@ statements, sent to MySQL by this process. Then a stock service is killed under
 each strategy, and Redis is flushed, and the verifier says what survived. Only ratios between rows of one run
 mean anything.
 
-Writes out/ladder.json and out/ladder.svg.`,
+Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.cfg.Plan = ladder.Full()
@@ -84,7 +84,7 @@ Writes out/ladder.json and out/ladder.svg.`,
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
-	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f))
+	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f), watchedCommand(&f))
 	c.Flags().BoolVar(&quick, "quick", false,
 		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot goods")
 	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil,
@@ -107,7 +107,15 @@ func measureLadder(c *cobra.Command, f ladderFlags) error {
 		if saveErr := result.Save(f.out); saveErr != nil {
 			return errors.Join(err, saveErr)
 		}
-		fmt.Fprintln(c.OutOrStdout(), "written:", filepath.Join(f.out, "ladder.json"), filepath.Join(f.out, "ladder.svg"))
+		sheet, sheetErr := ladderSheet(result)
+		if sheetErr == nil {
+			sheetErr = intoFile(filepath.Join(f.out, "ladder.html"), sheet.Write)
+		}
+		if sheetErr != nil {
+			return errors.Join(err, sheetErr)
+		}
+		fmt.Fprintln(c.OutOrStdout(), "written:", filepath.Join(f.out, "ladder.json"), filepath.Join(f.out, "ladder.svg"),
+			filepath.Join(f.out, "ladder.html"))
 		return err
 	})
 	if err != nil {

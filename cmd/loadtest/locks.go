@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -62,7 +63,11 @@ event that made a waiter look again.`,
 			if err := locks.Save(out, rows); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "\nfigures: %s\n", out)
+			report := strings.TrimSuffix(out, filepath.Ext(out)) + ".html"
+			if err := intoFile(report, locksSheet(rows).Write); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "\nfigures: %s, as a report: %s\n", out, report)
 		}
 		if missed := locks.PrintTargets(cmd.OutOrStdout(), rows); missed && check {
 			return command.Fail(errMissed)

@@ -4,71 +4,153 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
 	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct/strategy"
 )
 
+// playConfig is what is played.
+type playConfig struct {
+	fixed    bool
+	out, bin string
+	load     fire.Config
+	strategy string
+	breaks   []string
+}
+
 func playCommand() *cobra.Command {
-	var (
-		fixed          bool
-		seed, out, bin string
-	)
+	var cfg playConfig
 	cmd := &cobra.Command{
-		Use:   "play FAULT",
-		Short: "Play a published fault, A to Q, broken or fixed; the exit code is the verdict's",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			variant := console.Broken
-			if fixed {
-				variant = console.Fixed
-			}
-			if err := console.Known(args[0]); err != nil { // before minutes of compiling
-				return err
-			}
-			l, err := startLab(cmd, bin)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, l.close()) }()
-			c, err := console.Lab(l.Lab, out)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithCancel(cmd.Context())
-			defer cancel()
-			ran := make(chan error, 1)
-			go func() { ran <- c.Run(ctx) }()
-			v, err := play(ctx, cmd, c, args[0], variant, seed)
-			cancel()
-			if err = errors.Join(err, <-ran); err != nil {
-				return err
-			}
-			if err := v.Write(cmd.OutOrStdout(), false); err != nil {
-				return err
-			}
-			if code := v.Outcome.ExitCode(); code != command.Passed {
-				return &command.ExitError{Code: code} // the verdict was printed
-			}
-			return nil
-		},
+		Use:   "play [FAULT]",
+		Short: "Play a published fault, A to Q, broken or fixed, or a scenario of your own; the exit code is the verdict's",
+		Long: `Play a published fault, A to Q, broken or fixed, or a scenario of your own.
+
+It starts servers and services of its own, and stops them at the end. A broken
+variant that is not caught is tried with the two seeds after the first, too. The
+last line is the verdict, the exit code the verdict's. The run is kept as the
+console keeps its runs.
+
+Without FAULT, the flags say what is fired and what breaks meanwhile.`,
+		Example: `  loadtest play A
+  loadtest play A --fixed --seed 42
+  loadtest play --orders 800 --strategy sequential --break "1s pause stock-1" --break "2s arm-kill stock-2 before commit"`,
+		Args: cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&fixed, "fixed", false, "play the product instead of the broken variant")
-	f.StringVar(&seed, "seed", "", "seed of the orders (default 42; a broken variant that is not caught is tried with the two after it)")
-	f.StringVar(&out, "out", "out", "folder that keeps the runs")
-	f.StringVar(&bin, "bin", "bin/faults", "folder for the services that can be broken")
+	loadFlags(f, &cfg.load)
+	f.StringVar(&cfg.strategy, "strategy", "", "how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
+	f.StringArrayVar(&cfg.breaks, "break", nil, `what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
+		`"1s arm-kill stock-1 before commit"`)
+	scenario := names(f)
+	f.BoolVar(&cfg.fixed, "fixed", false, "with FAULT: play the product instead of the broken variant")
+	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
+	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
+	f.Lookup("seed").Usage = "makes the same orders again (default 42 for a fault, else random)"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		begin, err := cfg.performance(f, scenario, args)
+		if err != nil {
+			return err
+		}
+		var v *console.Verdict
+		if err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) (err error) {
+			v, err = play(ctx, cmd, c, begin)
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := v.Write(cmd.OutOrStdout(), false); err != nil {
+			return err
+		}
+		if code := v.Outcome.ExitCode(); code != command.Passed {
+			return &command.ExitError{Code: code} // the verdict was printed
+		}
+		return nil
+	}
 	return cmd
 }
 
-func play(ctx context.Context, cmd *cobra.Command, c *console.Console, fault string, variant console.Variant, seed string) (*console.Verdict, error) {
+// names returns the names of all flags so far.
+func names(f *pflag.FlagSet) (all []string) {
+	f.VisitAll(func(flag *pflag.Flag) { all = append(all, flag.Name) })
+	return all
+}
+
+// performance returns what to play, or an error before minutes of compiling.
+// scenario names the flags that mean nothing for a published fault.
+func (cfg *playConfig) performance(f *pflag.FlagSet, scenario, args []string) (func(*console.Console) (console.Run, error), error) {
+	seed := ""
+	if cfg.load.Mix.Seed != 0 {
+		seed = strconv.FormatUint(cfg.load.Mix.Seed, 10)
+	}
+	if len(args) > 0 {
+		var odd []string
+		f.Visit(func(flag *pflag.Flag) {
+			if flag.Name != "seed" && slices.Contains(scenario, flag.Name) {
+				odd = append(odd, "--"+flag.Name)
+			}
+		})
+		if len(odd) > 0 {
+			return nil, fmt.Errorf("a published fault has its own scenario: leave %s out, or the letter", strings.Join(odd, ", "))
+		}
+		variant := console.Broken
+		if cfg.fixed {
+			variant = console.Fixed
+		}
+		return func(c *console.Console) (console.Run, error) { return c.Play(args[0], variant, seed) }, console.Known(args[0])
+	}
+	if cfg.fixed {
+		return nil, errors.New("--fixed needs the letter of a published fault")
+	}
+	s := console.ScenarioOf(cfg.load)
+	s.Strategy = cfg.strategy
+	for _, text := range cfg.breaks {
+		a, err := console.ParseAction(text)
+		if err != nil {
+			return nil, fmt.Errorf("--break %w", err)
+		}
+		s.Faults = append(s.Faults, a)
+	}
+	return func(c *console.Console) (console.Run, error) { return c.Fire(s) }, s.Validate()
+}
+
+// withConsole calls do with a console in a lab of its own, and ends both.
+func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) (err error) {
+	l, err := startLab(cmd, bin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	c, err := console.Lab(l.Lab, out)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	err = do(ctx, c)
+	cancel()
+	return errors.Join(err, <-ran)
+}
+
+func play(ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error)) (*console.Verdict, error) {
 	say := command.Progress(cmd.ErrOrStderr())
-	run, err := c.Play(fault, variant, seed)
+	run, err := begin(c)
 	if err != nil {
 		return nil, err
 	}
-	say(fmt.Sprintf("playing %s, %s, seed %s", run.Title, run.Variant, run.Seed))
+	variant := ""
+	if run.Variant != "" {
+		variant = ", " + run.Variant
+	}
+	say(fmt.Sprintf("playing %s%s, seed %s", run.Title, variant, run.Seed))
 	return c.Await(ctx)
 }

@@ -140,6 +140,52 @@ func (a Action) words() string {
 	return text
 }
 
+// String returns the action as ParseAction reads it.
+func (a Action) String() string {
+	words := []string{(time.Duration(a.AfterMS) * time.Millisecond).String(), a.Action}
+	if a.Target != "" {
+		words = append(words, a.Target)
+	}
+	if a.Wire != "" {
+		words = append(words, "to", a.Wire)
+	}
+	if a.Step != "" {
+		words = append(words, a.When, a.Step)
+	}
+	return strings.Join(words, " ")
+}
+
+// ParseAction reads when to act, from the first order, and what to do: "1s pause
+// stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis".
+func ParseAction(text string) (Action, error) {
+	words := strings.Fields(text)
+	wrong := func() (Action, error) {
+		return Action{}, invalid("%q: want a time, an action and what it is done to, such as \"1s pause stock-1\", "+
+			"\"1s cut stock-1 to mysql\" or \"1s arm-kill stock-1 before commit\"; the actions are %s", text, strings.Join(actionNames(), ", "))
+	}
+	if len(words) < 2 || !slices.Contains(actionNames(), words[1]) {
+		return wrong()
+	}
+	after, err := time.ParseDuration(words[0])
+	if err != nil || after < 0 {
+		return wrong()
+	}
+	a := Action{Action: words[1], AfterMS: int(after.Milliseconds())}
+	if len(words) > 2 {
+		a.Target = words[2]
+	}
+	switch rest := words[min(len(words), 3):]; {
+	case len(rest) == 0:
+	case len(rest) == 2 && rest[0] == "to":
+		a.Wire = rest[1]
+	case len(rest) == 2 && (rest[0] == string(faultpoint.Before) || rest[0] == string(faultpoint.After)):
+		a.When, a.Step = rest[0], rest[1]
+	default:
+		return wrong()
+	}
+	return a, nil
+}
+
 // Heal ends everything that lasts, and brings dead replicas and servers back.
 func (c *Console) Heal(ctx context.Context) (string, error) {
 	if c.lab == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +24,7 @@ WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
 // readBooks returns the books of the goods. told is how many pieces of each
 // clients were told are theirs; nil if this process did not fire the orders.
 func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64]int64) (Books, error) {
-	books := Books{Rows: []BookRow{}}
+	books := Books{Rows: []BookRow{}, Heard: told != nil}
 	if len(goods) == 0 {
 		return books, nil
 	}
@@ -51,12 +52,32 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64
 		r.In += pruned
 		r.Wrong = r.disagreement(told != nil)
 		if r.Wrong != "" && books.Wrong == "" {
-			books.Wrong = "product " + r.Goods + ": " + r.Wrong
+			books.Wrong = r.Name + ": " + r.Wrong
 		}
+		books.Products++
+		books.Sold += max(r.Out-r.Back, r.Told)
+		books.Stock += r.In
 		books.Rows = append(books.Rows, r)
 	}
 	books.ReadAt = time.Now().UTC()
 	return books, rows.Err()
+}
+
+// mostRows is how many products the page is told of one by one.
+const mostRows = 40
+
+// cut keeps the rows that are told one by one.
+func (b *Books) cut() {
+	slices.SortStableFunc(b.Rows, func(x, y BookRow) int {
+		switch {
+		case (x.Wrong == "") == (y.Wrong == ""):
+			return 0
+		case x.Wrong != "":
+			return -1
+		}
+		return 1
+	})
+	b.Rows = b.Rows[:min(len(b.Rows), mostRows)]
 }
 
 // disagreement says in words what is wrong with a product's books; "" if they agree.

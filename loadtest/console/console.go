@@ -34,10 +34,13 @@ type Console struct {
 	failed  error         // why the last run has no verdict
 	began   time.Time     // of the present or last run
 	run     *Run
+	other   bool // run is that of another process
 	strikes []*Strike
 	wrong   bool                                   // the books of the run have disagreed
 	heals   map[string]func(context.Context) error // by the id of a strike that lasts
 	rates   map[string]Compare                     // by the letter of a fault of time
+
+	metrics, metricsBefore figures // of the services: now, and before the run
 
 	acting sync.Mutex // the lab is for one goroutine
 
@@ -219,4 +222,14 @@ type Target struct {
 	Redis         string
 	// Strategy is how the stock services deduct; "" is their default.
 	Strategy string
+	// Watched are the replicas to show; none: the services that orders are fired at.
+	Watched []Watched
+}
+
+// Watched is where replicas of a service are.
+type Watched struct {
+	Kind string // "order" or "stock"
+	// URL and Ops are where a replica answers and where it serves /metrics. Ops may
+	// be "". A host name that has several addresses is as many replicas.
+	URL, Ops string
 }

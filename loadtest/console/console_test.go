@@ -73,6 +73,26 @@ func TestKillAndRestart(t *testing.T) {
 	b.clean()
 }
 
+// TestPausedHolder pauses a holder until its session has expired: without the token's comparison it writes
+// beside the next holder, with it the stale write is refused, on the same seed.
+func TestPausedHolder(t *testing.T) {
+	s := theStage(t)
+	b := open(t, s.entry())
+	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
+	if v := s.play(t, "O", console.Broken); v.Outcome != verify.Violation {
+		t.Errorf("without fencing: %s", v)
+	}
+	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
+	// What was observed stands at the replica that was paused.
+	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && /fired 1×/.test(document.querySelector("#way .struck").innerText)`)
+	b.picture("paused", 1440, 1000, false)
+	if v := s.play(t, "O", console.Fixed); v.Outcome != verify.Pass {
+		t.Errorf("with fencing: %s", v)
+	}
+	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS")`)
+	b.clean()
+}
+
 func TestWhoMayAsk(t *testing.T) {
 	s := theStage(t)
 	token := "Bearer " + s.server.Token()

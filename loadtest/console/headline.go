@@ -14,26 +14,19 @@ import (
 // english prints numbers with commas.
 var english = message.NewPrinter(language.English)
 
-// sold returns how many pieces left the shelf for good or were told to clients,
-// whichever is more, and how many came in.
-func (b Books) sold() (sold, stock int64) {
-	for _, r := range b.Rows {
-		sold += max(r.Out-r.Back, r.Told)
-		stock += r.In
-	}
-	return sold, stock
-}
-
 // heroOf returns the sentence for the run that goes on, or nil if there is none.
 func (c *Console) heroOf(b Books) *Hero {
 	c.mu.Lock()
-	running := c.stop != nil && c.run != nil
+	running, other := c.stop != nil && c.run != nil, c.other
 	c.mu.Unlock()
-	if !running || len(b.Rows) == 0 {
+	if !running && !other || len(b.Rows) == 0 {
 		return nil
 	}
-	h := &Hero{Word: wordRunning}
-	h.Sold, h.Stock = b.sold()
+	h := &Hero{}
+	if running {
+		h.Word = wordRunning
+	}
+	h.Sold, h.Stock = b.Sold, b.Stock
 	h.Sentence = english.Sprintf("sold %d of %d", h.Sold, h.Stock)
 	if b.Wrong != "" {
 		h.Word = strings.ToUpper(string(verify.Violation))
@@ -45,7 +38,7 @@ func (c *Console) heroOf(b Books) *Hero {
 // what was found wrong if that is not oversold.
 func headline(run Run, b Books, v *Verdict) Hero {
 	h := Hero{Word: strings.ToUpper(string(v.Outcome))}
-	h.Sold, h.Stock = b.sold()
+	h.Sold, h.Stock = b.Sold, b.Stock
 	h.Sentence = english.Sprintf("sold %d of %d", h.Sold, h.Stock)
 	if v.Outcome == verify.Violation && h.Sold <= h.Stock {
 		for _, i := range v.Invariants {
@@ -85,7 +78,7 @@ func nobodyFailed(h *history.History, _ *Verdict) *verify.Invariant {
 		if call.Kind != history.Place {
 			continue
 		}
-		if call.Status != history.Confirmed && call.Status != history.Rejected {
+		if call.Status != history.Confirmed && call.Status != history.Rejected && call.Status != history.Done {
 			found.Violations++
 			if len(found.Sample) < 5 {
 				found.Sample = append(found.Sample, fmt.Sprintf("order %d was answered %d %s", call.Op, call.Code, call.Status))

@@ -16,6 +16,7 @@ type hub struct {
 	samples  []Sample
 	log      []Entry
 	pages    map[*stream]struct{}
+	asked    time.Time // when the whole state was last asked for
 }
 
 // stream feeds one open page. Its channel is closed when it is dropped.
@@ -84,6 +85,7 @@ func (h *hub) recorded() ([]Sample, []Entry) {
 func (h *hub) snapshot() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.asked = time.Now()
 	return h.whole()
 }
 
@@ -112,12 +114,16 @@ func (h *hub) close(p *stream) {
 	h.drop(p)
 }
 
-// watched reports whether a page is open; without one the sources need not be read.
+// watched reports whether a page is open, or somebody asks for the state again
+// and again; without either the sources need not be read.
 func (h *hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.pages) > 0
+	return len(h.pages) > 0 || time.Since(h.asked) < askedAgain
 }
+
+// askedAgain is how long somebody who has asked for the state counts as watching.
+const askedAgain = 5 * time.Second
 
 func (h *hub) send(name string, data []byte) {
 	for p := range h.pages {

@@ -36,11 +36,7 @@ func (c *Console) Faults() []FaultInfo {
 	}
 	all := make([]FaultInfo, len(published))
 	for i, f := range published {
-		kind := "books"
-		if f.rate != "" {
-			kind = "time"
-		}
-		all[i] = FaultInfo{Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea, Kind: kind, Playable: why == "", WhyNot: why}
+		all[i] = FaultInfo{Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea, Kind: f.kind(), Playable: why == "", WhyNot: why}
 	}
 	return all
 }
@@ -52,14 +48,13 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 	if c.lab == nil {
 		return Run{}, conflict("%s", notHere)
 	}
-	i := slices.IndexFunc(published, func(f fault) bool { return f.letter == strings.ToUpper(letter) })
-	if i < 0 {
-		return Run{}, invalid("there is no fault %q; there are A to Q", letter)
+	f, err := find(letter)
+	if err != nil {
+		return Run{}, err
 	}
 	if v != Broken && v != Fixed {
 		return Run{}, invalid("variant %q: want broken or fixed", v)
 	}
-	f := published[i]
 	scene := f.scenario
 	scene.Seed = seed
 	first, err := scene.seed()
@@ -93,7 +88,7 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 // Fire starts a scenario and returns the run. In a lab the services start anew
 // with its strategy; else they stay as they are.
 func (c *Console) Fire(s Scenario) (Run, error) {
-	if err := s.validate(); err != nil {
+	if err := s.Validate(); err != nil {
 		return Run{}, err
 	}
 	if c.lab == nil && s.Strategy != "" {
@@ -108,8 +103,8 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	seed, _ := s.seed() // validated
 	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: variant{strategy: s.Strategy}}
 	p.command = "bin/loadtest fire" + s.flags()
-	if c.lab != nil && s.Strategy != "" {
-		p.command = "make demo STRATEGY=" + s.Strategy + " FLAGS='" + strings.TrimSpace(s.flags()) + "'"
+	if c.lab != nil {
+		p.command = "bin/loadtest play" + s.flags()
 	}
 	return c.begin(p)
 }
@@ -240,7 +235,8 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 func (c *Console) attempt(ctx context.Context, p *performance, run Run, last bool) (*Verdict, error) {
 	m := newMeter(c.hub)
 	c.mu.Lock()
-	c.meter, c.run, c.began, c.strikes, c.wrong = m, &run, time.Time{}, []*Strike{}, false
+	c.meter, c.run, c.other, c.began, c.strikes, c.wrong = m, &run, false, time.Time{}, []*Strike{}, false
+	c.metricsBefore = c.metrics
 	c.mu.Unlock()
 	c.hub.restart()
 	for section, value := range map[string]any{
@@ -297,7 +293,7 @@ func (c *Console) fire(ctx context.Context, at *site, p *performance, scene Scen
 		}
 	})
 	cfg := scene.config(at.Target.Target)
-	cfg.Observer, cfg.Live, cfg.Timeout = m, &m.live, 12*time.Second
+	cfg.Observer, cfg.Live = m, &m.live
 	cfg.Tracer = c.traces.sampled.Tracer(scope)
 	h, err := fire.Run(ctx, cfg)
 	close(done)
@@ -376,7 +372,10 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 		}
 	}
 	if fired > 0 && c.noteFired(s, fired) {
-		c.say("fault", "fired: %s %s %s", cell.Fault, cell.When, cell.Step)
+		if at := c.away(); at != "" {
+			c.noteWhere(s, at)
+		}
+		c.say("fault", "fired: %s %s", s.What, s.Where)
 		time.Sleep(f.Hold())
 		if n, err := f.Fired(ctx); err == nil {
 			c.noteFired(s, n)
@@ -390,6 +389,16 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 		c.say("fault", "never struck: %s %s %s", cell.Fault, cell.When, cell.Step)
 	}
 	return err
+}
+
+// away returns the first replica that is dead or paused, or "".
+func (c *Console) away() string {
+	for _, r := range c.lab.Replicas() {
+		if !r.Running() || paused(r.Pid()) {
+			return r.Name()
+		}
+	}
+	return ""
 }
 
 // strikeWithin is how long an armed fault may wait for its step.
@@ -446,7 +455,7 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	strikes := c.recordedStrikes()
 	row := RunRow{
 		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant, Strategy: run.Strategy, Seed: run.Seed,
-		Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, HasReport: true,
+		Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, HasReport: true, Command: run.Command,
 	}
 	for _, s := range strikes {
 		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
@@ -478,8 +487,31 @@ func (c *Console) compare(p *performance, rate float64) *Compare {
 
 // Known returns an error that lists the published faults if letter is none of them.
 func Known(letter string) error {
-	if !slices.ContainsFunc(published, func(f fault) bool { return f.letter == strings.ToUpper(letter) }) {
-		return invalid("there is no fault %q; there are A to Q", letter)
+	_, err := find(letter)
+	return err
+}
+
+// Letters returns the letters of the published faults.
+func Letters() []string {
+	letters := make([]string, len(published))
+	for i, f := range published {
+		letters[i] = f.letter
 	}
-	return nil
+	return letters
+}
+
+func find(letter string) (fault, error) {
+	i := slices.IndexFunc(published, func(f fault) bool { return f.letter == strings.ToUpper(letter) })
+	if i < 0 {
+		return fault{}, invalid("there is no fault %q; there are A to Q", letter)
+	}
+	return published[i], nil
+}
+
+// kind says what the fault costs: the books, or only time.
+func (f fault) kind() string {
+	if f.rate != "" {
+		return "time"
+	}
+	return "books"
 }

@@ -1,44 +1,72 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"html/template"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 )
 
 // WriteReport writes a record as one HTML file that needs neither server nor
 // network. Where scripts are off it shows the same figures, with the charts as SVG.
 func WriteReport(w io.Writer, r *Record) error {
-	var still strings.Builder
-	if err := stillSheet.Execute(&still, map[string]any{
-		"Row": r.Row, "Hero": r.Hero, "Verdict": r.Verdict, "Books": r.Books, "Faults": r.Faults,
-		"Rate":    chart(r.Samples, func(s Sample) float64 { return s.OrdersPerS }),
-		"Latency": chart(r.Samples, func(s Sample) float64 { return s.P99MS }),
-	}); err != nil {
-		return fmt.Errorf("write report: %w", err)
+	still, err := stillOf(r).Body()
+	if err != nil {
+		return err
 	}
-	return page.WriteReport(w, page.Report{
-		Title: r.Row.Title + ", " + r.Row.Verdict, Record: r,
-		Still: template.HTML(still.String()), // made by the template above, which escapes
-	})
+	return page.WriteReport(w, page.Report{Title: r.Row.Title + ", " + r.Row.Verdict, Record: r, Still: still})
 }
 
-var stillSheet = template.Must(template.New("still").Parse(`
-<h1>{{with .Hero}}{{.Sentence}} — {{.Word}}{{end}}</h1>
-<p>{{.Row.Title}}{{with .Row.Variant}}, {{.}}{{end}}; seed {{.Row.Seed}}; {{.Row.At.Format "2006-01-02 15:04:05"}} UTC</p>
-{{with .Verdict}}<p>{{.String}}</p>
-<ul>{{range .Invariants}}{{if .Violations}}<li><b>{{.Name}}</b>: {{.Violations}} times not so: {{.Says}}{{range .Sample}}<br>{{.}}{{end}}</li>{{end}}{{end}}</ul>{{end}}
-{{with .Books}}<table><caption>The books</caption>
-<thead><tr><th>product</th><th>in</th><th>out</th><th>back</th><th>there</th><th>told</th><th></th></tr></thead>
-<tbody>{{range .Rows}}<tr><th>{{.Goods}}</th><td>{{.In}}</td><td>{{.Out}}</td><td>{{.Back}}</td><td>{{.There}}</td><td>{{.Told}}</td><td>{{.Wrong}}</td></tr>{{end}}</tbody></table>{{end}}
-<figure><figcaption>Orders a second</figcaption>{{.Rate}}</figure>
-<figure><figcaption>p99 of the latency, in ms</figcaption>{{.Latency}}</figure>
-{{with .Faults}}<ul>{{range .}}<li>{{.What}} {{.Where}}: {{.Status}}, fired {{.Fired}} times</li>{{end}}</ul>{{end}}
-`))
+// stillOf returns what a report shows without scripts.
+func stillOf(r *Record) page.Sheet {
+	s := page.Sheet{Title: r.Row.Title, Facts: []page.Fact{
+		{Name: "Run", Value: r.Row.ID}, {Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
+		{Name: "Variant", Value: r.Row.Variant}, {Name: "Strategy", Value: r.Row.Strategy}, {Name: "Seed", Value: r.Row.Seed},
+		{Name: "Command", Value: r.Row.Command},
+	}}
+	if r.Hero != nil {
+		s.Sentence, s.Word = r.Hero.Sentence, r.Hero.Word
+	}
+	if r.Books != nil {
+		table := &page.Table{Head: []string{"Product", "In", "Out", "Back", "There", "Told", "Disagreement"}}
+		for _, b := range r.Books.Rows {
+			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Told, b.Wrong)
+		}
+		s.Parts = append(s.Parts, page.Part{Title: "The books", Table: table})
+	}
+	if r.Verdict != nil {
+		table := &page.Table{Head: []string{"What must hold", "Broken", "For example"}}
+		for _, i := range r.Verdict.Invariants {
+			example := ""
+			if len(i.Sample) > 0 {
+				example = i.Sample[0]
+			}
+			table.Add(i.Violations > 0, i.Says, i.Violations, example)
+		}
+		s.Parts = append(s.Parts, page.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
+	}
+	s.Parts = append(s.Parts,
+		page.Part{Title: "Orders a second", Picture: chart(r.Samples, func(s Sample) float64 { return s.OrdersPerS })},
+		page.Part{Title: "99 of 100 orders answered within, in ms", Picture: chart(r.Samples, func(s Sample) float64 { return s.P99MS })})
+	if len(r.Faults) > 0 {
+		table := &page.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
+		for _, f := range r.Faults {
+			table.Add(false, f.What, f.Where, strconv.Itoa(f.Fired)+"×", f.Status)
+		}
+		s.Parts = append(s.Parts, page.Part{Title: "What broke", Table: table})
+	}
+	return s
+}
 
 // The size of a chart in a report without scripts.
 const chartWidth, chartHeight = 640, 120
@@ -61,8 +89,59 @@ func chart(samples []Sample, of func(Sample) float64) template.HTML {
 	}
 	return template.HTML(fmt.Sprintf( // numbers only
 		`<svg viewBox="0 -4 %d %d" width="%d" height="%d" role="img" aria-label="highest %.0f, over %.1f s">`+
-			`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/></svg><p>highest %.0f, over %.1f s</p>`,
+			`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/></svg><figcaption>highest %.0f, over %.1f s</figcaption>`,
 		chartWidth, chartHeight+8, chartWidth, chartHeight+8, highest, float64(last)/1000, points.String(), highest, float64(last)/1000))
+}
+
+// RecordOf makes the record of a run that another part of the load tester fired
+// and judged. It reads the books as they are now.
+func RecordOf(ctx context.Context, h *history.History, v *Verdict, databases verify.Databases, command string) (*Record, error) {
+	stock, err := openReader(databases.StockDSN)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stock.Close() }() // only read
+	samples, m := replay(h)
+	books, err := readBooks(ctx, stock, m.goods, m.told)
+	if err != nil {
+		return nil, err
+	}
+	books.cut()
+	run := Run{ID: h.Run, Stock: m.stock}
+	hero := headline(run, books, v)
+	return &Record{
+		Row: RunRow{
+			ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10), Orders: v.Orders,
+			OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, Command: command,
+		},
+		Samples: samples, Log: []Entry{}, Verdict: inWords(v), Faults: []*Strike{}, Hero: &hero, Books: &books,
+	}, nil
+}
+
+// replay returns the samples of a history as a meter would have taken them, and the meter.
+func replay(h *history.History) ([]Sample, *meter) {
+	m := newMeter(newHub())
+	m.Started(h)
+	calls := slices.Clone(h.Calls)
+	slices.SortFunc(calls, func(a, b history.Call) int { return int(a.Done - b.Done) })
+	samples, end := []Sample{}, interval
+	take := func(length time.Duration) {
+		s := m.take(length)
+		s.TMS = end.Milliseconds()
+		samples = append(samples, s)
+	}
+	for _, call := range calls {
+		for call.Done > end {
+			take(interval)
+			end += interval
+		}
+		m.End(&fire.Event{Call: call, Items: h.Items(int(call.Op))})
+	}
+	if rest := h.Elapsed - (end - interval); rest > interval/5 {
+		end = h.Elapsed
+		take(min(rest, interval))
+	}
+	return samples, m
 }
 
 // report sends the report of a run.

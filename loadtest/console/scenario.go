@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ type Scenario struct {
 	Zipf        float64 `json:"zipf"`
 	Repeat      float64 `json:"repeat"`
 	Cancel      float64 `json:"cancel"`
+	TimeoutS    float64 `json:"timeout_s"` // of each call
 	// Seed is a decimal number: JavaScript's numbers are too small for it.
 	Seed   string   `json:"seed"`
 	Faults []Action `json:"faults"`
@@ -38,9 +40,25 @@ const (
 	mostOrders   = 200_000
 	mostClients  = 2_000
 	mostDuration = 10 * 60 // seconds
+	mostTimeout  = 60      // seconds
 )
 
-func (s Scenario) validate() error {
+// ScenarioOf returns the load of a configuration as a scenario without faults.
+func ScenarioOf(cfg fire.Config) Scenario {
+	s := Scenario{
+		Path: string(cfg.Path), Orders: cfg.Orders, DurationS: cfg.Duration.Seconds(), WarmupS: cfg.Warmup.Seconds(), Rate: cfg.Rate,
+		Concurrency: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock, ItemsMax: cfg.Mix.ItemsMax, NumMax: cfg.Mix.NumMax,
+		Zipf: cfg.Mix.Zipf, Repeat: cfg.Mix.Repeat, Cancel: cfg.Mix.Cancel,
+		TimeoutS: cfg.Timeout.Seconds(),
+	}
+	if cfg.Mix.Seed != 0 {
+		s.Seed = strconv.FormatUint(cfg.Mix.Seed, 10)
+	}
+	return s
+}
+
+// Validate returns an error that says which field cannot be, and what it may be.
+func (s Scenario) Validate() error {
 	switch {
 	case s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct):
 		return invalid("path %q: want order or deduct", s.Path)
@@ -48,6 +66,8 @@ func (s Scenario) validate() error {
 		return invalid("orders %d: want 0 to %d", s.Orders, mostOrders)
 	case s.Concurrency < 0 || s.Concurrency > mostClients:
 		return invalid("concurrency %d: want 0 to %d", s.Concurrency, mostClients)
+	case s.TimeoutS < 0 || s.TimeoutS > mostTimeout:
+		return invalid("timeout_s %g: want 0 to %d", s.TimeoutS, mostTimeout)
 	case s.DurationS < 0 || s.DurationS > mostDuration:
 		return invalid("duration_s %g: want 0 to %d", s.DurationS, mostDuration)
 	}
@@ -84,7 +104,7 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	return fire.Config{
 		Target: target, Path: history.Path(s.Path), Orders: s.Orders, Duration: seconds(s.DurationS), Warmup: seconds(s.WarmupS),
-		Rate: s.Rate, Concurrency: s.Concurrency,
+		Rate: s.Rate, Concurrency: s.Concurrency, Timeout: cmp.Or(seconds(s.TimeoutS), 12*time.Second),
 		Mix: fire.Mix{
 			Goods: s.Goods, Stock: s.Stock, ItemsMax: s.ItemsMax, NumMax: s.NumMax, Zipf: s.Zipf,
 			Repeat: s.Repeat, Cancel: s.Cancel, Seed: seed,
@@ -92,7 +112,7 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	}
 }
 
-// flags returns the scenario as flags of "loadtest fire".
+// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest play".
 func (s Scenario) flags() string {
 	var b strings.Builder
 	add := func(name string, value any, isSet bool) {
@@ -113,6 +133,11 @@ func (s Scenario) flags() string {
 	add("zipf", s.Zipf, s.Zipf > 0)
 	add("repeat", s.Repeat, s.Repeat > 0)
 	add("cancel", s.Cancel, s.Cancel > 0)
+	add("timeout", fmt.Sprintf("%gs", s.TimeoutS), s.TimeoutS > 0)
 	add("seed", s.Seed, s.Seed != "")
+	add("strategy", s.Strategy, s.Strategy != "")
+	for _, f := range s.Faults {
+		add("break", "'"+f.String()+"'", true)
+	}
 	return b.String()
 }

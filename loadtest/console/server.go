@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,16 +28,19 @@ type Server struct {
 	console *Console
 	token   string
 	remote  bool
+	hosts   []string
 }
 
 // ServerConfig says who may use the server.
 type ServerConfig struct {
 	// Token must be shown once, in the address; a cookie holds it then. Default: random.
 	Token string
-	// Remote allows any Host header, for a server that is bound to more than the
-	// loopback interface. Without it only loopback names are answered, which
-	// keeps other sites' names that resolve to 127.0.0.1 out.
+	// Remote is for a server that is bound to more than the loopback interface. It
+	// allows every IP address, and Hosts, as a Host header. Without it only loopback
+	// names are answered. Either keeps names of other sites out that resolve to this
+	// server's address.
 	Remote bool
+	Hosts  []string
 }
 
 // NewServer returns the HTTP side of c.
@@ -44,7 +48,7 @@ func NewServer(c *Console, cfg ServerConfig) *Server {
 	if cfg.Token == "" {
 		cfg.Token = rand.Text()
 	}
-	return &Server{console: c, token: cfg.Token, remote: cfg.Remote}
+	return &Server{console: c, token: cfg.Token, remote: cfg.Remote, hosts: cfg.Hosts}
 }
 
 // Token returns the token that opens the page.
@@ -119,8 +123,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
-		if !s.remote && !loopback(r.Host) {
-			refuse(w, problem.New(http.StatusMisdirectedRequest, "wrong_host", "this console is served under 127.0.0.1 and localhost only, not under %s", r.Host))
+		if !s.serves(r.Host) {
+			refuse(w, problem.New(http.StatusMisdirectedRequest, "wrong_host", "this console is not served under %q: "+
+				"use 127.0.0.1 or localhost; with --remote an IP address or a name of --host", r.Host))
 			return
 		}
 		if r.URL.Path == "/healthz" {
@@ -159,8 +164,8 @@ func (s *Server) valid(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
-// loopback reports whether a Host header names this machine itself.
-func loopback(hostport string) bool {
+// serves reports whether a Host header names this server in a way that no other site can.
+func (s *Server) serves(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
 		host = hostport
@@ -168,8 +173,10 @@ func loopback(hostport string) bool {
 	if host == "localhost" {
 		return true
 	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return ip != nil && ip.IsLoopback()
+	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
+		return s.remote || ip.IsLoopback()
+	}
+	return s.remote && slices.Contains(s.hosts, host)
 }
 
 // events streams the state: a snapshot, then what changes.

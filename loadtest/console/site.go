@@ -5,8 +5,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,8 +24,8 @@ import (
 // site is the stack that is watched at present.
 type site struct {
 	Target
-	orders, stock *sql.DB // as a user who may read
-	members       []member
+	orders, stock *sql.DB  // as a user who may read
+	members       []member // of a lab; nil if attached
 
 	mu      sync.Mutex
 	session *zklock.Session // nil until it is first needed
@@ -44,7 +47,6 @@ func labSite(l *lab.Lab, strategy string) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.members = nil
 	for _, r := range l.Replicas() {
 		s.members = append(s.members, member{r.Name(), string(r.Kind), r.URL(), "http://" + r.OpsAddr, r})
 	}
@@ -61,12 +63,61 @@ func openSite(t Target) (*site, error) {
 		_ = s.orders.Close()
 		return nil, err
 	}
-	for kind, urls := range map[string][]string{"order": t.OrderURLs, "stock": t.StockURLs} {
-		for i, url := range urls {
-			s.members = append(s.members, member{name: fmt.Sprintf("%s-%d", kind, i+1), kind: kind, url: url})
+	if len(t.Watched) == 0 {
+		for kind, urls := range map[string][]string{"order": t.OrderURLs, "stock": t.StockURLs} {
+			for _, url := range urls {
+				s.Watched = append(s.Watched, Watched{Kind: kind, URL: url})
+			}
 		}
 	}
 	return s, nil
+}
+
+// replicas returns the lab's replicas, or those that the watched names have at
+// present. A name that cannot be resolved counts as one replica, which does not answer.
+func (s *site) replicas(ctx context.Context) []member {
+	if s.members != nil {
+		return s.members
+	}
+	var all []member
+	n := map[string]int{}
+	for _, w := range s.Watched {
+		for _, address := range addresses(ctx, w.URL) {
+			n[w.Kind]++
+			all = append(all, member{
+				name: fmt.Sprintf("%s-%d", w.Kind, n[w.Kind]), kind: w.Kind,
+				url: withHost(w.URL, address), ops: withHost(w.Ops, address),
+			})
+		}
+	}
+	return all
+}
+
+// addresses returns the IP addresses of a URL's host in order, or its host name if it has none.
+func addresses(ctx context.Context, base string) []string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return []string{""}
+	}
+	found, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
+	if err != nil || len(found) < 2 {
+		return []string{u.Hostname()}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// withHost returns a URL with another host, and the same port.
+func withHost(base, host string) string {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" {
+		return base
+	}
+	if port := u.Port(); port != "" {
+		host = net.JoinHostPort(host, port)
+	}
+	u.Host = host
+	return u.String()
 }
 
 // openReader opens a database for a few small reads at a time.

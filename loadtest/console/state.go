@@ -109,7 +109,7 @@ const (
 type Strike struct {
 	ID       string `json:"id"`
 	What     string `json:"what"`
-	Where    string `json:"where"`
+	Where    string `json:"where"`  // a replica or a server; "" if it is not known or there is none
 	Status   string `json:"status"` // armed, fired or healed
 	Fired    int    `json:"fired"`
 	ArmedMS  int64  `json:"armed_ms"`
@@ -119,7 +119,15 @@ type Strike struct {
 
 // Books are the levels of the run's goods beside the sums of their ledger entries.
 type Books struct {
-	Rows   []BookRow `json:"rows"`
+	Rows []BookRow `json:"rows"` // at most mostRows, those that disagree first
+	// Products counts them all. Sold is how many pieces left the shelf for good or were told to clients,
+	// whichever is more, and Stock how many came in, of all products.
+	Products int   `json:"products"`
+	Sold     int64 `json:"sold"`
+	Stock    int64 `json:"stock"`
+	// Heard says that this console fired the orders, and so knows what clients were told.
+	Heard bool `json:"heard"`
+
 	Wrong  string    `json:"wrong"` // the first disagreement in words; "" if there is none
 	ReadAt time.Time `json:"read_at"`
 }
@@ -149,7 +157,7 @@ type Lock struct {
 	Holders []Contender `json:"holders"`
 	Waiters []Contender `json:"waiters"` // the first ten
 	Waiting int         `json:"waiting"` // how many wait in ZooKeeper
-	Local   int         `json:"local"`   // how many requests the stock services work on, most of them behind the holder
+	Local   int         `json:"local"`   // how many wait inside the stock services, behind a node here or for their group
 }
 
 // Contender is a node in a lock's queue.
@@ -197,6 +205,7 @@ type RunRow struct {
 	Oversold   int64     `json:"oversold"`
 	Faults     []string  `json:"faults"`
 	HasReport  bool      `json:"has_report"`
+	Command    string    `json:"command"` // the command line of the same run
 }
 
 // Record is a run as it is kept.

@@ -5,16 +5,18 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"orderstock/loadtest/faults"
 )
 
 // noteArmed adds a fault to those of the run.
 func (c *Console) noteArmed(a Action) *Strike {
 	s := &Strike{What: a.Action, Where: a.Target, Status: "armed", ArmedMS: c.sinceMS()}
 	if a.Wire != "" {
-		s.Where += " to " + a.Wire
+		s.What += " the connection to " + a.Wire
 	}
-	if a.Step != "" {
-		s.Where += ", " + a.When + " " + a.Step
+	if a.Step != "" && a.Step != faults.Around {
+		s.What += " " + a.When + " " + a.Step
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,6 +24,14 @@ func (c *Console) noteArmed(a Action) *Strike {
 	c.strikes = append(c.strikes, s)
 	c.showStrikes()
 	return s
+}
+
+// noteWhere notes at which replica a fault struck that could have struck at any.
+func (c *Console) noteWhere(s *Strike, replica string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Where = replica
+	c.showStrikes()
 }
 
 // forget takes a fault back that could not be brought about.

@@ -30,6 +30,7 @@ func (c *Console) watch(ctx context.Context) {
 		{200 * time.Millisecond, c.readLock},
 		{500 * time.Millisecond, c.readEdges},
 		{time.Second, c.readMembers},
+		{time.Second, c.readMetrics},
 		{time.Second, c.readExpired},
 		{500 * time.Millisecond, c.readTraces},
 		{250 * time.Millisecond, c.bystander()},
@@ -70,17 +71,11 @@ func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int6
 		m.mu.Lock()
 		goods := m.goods
 		m.mu.Unlock()
-		if len(goods) > mostRows {
-			goods = goods[:mostRows]
-		}
 		return goods, m.soldOf(), nil
 	}
 	goods, err := newestGoods(ctx, s.stock, 10)
 	return goods, nil, err
 }
-
-// mostRows is how many products the page shows.
-const mostRows = 40
 
 func (c *Console) readBooks(ctx context.Context, s *site) error {
 	books, err := c.books(ctx, s)
@@ -113,6 +108,7 @@ func (c *Console) books(ctx context.Context, s *site) (Books, error) {
 	if first {
 		c.say("books", "the books disagree: %s", books.Wrong)
 	}
+	books.cut()
 	if hero := c.heroOf(books); hero != nil {
 		c.hub.set(secHero, hero)
 	}
@@ -146,9 +142,6 @@ func (c *Console) commitReader() func(context.Context, *site) error {
 	}
 }
 
-// firstInQueue is how many waiters are shown.
-const firstInQueue = 10
-
 func (c *Console) readLock(ctx context.Context, s *site) error {
 	goods := ""
 	if ids, _, err := c.goodsOf(ctx, s); err == nil && len(ids) > 0 {
@@ -167,14 +160,12 @@ func (c *Console) readLock(ctx context.Context, s *site) error {
 	if err != nil {
 		return err
 	}
-	lock := Lock{Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters[:min(len(status.Waiters), firstInQueue)]), Waiting: len(status.Waiters)}
 	c.mu.Lock()
-	m := c.meter
+	local := c.metrics.local()
 	c.mu.Unlock()
-	if m != nil {
-		lock.Local = int(m.live.Counts().InFlight)
-	}
-	c.hub.set(secLock, lock)
+	c.hub.set(secLock, Lock{
+		Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters), Waiting: status.Waiting, Local: local,
+	})
 	return nil
 }
 
@@ -210,7 +201,7 @@ func (c *Console) readEdges(ctx context.Context, s *site) error {
 		return nil
 	}
 	for _, m := range s.members {
-		if m.replica == nil || !m.replica.Running() || paused(m.replica.Pid()) {
+		if !m.replica.Running() || paused(m.replica.Pid()) {
 			continue
 		}
 		reached, err := m.replica.Reached(ctx)
@@ -230,17 +221,13 @@ func (c *Console) readEdges(ctx context.Context, s *site) error {
 }
 
 func (c *Console) readMembers(ctx context.Context, s *site) error {
-	replicas := make([]Member, len(s.members))
-	done := make(chan struct{}, len(s.members))
-	for i, m := range s.members {
-		go func() {
-			replicas[i] = m.state(ctx)
-			done <- struct{}{}
-		}()
+	members := s.replicas(ctx)
+	replicas := make([]Member, len(members))
+	var asked sync.WaitGroup
+	for i, m := range members {
+		asked.Go(func() { replicas[i] = m.state(ctx) })
 	}
-	for range s.members {
-		<-done
-	}
+	asked.Wait()
 	c.hub.set(secReplicas, replicas)
 	c.hub.set(secServers, c.servers(ctx, s))
 	return nil
@@ -302,18 +289,20 @@ func (c *Console) tcp(ctx context.Context, name, addr string) Member {
 	return told
 }
 
-// bystander takes samples from the database while another process fires.
+// quiet is how long no order may be placed until another process's run counts as over.
+const quiet = 5 * time.Second
+
+// bystander shows a run that another process fires, from the database: its rates,
+// and that its books agree. It judges nothing, as it does not know what clients were told.
 func (c *Console) bystander() func(context.Context, *site) error {
 	var (
-		last  map[string]int64
-		at    time.Time
-		begun time.Time
+		last          map[string]int64
+		at, begun     time.Time
+		placed, heard int64 // orders at the last read, and when the run began
+		moved         time.Time
 	)
 	return func(ctx context.Context, s *site) error {
-		c.mu.Lock()
-		own := c.meter != nil
-		c.mu.Unlock()
-		if own || c.lab != nil {
+		if c.lab != nil {
 			return nil
 		}
 		counts, err := readStatuses(ctx, s.orders)
@@ -321,27 +310,60 @@ func (c *Console) bystander() func(context.Context, *site) error {
 			return err
 		}
 		now := time.Now()
-		defer func() { last, at = counts, now }()
-		if last == nil {
-			return nil
+		before, took := placed, now.Sub(at).Seconds()
+		placed = 0
+		for _, n := range counts {
+			placed += n
 		}
-		perS := func(status string) float64 { return float64(counts[status]-last[status]) / now.Sub(at).Seconds() }
-		sample := Sample{Confirmed: perS("CONFIRMED"), Rejected: perS("REJECTED")}
+		rate := func(status string) float64 { return float64(counts[status]-last[status]) / took }
+		sample := Sample{Confirmed: rate("CONFIRMED"), Rejected: rate("REJECTED")}
 		sample.OrdersPerS = sample.Confirmed + sample.Rejected
-		if sample.OrdersPerS == 0 && (begun.IsZero() || now.Sub(begun) > 10*time.Second) {
+		first := last == nil
+		last, at = counts, now
+		c.mu.Lock()
+		own := c.stop != nil
+		c.mu.Unlock()
+		switch {
+		case own:
 			begun = time.Time{}
 			return nil
-		}
-		if begun.IsZero() {
-			begun = now
-			c.hub.restart()
-			c.mu.Lock()
-			c.began = now
-			c.mu.Unlock()
-			c.say("run", "another process fires at this stack")
+		case first:
+			return nil
+		case placed > before:
+			moved = now
+			if begun.IsZero() {
+				begun, heard = now, before
+				c.watchOther(now)
+			}
+		case begun.IsZero():
+			return nil
+		case now.Sub(moved) > quiet:
+			begun = time.Time{}
+			c.say("run", "the other process has stopped; it placed %d orders", placed-heard)
+			c.hub.set(secPhase, phaseIdle)
+			c.hub.set(secDoing, "")
+			return nil
 		}
 		sample.TMS = now.Sub(begun).Milliseconds()
 		c.hub.sample(sample)
 		return nil
 	}
+}
+
+// watchOther shows a run that another process fires in place of the last own one.
+func (c *Console) watchOther(now time.Time) {
+	run := Run{ID: "other", Title: "orders of another process", Attempt: 1, Attempts: 1, StartedAt: now.UTC()}
+	c.hub.restart()
+	c.mu.Lock()
+	c.meter, c.run, c.other, c.began, c.wrong = nil, &run, true, now, false
+	if c.metrics != nil {
+		c.metricsBefore = c.metrics
+	}
+	c.mu.Unlock()
+	for section, value := range map[string]any{
+		secRun: run, secVerdict: nil, secHero: nil, secCompare: nil, secDoing: "another process fires at this stack",
+	} {
+		c.hub.set(section, value)
+	}
+	c.say("run", "another process fires at this stack")
 }

@@ -29,8 +29,8 @@ func Files() fs.FS { return files }
 // Report is one HTML file that needs neither server nor network.
 type Report struct {
 	Title string
-	// Record is encoded as JSON: a run as GET /api/runs/{id} answers it. The
-	// field "run" with "command" in it is shown if it is there.
+	// Record is encoded as JSON: a run as GET /api/runs/{id} answers it. Without
+	// one the file has no script.
 	Record any
 	// Still is what the file shows where scripts are off: the verdict in words,
 	// the books, the charts as SVG. The script replaces it.
@@ -40,19 +40,26 @@ type Report struct {
 // WriteReport writes r to w. It returns an error if the record cannot be
 // encoded or w cannot be written.
 func WriteReport(w io.Writer, r Report) error {
+	if r.Record == nil {
+		return write(w, r, "", "")
+	}
 	data, err := json.Marshal(r.Record) // escapes <, > and &, so it cannot end the script element
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
-	}
-	style, err := files.ReadFile("css/parts.css")
-	if err != nil {
-		return fmt.Errorf("read style: %w", err)
 	}
 	script, err := reportScript()
 	if err != nil {
 		return err
 	}
-	err = sheet.Execute(w, map[string]any{
+	return write(w, r, string(data), script)
+}
+
+func write(w io.Writer, r Report, data, script string) error {
+	style, err := files.ReadFile("css/parts.css")
+	if err != nil {
+		return fmt.Errorf("read style: %w", err)
+	}
+	err = paper.Execute(w, map[string]any{
 		"Title": r.Title, "Still": r.Still,
 		"Style": template.CSS(style), "Data": template.JS(data), "Script": template.JS(script),
 	})
@@ -62,7 +69,7 @@ func WriteReport(w io.Writer, r Report) error {
 	return nil
 }
 
-var sheet = template.Must(template.New("report").Parse(`<!doctype html>
+var paper = template.Must(template.New("report").Parse(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -73,10 +80,10 @@ var sheet = template.Must(template.New("report").Parse(`<!doctype html>
 </head>
 <body>
 <main id="report" class="sheet-of-paper">{{.Still}}</main>
-<script type="application/json" id="report-data">{{.Data}}</script>
+{{if .Script}}<script type="application/json" id="report-data">{{.Data}}</script>
 <script type="module">
 {{.Script}}</script>
-</body>
+{{end}}</body>
 </html>
 `))
 

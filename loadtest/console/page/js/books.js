@@ -69,7 +69,7 @@ export function Lock() {
     row.animate([{ opacity: 0.35 }, { opacity: 1 }], 250);
   }, [token]);
   return html`
-    <${Panel} id="lock" title="The queue for the lock" aside=${lock?.local ? html`<span class="aside">${count(lock.local)} behind the holder, in its own process</span>` : null}>
+    <${Panel} id="lock" title="The queue for the lock" aside=${lock?.path ? html`<span class="aside">${count(lock.waiting)} more in ZooKeeper · ${count(lock.local)} wait in the processes</span>` : null}>
       ${!lock?.path ? html`<${Empty}>This strategy takes no lock in ZooKeeper, or none has been taken yet.<//>`
         : html`
         <p class="path"><code>${lock.path}</code></p>
@@ -80,7 +80,7 @@ export function Lock() {
           <tbody ref=${body}>${holders.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${i + 1} holds=${true} />`)}
             ${waiters.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${holders.length + i + 1} holds=${false} />`)}</tbody>
         </table>` : html`<${Empty}>Nobody holds it and nobody waits.<//>`}
-        ${more > 0 ? html`<p class="muted">and ${count(more)} more wait in ZooKeeper.</p>` : null}`}
+        ${more > 0 ? html`<p class="muted">and ${count(more)} more.</p>` : null}`}
     <//>`;
 }
 

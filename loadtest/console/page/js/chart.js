@@ -80,6 +80,7 @@ const overName = (run) => `${run.row.fault ? `${run.row.fault} ${run.row.variant
 function Chart({ chart }) {
   const samples = useValue(state.samples);
   const faults = useValue(state.faults);
+  const run = useValue(state.run);
   const over = useValue(overlays);
   const look = useValue(theme);
   const [figure, width] = useWidth();
@@ -97,7 +98,9 @@ function Chart({ chart }) {
     query.addEventListener("change", turned);
     return () => query.removeEventListener("change", turned);
   }, []);
-  const empty = !samples.length && !over.length;
+  // Only the process that fires knows how long answers took.
+  const unheard = chart.id === "time" && run?.id === "other";
+  const empty = (!samples.length || unheard) && !over.length;
 
   useEffect(() => {
     if (asTable || empty || !width) return undefined;
@@ -139,7 +142,7 @@ function Chart({ chart }) {
         ${over.map((run, i) => html`<span class="item" key=${run.row.id}><${Swatch} kind="over-${(i % 3) + 1}" dash=${OVER[i % 3]} /> ${overName(run)}</span> `)}
         ${shown && at != null ? html`<span class="item">at ${since(shown.t_ms)}</span>` : null}
       </p>
-      ${empty ? html`<${Empty}>No order has been sent yet. A run is sampled every 250 ms.<//>` : null}
+      ${empty ? html`<${Empty}>${unheard ? "Only the process that fires knows how long answers took." : "No order has been sent yet. A run is sampled every 250 ms."}<//>` : null}
       ${asTable && samples.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${chart.title}>${seriesTable(h, chart, samples)}</div>` : null}
       <div ref=${ref} class="canvas" hidden=${asTable || empty} tabindex=${asTable || empty ? null : 0} role="slider" aria-label="${chart.title}: cursor"
         aria-valuemin="0" aria-valuemax=${Math.max(last, 0)} aria-valuenow=${Math.max(at ?? last, 0)} aria-valuetext=${words} onKeyDown=${move}></div>

@@ -1,5 +1,5 @@
 // Free play: what is fired, and what breaks.
-import { Button, Empty, html, note, signal, useValue } from "./ui.js";
+import { Button, Empty, html, note, notNow, signal, useValue } from "./ui.js";
 import { act } from "./api.js";
 import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
 import { change, command, faultWords, FIELDS, reset, scenario } from "./scenario.js";
@@ -11,7 +11,7 @@ export async function fire() {
   await act("api/fire", scenario.value);
 }
 
-const refuse = (why) => note(`This cannot be done now: ${why}`);
+const refuse = (why) => note(notNow(why));
 
 // strike breaks something now.
 export const strike = (fault) => (whyNotBreak.value ? refuse(whyNotBreak.value) : act("api/act", fault, `${faultWords(fault)}: done`));
@@ -36,16 +36,17 @@ const MAIN = ["orders", "concurrency", "goods", "stock"];
 function Settings() {
   const now = useValue(scenario);
   const known = useValue(form);
+  const attached = useValue(state.mode) === "attached";
   const shown = known?.strategies?.find((one) => one.name === (now.strategy || "grouped"));
   const fields = (main) => FIELDS.filter(([name]) => MAIN.includes(name) === main).map((field) => html`<${Setting} key=${field[0]} field=${field} now=${now} />`);
   const isDefault = FIELDS.every(([name]) => MAIN.includes(name) || now[name] === (known?.defaults?.[name] ?? now[name]));
   return html`
     <div class="fields">${fields(true)}</div>
-    <label class="whole">Strategy: how buyers are kept apart
+    ${attached ? html`<p class="muted">The strategy is that of the running stock services.</p>` : html`<label class="whole">Strategy: how buyers are kept apart
       <select name="strategy" value=${now.strategy || "grouped"} onChange=${(event) => change({ strategy: event.target.value })}>
         ${(known?.strategies || []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.unsafe ? " (sells too much)" : ""}</option>`)}
-      </select></label>
-    ${shown?.says ? html`<p class="muted">${shown.says}</p>` : null}
+      </select></label>`}
+    ${shown?.says && !attached ? html`<p class="muted">${shown.says}</p>` : null}
     <details open=${!isDefault}><summary>All settings</summary>
       <div class="fields">${fields(false)}
         <label title="makes the same orders again; empty: random">Seed <input name="seed" inputmode="numeric" pattern="[0-9]*" value=${now.seed || ""} onInput=${(event) => change({ seed: event.target.value.replace(/\D/g, "") })} /></label>
@@ -123,12 +124,12 @@ export function FreePlay() {
       <${Settings} />
       <div class="two"><${Button} class="primary" why=${whyNot} keys="F" onClick=${fire}>Fire${now.faults.length ? ` with ${many(now.faults.length, "fault")}` : ""}<//>
         <${Button} onClick=${reset}>Defaults<//></div>
-      ${whyNot ? html`<p class="why">Not now: ${whyNot}.</p>` : null}
+      ${whyNot ? html`<p class="why">${notNow(whyNot)}</p>` : null}
       <p class="command"><code>${command(now).split(/ (?=--)/).map((word, i) => html`<span key=${i}>${word}</span> `)}</code></p>
       <div class="flow"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
         <${Button} class="quiet" onClick=${() => copy(location.href)}>Copy link<//></div>
       <h3>Break something</h3>
-      ${whyNotHere ? html`<p class="why">${whyNotHere}.</p>` : null}
+      ${whyNotHere ? html`<p class="why">${notNow(whyNotHere)}</p>` : null}
       <${Replicas} />
       <h3>Break anything</h3>
       <${Breaking} />

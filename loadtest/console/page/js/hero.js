@@ -1,5 +1,5 @@
 // The headline: what was sold, and whether that is right.
-import { Button, h, html, useEffect, useState, useValue } from "./ui.js";
+import { Button, h, html, notNow, useEffect, useState, useValue } from "./ui.js";
 import { chosenFault, connection, halt, play, running, state, whyNotPlay } from "./state.js";
 import { compareBars, sentence, verdictWord } from "./parts.js";
 import { many, span } from "./format.js";
@@ -33,6 +33,9 @@ const UNDER = {
   "NOT CAUGHT THIS TIME": "The fault is there, but it did not show with these seeds. A race does not strike each time: press Broken again.",
 };
 
+const ATTACHED = "This console watches a stack that it did not start. Fire at it under Free play, or have another process fire: " +
+  "the rates and the books show here.";
+
 export function Hero() {
   const hero = useValue(state.hero);
   const run = useValue(state.run);
@@ -42,6 +45,7 @@ export function Hero() {
   const doing = useValue(state.doing);
   const compare = useValue(state.compare);
   const online = useValue(connection);
+  const attached = useValue(state.mode) === "attached";
   const lastSample = useValue(state.samples).at(-1)?.t_ms || 0;
   const reasons = useValue(state.verdict)?.reasons || [];
   const word = hero?.word || "";
@@ -50,13 +54,13 @@ export function Hero() {
   return html`
     <section class="hero" aria-label="What was sold">
       <div class="say">
-        <p class="what">${run ? html`<b>${run.title}</b> <span>${runWords(run)}</span>` : "Nothing has been fired yet."}</p>
+        <p class="what">${run ? html`<b>${run.title}</b> ${runWords(run) ? html`<span>${runWords(run)}</span>` : null}` : "Nothing has been fired yet."}</p>
         <h1 class=${text.length > 32 ? "long" : ""}>
           ${text ? sentence(h, text) : html`<span class="sentence">${idle}</span>`}
           ${word ? verdictWord(h, word) : null}
         </h1>
         <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${doing} …</span> ` : null}
-          ${UNDER[word] || "Press Broken: the published version sells what is not there. Press Fixed: the same buyers, and the books stay right."}
+          ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version sells what is not there. Press Fixed: the same buyers, and the books stay right."}
           ${word === "UNKNOWN" ? reasons.map((why) => html` ${why}.`) : null}</p>
         ${run?.command ? html`<p class="command"><code>${run.command}</code> <button type="button" class="quiet"
           onClick=${() => copy(run.command)}>Copy as command</button></p>` : null}
@@ -70,11 +74,11 @@ export function Hero() {
         </div>
         <p class="why">${isRunning ? html`<span>${run ? `${many(run.orders, "order")}, ${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`
-          : whyNot ? `Not now: ${whyNot}.` : "Both run on real servers, with the same seed."}</p>
+          : whyNot ? notNow(whyNot) : "Both run on real servers, with the same seed."}</p>
         ${compare ? compareBars(h, compare) : null}
       </div>
     </section>`;
 }
 
 // title says the state of the run in the tab.
-export const tabTitle = (hero) => (hero ? `${hero.word}: ${hero.sentence} · orderstock` : "orderstock console");
+export const tabTitle = (hero) => (hero ? `${hero.word ? `${hero.word}: ` : ""}${hero.sentence} · orderstock` : "orderstock console");

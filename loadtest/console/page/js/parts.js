@@ -24,7 +24,8 @@ const BOOK_COLUMNS = [["Product"],
 // booksTable is the ledger beside the shelf, the products that disagree first.
 export const booksTable = (h, books, most = 8) => {
   const rows = [...books.rows].sort((a, b) => Boolean(b.wrong) - Boolean(a.wrong));
-  const rest = rows.slice(most);
+  const all = books.products || rows.length;
+  const told = (n) => (books.heard === false ? "–" : count(n)); // another process fired: only it knows
   const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
   return h("table", { class: "books" },
     h("caption", { class: "hidden" }, "The books: what came in, went out, came back and is there"),
@@ -32,17 +33,18 @@ export const booksTable = (h, books, most = 8) => {
     h("tbody", {}, rows.slice(0, most).map((row) =>
       h("tr", { class: row.wrong ? "bad" : "", key: row.goods },
         h("th", { scope: "row" }, row.wrong ? h("span", { class: "sign" }, "✗ ") : null, row.name || row.goods),
-        cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, count(row.told))))),
-    rows.length > 1
-      ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, rest.length ? `All ${rows.length}` : "Together"),
-        ["in", "out", "back", "there", "told"].map((key) => cell(h, count(sum(key)), { key }))))
-      : null);
+        cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, told(row.told))))),
+    rows.length > 1 && all === rows.length
+      ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, all > most ? `All ${all}` : "Together"),
+        ["in", "out", "back", "there", "told"].map((key) => cell(h, key === "told" ? told(sum(key)) : count(sum(key)), { key }))))
+      : all > rows.length ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, `All ${count(all)}`),
+        h("td", { class: "number", colspan: 5 }, `${count(books.sold)} sold of ${count(books.stock)}`))) : null);
 };
 
 // booksWords says whether the books agree, and if not, where.
 export const booksWords = (h, books) => {
-  const wrong = books.rows.filter((row) => row.wrong).map((row) => row.wrong);
-  if (books.wrong && !wrong.includes(books.wrong)) wrong.unshift(books.wrong);
+  const wrong = books.rows.filter((row) => row.wrong).map((row) => `${row.name || row.goods}: ${row.wrong}`);
+  if (books.wrong && !wrong.length) wrong.push(books.wrong);
   if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), "The books agree: in − out + back is what is there.");
   return h("ul", { class: "plain bad" }, wrong.slice(0, 3).map((text, i) => h("li", { key: i }, h("span", { class: "sign" }, "✗ "), text)),
     wrong.length > 3 ? h("li", { key: "more" }, `and ${wrong.length - 3} more`) : null);

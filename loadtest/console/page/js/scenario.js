@@ -1,6 +1,6 @@
 // The scenario of free play, kept in the address bar, and as a command line.
 import { computed, effect, signal } from "./ui.js";
-import { form } from "./state.js";
+import { form, state } from "./state.js";
 
 // FIELDS are the settings of "loadtest fire": name in a Scenario, flag, words, what the words mean, step, unit.
 export const FIELDS = [
@@ -16,6 +16,7 @@ export const FIELDS = [
   ["zipf", "zipf", "Crowding", "0: every product is wanted alike; 1 and more: a few are wanted most (Zipf)", "any"],
   ["repeat", "repeat", "Sent again", "share of orders sent again under the same key, 0 to 1", "any"],
   ["cancel", "cancel", "Cancelled", "share of orders cancelled, 0 to 1", "any"],
+  ["timeout_s", "timeout", "Patience in seconds", "of each call; 0: the default", "any", "s"],
 ];
 const TEXTS = ["path", "strategy", "seed"];
 const FAULT = ["action", "target", "step", "when", "wire", "after_ms"];
@@ -72,12 +73,18 @@ export function keepInAddress() {
 // faultWords says what a planned fault does.
 export const faultWords = (fault) => [fault.action, fault.target, fault.wire && `→ ${fault.wire}`, fault.when, fault.step].filter(Boolean).join(" ");
 
-// command is the command line of a scenario without its faults, which only the console strikes.
-export function command(of) {
-  const words = ["bin/loadtest fire"];
+// command is the command line of a scenario: the same on a stack of its own, or, of an attached console, the load alone.
+export function command(of, attached = state.mode.value === "attached") {
+  const words = [attached ? "bin/loadtest fire" : "bin/loadtest play"];
   if (of.path && of.path !== "order") words.push(`--path ${of.path}`);
   for (const [name, flag, , , , unit] of FIELDS) if (of[name] > 0 || name === "repeat") words.push(`--${flag} ${of[name] ?? 0}${unit || ""}`);
   if (of.seed) words.push(`--seed ${of.seed}`);
-  const stack = of.strategy ? `make up STRATEGY=${of.strategy} && ` : "";
-  return stack + words.join(" ");
+  if (attached) return words.join(" ");
+  if (of.strategy) words.push(`--strategy ${of.strategy}`);
+  for (const fault of of.faults || []) words.push(`--break '${breakWords(fault)}'`);
+  return words.join(" ");
 }
+
+// breakWords writes a planned fault as the flag --break takes it.
+const breakWords = (fault) => [`${fault.after_ms || 0}ms`, fault.action, fault.target, fault.wire && `to ${fault.wire}`, fault.step && `${fault.when} ${fault.step}`]
+  .filter(Boolean).join(" ");

@@ -1,6 +1,6 @@
 // The state of the console as the server sent it: one signal for each part.
 // Nothing here is made up by the page.
-import { batch, computed, note, signal } from "./ui.js";
+import { batch, computed, note, notNow, signal } from "./ui.js";
 import { act, get } from "./api.js";
 
 const EMPTY = {
@@ -98,7 +98,7 @@ export function follow() {
 
 // play fires a published fault, or the same seed at the product without it.
 export async function play(variant, letter = chosen.value) {
-  if (whyNotPlay.value) return note(`This cannot be done now: ${whyNotPlay.value}`);
+  if (whyNotPlay.value) return note(notNow(whyNotPlay.value));
   chosen.value = letter;
   const last = state.run.value;
   const seed = last && last.fault === letter && last.variant !== variant && last.seed ? { seed: last.seed } : {};

@@ -29,11 +29,14 @@ export function useWidth() {
   return [ref, width];
 }
 
+// notNow says why something cannot be done: a whole sentence as it is, else as what stands in the way now.
+export const notNow = (why) => (/^[A-Z].*\.$/.test(why) ? why : `Not now: ${why}.`);
+
 // Button is a button that says why it cannot be pressed: why is "" if it can. It stays focusable then,
 // so that a keyboard or a screen reader gets at the reason too.
 export function Button({ why, onClick, children, class: kind = "", keys, ...rest }) {
-  return html`<button type="button" ...${rest} class=${kind} aria-disabled=${why ? "true" : null} title=${why || rest.title}
-    onClick=${(event) => { if (why) note(`This cannot be done now: ${why}`); else onClick?.(event); }}>
+  return html`<button type="button" ...${rest} class=${kind} aria-disabled=${why ? "true" : null} title=${why ? notNow(why) : rest.title}
+    onClick=${(event) => { if (why) note(notNow(why)); else onClick?.(event); }}>
     ${children}${keys ? html` <kbd aria-hidden="true">${keys}</kbd>` : null}</button>`;
 }
 

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/history"
+	"orderstock/pkg/command"
+)
+
+func tourCommand() *cobra.Command {
+	var (
+		letters  []string
+		out, bin string
+	)
+	cmd := &cobra.Command{
+		Use:   "tour",
+		Short: "Play the published faults one after the other, each broken and fixed",
+		Long: `Play the published faults one after the other, each broken and fixed.
+
+A broken variant has three seeds to go wrong. The exit code is 0 if each of them
+did and each fixed one passed, 1 if a fixed one did not pass, 2 if a broken one
+was not caught this time. A fault of time shows if its rate is the lower one.
+
+Writes out/tour.json.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, letter := range letters {
+				if err := console.Known(letter); err != nil { // before minutes of compiling
+					return err
+				}
+			}
+			var pairs []console.Pair
+			err := withConsole(cmd, out, bin, func(ctx context.Context, c *console.Console) error {
+				say := command.Progress(cmd.ErrOrStderr())
+				for _, letter := range letters {
+					say("playing fault " + letter + ", broken and fixed")
+					pair, err := c.PlayBoth(ctx, letter)
+					if err != nil {
+						return err
+					}
+					say(fmt.Sprintf("%s: broken %s, fixed %s", pair.Letter, pair.Broken.Says, pair.Fixed.Says))
+					pairs = append(pairs, pair)
+				}
+				return nil
+			})
+			if err = errors.Join(err, console.WritePairs(cmd.OutOrStdout(), pairs)); err != nil {
+				return err
+			}
+			if err := history.SaveJSON(filepath.Join(out, "tour.json"), pairs); err != nil {
+				return err
+			}
+			if code := console.Judge(pairs).ExitCode(); code != command.Passed {
+				return &command.ExitError{Code: code} // the table was printed
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&letters, "faults", console.Letters(), "letters of the faults to play")
+	f.StringVar(&out, "out", "out", "folder that keeps the runs")
+	f.StringVar(&bin, "bin", "bin/faults", "folder for the services that can be broken")
+	return cmd
+}

@@ -1,0 +1,95 @@
+//go:build browser
+
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
+)
+
+// TestAttachedConsoleShowsAnothersRun watches the stage's stack with a second console, which fires nothing.
+func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
+	s := theStage(t)
+	b := open(t, s.entry())
+	b.await(30*time.Second, `document.body.innerText.includes("stock-2")`) // the services are up
+	target := console.Target{
+		Target: s.lab.Target(), Databases: s.lab.Databases(),
+		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(), Redis: s.lab.Redis.Addr(),
+	}
+	for _, r := range s.lab.Replicas() {
+		target.Watched = append(target.Watched, console.Watched{Kind: string(r.Kind), URL: r.URL(), Ops: "http://" + r.OpsAddr})
+	}
+	watcher, err := console.Attach(target, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- watcher.Run(ctx) }()
+	server := console.NewServer(watcher, console.ServerConfig{})
+	web := httptest.NewServer(server.Handler())
+	defer func() {
+		cancel() // ends the streams, which Close would wait for
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		web.Close()
+	}()
+	page := open(t, web.URL+"/?token="+server.Token())
+	page.await(10*time.Second, `document.body.innerText.includes("stock-2")`)
+
+	fired := make(chan error, 1)
+	go func() {
+		_, err := fire.Run(t.Context(), fire.Config{
+			Target: s.lab.Target(), Duration: 4 * time.Second, Rate: 100, Concurrency: 32, Mix: fire.Mix{Goods: 3, Stock: 1000},
+		})
+		fired <- err
+	}()
+	page.await(10*time.Second, `document.querySelector(".hero").innerText.includes("orders of another process")`)
+	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length > 1`)
+	if err := <-fired; err != nil {
+		t.Fatal(err)
+	}
+	page.await(10*time.Second, `/sold [1-9][0-9]* of 3,000/i.test(document.querySelector(".hero").innerText)`)
+	page.await(10*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
+	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => /orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
+	page.picture("attached", 1440, 1000, false)
+	page.clean()
+
+	var state struct {
+		Samples []console.Sample `json:"samples"`
+		Edges   map[string]int64 `json:"edges"`
+		Lock    console.Lock     `json:"lock"`
+		Log     []console.Entry  `json:"log"`
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/api/state", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+server.Token())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	if len(state.Samples) < 8 {
+		t.Errorf("%d samples of a run of 4 s", len(state.Samples))
+	}
+	if n := state.Edges["stock_zookeeper"]; n == 0 {
+		t.Errorf("no lock was taken: %v", state.Edges)
+	}
+	if state.Lock.Path == "" {
+		t.Error("the lock's queue is not looked at")
+	}
+}

@@ -1,0 +1,82 @@
+//go:build browser
+
+package console_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"orderstock/loadtest/console"
+)
+
+// TestNothingKeepsAnybodyOut has axe-core look at the page in all its states, light and dark: it
+// may find nothing that is serious or critical.
+func TestNothingKeepsAnybodyOut(t *testing.T) {
+	s := theStage(t)
+	b := open(t, s.entry())
+	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
+	if _, err := s.console.Fire(console.Scenario{DurationS: 2, Rate: 200, Concurrency: 32, Goods: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.console.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	axe, err := os.ReadFile(filepath.Join("testdata", "axe", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval[bool](b, string(axe)+"\n;true")
+	click := func(selector string) { b.do(chromedp.Click(selector)) }
+	for _, theme := range []string{"light", "dark"} {
+		eval[bool](b, `document.documentElement.dataset.theme = "`+theme+`", true`)
+		b.barred(theme + ", the faults")
+		click("#tab-free")
+		b.barred(theme + ", free play")
+		eval[bool](b, `document.querySelector("#runs tbody .link").click(), true`)
+		b.await(5*time.Second, `document.querySelector("#runs .report")`)
+		eval[bool](b, `document.querySelectorAll("#charts figcaption button").forEach((e) => e.click()), true`)
+		b.barred(theme + ", a report, the charts as tables")
+		b.picture("free-"+theme, 1440, 1000, true)
+		eval[bool](b, `document.querySelectorAll("#charts figcaption button").forEach((e) => e.click()), true`)
+		eval[bool](b, `document.querySelector("#runs tbody .link").click(), true`)
+		eval[bool](b, `document.querySelector(".bar button.keys").click(), true`)
+		b.await(5*time.Second, `document.querySelector("dialog.help").open`)
+		b.barred(theme + ", the keys")
+		eval[bool](b, `document.querySelector("dialog.help").close(), true`)
+		click("#tab-faults")
+		b.do(chromedp.EmulateViewport(320, 800))
+		b.barred(theme + ", narrow")
+		if wide := eval[int](b, `document.documentElement.scrollWidth`); wide > 320 {
+			t.Errorf("%s: the page is %d px wide in a window of 320", theme, wide)
+		}
+		b.picture("narrow-"+theme, 320, 800, true)
+		b.do(chromedp.EmulateViewport(1440, 1000))
+	}
+	b.clean()
+}
+
+// barred fails the test for each thing that axe-core finds serious or critical.
+func (b *browser) barred(where string) {
+	b.t.Helper()
+	eval[bool](b, `window.found = null, axe.run(document, { resultTypes: ["violations"] }).then((all) => {
+		window.found = all.violations.filter((one) => one.impact === "serious" || one.impact === "critical")
+			.map((one) => ({ id: one.id, nodes: one.nodes.map((node) => node.target.join(" ") + ": " + node.failureSummary) }));
+	}), true`)
+	b.await(30*time.Second, `window.found`)
+	var found []struct {
+		ID    string   `json:"id"`
+		Nodes []string `json:"nodes"`
+	}
+	if err := json.Unmarshal([]byte(eval[string](b, `JSON.stringify(window.found)`)), &found); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, one := range found {
+		b.t.Errorf("%s: %s: %s", where, one.ID, strings.Join(one.Nodes[:min(len(one.Nodes), 3)], "; "))
+	}
+}

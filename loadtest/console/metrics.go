@@ -1,0 +1,111 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// figures are the services' metrics by name, summed up over labels and replicas.
+// A histogram counts its observations.
+type figures map[string]float64
+
+// readMetrics reads the metrics of the replicas that serve them. They tell how
+// many requests wait inside the stock services, and, if the console is only
+// attached, how often each edge of the picture was taken.
+func (c *Console) readMetrics(ctx context.Context, s *site) error {
+	var (
+		members = s.replicas(ctx)
+		each    = make([]figures, len(members))
+		asked   sync.WaitGroup
+	)
+	for i, m := range members {
+		if m.ops == "" || m.replica != nil && (!m.replica.Running() || paused(m.replica.Pid())) {
+			continue
+		}
+		asked.Go(func() { each[i], _ = scrape(ctx, m.ops+"/metrics") }) // the tiles tell of a replica that does not answer
+	}
+	asked.Wait()
+	now := figures{}
+	for _, of := range each {
+		for name, value := range of {
+			now[name] += value
+		}
+	}
+	c.mu.Lock()
+	c.metrics = now
+	if c.metricsBefore == nil {
+		c.metricsBefore = now
+	}
+	before := c.metricsBefore
+	c.mu.Unlock()
+	if c.lab == nil {
+		c.hub.set(secEdges, now.edges(before))
+	}
+	return nil
+}
+
+// local returns how many requests wait in the stock services, behind a node in
+// ZooKeeper's queue or for a group's transaction.
+func (f figures) local() int {
+	return int(f["stock_lock_waiting"] + f["stock_group_waiting"])
+}
+
+// edges returns how often each edge was taken since before. An edge that the
+// metrics do not tell of is left out.
+func (f figures) edges(before figures) map[string]int64 {
+	written := []string{"order_settled_total", "order_unsettled_total"}
+	counts := map[string]int64{}
+	for edge, names := range map[string][]string{
+		"client_order":    append([]string{"order_replayed_total", "order_shed_total"}, written...),
+		"order_mysql":     written,
+		"order_stock":     {"order_stock_tries_total"},
+		"stock_zookeeper": {"stock_lock_wait_seconds"},
+		"stock_mysql":     {"stock_group_seconds"},
+	} {
+		for _, name := range names {
+			if _, known := f[name]; known {
+				// A replica that started again counts from zero.
+				counts[edge] += max(0, int64(f[name]-before[name]))
+			}
+		}
+	}
+	return counts
+}
+
+func scrape(ctx context.Context, url string) (figures, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	resp, err := probe.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("read metrics: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // only read
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, 4<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read metrics of %s: %w", url, err)
+	}
+	f := figures{}
+	for name, family := range families {
+		for _, m := range family.GetMetric() {
+			f[name] += valueOf(m)
+		}
+	}
+	return f, nil
+}
+
+func valueOf(m *dto.Metric) float64 {
+	if h := m.GetHistogram(); h != nil {
+		return float64(h.GetSampleCount())
+	}
+	return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+}

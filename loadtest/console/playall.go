@@ -1,0 +1,110 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"orderstock/loadtest/verify"
+)
+
+// Played is what came of one variant of a published fault.
+type Played struct {
+	Outcome    verify.Outcome `json:"outcome"`
+	Seed       string         `json:"seed"`
+	Attempt    int            `json:"attempt"` // of up to three
+	OrdersPerS float64        `json:"orders_per_s"`
+	Says       string         `json:"says"` // the page's headline
+}
+
+// Pair is what came of both variants of a published fault.
+type Pair struct {
+	Letter string `json:"letter"`
+	Title  string `json:"title"`
+	Kind   string `json:"kind"` // "books" or "time"
+	Broken Played `json:"broken"`
+	Fixed  Played `json:"fixed"`
+}
+
+// Shown reports whether the broken variant went wrong: its books, or, for a
+// fault of time, its rate beside that of the fixed one.
+func (p Pair) Shown() bool {
+	if p.Kind == "time" {
+		return p.Broken.OrdersPerS < p.Fixed.OrdersPerS
+	}
+	return p.Broken.Outcome == verify.Violation
+}
+
+// Judge returns the outcome of a tour: a violation if a fixed variant did not
+// pass, unknown if a broken one was not caught, else a pass.
+func Judge(pairs []Pair) verify.Outcome {
+	outcome := verify.Pass
+	for _, p := range pairs {
+		switch {
+		case p.Fixed.Outcome != verify.Pass:
+			return verify.Violation
+		case !p.Shown():
+			outcome = verify.Unknown
+		}
+	}
+	return outcome
+}
+
+// PlayBoth plays the broken and the fixed variant of a published fault, one
+// after the other. Run must go on meanwhile.
+func (c *Console) PlayBoth(ctx context.Context, letter string) (Pair, error) {
+	f, err := find(letter)
+	if err != nil {
+		return Pair{}, err
+	}
+	pair := Pair{Letter: f.letter, Title: f.title, Kind: f.kind()}
+	if pair.Broken, err = c.playOne(ctx, f.letter, Broken); err != nil {
+		return pair, fmt.Errorf("play %s, broken: %w", f.letter, err)
+	}
+	if pair.Fixed, err = c.playOne(ctx, f.letter, Fixed); err != nil {
+		return pair, fmt.Errorf("play %s, fixed: %w", f.letter, err)
+	}
+	return pair, nil
+}
+
+func (c *Console) playOne(ctx context.Context, letter string, v Variant) (Played, error) {
+	if _, err := c.Play(letter, v, ""); err != nil {
+		return Played{}, err
+	}
+	verdict, err := c.Await(ctx)
+	if err != nil {
+		return Played{}, err
+	}
+	c.mu.Lock()
+	run := *c.run
+	c.mu.Unlock()
+	record, err := c.runs.load(run.ID)
+	if err != nil {
+		return Played{}, err
+	}
+	return Played{
+		Outcome: verdict.Outcome, Seed: run.Seed, Attempt: run.Attempt, OrdersPerS: verdict.OrdersPerS,
+		Says: record.Hero.Sentence,
+	}, nil
+}
+
+// WritePairs prints what came of each fault as a table, in words.
+func WritePairs(w io.Writer, pairs []Pair) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FAULT\tBROKEN\tFIXED\tWHAT WAS SEEN")
+	for _, p := range pairs {
+		broken, seen := string(p.Broken.Outcome), p.Broken.Says
+		switch {
+		case p.Kind == "time":
+			broken = fmt.Sprintf("%.0f orders/s", p.Broken.OrdersPerS)
+			seen = fmt.Sprintf("fixed: %.0f orders/s", p.Fixed.OrdersPerS)
+		case !p.Shown():
+			broken = "not caught this time"
+		default:
+			seen += ", seed " + p.Broken.Seed
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.Letter, broken, p.Fixed.Outcome, seen)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,195 @@
+package console_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/problem"
+)
+
+func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
+	for _, text := range []string{
+		"1s pause stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis", "0s kill-server mysql",
+	} {
+		a, err := console.ParseAction(text)
+		if err != nil || a.String() != text {
+			t.Errorf("%q is read as %q, %v", text, a, err)
+		}
+	}
+	for _, text := range []string{"", "pause stock-1", "1s", "1s dance stock-1", "-1s pause stock-1", "1s cut stock-1 mysql", "1s cut stock-1 to"} {
+		_, err := console.ParseAction(text)
+		if refused, ok := errors.AsType[*problem.Problem](err); !ok || !strings.Contains(refused.Detail, "such as") {
+			t.Errorf("%q: %v; want an error with an example", text, err)
+		}
+	}
+}
+
+func TestATourIsJudgedByItsWorstFault(t *testing.T) {
+	caught := console.Pair{Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Pass}}
+	missed := console.Pair{Kind: "books", Broken: console.Played{Outcome: verify.Pass}, Fixed: console.Played{Outcome: verify.Pass}}
+	slower := console.Pair{Kind: "time", Broken: console.Played{OrdersPerS: 10}, Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 20}}
+	faster := console.Pair{Kind: "time", Broken: console.Played{OrdersPerS: 20}, Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 10}}
+	failed := console.Pair{Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Violation}}
+	for _, test := range []struct {
+		pairs []console.Pair
+		want  verify.Outcome
+	}{
+		{[]console.Pair{caught, slower}, verify.Pass},
+		{[]console.Pair{caught, missed}, verify.Unknown},
+		{[]console.Pair{slower, faster}, verify.Unknown},
+		{[]console.Pair{missed, failed, caught}, verify.Violation},
+	} {
+		if got := console.Judge(test.pairs); got != test.want {
+			t.Errorf("%+v: %s, want %s", test.pairs, got, test.want)
+		}
+	}
+	var table bytes.Buffer
+	if err := console.WritePairs(&table, []console.Pair{missed}); err != nil || !strings.Contains(table.String(), "not caught this time") {
+		t.Errorf("%q, %v", &table, err)
+	}
+}
+
+// attached returns a console whose stack does not answer.
+func attached(t *testing.T, cfg console.ServerConfig) http.Handler {
+	t.Helper()
+	c, err := console.Attach(console.Target{Databases: verify.Databases{
+		OrderDSN: "u:secret@tcp(127.0.0.1:1)/o", StockDSN: "u:secret@tcp(127.0.0.1:1)/s",
+	}}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return console.NewServer(c, cfg).Handler()
+}
+
+func TestHostsThatAreServed(t *testing.T) {
+	const token = "sixteen characters"
+	for _, test := range []struct {
+		cfg  console.ServerConfig
+		host string
+		want int
+	}{
+		{console.ServerConfig{}, "127.0.0.1:8090", http.StatusOK},
+		{console.ServerConfig{}, "localhost", http.StatusOK},
+		{console.ServerConfig{}, "10.0.0.7:8090", http.StatusMisdirectedRequest},
+		{console.ServerConfig{Remote: true}, "127.0.0.1:8090", http.StatusOK},
+		{console.ServerConfig{Remote: true}, "10.0.0.7:8090", http.StatusOK},
+		{console.ServerConfig{Remote: true}, "rebound.example", http.StatusMisdirectedRequest},
+		{console.ServerConfig{Remote: true, Hosts: []string{"shop.example"}}, "shop.example:8090", http.StatusOK},
+	} {
+		test.cfg.Token = token
+		r := httptest.NewRequest(http.MethodGet, "/api/state", nil)
+		r.Host = test.host
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		attached(t, test.cfg).ServeHTTP(w, r)
+		if w.Code != test.want {
+			t.Errorf("%+v, Host %s: %d, want %d", test.cfg, test.host, w.Code, test.want)
+		}
+		if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), token) {
+			t.Errorf("the state holds a password or the token: %s", w.Body)
+		}
+	}
+}
+
+// TestAttachedConsoleSaysWhyItBreaksNothing asks for what only a lab can do.
+func TestAttachedConsoleSaysWhyItBreaksNothing(t *testing.T) {
+	handler := attached(t, console.ServerConfig{Token: "t"})
+	for path, body := range map[string]string{
+		"/api/play": `{"fault":"A","variant":"broken"}`,
+		"/api/act":  `{"action":"kill","target":"stock-1"}`,
+		"/api/heal": `{}`,
+		"/api/fire": `{"strategy":"unsafe"}`,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer t")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		var p problem.Problem
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusConflict || len(p.Detail) < 40 {
+			t.Errorf("%s: %d %s, %v; want a conflict with the reason", path, w.Code, w.Body, err)
+		}
+	}
+}
+
+// TestEveryCallIsDescribed compares what the page calls with what /openapi.json describes.
+func TestEveryCallIsDescribed(t *testing.T) {
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/openapi.json", nil)
+	r.Header.Set("Authorization", "Bearer t")
+	w := httptest.NewRecorder()
+	attached(t, console.ServerConfig{Token: "t"}).ServeHTTP(w, r)
+	var api struct {
+		Paths map[string]map[string]any `json:"paths"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &api); err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("server.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(source)) {
+		_, rest, ok := strings.Cut(line, `mux.HandleFunc("`)
+		if !ok {
+			continue
+		}
+		pattern, _, _ := strings.Cut(rest, `"`)
+		method, path, _ := strings.Cut(pattern, " ")
+		if path == "/openapi.json" {
+			continue
+		}
+		seen++
+		if api.Paths[path][strings.ToLower(method)] == nil {
+			t.Errorf("%s %s is not described", method, path)
+		}
+	}
+	if seen < 10 {
+		t.Errorf("found %d calls", seen)
+	}
+}
+
+// vendored are the files of axe-core 4.14.1, as "npm pack" delivers them. Only tests use them.
+var vendored = map[string]string{
+	"LICENSE":               "af175b9d96ee93c21a036152e1b905b0b95304d4ae8c2c921c7609100ba8df7e",
+	"LICENSE-3RD-PARTY.txt": "4f8563870d0fca38bbc3e00b6f670cb7fa9f380ba9f26a7f7d1184a6b18b1653",
+	"axe.min.js":            "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
+	"package.json":          "dfa850050afad33744b89076848d905e2c60a6915e650e054bf038544930f6e0",
+}
+
+func TestAxeIsAsPublished(t *testing.T) {
+	dir := filepath.Join("testdata", "axe")
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != len(vendored) {
+		t.Fatalf("%d files, want %d, %v", len(entries), len(vendored), err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		if got := hex.EncodeToString(sum[:]); got != vendored[e.Name()] {
+			t.Errorf("%s has SHA-256 %s, want %q", e.Name(), got, vendored[e.Name()])
+		}
+	}
+	var about struct{ Version, License string }
+	data, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &about); err != nil || about.Version != "4.14.1" || about.License != "MPL-2.0" {
+		t.Errorf("%+v, %v", about, err)
+	}
+}
