@@ -177,7 +177,7 @@ func contenders(of []zklock.Contender) []Contender {
 			owner = fmt.Sprintf("%s, process %d", k.Owner.Host, k.Owner.PID)
 		}
 		all[i] = Contender{
-			Node: k.Node, Mode: k.Mode, Token: k.Token.String(), SinceMS: time.Since(k.Since).Milliseconds(),
+			Node: k.Node, Mode: k.Mode, Token: fmt.Sprintf("%x", k.Token.Czxid), SinceMS: time.Since(k.Since).Milliseconds(),
 			Owner: owner, Session: fmt.Sprintf("0x%x", k.Session),
 		}
 	}

@@ -72,7 +72,7 @@ export function Hero() {
           <${Button} class="broken" why=${whyNot || fault?.why_not} keys="B" onClick=${() => play("broken")}>Broken<//>
           <${Button} class="fixed" why=${whyNot || fault?.why_not} keys="X" onClick=${() => play("fixed")}>Fixed<//>
         </div>
-        <p class="why">${isRunning ? html`<span>${run ? `${many(run.orders, "order")}, ${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
+        <p class="why">${isRunning ? html`<span>${run ? `${run.orders ? `${many(run.orders, "order")}, ` : ""}${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`
           : whyNot ? notNow(whyNot) : "Both run on real servers, with the same seed."}</p>
         ${compare ? compareBars(h, compare) : null}

@@ -23,7 +23,7 @@ async function refresh(id) {
 }
 
 // linked turns the ids of orders in a text into buttons that show their lives.
-export const linked = (text) => text.split(/\b(\d{15,20})\b/).map((piece, i) =>
+export const linked = (text) => text.split(/(?<!goods )\b(\d{15,20})\b/).map((piece, i) =>
   (i % 2 ? html`<button type="button" class="link" key=${i} onClick=${() => show(piece)} aria-label="the life of order ${piece}">${piece}</button>` : piece));
 
 // The steps in words; the name of the step stands in the title.
