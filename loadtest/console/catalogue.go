@@ -90,6 +90,7 @@ var published = []fault{
 		says:     "The flag in Redis is gone, and the transaction never committed. Every retry is told \"repeat\", and the order can never be deducted.",
 		idea:     "if redis.del(flag) == 0:\n  return repeat          // believed without a look at the ledger\n☠ the process dies here\nbegin; deduct; commit",
 		scenario: plenty(), strike: "take-flag/after/kill", demand: nobodyGivenUp,
+		env:    unhurried,
 		broken: variant{mutants: "absent-is-repeat", strategy: "sequential"},
 	},
 	{
@@ -97,6 +98,7 @@ var published = []fault{
 		says:     "The first answer gets lost, and the retry is told only that it is a repeat. The caller cannot tell \"done\" from \"refused\" and guesses.",
 		idea:     "if seen(flag):\n  return                 // no outcome\n…\ncaller: empty answer → the order fails",
 		scenario: plenty(), strike: "around/during/requests-duplicated",
+		env:    unhurried,
 		broken: variant{mutants: "repeat-untold", strategy: "sequential"},
 	},
 	{
