@@ -90,7 +90,8 @@ type clustered struct {
 func newClustered(l *lab.Lab, name string) Fault {
 	f := &clustered{lab: l, hold: time.Second}
 	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
-	killPrimary := func(_ context.Context, f *clustered) error { return f.primary.Kill() }
+	// A member that starts before the group has expelled it tries in vain for a minute and a half.
+	killPrimary := func(ctx context.Context, f *clustered) error { return errors.Join(f.primary.Kill(), f.awaitOther(ctx)) }
 	switch name {
 	case PrimaryKilled:
 		f.strike, f.restore = killPrimary, restartPrimary
