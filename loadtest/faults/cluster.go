@@ -45,21 +45,25 @@ var ClusterFaults = []string{
 
 // clusterLoad lasts until after writes are taken again; the rolling restart takes longer.
 func clusterLoad(fault string) Load {
-	load := Load{Orders: 1000, PerS: 40, Clients: 256, Cancel: 0.1}
+	load := Load{Orders: 600, PerS: 20, Clients: 128, Cancel: 0.1}
 	switch fault {
 	case MajorityKilled: // a member that starts gives up joining after a minute
-		load.Orders = 4400
+		load.Orders = 2200
 	case QuorumLost:
-		load.Orders = 1400
+		load.Orders = 800
 	case RollingRestart:
-		load.Orders = 4800
+		load.Orders = 2600
 	}
 	return load
 }
 
 // clusterEnv is what the services of a cluster need beside Env: a failover takes some
-// ten seconds, in which no order is given up.
-var clusterEnv = map[string]string{"CANCEL_AFTER": "60s", "ZOOKEEPER_SESSION_TIMEOUT": "4s"}
+// ten seconds, in which no order is given up, and a commit waits for a second member,
+// so that tries have their usual time.
+var clusterEnv = map[string]string{
+	"CANCEL_AFTER": "60s", "ZOOKEEPER_SESSION_TIMEOUT": "4s", "STOCK_TIMEOUT": "2s", "LOCK_TIMEOUT": "1500ms",
+	"CONFIRM_BUDGET": "2s", "PENDING_LIMIT": "3s",
+}
 
 // ClusterCells returns the cells of a cluster.
 func ClusterCells() []Cell {
