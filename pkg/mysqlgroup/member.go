@@ -107,7 +107,12 @@ func (m *Member) readAll(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
 	}
-	m.Transactions = strings.Trim(m.Transactions+","+received.String, ",") // a set may name one twice
+	both := strings.Trim(m.Transactions+","+received.String, ",")
+	// The server writes what is in both sets once.
+	err = m.db.QueryRowContext(ctx, `SELECT REPLACE(GTID_SUBTRACT(?, ''), '\n', '')`, both).Scan(&m.Transactions)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", m.Addr, err)
+	}
 	return m.readGroup(ctx)
 }
 
