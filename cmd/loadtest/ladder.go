@@ -84,7 +84,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
-	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f))
+	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f), tracedCommand(&f))
 	c.Flags().BoolVar(&quick, "quick", false,
 		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot goods")
 	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil,

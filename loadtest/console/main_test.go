@@ -71,11 +71,12 @@ func openStage() (_ *stage, end func(), err error) {
 		cancel()
 		return nil, nil, errors.Join(err, l.Close(), os.RemoveAll(dir))
 	}
-	ran := make(chan error, 1)
-	go func() { ran <- s.console.Run(ctx) }()
 	s.server = console.NewServer(s.console, console.ServerConfig{})
 	web := httptest.NewServer(s.server.Handler())
 	s.url = web.URL
+	s.server.ReceiveTraces(s.url)
+	ran := make(chan error, 1)
+	go func() { ran <- s.console.Run(ctx) }()
 	return s, func() {
 		cancel()
 		web.CloseClientConnections()

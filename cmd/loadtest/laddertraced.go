@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/ladder"
+	"orderstock/pkg/command"
+)
+
+func tracedCommand(f *ladderFlags) *cobra.Command {
+	var (
+		share          float64
+		clients, turns int
+	)
+	c := &cobra.Command{
+		Use:   "traced",
+		Short: "Compare orders a second with a share of them traced with those without tracing",
+		Long: `Compares whole orders under the default strategy, on one hot goods, at services
+that trace a share of them and at services without tracing, in turns.
+
+Writes out/ladder-traced.json.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if share <= 0 || share > 1 || turns < 2 || clients < 1 {
+				return errors.New("want a --share above 0 and up to 1, 2 --turns or more, and 1 client or more")
+			}
+			return f.onServers(c, func(cfg ladder.Config) error {
+				t, err := ladder.MeasureTraced(c.Context(), cfg, share, clients, turns)
+				if err != nil {
+					return err
+				}
+				err = history.SaveJSON(filepath.Join(f.out, "ladder-traced.json"), t)
+				if f.check && !t.Ratio.OK {
+					err = errors.Join(err, command.Fail(errors.New(t.Ratio.Line())))
+				}
+				return err
+			})
+		},
+	}
+	c.Flags().Float64Var(&share, "share", 0.01, "share of the orders that are traced")
+	c.Flags().IntVar(&clients, "clients", 256, "concurrent clients")
+	c.Flags().IntVar(&turns, "turns", 8, "turns of each")
+	return c
+}

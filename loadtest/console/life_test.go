@@ -1,0 +1,123 @@
+//go:build browser
+
+package console_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/trace"
+	"orderstock/loadtest/verify"
+)
+
+// stocked runs a small sale, so that there is something to order by hand, and returns a product.
+func (s *stage) stocked(t *testing.T) string {
+	t.Helper()
+	if _, err := s.console.Fire(console.Scenario{Orders: 50, Concurrency: 10, Goods: 1, Stock: 10_000}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+		t.Fatalf("%v, %v", v, err)
+	}
+	var goods string
+	if err := s.lab.StockDB.QueryRowContext(t.Context(), "SELECT MAX(goods_id) FROM stock").Scan(&goods); err != nil {
+		t.Fatal(err)
+	}
+	return goods
+}
+
+// lifeOnce returns the life of an order once enough of it is known.
+func (s *stage) lifeOnce(t *testing.T, order string, enough func(*console.Life) bool) *console.Life {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		life, err := s.console.Life(t.Context(), order)
+		if err == nil && enough(life) {
+			return life
+		}
+		if time.Now().After(deadline) {
+			if life != nil {
+				_ = trace.Write(t.Output(), life.Spans)
+			}
+			t.Fatalf("the life of order %s is incomplete: %v, %v", order, life, err)
+		}
+		time.Sleep(100 * time.Millisecond) // a poll of other processes
+	}
+}
+
+func traced(life *console.Life, is func(trace.Span) bool) bool { return slices.ContainsFunc(life.Spans, is) }
+
+func paused(s trace.Span) bool {
+	return slices.ContainsFunc(s.Events, func(e trace.Event) bool { return e.Name == "paused" })
+}
+
+// TestLifeOfAnOrderByHand sends an order from the page and looks at its steps.
+func TestLifeOfAnOrderByHand(t *testing.T) {
+	s := theStage(t)
+	goods := s.stocked(t)
+	b := open(t, s.entry())
+	b.await(10*time.Second, `document.querySelector("#life input[name=goods]")?.value === "`+goods+`"`)
+	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("#life button")].find((e) => e.innerText === "Send").click()`))
+	b.await(15*time.Second, `document.querySelector("#life .lanes")?.textContent.includes("set the status")`)
+	for _, step := range []string{"wait for the lock", "update the stock", "commit", "release the lock", "confirm from the ledger"} {
+		if !strings.Contains(eval[string](b, `document.querySelector("#life .lanes").textContent`), step) {
+			t.Errorf("the figure lacks the step %q", step)
+		}
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
+	b.picture("life", 1440, 1000, false)
+	b.clean()
+}
+
+// TestLifeOfAPausedHolder pauses the holder of the lock before it writes. Another takes the lock and carries the
+// order out, and the first one's token is refused when it wakes up.
+func TestLifeOfAPausedHolder(t *testing.T) {
+	s := theStage(t)
+	goods := s.stocked(t)
+	arm := console.Action{Action: "arm-pause", Target: "stock-1", Step: "update-stock", When: "before"}
+	if _, err := s.console.Act(t.Context(), arm); err != nil {
+		t.Fatal(err)
+	}
+	var order string
+	for try := 0; order == ""; try++ {
+		if try == 8 {
+			t.Fatal("no order was carried out by stock-1")
+		}
+		placed, err := s.console.PlaceByHand(t.Context(), console.HandOrder{
+			Items: []console.HandItem{{GoodsID: goods, Num: 1}}, Key: fmt.Sprintf("paused-%d", try),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if placed.Status == 202 {
+			order = placed.OrderID
+		}
+	}
+	s.lifeOnce(t, order, func(l *console.Life) bool { return l.Order != nil && l.Order["status"] == "CONFIRMED" })
+	if _, err := s.console.Act(t.Context(), console.Action{Action: "resume", Target: "stock-1"}); err != nil {
+		t.Fatal(err)
+	}
+	s.lifeOnce(t, order, func(l *console.Life) bool {
+		return traced(l, func(s trace.Span) bool { return paused(s) && s.Lane == "stock-1" }) &&
+			traced(l, func(s trace.Span) bool { return strings.Contains(s.Error, "token") && s.Lane == "stock-1" }) &&
+			traced(l, func(s trace.Span) bool { return s.Name == "commit" && s.Lane == "stock-2" })
+	})
+	b := open(t, s.entry())
+	b.do(chromedp.Evaluate[chromedp.Void](`import("./js/order.js").then((life) => life.show("` + order + `"))`))
+	b.await(15*time.Second, `document.querySelector("#life .bar.paused .stood") && document.querySelector("#life .bar.error .cross")`)
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
+	b.picture("life-paused", 1440, 1000, false)
+	b.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "dark"`))
+	b.picture("life-paused-dark", 1440, 1000, false)
+	b.picture("life-paused-narrow", 390, 800, false)
+	b.clean()
+	if _, err := s.console.Heal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
