@@ -51,7 +51,9 @@ func (s *stage) lifeOnce(t *testing.T, order string, enough func(*console.Life) 
 	}
 }
 
-func traced(life *console.Life, is func(trace.Span) bool) bool { return slices.ContainsFunc(life.Spans, is) }
+func traced(life *console.Life, is func(trace.Span) bool) bool {
+	return slices.ContainsFunc(life.Spans, is)
+}
 
 func paused(s trace.Span) bool {
 	return slices.ContainsFunc(s.Events, func(e trace.Event) bool { return e.Name == "paused" })

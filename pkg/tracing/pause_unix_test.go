@@ -1,0 +1,78 @@
+//go:build unix
+
+package tracing_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"orderstock/pkg/tracing"
+)
+
+// A step of a process that is stopped and goes on tells of the pause; one before it does not.
+func TestPauseOfTheProcess(t *testing.T) {
+	if os.Getenv("TRACING_TEST_CHILD") != "" {
+		pausedChild(t)
+		return
+	}
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPauseOfTheProcess$", "-test.v")
+	cmd.Env = append(os.Environ(), "TRACING_TEST_CHILD=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	said := bufio.NewScanner(out)
+	await := func(word string) string {
+		for said.Scan() {
+			if _, rest, ok := strings.Cut(said.Text(), word); ok {
+				return rest
+			}
+		}
+		t.Fatalf("the child ended before it said %q", word)
+		return ""
+	}
+	await("BEGUN")
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // the pause
+	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(in)
+	if told := await("PAUSES "); told != "calm 0, stopped 1" {
+		t.Errorf("spans tell of the pauses: %s", told)
+	}
+}
+
+func pausedChild(t *testing.T) {
+	t.Helper()
+	tracer, spans := recorder(t)
+	ctx, root := tracer.Start(t.Context(), "root")
+	defer root.End()
+	go tracing.WatchPauses(t.Context())
+	time.Sleep(50 * time.Millisecond) // until it watches
+	_, end := tracing.Step(ctx, "calm")
+	end(nil)
+	_, end = tracing.Step(ctx, "stopped")
+	fmt.Println("\nBEGUN")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	end(nil)
+	ended := spans.Ended()
+	fmt.Printf("PAUSES calm %d, stopped %d\n", len(ended[0].Events()), len(ended[1].Events()))
+}

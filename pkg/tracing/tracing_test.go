@@ -1,0 +1,115 @@
+package tracing_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"orderstock/pkg/tracing"
+)
+
+func recorder(t *testing.T) (trace.Tracer, *tracetest.SpanRecorder) {
+	t.Helper()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))
+	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })
+	return provider.Tracer("test"), spans
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	const id, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for header, sampled := range map[string]bool{
+		"00-" + id + "-" + span + "-01": true, "00-" + id + "-" + span + "-00": false,
+		"01-" + id + "-" + span + "-03-more": true,
+	} {
+		sc := tracing.Parse(header)
+		if sc.TraceID().String() != id || sc.SpanID().String() != span || sc.IsSampled() != sampled || !sc.IsRemote() {
+			t.Errorf("%s: %v, sampled %v", header, sc, sc.IsSampled())
+		}
+	}
+	for _, header := range []string{
+		"", "00", "ff-" + id + "-" + span + "-01", "00-" + id + "-" + span, "00-zz-" + span + "-01", "00-" + id + "--01",
+		"00-00000000000000000000000000000000-" + span + "-01",
+	} {
+		if sc := tracing.Parse(header); sc.IsValid() {
+			t.Errorf("%q is read as %v", header, sc)
+		}
+	}
+}
+
+// Nothing begins a trace but who lets the request in.
+func TestNothingIsRecordedBelowNothing(t *testing.T) {
+	t.Parallel()
+	ctx, end := tracing.Step(t.Context(), "step")
+	end(errors.New("failed"))
+	ctx, end = tracing.Together(ctx, "together", time.Now(), slices.Values([]context.Context{ctx, ctx}))
+	end(nil)
+	ctx, end = tracing.Part(ctx, "part", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	end(nil)
+	if ctx != t.Context() || tracing.Parent(ctx) != "" {
+		t.Error("work without a trace has one")
+	}
+	if n := testing.AllocsPerRun(100, func() { _, end := tracing.Step(ctx, "step"); end(nil) }); n > 0 {
+		t.Errorf("%v allocations for a step that is not recorded", n)
+	}
+}
+
+// A span that serves several callers stands in the first's trace, and leads to each and back.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	tracer, spans := recorder(t)
+	untraced := t.Context()
+	one, first := tracer.Start(t.Context(), "one")
+	two, second := tracer.Start(t.Context(), "two")
+	ctx, end := tracing.Together(t.Context(), "group", time.Now(), slices.Values([]context.Context{untraced, one, two}))
+	_, step := tracing.Step(ctx, "commit")
+	step(nil)
+	end(errors.New("refused"))
+	first.End()
+	second.End()
+	all := map[string]sdk.ReadOnlySpan{}
+	for _, s := range spans.Ended() {
+		all[s.Name()] = s
+	}
+	group := all["group"]
+	if group.SpanContext().TraceID() != first.SpanContext().TraceID() ||
+		all["commit"].Parent().SpanID() != group.SpanContext().SpanID() {
+		t.Error("the group or its step stands elsewhere than in the first caller's trace")
+	}
+	if len(group.Links()) != 2 || group.Status().Description != "refused" {
+		t.Errorf("the group has %d links and says %q", len(group.Links()), group.Status().Description)
+	}
+	for _, caller := range []string{"one", "two"} {
+		links := all[caller].Links()
+		if len(links) != 1 || links[0].SpanContext.SpanID() != group.SpanContext().SpanID() {
+			t.Errorf("%s has the links %v", caller, links)
+		}
+	}
+}
+
+// The parts of a shared request stand in their callers' traces, and an untraced caller's part in none.
+func TestPart(t *testing.T) {
+	t.Parallel()
+	tracer, spans := recorder(t)
+	request, carrier := tracer.Start(t.Context(), "request")
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	_, end := tracing.Part(request, "traced", "00-"+id+"-b7ad6b7169203331-01")
+	end(nil)
+	ctx, end := tracing.Part(request, "untraced", "")
+	end(nil)
+	if tracing.On(ctx) {
+		t.Error("the part of a caller without a trace is recorded")
+	}
+	carrier.End()
+	ended := spans.Ended()
+	if len(ended) != 2 || ended[0].SpanContext().TraceID().String() != id || len(ended[0].Links()) != 1 {
+		t.Errorf("recorded %v", ended)
+	}
+}
