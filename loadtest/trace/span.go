@@ -24,6 +24,8 @@ type Span struct {
 	Attributes map[string]string `json:"attributes"`
 	Events     []Event           `json:"events,omitempty"`
 	Links      []Link            `json:"links,omitempty"`
+	// Shared is true for work that stands in another order's trace and served this one with it.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Event is something that happened within a span.

@@ -109,9 +109,15 @@ func (s *Store) Order(id string) []Span {
 		}
 	}
 	for _, span := range found { // of the order's own traces; those of others are added behind
+		if span.Attributes[tracing.SizeKey] != "" {
+			continue // its links lead to the other orders that it served
+		}
 		for _, link := range span.Links {
 			if !seen[link] {
-				s.below(link, keep)
+				s.below(link, func(span Span) {
+					span.Shared = true
+					keep(span)
+				})
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func TestTreeHasWhatServedSeveral(t *testing.T) {
 	s := trace.NewStore()
 	s.Add(export("stock-1",
 		span(1, 1, 0, "deduct", 1, text("flag", "100")),
-		linked(span(1, 2, 1, "group", 2), 2, 1),
+		linked(span(1, 2, 1, "group", 2, text("callers", "2")), 2, 1),
 		span(1, 3, 2, "commit", 3),
 		linked(span(2, 1, 0, "deduct", 1, text("flag", "200")), 1, 2)))
 	spans := s.Order("200")
@@ -60,10 +60,10 @@ func TestTreeHasWhatServedSeveral(t *testing.T) {
 	if err := trace.Write(&tree, spans); err != nil {
 		t.Fatal(err)
 	}
-	want := "at     took  process    step\n" +
-		"  0.00 ms  2.00 ms  stock-1    deduct\n" +
-		"  1.00 ms  2.00 ms  stock-1    └ group\n" +
-		"  2.00 ms  2.00 ms  stock-1      └ commit\n"
+	want := "at     took  process  step\n" +
+		"  0.00 ms  2.00 ms  stock-1  deduct\n" +
+		"  1.00 ms  2.00 ms  stock-1  └ group callers=2\n" +
+		"  2.00 ms  2.00 ms  stock-1    └ commit\n"
 	if got := strings.TrimLeft(tree.String(), " "); got != want {
 		t.Errorf("the tree is\n%s\nwant\n%s", got, want)
 	}

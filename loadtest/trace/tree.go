@@ -40,8 +40,8 @@ func Write(w io.Writer, spans []Span) error {
 
 func at(s Span) Link { return Link{s.Trace, s.ID} }
 
-// nest returns the children of each span, and the spans that have no parent among them. A span whose parent
-// is not among them is the child of the first span that has a link to it.
+// nest returns the children of each span, and the spans that have no parent among them. A shared span whose
+// parent is not among them is the child of the first span of the order's own that has a link to it.
 func nest(spans []Span) (children map[Link][]Span, roots []Span) {
 	parents := map[Link]Link{}
 	for _, span := range spans {
@@ -53,7 +53,7 @@ func nest(spans []Span) (children map[Link][]Span, roots []Span) {
 			parents[at(span)] = parent
 		}
 		for _, link := range span.Links {
-			if !has(linked, link) {
+			if !span.Shared && !has(linked, link) {
 				linked[link] = at(span)
 			}
 		}
@@ -61,9 +61,8 @@ func nest(spans []Span) (children map[Link][]Span, roots []Span) {
 	children = map[Link][]Span{}
 	for _, span := range spans {
 		parent := parents[at(span)]
-		if parent == (Link{}) && has(linked, at(span)) && !above(parents, at(span), linked[at(span)]) {
+		if parent == (Link{}) && span.Shared {
 			parent = linked[at(span)]
-			parents[at(span)] = parent
 		}
 		if parent == (Link{}) {
 			roots = append(roots, span)
@@ -72,14 +71,6 @@ func nest(spans []Span) (children map[Link][]Span, roots []Span) {
 		}
 	}
 	return children, roots
-}
-
-// above reports whether a is b or an ancestor of b.
-func above(parents map[Link]Link, a, b Link) bool {
-	for b != (Link{}) && a != b {
-		b = parents[b]
-	}
-	return a == b
 }
 
 func has[V any](m map[Link]V, key Link) bool {

@@ -42,11 +42,13 @@ const stepWords = (name) => STEPS[name] || name.replaceAll("-", " ");
 const isStep = (one) => (one.name in STEPS && !(one.name === "commit" && one.lane.startsWith("order"))) || one.error;
 const happened = (one, name) => (one.events || []).filter((event) => event.name === name);
 const isRefused = (one) => one.error && /token|fenc|stale/i.test(one.error);
+// A token is two numbers in hex: ZooKeeper's for the lock, and the place among the hand-overs within the process.
+const tokenWords = (token) => [token.slice(0, 16), token.slice(16)].map((part) => part.replace(/^0+(?=.)/, "")).join("·");
 const notes = (one) => [
   one.error && `${isRefused(one) ? "refused: " : ""}${one.error}`,
   ...happened(one, "paused").map((event) => `the process stood still for ${span(Number(event.attributes.paused_ms))}`),
   happened(one, "retry").length && `tried again ${happened(one, "retry").length}×`,
-  one.attributes?.token && `token ${one.attributes.token.replace(/^0+(?=.)/, "")}`,
+  one.attributes?.token && `token ${tokenWords(one.attributes.token)}`,
   one.attributes?.callers > 1 && `for ${one.attributes.callers} callers at once`,
   one.attributes?.["http.response.status_code"] && `answered ${one.attributes["http.response.status_code"]} ${one.attributes.status || ""}`,
   one.attributes?.state, one.attributes?.replayed === "true" && "a repeat",
@@ -60,7 +62,8 @@ function pack(spans, x, width) {
   return spans.map((one) => {
     const left = x(one.start_us);
     const wide = Math.max(x(one.start_us + one.duration_us) - left, 3);
-    const label = `${stepWords(one.name)} ${span(one.duration_us / 1000)}`;
+    const held = one.name === "acquire-lock" && !one.error && one.attributes?.token;
+    const label = `${stepWords(one.name)} ${span(one.duration_us / 1000)}${held ? `, token ${tokenWords(held)}` : ""}`;
     const words = label.length * 6.4 + 12;
     const inside = words < wide;
     const flip = !inside && left + wide + words > width;
@@ -129,9 +132,9 @@ function Life({ data }) {
   const again = spans.some((one) => happened(one, "retry").length);
   return html`
     ${spans.length ? html`<${Lanes} spans=${spans} />
-      ${stood || again || spans.some(isRefused) ? html`<p class="legend">
+      ${stood || again || spans.some((one) => one.error) ? html`<p class="legend">
         ${stood ? html`<span class="item"><svg class="swatch"><rect width="24" height="8" class="hatch-ground" /><rect width="24" height="8" fill="url(#hatch)" /></svg> the process stood still</span>` : null}
-        ${spans.some(isRefused) ? html`<span class="item"><b class="bad">✗</b> refused: a later holder's token was written before</span>` : null}
+        <span class="item"><b class="bad">✗</b> failed${spans.some(isRefused) ? "; refused: a later holder's token was written before" : ""}</span>
         ${again ? html`<span class="item"><b>|</b> failed and tried again</span>` : null}</p>` : null}
       <details><summary>The steps as a table</summary><table><caption class="hidden">Steps</caption>
         <thead><tr><th scope="col" class="number">Start</th><th scope="col" class="number">Took</th><th scope="col">Process</th><th scope="col">Step</th><th scope="col">What came of it</th></tr></thead>
