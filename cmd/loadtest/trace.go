@@ -67,7 +67,7 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read spans: %w", err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // it was only read
 		store := trace.NewStore()
 		if err := store.Read(file); err != nil {
 			return nil, fmt.Errorf("read spans from %s: %w", from, err)

@@ -99,7 +99,7 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 	o.UpdatedAt = o.CreatedAt
 	wanted := make([]operation.Item, len(items))
 	for i, item := range items {
-		wanted[i] = operation.Item{GoodsID: item.GoodsID, Num: item.Num}
+		wanted[i] = operation.Item(item)
 	}
 	wanted, err := operation.NewItems(wanted)
 	if err != nil {

@@ -82,7 +82,7 @@ func has[V any](m map[Link]V, key Link) bool {
 func (s Span) words() string {
 	text := s.Name
 	for _, key := range []string{"http.response.status_code", "status", "state", "to", "token", "callers"} {
-		if value := s.Attributes[key]; value != "" && !(key == "callers" && value == "1") {
+		if value := s.Attributes[key]; value != "" && (key != "callers" || value != "1") {
 			text += " " + strings.TrimPrefix(key, "http.response.") + "=" + value
 		}
 	}

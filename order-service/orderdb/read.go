@@ -81,8 +81,9 @@ func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
 }
 
 // Page implements order.Store.
-func (d *DB) Page(ctx context.Context, status order.Status, after int64, limit int) (page []order.Order, more bool,
-	err error) {
+func (d *DB) Page(
+	ctx context.Context, status order.Status, after int64, limit int,
+) (page []order.Order, more bool, err error) {
 	query := d.db.Where("id > ?", after)
 	if status != "" {
 		query = query.Where("status = ?", string(status))

@@ -33,8 +33,9 @@ func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, erro
 
 // write sends a request that its flag makes repeatable, until it is answered, the
 // tries or the budget are used up, or ctx ends.
-func (c *Caller) write(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (order.Operation,
-	error) {
+func (c *Caller) write(
+	ctx context.Context, send func(context.Context) (stockapi.Operation, error),
+) (order.Operation, error) {
 	c.counts.calls.Inc()
 	c.budget.deposit()
 	mayHaveBeenDone, tries := false, uint(0)

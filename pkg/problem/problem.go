@@ -29,8 +29,10 @@ const Type = "application/problem+json"
 
 // New returns a problem with that status and code.
 func New(status int, code, format string, args ...any) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code,
-		Detail: fmt.Sprintf(format, args...)}
+	return &Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Code: code,
+		Detail: fmt.Sprintf(format, args...),
+	}
 }
 
 // Error returns the code and the detail.
