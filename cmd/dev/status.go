@@ -51,7 +51,7 @@ func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 		state := p.state(ctx)
 		ready = ready && state == "ready"
 		if p.Ops == "" {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\n", p.Name, state, cmp.Or(p.page(), p.Addr))
+			fmt.Fprintf(table, "%s\t%s\t%s\t\n", p.Name, state, cmp.Or(p.page(), p.URL, p.Addr))
 			continue
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s/metrics\n", p.Name, state, p.URL, p.Ops)

@@ -39,7 +39,7 @@ func TestMigrateUpTwiceThenStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"order_db  2", "stock_db  3"} {
+		for _, want := range []string{"order_db  3", "stock_db  4"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}
