@@ -196,7 +196,7 @@ var corruptions = []corruption{
 	}},
 	{name: "two orders under one key", finds: verify.OneOrderPerKey, order: []string{
 		"ALTER TABLE orders DROP KEY uq_orders_idempotency_key",
-		"INSERT INTO orders SELECT id + 1000, status, outcome, reason, idempotency_key, body_hash, total, created_at, updated_at FROM orders WHERE id = {23}",
+		"INSERT INTO orders SELECT id + 1000, status, outcome, reason, idempotency_key, body_hash, total, created_at, updated_at, trace FROM orders WHERE id = {23}",
 		"INSERT INTO order_items SELECT order_id + 1000, goods_id, num, price FROM order_items WHERE order_id = {23}",
 	}, stock: []string{
 		"INSERT INTO operations SELECT CONCAT(flag + 1000), state, reason, items, fencing_token, created_at FROM operations WHERE flag = '{23}'",
