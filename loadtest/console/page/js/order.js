@@ -41,7 +41,8 @@ const stepWords = (name) => STEPS[name] || name.replaceAll("-", " ");
 // A commit of the order service is part of its step.
 const isStep = (one) => (one.name in STEPS && !(one.name === "commit" && one.lane.startsWith("order"))) || one.error;
 const happened = (one, name) => (one.events || []).filter((event) => event.name === name);
-const isRefused = (one) => one.error && /token|fenc|stale/i.test(one.error);
+// A late writer is refused by its token or, if the other wrote without the lock, by the flag's primary key.
+const isRefused = (one) => one.error && /token|fenc|stale|duplicate entry/i.test(one.error);
 // A token is two numbers in hex: ZooKeeper's for the lock, and the place among the hand-overs within the process.
 const tokenWords = (token) => [token.slice(0, 16), token.slice(16)].map((part) => part.replace(/^0+(?=.)/, "")).join("·");
 const notes = (one) => [
@@ -134,7 +135,7 @@ function Life({ data }) {
     ${spans.length ? html`<${Lanes} spans=${spans} />
       ${stood || again || spans.some((one) => one.error) ? html`<p class="legend">
         ${stood ? html`<span class="item"><svg class="swatch"><rect width="24" height="8" class="hatch-ground" /><rect width="24" height="8" fill="url(#hatch)" /></svg> the process stood still</span>` : null}
-        <span class="item"><b class="bad">✗</b> failed${spans.some(isRefused) ? "; refused: a later holder's token was written before" : ""}</span>
+        <span class="item"><b class="bad">✗</b> failed${spans.some(isRefused) ? "; refused: another had written before" : ""}</span>
         ${again ? html`<span class="item"><b>|</b> failed and tried again</span>` : null}</p>` : null}
       <details><summary>The steps as a table</summary><table><caption class="hidden">Steps</caption>
         <thead><tr><th scope="col" class="number">Start</th><th scope="col" class="number">Took</th><th scope="col">Process</th><th scope="col">Step</th><th scope="col">What came of it</th></tr></thead>
