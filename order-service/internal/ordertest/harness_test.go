@@ -126,7 +126,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	w.t.Helper()
 	r := &replica{w: w, store: orderdb.New(w.orderDB)}
 	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
-	client, err := stockapi.NewClient([]string{w.stockURL}, token)
+	client, err := stockapi.NewClient([]string{w.stockURL}, token, stockapi.WithBreakers(time.Second, quiet))
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{})
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
