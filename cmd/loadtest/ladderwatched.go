@@ -86,7 +86,7 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 		return nil, errors.Join(err, stop())
 	}
 	req.Header.Set("Authorization", "Bearer "+server.Token())
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultClient.Do(req) //nolint:bodyclose // the reader below closes it
 	if err != nil {
 		read <- nil
 		return nil, errors.Join(err, stop())

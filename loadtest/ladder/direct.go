@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -97,11 +98,7 @@ func (d *direct) carryOut(ctx context.Context, flag string, items []operation.It
 func (d *direct) place(ctx context.Context, key string, items []history.Item) (fire.Placed, error) {
 	o := order.Order{ID: d.ids.Add(1), Status: order.Pending, Key: key, CreatedAt: time.Now().UTC()}
 	o.UpdatedAt = o.CreatedAt
-	wanted := make([]operation.Item, len(items))
-	for i, item := range items {
-		wanted[i] = operation.Item(item)
-	}
-	wanted, err := operation.NewItems(wanted)
+	wanted, err := operation.NewItems(slices.Clone(items))
 	if err != nil {
 		return fire.Placed{}, err
 	}

@@ -99,8 +99,9 @@ func (d *DB) Page(
 }
 
 // Stuck implements order.Store.
-func (d *DB) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time, limit int) ([]order.Order,
-	error) {
+func (d *DB) Stuck(
+	ctx context.Context, status order.Status, after int64, changed time.Time, limit int,
+) ([]order.Order, error) {
 	found, err := d.load(ctx, d.db.
 		Where("status = ? AND id > ? AND updated_at < ?", string(status), after, changed).Limit(limit))
 	if err != nil {

@@ -48,8 +48,9 @@ func NewStrategy(cfg deduct.Config, f Faults) (deduct.Strategy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to zookeeper: %w", err)
 	}
-	return strategy{deduct.NewLocked(cfg, deduct.EachProduct(func(ctx context.Context, goodsID int64) (deduct.Lock,
-		error) {
+	return strategy{deduct.NewLocked(cfg, deduct.EachProduct(func(
+		ctx context.Context, goodsID int64,
+	) (deduct.Lock, error) {
 		held, err := New(conn, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), f).Acquire(ctx)
 		if err != nil {
 			return deduct.Lock{}, err

@@ -21,8 +21,9 @@ type shared[T any] struct {
 	get func() (T, error)
 }
 
-func share[T any](name, env string, start func(context.Context, string) (T, error),
-	attach func(string) (T, error)) shared[T] {
+func share[T any](
+	name, env string, start func(context.Context, string) (T, error), attach func(string) (T, error),
+) shared[T] {
 	return shared[T]{sync.OnceValues(func() (T, error) {
 		if addr := os.Getenv(env); addr != "" {
 			return attach(addr)
