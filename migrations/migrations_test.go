@@ -133,22 +133,28 @@ func TestUsersCanDoNoMoreThanTheyShould(t *testing.T) {
 		{
 			a.OrderApp, a.OrderDB,
 			[]string{insertOrder, "UPDATE orders SET total = 1 WHERE id = 1", "SELECT COUNT(*) FROM order_items"},
-			[]string{"CREATE TABLE x (i INT)", "DROP TABLE orders", "ALTER TABLE orders ADD x INT", "TRUNCATE orders",
+			[]string{
+				"CREATE TABLE x (i INT)", "DROP TABLE orders", "ALTER TABLE orders ADD x INT", "TRUNCATE orders",
 				"CREATE INDEX x ON orders (total)", "DELETE FROM orders", "SELECT * FROM " + a.StockDB + ".stock", "UPDATE " +
-					a.StockDB + ".stock SET num = 1"},
+					a.StockDB + ".stock SET num = 1",
+			},
 		},
 		{
 			a.StockApp, a.StockDB,
 			[]string{insertStock, "UPDATE stock SET num = 0 WHERE goods_id = 1", "SELECT COUNT(*) FROM stock_flow"},
-			[]string{"CREATE TABLE x (i INT)", "DROP TABLE stock", "ALTER TABLE stock ADD x INT", "TRUNCATE stock",
+			[]string{
+				"CREATE TABLE x (i INT)", "DROP TABLE stock", "ALTER TABLE stock ADD x INT", "TRUNCATE stock",
 				"DELETE FROM stock_flow", "SELECT * FROM " + a.OrderDB + ".orders", "UPDATE " + a.OrderDB +
-					".orders SET total = 1"},
+					".orders SET total = 1",
+			},
 		},
 		{
 			a.Verifier, "",
 			[]string{"SELECT COUNT(*) FROM " + a.OrderDB + ".orders", "SELECT COUNT(*) FROM " + a.StockDB + ".stock_flow"},
-			[]string{"UPDATE " + a.StockDB + ".stock SET num = 1", "DELETE FROM " + a.OrderDB + ".orders",
-				"SELECT * FROM mysql.user", "CREATE TABLE " + a.OrderDB + ".x (i INT)"},
+			[]string{
+				"UPDATE " + a.StockDB + ".stock SET num = 1", "DELETE FROM " + a.OrderDB + ".orders",
+				"SELECT * FROM mysql.user", "CREATE TABLE " + a.OrderDB + ".x (i INT)",
+			},
 		},
 	} {
 		db := connect(t, c.user, c.database)

@@ -176,8 +176,10 @@ func TestStatusHasALineForEach(t *testing.T) {
 	}
 	well, dead := serve(http.StatusOK), httptest.NewServer(nil)
 	dead.Close()
-	s := state{Programs: []program{{Name: "order-1", URL: well, Ops: "http://127.0.0.1:9"},
-		{Name: "redis", Addr: strings.TrimPrefix(well, "http://")}}}
+	s := state{Programs: []program{
+		{Name: "order-1", URL: well, Ops: "http://127.0.0.1:9"},
+		{Name: "redis", Addr: strings.TrimPrefix(well, "http://")},
+	}}
 	var out strings.Builder
 	if !s.print(t.Context(), &out) {
 		t.Errorf("not ready:\n%s", out.String())

@@ -30,8 +30,10 @@ const recorded = `{"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","e
 func databases(t *testing.T) *sql.DB {
 	t.Helper()
 	var stock *sql.DB
-	for which, name := range map[string]string{migrations.Order: "VERIFY_ORDER_DSN",
-		migrations.Stock: "VERIFY_STOCK_DSN"} {
+	for which, name := range map[string]string{
+		migrations.Order: "VERIFY_ORDER_DSN",
+		migrations.Stock: "VERIFY_STOCK_DSN",
+	} {
 		dsn := serverstest.Database(t)
 		db, err := sql.Open("mysql", dsn)
 		if err != nil {
@@ -136,12 +138,24 @@ func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 		exit   int
 		line   string
 	}{
-		{"", []string{"--out", folder}, 0,
-			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0"},
-		{"", []string{"--out", folder, "--history", folder + "/none"}, 2,
-			"VERDICT: UNKNOWN orders=0 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0"},
-		{"UPDATE stock SET num = 4", []string{"--out", folder}, 1,
-			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0"},
+		{
+			"",
+			[]string{"--out", folder},
+			0,
+			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0",
+		},
+		{
+			"",
+			[]string{"--out", folder, "--history", folder + "/none"},
+			2,
+			"VERDICT: UNKNOWN orders=0 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0",
+		},
+		{
+			"UPDATE stock SET num = 4",
+			[]string{"--out", folder},
+			1,
+			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0",
+		},
 	} {
 		if step.change != "" {
 			if _, err := stock.ExecContext(t.Context(), step.change); err != nil {
@@ -180,8 +194,10 @@ func TestVerdictAsJSON(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold",
-		"p50_ms", "p99_ms", "pending", "rejected", "verdict"}
+	want := []string{
+		"cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold",
+		"p50_ms", "p99_ms", "pending", "rejected", "verdict",
+	}
 	if !slices.Equal(names, want) {
 		t.Errorf("fields %v, want %v", names, want)
 	}

@@ -90,8 +90,10 @@ func faultsSheet(r *faults.Report) page.Sheet {
 		Sentence: fmt.Sprintf("%d runs, %d orders, %d faults fired", r.Total.Runs, r.Total.Orders, r.Total.Fired),
 		Word:     strings.ToUpper(string(r.Verdict)),
 		Facts: []page.Fact{
-			{Name: "Seeds of each cell", Value: fmt.Sprint(r.Seeds)}, {Name: "Violations", Value: fmt.Sprint(r.Total.Violations)},
-			{Name: "Orders without an end", Value: fmt.Sprint(r.Total.Unsettled)}, {Name: "Runs that prove nothing", Value: fmt.Sprint(r.Total.Unknown)},
+			{Name: "Seeds of each cell", Value: fmt.Sprint(r.Seeds)},
+			{Name: "Violations", Value: fmt.Sprint(r.Total.Violations)},
+			{Name: "Orders without an end", Value: fmt.Sprint(r.Total.Unsettled)},
+			{Name: "Runs that prove nothing", Value: fmt.Sprint(r.Total.Unknown)},
 			{Name: "Took", Value: fmt.Sprintf("%.0f s", r.Total.Seconds)},
 		},
 	}
@@ -110,7 +112,8 @@ func faultsSheet(r *faults.Report) page.Sheet {
 	}
 	s.Parts = []page.Part{
 		{Title: "Longest until the last orders had ended", Says: "99 of 100 orders that were on their way ended within, in ms after all was healed.", Picture: page.Bars(bars[:min(len(bars), 12)])},
-		{Title: "Every cell", Table: table}, {Title: "Cells that do not apply", Table: not},
+		{Title: "Every cell", Table: table},
+		{Title: "Cells that do not apply", Table: not},
 	}
 	return s
 }

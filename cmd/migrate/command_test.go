@@ -46,8 +46,10 @@ func TestMigrateUpTwiceThenStatus(t *testing.T) {
 		}
 	}
 	accounts := migrations.DefaultAccounts()
-	check, err := migrations.ReadStatus(t.Context(), migrations.Config{AdminDSN: server.DSN("root", "unused", ""),
-		Accounts: withPassword(accounts)})
+	check, err := migrations.ReadStatus(t.Context(), migrations.Config{
+		AdminDSN: server.DSN("root", "unused", ""),
+		Accounts: withPassword(accounts),
+	})
 	if err != nil || len(check) != 2 {
 		t.Errorf("the migrator's password is not the one given: %v", err)
 	}

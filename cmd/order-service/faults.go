@@ -66,7 +66,8 @@ func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
 
 // Stuck is the reconciler's look for orders that nobody settled.
 func (s faultyStore) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time,
-	limit int) ([]order.Order, error) {
+	limit int,
+) ([]order.Order, error) {
 	if err := point(ctx, faultpoint.Reconcile, faultpoint.Before, order.ErrUnavailable); err != nil {
 		return nil, err
 	}

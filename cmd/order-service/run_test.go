@@ -308,8 +308,10 @@ func TestALeaderWhoseWorkFailsLetsAnotherLead(t *testing.T) {
 
 func TestSecretsAreNotPrinted(t *testing.T) {
 	cfg := settings{Service: config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}}
-	for _, text := range []string{fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg),
-		fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN)} {
+	for _, text := range []string{
+		fmt.Sprint(cfg), fmt.Sprintf("%+v", cfg),
+		fmt.Sprintf("%v %s", cfg.Token, cfg.MySQLDSN),
+	} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)
 		}

@@ -85,7 +85,8 @@ func (c *coordination) ready(context.Context) error {
 // meanwhile. It ends with ctx or by the function that it returns, which also
 // waits for that.
 func (c *coordination) lead(ctx context.Context, name string, rest time.Duration,
-	work func(context.Context) error) (stop func()) {
+	work func(context.Context) error,
+) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -132,7 +133,8 @@ func (c *coordination) discover(ctx context.Context, service string, changed fun
 // leadOnce works for one term of office: from the election to the loss of the lead, the end of the
 // work, or the end of ctx.
 func (c *coordination) leadOnce(ctx context.Context, election *zklock.Election,
-	work func(context.Context) error) error {
+	work func(context.Context) error,
+) error {
 	leadership, err := election.Campaign(ctx, "")
 	if err != nil {
 		return fmt.Errorf("take the lead: %w", err)

@@ -54,6 +54,7 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 		fired <- err
 	}()
 	page.await(10*time.Second, `document.querySelector(".hero").innerText.includes("orders of another process")`)
+	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length === 1`) // latency is the other process's
 	if err := <-fired; err != nil {
 		t.Fatal(err)
 	}

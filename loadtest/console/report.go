@@ -30,8 +30,11 @@ func WriteReport(w io.Writer, r *Record) error {
 // stillOf returns what a report shows without scripts.
 func stillOf(r *Record) page.Sheet {
 	s := page.Sheet{Title: r.Row.Title, Facts: []page.Fact{
-		{Name: "Run", Value: r.Row.ID}, {Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
-		{Name: "Variant", Value: r.Row.Variant}, {Name: "Strategy", Value: r.Row.Strategy}, {Name: "Seed", Value: r.Row.Seed},
+		{Name: "Run", Value: r.Row.ID},
+		{Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
+		{Name: "Variant", Value: r.Row.Variant},
+		{Name: "Strategy", Value: r.Row.Strategy},
+		{Name: "Seed", Value: r.Row.Seed},
 		{Name: "Command", Value: r.Row.Command},
 	}}
 	if r.Hero != nil {

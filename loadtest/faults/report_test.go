@@ -16,10 +16,14 @@ var (
 
 func TestReportSumsUp(t *testing.T) {
 	report := newReport(2, []Cell{commitKill, replyLost}, []*Run{
-		{Cell: commitKill, Seed: 1, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2,
-			SettleMS: []float64{5, 400}, Linear: "pass"},
-		{Cell: commitKill, Seed: 2, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 210, Rejected: 80,
-			SettleMS: []float64{7}, Linear: "unknown"},
+		{
+			Cell: commitKill, Seed: 1, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2,
+			SettleMS: []float64{5, 400}, Linear: "pass",
+		},
+		{
+			Cell: commitKill, Seed: 2, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 210, Rejected: 80,
+			SettleMS: []float64{7}, Linear: "unknown",
+		},
 	})
 	path := filepath.Join(t.TempDir(), "sub", "faults.json")
 	if err := report.Save(path); err != nil {
@@ -68,8 +72,11 @@ func TestReportVerdict(t *testing.T) {
 		"a cell not run":     {[]*Run{pass}, verify.Unknown},
 		"a fault that slept": {[]*Run{pass, {Cell: other, Outcome: verify.Unknown}}, verify.Unknown},
 		"a violation":        {[]*Run{pass, {Cell: other, Outcome: verify.Violation, Violations: 1}}, verify.Violation},
-		"the worst stands": {[]*Run{{Cell: other, Outcome: verify.Violation}, {Cell: other, Outcome: verify.Pass},
-			{Cell: commitKill, Outcome: verify.Unknown}}, verify.Violation},
+		"the worst stands": {[]*Run{
+			{Cell: other, Outcome: verify.Violation},
+			{Cell: other, Outcome: verify.Pass},
+			{Cell: commitKill, Outcome: verify.Unknown},
+		}, verify.Violation},
 	} {
 		if got := newReport(1, []Cell{commitKill, other}, c.runs).Verdict; got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

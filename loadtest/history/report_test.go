@@ -12,8 +12,10 @@ func TestSumOfReports(t *testing.T) {
 	run := func(warmup, window time.Duration, latency time.Duration, status history.Status, n int) *history.Report {
 		h := &history.History{Warmup: warmup, Window: window, Elapsed: window}
 		for range n {
-			h.Calls = append(h.Calls, history.Call{Kind: history.Place, Status: status, Code: 200, Intended: warmup,
-				Done: warmup + latency})
+			h.Calls = append(h.Calls, history.Call{
+				Kind: history.Place, Status: status, Code: 200, Intended: warmup,
+				Done: warmup + latency,
+			})
 		}
 		return h.Measure()
 	}

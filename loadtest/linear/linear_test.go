@@ -119,12 +119,18 @@ func TestHintsDecideNothing(t *testing.T) {
 		calls []linear.Call
 		want  linear.Result
 	}{
-		"hints in the order of the effects": {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 3),
-			hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
-		"hints against it": {[]linear.Call{stock, hinted(done("a", 2, 1e9, items(1, 4)), 8e8),
-			hinted(rejected("b", 2, 1e9, items(1, 2)), 4)}, linear.Linearizable},
-		"hints outside the calls": {[]linear.Call{stock, hinted(done("a", 20, 30, items(1, 4)), 1),
-			hinted(rejected("b", 20, 30, items(1, 2)), 1e9)}, linear.Linearizable},
+		"hints in the order of the effects": {[]linear.Call{
+			stock, hinted(done("a", 2, 1e9, items(1, 4)), 3),
+			hinted(rejected("b", 2, 1e9, items(1, 2)), 4),
+		}, linear.Linearizable},
+		"hints against it": {[]linear.Call{
+			stock, hinted(done("a", 2, 1e9, items(1, 4)), 8e8),
+			hinted(rejected("b", 2, 1e9, items(1, 2)), 4),
+		}, linear.Linearizable},
+		"hints outside the calls": {[]linear.Call{
+			stock, hinted(done("a", 20, 30, items(1, 4)), 1),
+			hinted(rejected("b", 20, 30, items(1, 2)), 1e9),
+		}, linear.Linearizable},
 		"one hint for all": {[]linear.Call{
 			stock, hinted(rejected("b", 2, 1e9, items(1, 2)), 5), hinted(done("a", 2, 1e9, items(1, 4)), 5), read(7, 8,
 				items(1, 1)),
@@ -133,8 +139,10 @@ func TestHintsDecideNothing(t *testing.T) {
 			stock, hinted(done("a", 2, 3, items(1, 4)), 5), read(4, 6, items(1, 1)), hinted(done("b", 7, 8, items(1, 1)),
 				5), read(9, 10, items(1, 0)),
 		}, linear.Linearizable},
-		"hints that would explain a lie": {[]linear.Call{stock, hinted(rejected("b", 2, 3, items(1, 2)), 9),
-			hinted(done("a", 4, 5, items(1, 4)), 1)}, linear.Violation},
+		"hints that would explain a lie": {[]linear.Call{
+			stock, hinted(rejected("b", 2, 3, items(1, 2)), 9),
+			hinted(done("a", 4, 5, items(1, 4)), 1),
+		}, linear.Violation},
 	} {
 		got, err := linear.Check(c.calls, 10*time.Second)
 		if err != nil || got != c.want {

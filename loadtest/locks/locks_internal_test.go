@@ -30,8 +30,10 @@ func TestMain(m *testing.M) {
 // TestRun measures every lock, Curator's too, for a moment, and reads the file.
 func TestRun(t *testing.T) {
 	rows, err := Run(t.Context(), Config{
-		Plan: Plan{Locks: Names, Shapes: []string{"2x4x1"}, Rounds: 1, Window: 1500 * time.Millisecond,
-			Warmup: 300 * time.Millisecond},
+		Plan: Plan{
+			Locks: Names, Shapes: []string{"2x4x1"}, Rounds: 1, Window: 1500 * time.Millisecond,
+			Warmup: 300 * time.Millisecond,
+		},
 		Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
 	})
 	if err != nil {

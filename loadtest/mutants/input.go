@@ -26,14 +26,18 @@ var inputs = []input{
 		name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"},
 		expected: verify.DoneHasItsFlows,
 	},
-	{name: "a flow row added",
-		stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowHasOrder},
+	{
+		name:  "a flow row added",
+		stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowHasOrder,
+	},
 	{
 		name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
 		expected: verify.FlowMatchesOrder,
 	},
-	{name: "a stock level off by one",
-		stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: verify.StockEqualsFlows},
+	{
+		name:  "a stock level off by one",
+		stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: verify.StockEqualsFlows,
+	},
 	{
 		name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"},
 		expected: verify.NoDeductUnlessDone,
@@ -42,8 +46,10 @@ var inputs = []input{
 		name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"},
 		expected: verify.OrderMatchesOperation,
 	},
-	{name: "an order flipped",
-		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: verify.OrderMatchesOperation},
+	{
+		name:  "an order flipped",
+		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: verify.OrderMatchesOperation,
+	},
 	{
 		name:  "an order left pending",
 		order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.OrderSettled,
@@ -52,8 +58,10 @@ var inputs = []input{
 		name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"},
 		expected: verify.AcknowledgedOrderKept,
 	},
-	{name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"},
-		expected: verify.FlowMatchesOrder},
+	{
+		name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"},
+		expected: verify.FlowMatchesOrder,
+	},
 	{name: "an answer flipped", flip: func(h *history.History, op int32) {
 		for i := range h.Calls {
 			if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {

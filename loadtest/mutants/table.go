@@ -192,8 +192,10 @@ var layers = []Mutant{
 		Name: "absolute write instead of the relative one", Load: uncancelled, Switches: "read-modify-write", Cell: quiet,
 		AbsorbedBy: "the lock",
 	},
-	{Name: "released before the commit, absolute write, fenced", Load: uncancelled,
-		Switches: "release-early,read-modify-write", Cell: quiet, AbsorbedBy: "the fencing token, which turns the earlier holder away"},
+	{
+		Name: "released before the commit, absolute write, fenced", Load: uncancelled,
+		Switches: "release-early,read-modify-write", Cell: quiet, AbsorbedBy: "the fencing token, which turns the earlier holder away",
+	},
 	{
 		Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold",
 		Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away",

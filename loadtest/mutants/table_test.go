@@ -114,8 +114,10 @@ func TestReport(t *testing.T) {
 func TestFlipComesBack(t *testing.T) {
 	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
 	h := &history.History{Calls: []history.Call{
-		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed}, {Op: 1, Kind: history.Again,
-			Status: history.Confirmed},
+		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed}, {
+			Op: 1, Kind: history.Again,
+			Status: history.Confirmed,
+		},
 	}}
 	before := slices.Clone(h.Calls)
 	undo, err := inputs[i].change(context.Background(), nil, h, h.Calls[0])

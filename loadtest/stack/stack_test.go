@@ -147,8 +147,10 @@ func config(t *testing.T) stack.Config {
 	mysql := serverstest.MySQL(t)
 	suffix := "_" + strings.ToLower(rand.Text()[:8])
 	a := migrations.DefaultAccounts()
-	for _, name := range []*string{&a.OrderDB, &a.StockDB, &a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name,
-		&a.Verifier.Name} {
+	for _, name := range []*string{
+		&a.OrderDB, &a.StockDB, &a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name,
+		&a.Verifier.Name,
+	} {
 		*name += suffix
 	}
 	t.Cleanup(func() {

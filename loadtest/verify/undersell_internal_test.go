@@ -112,8 +112,10 @@ func TestARejectionInQuietTimesIsJudgedExactly(t *testing.T) {
 		n := day.h.Orders()
 		day.h.AddOrder([]history.Item{{GoodsID: g.ID, Num: num}})
 		day.l.ops = append(day.l.ops, storedOp{order: int64(n + 1), status: history.Rejected, state: history.Rejected})
-		day.h.Calls = append(day.h.Calls, history.Call{Op: int32(n), Kind: history.Place, Sent: 100_000, Done: 100_001,
-			Code: 409, Status: history.Rejected, Order: int64(n + 1)})
+		day.h.Calls = append(day.h.Calls, history.Call{
+			Op: int32(n), Kind: history.Place, Sent: 100_000, Done: 100_001,
+			Code: 409, Status: history.Rejected, Order: int64(n + 1),
+		})
 		want := 0
 		if num <= level[g.ID] {
 			want = 1

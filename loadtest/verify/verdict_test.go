@@ -12,8 +12,10 @@ func TestTheVerdictIsPrintedShort(t *testing.T) {
 	t.Parallel()
 	v := &verify.Verdict{Outcome: verify.Violation, Orders: 3, Oversold: 2, Invariants: []verify.Invariant{
 		{Name: verify.StockNotNegative, Says: "no stock level is below zero"},
-		{Name: verify.NotOversold, Says: "no more than there is", Violations: 2,
-			Sample: []string{"goods 7: 2 too many", "more"}},
+		{
+			Name: verify.NotOversold, Says: "no more than there is", Violations: 2,
+			Sample: []string{"goods 7: 2 too many", "more"},
+		},
 	}}
 	const last = "VERDICT: VIOLATION orders=3 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=2 double_deducted=0\n"
 	const head = "INVARIANT VIOLATIONS WHAT HOLDS, OR THE FIRST VIOLATION\n"

@@ -235,10 +235,12 @@ var corruptions = []corruption{
 		l := w.call(5, "again", w.placed(5).Body.Items, "REJECTED")
 		l.Replayed = true
 	}},
-	{name: "a repeat told cancelled where the first was told confirmed", finds: verify.OneEndTold,
+	{
+		name: "a repeat told cancelled where the first was told confirmed", finds: verify.OneEndTold,
 		history: func(w *world) {
 			w.call(4, "again", w.placed(4).Body.Items, "CANCELLED")
-		}},
+		},
+	},
 	{name: "two orders told for one key", finds: verify.OneOrderTold, history: func(w *world) {
 		w.call(5, "again", w.placed(5).Body.Items, w.placed(5).Status).Order = flag(6)
 	}},
@@ -343,8 +345,10 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := verify.Config{Databases: verify.Databases{OrderDSN: good.orderDSN, StockDSN: good.stockDSN}, History: h,
-			Settle: time.Millisecond}
+		cfg := verify.Config{
+			Databases: verify.Databases{OrderDSN: good.orderDSN, StockDSN: good.stockDSN}, History: h,
+			Settle: time.Millisecond,
+		}
 		change(&cfg)
 		v, err := verify.Run(t.Context(), cfg)
 		if err != nil {

@@ -74,8 +74,10 @@ func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
 }
 
 func TestIDsHaveOneWrittenForm(t *testing.T) {
-	for _, bad := range []string{"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١",
-		"1\x00"} {
+	for _, bad := range []string{
+		"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١",
+		"1\x00",
+	} {
 		if id, err := order.ParseID(bad); !errors.Is(err, order.ErrInvalidID) {
 			t.Errorf("%q is read as %d, %v", bad, id, err)
 		}

@@ -103,7 +103,8 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 // status unless it is "", and whether there are more. They have at most
 // MaxPageItems items together. ErrOverloaded, ErrUnavailable.
 func (s *Service) Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool,
-	err error) {
+	err error,
+) {
 	err = s.inTurn(ctx, s.paging, pagePause, func(ctx context.Context) error {
 		page, more, err = s.store.Page(ctx, status, after, limit)
 		return err
@@ -115,7 +116,8 @@ func (s *Service) Page(ctx context.Context, status Status, after int64, limit in
 // time. While orders are being placed, the slot stays taken after the read for
 // pause times as long as it took.
 func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
-	read func(context.Context) error) error {
+	read func(context.Context) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.ReadTimeout)
 	defer cancel()
 	if err := slots.Acquire(ctx, 1); err != nil {

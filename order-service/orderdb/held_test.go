@@ -155,8 +155,10 @@ func TestNoDeadlocks(t *testing.T) {
 		},
 		func(s *orderdb.DB) error {
 			from := rand.N(len(steps))
-			_, err := s.Move(t.Context(), order.Move{ID: 1 + rand.Int64N(orders), From: steps[from],
-				To: steps[(from+1)%len(steps)]})
+			_, err := s.Move(t.Context(), order.Move{
+				ID: 1 + rand.Int64N(orders), From: steps[from],
+				To: steps[(from+1)%len(steps)],
+			})
 			return err
 		},
 	}

@@ -248,8 +248,10 @@ func TestConcurrentMovesOfOneOrder(t *testing.T) {
 		for i, store := range stores {
 			all.Go(func() {
 				var err error
-				moved[i][id], err = store.Move(t.Context(), order.Move{ID: int64(id + 1), From: order.Pending, To: ends[i],
-					Reason: fmt.Sprint(id % 3)})
+				moved[i][id], err = store.Move(t.Context(), order.Move{
+					ID: int64(id + 1), From: order.Pending, To: ends[i],
+					Reason: fmt.Sprint(id % 3),
+				})
 				if err != nil {
 					t.Error(err)
 				}

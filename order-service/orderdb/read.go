@@ -112,7 +112,8 @@ func (d *DB) Stuck(
 
 // Backlog implements order.Store.
 func (d *DB) Backlog(ctx context.Context, status order.Status, made time.Time) (count int64, oldest time.Time,
-	err error) {
+	err error,
+) {
 	var row struct {
 		Count  int64
 		Oldest *time.Time

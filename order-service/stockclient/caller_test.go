@@ -120,8 +120,11 @@ func TestADeductionIsTriedAgainWhereThatMayHelp(t *testing.T) {
 		"unknown after a failure":        {[]http.HandlerFunc{problem(500, "internal", "")}, order.ErrOutcomeUnknown, 3},
 		"a conflict is final":            {[]http.HandlerFunc{problem(409, "flag_conflict", "")}, order.ErrFlagConflict, 1},
 		"unknown goods are final":        {[]http.HandlerFunc{problem(422, "unknown_goods", "")}, order.ErrUnknownGoods, 1},
-		"a wrong token is nobody's fault": {[]http.HandlerFunc{problem(401, "unauthorized", "")}, order.ErrStockUnavailable,
-			1},
+		"a wrong token is nobody's fault": {
+			[]http.HandlerFunc{problem(401, "unauthorized", "")},
+			order.ErrStockUnavailable,
+			1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, c.steps...)

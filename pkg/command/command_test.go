@@ -21,27 +21,41 @@ func TestExitCodes(t *testing.T) {
 		stderr string
 	}{
 		"done": {args: []string{"check"}, code: command.Passed},
-		"the check failed": {args: []string{"check"}, err: command.Fail(wrong), code: command.Failed,
-			stderr: "shop: two sold, one there\n"},
-		"it failed, with a context": {args: []string{"check"}, err: fmt.Errorf("check: %w", command.Fail(wrong)),
-			code: command.Failed, stderr: "shop: check: two sold, one there\n"},
-		"it failed, and more": {args: []string{"check"},
+		"the check failed": {
+			args: []string{"check"}, err: command.Fail(wrong), code: command.Failed,
+			stderr: "shop: two sold, one there\n",
+		},
+		"it failed, with a context": {
+			args: []string{"check"}, err: fmt.Errorf("check: %w", command.Fail(wrong)),
+			code: command.Failed, stderr: "shop: check: two sold, one there\n",
+		},
+		"it failed, and more": {
+			args: []string{"check"},
 			err: errors.Join(errors.New("disk full"),
-				command.Fail(wrong)), code: command.Failed, stderr: "shop: disk full\ntwo sold, one there\n"},
+				command.Fail(wrong)), code: command.Failed, stderr: "shop: disk full\ntwo sold, one there\n",
+		},
 		"nothing failed":              {args: []string{"check"}, err: command.Fail(nil), code: command.Passed},
 		"the code of another program": {args: []string{"check"}, err: &command.ExitError{Code: 7}, code: 7},
-		"an error": {args: []string{"check"}, err: wrong, code: command.Unknown,
-			stderr: "shop: two sold, one there\n"},
+		"an error": {
+			args: []string{"check"}, err: wrong, code: command.Unknown,
+			stderr: "shop: two sold, one there\n",
+		},
 		"no command":        {code: command.Unknown, stderr: "shop: no command given\n"},
 		"help":              {args: []string{"--help"}, code: command.Passed},
 		"version":           {args: []string{"--version"}, code: command.Passed},
 		"help of a command": {args: []string{"check", "-h"}, code: command.Passed},
-		"an unknown command": {args: []string{"chekc"}, code: command.Unknown,
-			stderr: "shop: unknown command \"chekc\" for \"shop\"\n\nDid you mean this?\n\tcheck\n\n"},
-		"an unknown flag": {args: []string{"check", "--fast"}, code: command.Unknown,
-			stderr: "shop: unknown flag: --fast\n"},
-		"an argument too many": {args: []string{"check", "it"}, code: command.Unknown,
-			stderr: "shop: unknown command \"it\" for \"shop check\"\n"},
+		"an unknown command": {
+			args: []string{"chekc"}, code: command.Unknown,
+			stderr: "shop: unknown command \"chekc\" for \"shop\"\n\nDid you mean this?\n\tcheck\n\n",
+		},
+		"an unknown flag": {
+			args: []string{"check", "--fast"}, code: command.Unknown,
+			stderr: "shop: unknown flag: --fast\n",
+		},
+		"an argument too many": {
+			args: []string{"check", "it"}, code: command.Unknown,
+			stderr: "shop: unknown command \"it\" for \"shop check\"\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -86,8 +86,10 @@ func TestRedisBySentinels(t *testing.T) {
 func TestASecretIsNotPrinted(t *testing.T) {
 	t.Parallel()
 	s := config.Service{MySQLDSN: "app:hunter2@tcp(db)/order_db", Token: "hunter2"}
-	for _, text := range []string{fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%v %s", s.Token, s.MySQLDSN),
-		s.Token.LogValue().String()} {
+	for _, text := range []string{
+		fmt.Sprint(s), fmt.Sprintf("%+v", s), fmt.Sprintf("%v %s", s.Token, s.MySQLDSN),
+		s.Token.LogValue().String(),
+	} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)
 		}

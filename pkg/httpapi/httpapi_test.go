@@ -147,8 +147,10 @@ func TestErrorsBecomeProblems(t *testing.T) {
 
 func TestTheServiceTokenIsNeeded(t *testing.T) {
 	e, _ := serve(t)
-	for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "bearer secret",
-		"Basic secret"} {
+	for _, header := range []string{
+		"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "bearer secret",
+		"Basic secret",
+	} {
 		wantProblem(t, call(e, "GET", "/private", "", "Authorization", header), 401, "unauthorized")
 	}
 	if rec := call(e, "GET", "/private", "", "Authorization", "Bearer secret"); rec.Code != http.StatusNoContent {

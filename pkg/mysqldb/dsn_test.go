@@ -41,8 +41,10 @@ func TestAnOptionThatChangesResultsIsRefused(t *testing.T) {
 	if must(t, same.Error); same.RowsAffected != 0 {
 		t.Errorf("%d rows changed by an update that changes nothing", same.RowsAffected)
 	}
-	for _, bad := range []string{"", "not a DSN", "app:secret@tcp(127.0.0.1:1)shop",
-		"app:secret@tcp(127.0.0.1:1)/shop?client%46oundRows=true"} {
+	for _, bad := range []string{
+		"", "not a DSN", "app:secret@tcp(127.0.0.1:1)shop",
+		"app:secret@tcp(127.0.0.1:1)/shop?client%46oundRows=true",
+	} {
 		if _, err := mysqldb.Open(bad, mysqldb.Options{}); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("DSN %q: %v", bad, err)
 		}

@@ -28,8 +28,10 @@ func TestItems(t *testing.T) {
 		"no quantity":         {[]operation.Item{{GoodsID: 1}}, operation.ErrInvalidNum},
 		"a negative quantity": {[]operation.Item{{GoodsID: 1, Num: -1}}, operation.ErrInvalidNum},
 		"too high a quantity": {[]operation.Item{{GoodsID: 1, Num: operation.MaxNum + 1}}, operation.ErrInvalidNum},
-		"the same goods twice": {[]operation.Item{{GoodsID: 1, Num: 1}, {GoodsID: 2, Num: 1}, {GoodsID: 1, Num: 2}},
-			operation.ErrDuplicateGoods},
+		"the same goods twice": {
+			[]operation.Item{{GoodsID: 1, Num: 1}, {GoodsID: 2, Num: 1}, {GoodsID: 1, Num: 2}},
+			operation.ErrDuplicateGoods,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(c.items)
@@ -49,8 +51,10 @@ func TestItems(t *testing.T) {
 }
 
 func TestGoodsIDsHaveOneWrittenForm(t *testing.T) {
-	for _, bad := range []string{"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١",
-		"1\x00"} {
+	for _, bad := range []string{
+		"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "0x1", "1e3", "9223372036854775808", "١",
+		"1\x00",
+	} {
 		if id, err := operation.ParseGoodsID(bad); !errors.Is(err, operation.ErrInvalidGoodsID) {
 			t.Errorf("%q is read as %d, %v", bad, id, err)
 		}

@@ -172,7 +172,8 @@ func TestBadBases(t *testing.T) {
 // replicas returns a client of two servers that answer any call as done, how often each was called,
 // and what makes the first answer by failure instead.
 func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (c *stockapi.Client,
-	calls *[2]atomic.Int64, failing *atomic.Bool) {
+	calls *[2]atomic.Int64, failing *atomic.Bool,
+) {
 	t.Helper()
 	calls, failing = new([2]atomic.Int64), new(atomic.Bool)
 	replica := func(i int) string {

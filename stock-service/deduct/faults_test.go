@@ -108,8 +108,11 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 			p := stocktest.New(t)
 			s := p.Service(p.Open(t, name))
 			a, b, c := p.Goods(t, 10), p.Goods(t, 10), p.Goods(t, 1)
-			op, err := s.Deduct(t.Context(), p.Flag(), []operation.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1},
-				{GoodsID: c, Num: 2}})
+			op, err := s.Deduct(t.Context(), p.Flag(), []operation.Item{
+				{GoodsID: a, Num: 1},
+				{GoodsID: b, Num: 1},
+				{GoodsID: c, Num: 2},
+			})
 			if err != nil || op.State != operation.Rejected {
 				t.Errorf("third of three too few: %+v, %v; want rejected", op, err)
 			}
@@ -214,8 +217,10 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 		t.Errorf("other goods: %v; want them to go on", err)
 	}
 	flag := p.Flag()
-	_, err = s.Deduct(t.Context(), stock.Request{Flag: flag,
-		Items: []operation.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}}})
+	_, err = s.Deduct(t.Context(), stock.Request{
+		Flag:  flag,
+		Items: []operation.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}},
+	})
 	if !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("goods under another's lock: %v; want unavailable", err)
 	}

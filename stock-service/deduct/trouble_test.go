@@ -156,7 +156,8 @@ type counted struct {
 }
 
 func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
-	error) {
+	error,
+) {
 	if len(requests) > 1 {
 		c.group(len(requests))
 	}
@@ -224,7 +225,8 @@ type vanishing struct {
 }
 
 func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
-	error) {
+	error,
+) {
 	if len(requests) == 1 {
 		if v.gone.Load() {
 			return nil, stock.ErrUnavailable
@@ -299,8 +301,10 @@ func TestStaleTokenIsRefused(t *testing.T) {
 			goods, other, flag := p.Goods(t, 5), p.Goods(t, 5), p.Flag()
 			must(t, p.DB.Exec("UPDATE stock SET fencing_token = ? WHERE goods_id = ?", bytes.Repeat([]byte{0x7f}, 16),
 				goods).Error)
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: flag,
-				Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}}})
+			op, err := s.Deduct(t.Context(), stock.Request{
+				Flag:  flag,
+				Items: []operation.Item{{GoodsID: goods, Num: 1}, {GoodsID: other, Num: 1}},
+			})
 			if !errors.Is(err, stock.ErrStaleToken) {
 				t.Errorf("%+v, %v; want the token refused", op, err)
 			}
@@ -384,7 +388,8 @@ type watched struct {
 }
 
 func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
-	error) {
+	error,
+) {
 	w.show(ctx)
 	return w.Ledger.DeductGroup(ctx, requests, token)
 }

@@ -20,8 +20,10 @@ import (
 func hold(t *testing.T, db *gorm.DB, statement string, args ...any) (release func()) {
 	t.Helper()
 	tx := db.Begin()
-	for _, err := range []error{tx.Error, tx.Exec("SET SESSION wait_timeout = 600").Error,
-		tx.Exec(statement, args...).Error} {
+	for _, err := range []error{
+		tx.Error, tx.Exec("SET SESSION wait_timeout = 600").Error,
+		tx.Exec(statement, args...).Error,
+	} {
 		if err != nil {
 			t.Fatal(err)
 		}

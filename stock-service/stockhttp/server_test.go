@@ -226,8 +226,10 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "x", token + "x", token[1:]} {
-		for _, request := range []string{op, "POST /v1/operations/f/cancel", "GET /v1/flows?flag=f", "GET /v1/stock",
-			"POST /v1/stock/" + goods + "/restock"} {
+		for _, request := range []string{
+			op, "POST /v1/operations/f/cancel", "GET /v1/flows?flag=f", "GET /v1/stock",
+			"POST /v1/stock/" + goods + "/restock",
+		} {
 			if p, _ := s.send(t, request, item("1"), "application/json", wrong); p.Status != 401 || p.Code != "unauthorized" {
 				t.Errorf("%s with token %q: %d %s; want 401", request, wrong, p.Status, p.Code)
 			}

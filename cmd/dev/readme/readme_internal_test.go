@@ -39,8 +39,10 @@ func TestHelpListsTheEnvironment(t *testing.T) {
 		if text, err := help(root, binary); err != nil || text != string(file) {
 			t.Errorf("%s is out of date: make readme (%v)", helpFile(root, binary), err)
 		}
-		for _, want := range []string{"  MYSQL_DSN (required)\n", "  ZOOKEEPER_ROOT (default /orderstock)\n",
-			"  OPS_ADDR (none)\n"} {
+		for _, want := range []string{
+			"  MYSQL_DSN (required)\n", "  ZOOKEEPER_ROOT (default /orderstock)\n",
+			"  OPS_ADDR (none)\n",
+		} {
 			if !strings.Contains(string(file), want) {
 				t.Errorf("no %q in the help of %s", want, binary)
 			}
@@ -52,8 +54,11 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	from := sources{out: out, history: []commit{{"ccc", noon.Add(time.Hour)}, {"bbb", noon.Add(-time.Hour)},
-		{"aaa", noon.Add(-2 * time.Hour)}}}
+	from := sources{out: out, history: []commit{
+		{"ccc", noon.Add(time.Hour)},
+		{"bbb", noon.Add(-time.Hour)},
+		{"aaa", noon.Add(-2 * time.Hour)},
+	}}
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(out, name), []byte(text), 0o600); err != nil {
@@ -83,11 +88,15 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	}{
 		{clusterFaults, []string{"| primary-killed | 1000 | 600 | 300 | 100 | 0 | 0 | 8.3 s | pass |"}},
 		{faultMatrix, []string{"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |"}},
-		{mutantTable, []string{"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |",
-			"| mutant | no key |  | nothing | **no** |"}},
+		{mutantTable, []string{
+			"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |",
+			"| mutant | no key |  | nothing | **no** |",
+		}},
 		{growth, []string{"190 orders a second over 1000 orders and 3000 flow rows, 200 over empty tables:\n0.95 ± 0.03 times as many (to reach: 0.9)"}},
-		{soak, []string{"10 minutes at 500 orders a second, verdict pass", "after 2 minutes", "| order-1 | 100 MiB | 1.02 |",
-			"| stock-1 | 50 MiB | 0.98 |"}},
+		{soak, []string{
+			"10 minutes at 500 orders a second, verdict pass", "after 2 minutes", "| order-1 | 100 MiB | 1.02 |",
+			"| stock-1 | 50 MiB | 0.98 |",
+		}},
 		{replicas, []string{"| order | 3 | 2 | 256 | 150/s | 148/s | 0.990 ± 0.012 | 1 |"}},
 	} {
 		text, err := c.make(from)

@@ -39,8 +39,10 @@ func buildVictim(t *testing.T) string {
 
 func start(t *testing.T, bin string, env ...string) *victim {
 	t.Helper()
-	v := &victim{t: t, log: filepath.Join(t.TempDir(), "fired"), cmd: exec.CommandContext(t.Context(), bin),
-		done: make(chan struct{})}
+	v := &victim{
+		t: t, log: filepath.Join(t.TempDir(), "fired"), cmd: exec.CommandContext(t.Context(), bin),
+		done: make(chan struct{}),
+	}
 	v.cmd.Env = append(append(os.Environ(), "FAULTPOINT_LOG="+v.log), env...)
 	out, err := v.cmd.StdoutPipe()
 	if err != nil {

@@ -76,8 +76,10 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		{"another content type", item("1"), 415, "unsupported_media_type", []string{"Content-Type", "text/plain"}},
 		{"no content type", item("1"), 415, "unsupported_media_type", []string{"Content-Type", ""}},
 		{"empty key", item("1"), 400, "invalid_idempotency_key", []string{"Idempotency-Key", ""}},
-		{"key of 256 characters", item("1"), 400, "invalid_idempotency_key",
-			[]string{"Idempotency-Key", strings.Repeat("k", 256)}},
+		{
+			"key of 256 characters", item("1"), 400, "invalid_idempotency_key",
+			[]string{"Idempotency-Key", strings.Repeat("k", 256)},
+		},
 		{"key with a space", item("1"), 400, "invalid_idempotency_key", []string{"Idempotency-Key", "a b"}},
 		{"key beyond ASCII", item("1"), 400, "invalid_idempotency_key", []string{"Idempotency-Key", "clé"}},
 	} {
@@ -88,8 +90,10 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	for _, id := range []string{"0", "-1", "01", "abc", "1%2F2", "..%2F1", "1%00", "1'", strings.Repeat("1", 4096),
-		"9223372036854775808"} {
+	for _, id := range []string{
+		"0", "-1", "01", "abc", "1%2F2", "..%2F1", "1%00", "1'", strings.Repeat("1", 4096),
+		"9223372036854775808",
+	} {
 		for method, path := range map[string]string{"GET": "/v1/orders/" + id, "POST": "/v1/orders/" + id + "/cancel"} {
 			if a := r.call(method, path, ""); a.status != http.StatusBadRequest || a.order.Code != "invalid_order_id" {
 				t.Errorf("%s of id %.20q: %d %s", method, id, a.status, a.body)

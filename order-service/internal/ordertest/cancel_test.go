@@ -205,8 +205,10 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 		w.replica(order.Config{PriceTTL: time.Minute}),
 	}
 	// To these, every order is old enough at once.
-	eager := []*replica{w.replica(order.Config{PendingLimit: time.Nanosecond}),
-		w.replica(order.Config{PendingLimit: time.Nanosecond})}
+	eager := []*replica{
+		w.replica(order.Config{PendingLimit: time.Nanosecond}),
+		w.replica(order.Config{PendingLimit: time.Nanosecond}),
+	}
 	const orders, stock = 60, 100
 	w.restock(1, stock)
 	w.wire.breakAll(func(*http.Request) fault {

@@ -58,8 +58,10 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 		t.Fatalf("cancel: %d %s", c.status, c.body)
 	}
 	for _, r := range []*replica{one, two} {
-		for first, again := range map[*answer]answer{&confirmed: r.place("confirmed", 1, 2),
-			&rejected: r.place("rejected", 1, 4)} {
+		for first, again := range map[*answer]answer{
+			&confirmed: r.place("confirmed", 1, 2),
+			&rejected:  r.place("rejected", 1, 4),
+		} {
 			if again.status != first.status || again.body != first.body || !again.replayed {
 				t.Errorf("first %d %s, repeat %d %s (replayed %v)", first.status, first.body, again.status, again.body,
 					again.replayed)
@@ -193,8 +195,10 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	w := newWorld(t)
 	const orders, budget = 200, 6 * time.Second // time enough to write them all, on a busy machine too
-	r := w.replica(order.Config{ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders,
-		PriceTTL: time.Minute})
+	r := w.replica(order.Config{
+		ConfirmBudget: budget, PendingLimit: 2 * budget, MaxInFlight: orders,
+		PriceTTL: time.Minute,
+	})
 	w.restock(1, 1000)
 	placed := r.place("", 1, 1)
 	w.wire.breakAll(func(r *http.Request) fault {

@@ -343,8 +343,10 @@ func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
 				moved(order.Pending, order.Cancelling)(w, r, o)
 			}
 			w.wire.breakAll(func(*http.Request) fault { return broken.fault })
-			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{Interval: time.Millisecond,
-				MaxPause: time.Millisecond}, quiet)
+			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{
+				Interval: time.Millisecond,
+				MaxPause: time.Millisecond,
+			}, quiet)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ended := make(chan error, 1)

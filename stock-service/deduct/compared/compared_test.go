@@ -45,8 +45,10 @@ func TestUnsafeOversells(t *testing.T) {
 		}
 		goods := p.Goods(t, 1000)
 		stocktest.Workers(16, func(int) {
-			_, _ = s.Deduct(context.WithoutCancel(t.Context()), stock.Request{Flag: p.Flag(),
-				Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+			_, _ = s.Deduct(context.WithoutCancel(t.Context()), stock.Request{
+				Flag:  p.Flag(),
+				Items: []operation.Item{{GoodsID: goods, Num: 1}},
+			})
 		})
 	}
 	// The ledger is broken as it should be: make it right for the check at the end.
