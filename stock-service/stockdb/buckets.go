@@ -32,26 +32,10 @@ const levelOf = `num + CAST(COALESCE((SELECT SUM(b.num) FROM stock_buckets b WHE
 // It adds to the order of locks: after the row of a product come its buckets, by rising number, and then the next
 // product. A bucket that is taken while others are skipped is waited for by nobody who holds a later row.
 func (s *DB) DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error) {
-	op := stock.Operation{Flag: r.Flag, State: operation.Done, Items: r.Items}
-	err := errMoved
-	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
-		var short int64
-		gather := move == maxMoves-1 // then it waits for all of them
-		err = s.transact(ctx, func(tx *gorm.DB) (err error) {
-			if short, err = takeFromBuckets(tx, r.Items, gather); err != nil {
-				return err
-			}
-			if err := insertOperations(tx, op); err != nil {
-				return err
-			}
-			return insertFlows(tx, operation.KindDeduct, op)
-		})
-		if errors.Is(err, errShort) {
-			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-			err = s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, op) })
-		}
-	}
-	return s.settle(ctx, op, err)
+	op := stock.Operation{Flag: r.Flag, Items: r.Items}
+	return s.deduct(ctx, op, func(tx *gorm.DB, last bool) (int64, error) {
+		return takeFromBuckets(tx, r.Items, last) // in the last try it waits for all buckets
+	})
 }
 
 // takeFromBuckets takes the items, in their order. It returns errShort with the first product whose level is too low.
