@@ -45,6 +45,9 @@ func TestReplicasComeAndGo(t *testing.T) {
 		for deadline := time.After(20 * time.Second); ; {
 			select {
 			case got := <-told:
+				if len(got) == 0 {
+					t.Error("told of an empty set")
+				}
 				if slices.Equal(got, addrs) {
 					return
 				}
