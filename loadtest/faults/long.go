@@ -305,10 +305,13 @@ func (f *leaderCut) Heal(ctx context.Context) error {
 // Unmet implements demanding.
 func (f *leaderCut) Unmet() error { return f.unmet }
 
-// older counts the orders of that age that have not ended.
+// older counts the orders that have been pending, or waiting to be cancelled, for that long. A client may
+// cancel an order long after it was made.
 func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err error) {
+	since := time.Now().UTC().Add(-age)
 	err = f.lab.OrderDB.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING') AND created_at < ?", time.Now().UTC().Add(-age)).Scan(&n)
+		"SELECT COUNT(*) FROM orders WHERE status = 'PENDING' AND created_at < ? OR status = 'CANCELLING' AND updated_at < ?",
+		since, since).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count orders that have not ended: %w", err)
 	}
