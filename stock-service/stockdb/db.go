@@ -80,16 +80,26 @@ func isDecision(err error) bool {
 
 // resolve reads the outcome of a flag whose commit was not answered. It uses
 // another connection, and a timeout of its own, as the caller's may be over. It
-// returns cause if nothing is recorded: the commit may still be in progress.
+// returns what unresolved makes of cause if nothing is recorded: the commit may
+// still be in progress.
 func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	recorded, err := s.findOperations(ctx, []string{flag})
 	if err != nil {
-		return stock.Operation{}, errors.Join(cause, err)
+		return stock.Operation{}, unresolved(errors.Join(cause, err))
 	}
 	if op, ok := recorded[flag]; ok {
 		return op, nil
 	}
-	return stock.Operation{}, cause
+	return stock.Operation{}, unresolved(cause)
+}
+
+// unresolved returns the error of a change whose outcome could not be read: a commit that was not answered leaves it
+// unknown; a flag that is in use changed nothing.
+func unresolved(cause error) error {
+	if errors.Is(cause, stock.ErrUnknownOutcome) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", stock.ErrUnavailable, cause)
 }

@@ -89,7 +89,8 @@ func readGoods(tx *gorm.DB, id int64) (stock.Goods, error) {
 
 // restocked answers a restock whose flag is already in use, or whose commit was not
 // answered. It returns the product if the flag was used for this very restock,
-// ErrFlagConflict if it was used for another, and cause if it was not used.
+// ErrFlagConflict if it was used for another, and what unresolved makes of cause if it
+// was not used.
 func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock.Goods, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
@@ -101,12 +102,16 @@ func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock
 		r.Flag, r.GoodsID, string(operation.KindRestock)).Scan(&firsts).Error
 	switch {
 	case err != nil:
-		return stock.Goods{}, errors.Join(cause, err)
+		return stock.Goods{}, unresolved(errors.Join(cause, err))
 	case len(firsts) == 0:
-		return stock.Goods{}, cause
+		return stock.Goods{}, unresolved(cause)
 	case !firsts[0].is(r):
 		return stock.Goods{}, fmt.Errorf("%w: flag %s restocked %d, or set another name or price",
 			stock.ErrFlagConflict, r.Flag, firsts[0].Num)
 	}
-	return readGoods(db, r.GoodsID)
+	goods, err := readGoods(db, r.GoodsID)
+	if err != nil {
+		return stock.Goods{}, unresolved(errors.Join(cause, err))
+	}
+	return goods, nil
 }

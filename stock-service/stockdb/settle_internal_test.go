@@ -1,0 +1,40 @@
+package stockdb
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/stock-service/stock"
+)
+
+// Whoever finds a flag in use, and then cannot read what it stands for, has changed
+// nothing and may ask again. If his own commit was not answered, he cannot know that.
+func TestAnUnreadableOutcome(t *testing.T) {
+	db, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(db)
+	s.Close()
+	if err := mysqldb.Close(db); err != nil { // no read succeeds any more
+		t.Fatal(err)
+	}
+	inUse := &mysql.MySQLError{Number: 1062, SQLState: [5]byte{'2', '3', '0', '0', '0'}, Message: "Duplicate entry"}
+	for want, cause := range map[error]error{
+		stock.ErrUnavailable:    fmt.Errorf("insert: %w", inUse),
+		stock.ErrUnknownOutcome: fmt.Errorf("%w: commit", stock.ErrUnknownOutcome),
+	} {
+		_, err := s.settle(t.Context(), stock.Operation{Flag: "1"}, cause)
+		_, restocked := s.restocked(t.Context(), stock.Restock{Flag: "1", GoodsID: 1}, cause)
+		for _, err := range []error{err, restocked} {
+			if !errors.Is(err, want) || errors.Is(err, stock.ErrUnavailable) && errors.Is(err, stock.ErrUnknownOutcome) {
+				t.Errorf("after %v: %v; want %v alone", cause, err, want)
+			}
+		}
+	}
+}
