@@ -3,9 +3,11 @@ package main
 import (
 	_ "embed"
 	"errors"
+	"net/netip"
 	"time"
 
 	"orderstock/pkg/config"
+	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/tracing/otlp"
 )
 
@@ -33,6 +35,13 @@ type settings struct {
 
 	// IdempotencyKey says whether an order needs an Idempotency-Key: optional or required.
 	IdempotencyKey string `env:"IDEMPOTENCY_KEY" envDefault:"optional"`
+	// RateLimitOrders is how many orders a client may send, such as 100-S, 1000-M or 10000-H; empty: no limit.
+	RateLimitOrders ratelimit.Rate `env:"RATE_LIMIT_ORDERS"`
+	// RateLimitReads is how many times a client may read orders, as RATE_LIMIT_ORDERS.
+	RateLimitReads ratelimit.Rate `env:"RATE_LIMIT_READS"`
+	// TrustedProxies are the networks whose X-Forwarded-For names the client, such as 10.0.0.0/8, several by
+	// comma. What they send without it is not limited.
+	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
 	// ConfirmBudget is how long a client waits for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
 	// PendingLimit is the age at which the reconciler takes an order; not below CONFIRM_BUDGET.

@@ -18,6 +18,7 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/stockapi"
 	"orderstock/pkg/tracing/otlp"
 )
@@ -35,6 +36,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
 
 	metrics := prometheus.NewRegistry()
+	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // all but what libraries name
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
@@ -52,6 +54,11 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	if err := flags.Instrument(traces.Redis); err != nil {
 		return err
 	}
+	flags.Register(named)
+	limits := ratelimit.Open(ratelimit.Config{
+		Addrs: redisAddrs, Master: redisMaster, Proxies: cfg.TrustedProxies, Metrics: named, Log: log,
+	})
+	defer func() { err = errors.Join(err, limits.Close()) }()
 	calls := []stockapi.Option{
 		stockapi.WithMiddleware(traces.Transport), stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions), stockapi.WithBreakers(time.Second, log),
 	}
@@ -66,7 +73,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		return err
 	}
 	defer client.Close()
-	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: metrics})
+	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: named})
 	defer stock.Close()
 
 	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
@@ -87,6 +94,15 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		defer stopDiscovery()
 	}
 
+	named.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "zookeeper_session_up", Help: "1 while there is a session in ZooKeeper.",
+	}, func() float64 {
+		if zookeeper.ready(background) != nil {
+			return 0
+		}
+		return 1
+	}))
+
 	orders := order.NewService(
 		ordertrace.Store(faults.store(store)), ordertrace.Stock(faults.stock(stock)), ordertrace.Flags(faults.flags(flags)),
 		zookeeper, order.Config{
@@ -98,7 +114,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		defer cancel()
 		err = errors.Join(err, orders.Close(stop))
 	}()
-	registerOrders(metrics, orders.Stats())
+	registerOrders(named, orders.Stats())
 	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
 		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: ordertrace.Reconcile,
 	}, log)
@@ -106,7 +122,11 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer stopReconciler()
 
 	handler := orderhttp.New(orders, orderhttp.Config{
-		RequireKey: cfg.IdempotencyKey == keyRequired,
+		LimitOrders:    limits.Limit("orders", cfg.RateLimitOrders),
+		LimitReads:     limits.Limit("reads", cfg.RateLimitReads),
+		TrustedProxies: cfg.TrustedProxies,
+		Metrics:        named,
+		RequireKey:     cfg.IdempotencyKey == keyRequired,
 		Checks: map[string]httpapi.Check{
 			"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":     {Ask: flags.Ping, Optional: true},

@@ -328,6 +328,8 @@ func TestConfigIsChecked(t *testing.T) {
 		{"STOCK_TIMEOUT", "soon", "STOCK_TIMEOUT"},
 		{"STOCK_TIMEOUT", "0s", "STOCK_TIMEOUT (0s) must be above 0"},
 		{"STOCK_REQUESTS", "-1", "STOCK_REQUESTS (-1) must be at least 0"},
+		{"RATE_LIMIT_ORDERS", "10", `RATE_LIMIT_ORDERS: "10" is not a rate such as 100-S`},
+		{"TRUSTED_PROXIES", "front", "TRUSTED_PROXIES"},
 		{"IDEMPOTENCY_KEY", "maybe", "IDEMPOTENCY_KEY (maybe) must be optional or required"},
 		{"CONFIRM_BUDGET", "-1s", "CONFIRM_BUDGET (-1s) must be above 0"},
 		{"PENDING_LIMIT", "1s", "PENDING_LIMIT (1s) must not be below CONFIRM_BUDGET (3s)"},

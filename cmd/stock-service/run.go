@@ -39,6 +39,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
 
 	metrics := prometheus.NewRegistry()
+	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // all but what libraries name
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
@@ -60,11 +61,12 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	if err := flags.Instrument(traces.Redis); err != nil {
 		return err
 	}
+	flags.Register(named)
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
 			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
 			LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience, Partitions: cfg.StockPartitions,
-			WrapLock: faults.lock, Metrics: metrics, Log: log,
+			WrapLock: faults.lock, Metrics: named, Log: log,
 		},
 		Ledger: ledger, Redis: cfg.RedisAddr, AllowUnsafe: opts.allowUnsafe,
 	})
@@ -75,7 +77,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 
 	stocks := stock.NewService(stocktrace.Flags(faults.flags(flags)), stocktrace.Ledger(faults.ledger(ledger)), deducter)
 	handler := stockhttp.New(stocks, stockhttp.Config{
-		Token: string(cfg.Token), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout,
+		Token: string(cfg.Token), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
 		Checks: map[string]httpapi.Check{
 			"mysql":    {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":    {Ask: flags.Ping, Optional: true},

@@ -39,7 +39,7 @@ func (c lockCounts) wakeups() float64 {
 const (
 	deletedEvents  = "zk_sum_node_deleted_watch_count"
 	childrenEvents = "zk_sum_node_children_watch_count"
-	locksTaken     = "stock_lock_wait_seconds_count"
+	locksTaken     = "orderstock_stock_lock_wait_seconds_count"
 )
 
 // countLocks reads the counters of ZooKeeper and of all stock services.

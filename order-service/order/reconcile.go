@@ -69,6 +69,8 @@ type Reconciler struct {
 	// after is the id after which the next round's scan of a status begins. It wraps
 	// around, so that orders which cannot be settled at present do not hide the others.
 	after map[Status]int64
+	// audited is the id after which the next look at the books begins.
+	audited int64
 }
 
 // NewReconciler returns a reconciler of the service's orders.
@@ -89,6 +91,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		stats.OldestMillis.Store(0)
 	}()
 	pause, failures := r.cfg.Interval, 0
+	var audited time.Time
 	for ctx.Err() == nil {
 		round := request.With(ctx, r.log, "")
 		more, err := r.Round(round)
@@ -98,11 +101,18 @@ func (r *Reconciler) Run(ctx context.Context) error {
 				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
 			}
 			pause = min(2*pause, r.cfg.MaxPause)
-			request.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
+			request.Logger(round).
+				Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
 		case more:
 			pause, failures = 0, 0
 		default:
 			pause, failures = r.cfg.Interval, 0
+		}
+		if err == nil && !more && time.Since(audited) > auditEvery {
+			audited = time.Now()
+			if err := r.Audit(round); err != nil && ctx.Err() == nil {
+				request.Logger(round).Warn("books not checked", "error", err.Error())
+			}
 		}
 		wait := time.NewTimer(pause/2 + rand.N(pause+1))
 		select {

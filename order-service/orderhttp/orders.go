@@ -71,7 +71,11 @@ func (h *handlers) idempotencyKey(c *gin.Context) (string, error) {
 	given := c.Request.Header.Values(headerKey)
 	switch {
 	case len(given) == 0 && h.requireKey:
-		return "", problem.New(http.StatusBadRequest, "idempotency_key_missing", "send an Idempotency-Key, such as a new UUID for each order")
+		return "", problem.New(
+			http.StatusBadRequest,
+			"idempotency_key_missing",
+			"send an Idempotency-Key, such as a new UUID for each order",
+		)
 	case len(given) == 0:
 		return "", nil
 	case len(given) > 1, given[0] == "":

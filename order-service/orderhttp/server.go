@@ -5,8 +5,10 @@ import (
 	_ "embed"
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/httpapi"
@@ -26,6 +28,12 @@ var _ Orders = (*order.Service)(nil)
 type Config struct {
 	// RequireKey refuses an order without an Idempotency-Key. By default the key is optional.
 	RequireKey bool
+	// LimitOrders and LimitReads, where not nil, come before the handlers that place and that read orders.
+	LimitOrders, LimitReads gin.HandlerFunc
+	// TrustedProxies are the addresses whose X-Forwarded-For says who the client is.
+	TrustedProxies []netip.Prefix
+	// Metrics, if not nil, is where the counts and times of requests are registered.
+	Metrics prometheus.Registerer
 	// Checks are what /readyz asks.
 	Checks map[string]httpapi.Check
 }
@@ -38,13 +46,23 @@ var OpenAPI []byte
 // New returns the handler of the order service.
 func New(orders Orders, cfg Config, log *slog.Logger) http.Handler {
 	h := &handlers{orders: orders, requireKey: cfg.RequireKey}
-	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf})
+	e := httpapi.NewEngine(
+		log,
+		httpapi.Options{Problem: problemOf, TrustedProxies: cfg.TrustedProxies, Metrics: cfg.Metrics},
+	)
 	httpapi.Health(e, cfg.Checks)
 	httpapi.Describe(e, OpenAPI)
-	e.POST("/v1/orders", httpapi.Handle(h.place))
+	place, read := e.Group("/v1/orders"), e.Group("/v1/orders")
+	if cfg.LimitOrders != nil {
+		place.Use(cfg.LimitOrders)
+	}
+	if cfg.LimitReads != nil {
+		read.Use(cfg.LimitReads)
+	}
+	place.POST("", httpapi.Handle(h.place))
 	httpapi.Get(e, "/", func(c *gin.Context) { c.JSON(http.StatusOK, links) })
-	httpapi.Get(e, "/v1/orders", httpapi.Handle(h.page))
-	httpapi.Get(e, "/v1/orders/:id", httpapi.Handle(h.get))
+	httpapi.Get(read, "", httpapi.Handle(h.page))
+	httpapi.Get(read, "/:id", httpapi.Handle(h.get))
 	e.POST("/v1/orders/:id/cancel", httpapi.Handle(h.cancel))
 	return e
 }

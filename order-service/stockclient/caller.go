@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/batch"
@@ -42,6 +43,14 @@ func New(client *stockapi.Client, cfg Config) *Caller {
 		cfg.Tries = 3
 	}
 	c := &Caller{client: client, cfg: cfg, budget: newBudget(), counts: newCounts(cfg.Metrics)}
+	promauto.With(cfg.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "order_stock_breaker_open", Help: "1 while calls are kept from all stock services.",
+	}, func() float64 {
+		if c.Down() {
+			return 1
+		}
+		return 0
+	})
 	c.ledger = batch.Func(c.readLedger, batch.WithMaxSize(maxFlags), batch.WithTimeout(cfg.Timeout))
 	return c
 }

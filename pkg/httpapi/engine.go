@@ -6,12 +6,14 @@ import (
 	"crypto/subtle"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/pkg/problem"
@@ -25,6 +27,10 @@ type Options struct {
 	// WriteTimeout bounds each write of a response: a caller that reads nothing for
 	// so long is cut off. Default 10 s.
 	WriteTimeout time.Duration
+	// TrustedProxies are the addresses whose X-Forwarded-For says who the client is. Default: none.
+	TrustedProxies []netip.Prefix
+	// Metrics, if not nil, is where the counts and times of requests are registered.
+	Metrics prometheus.Registerer
 	// Problem is the service's one table from errors to problems; it returns nil
 	// for what it does not know.
 	Problem func(error) *problem.Problem
@@ -42,7 +48,7 @@ const (
 
 // NewEngine returns a gin engine that gives each request an id, a logger and
 // the deadline that its caller named, bounds its body, turns panics, unknown
-// paths and wrong methods into problems, and trusts no proxy's word.
+// paths and wrong methods into problems, and trusts the word of no proxy but the given.
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = 64 << 10
@@ -55,9 +61,15 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	e.HandleMethodNotAllowed = true
 	e.UseRawPath = true // an id with an encoded slash reaches the id's own check
 	e.UnescapePathValues = true
-	if err := e.SetTrustedProxies(nil); err != nil {
-		panic(err) // nil is always taken
+	e.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	proxies := make([]string, len(opts.TrustedProxies))
+	for i, proxy := range opts.TrustedProxies {
+		proxies[i] = proxy.String()
 	}
+	if err := e.SetTrustedProxies(proxies); err != nil {
+		panic(err) // a netip.Prefix is always taken
+	}
+	e.Use(measure(opts.Metrics))
 	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {
 		return problem.New(http.StatusNotFound, "not_found", "no such path")

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 
@@ -70,6 +72,22 @@ func open(opts *redis.UniversalOptions, log *slog.Logger) *Flags {
 
 // Instrument calls with with the client, to add to it what watches its commands. Call it before any other method.
 func (f *Flags) Instrument(with func(redis.UniversalClient) error) error { return with(f.client) }
+
+// Register registers what Prometheus is told of the connection: the pool and the circuit breaker.
+func (f *Flags) Register(r prometheus.Registerer) {
+	with := promauto.With(r)
+	gauge := func(name, help string, value func() float64) {
+		with.NewGaugeFunc(prometheus.GaugeOpts{Name: "redis_" + name, Help: help}, value)
+	}
+	gauge("connections", "Connections to Redis.", func() float64 { return float64(f.client.PoolStats().TotalConns) })
+	gauge("idle_connections", "Connections to Redis without a call.",
+		func() float64 { return float64(f.client.PoolStats().IdleConns) })
+	gauge("breaker_open", "1 while calls are kept from Redis.",
+		func() float64 { return float64(f.breaker.State()) / float64(gobreaker.StateOpen) })
+	with.NewCounterFunc(prometheus.CounterOpts{
+		Name: "redis_pool_timeouts_total", Help: "Calls that got no connection in time.",
+	}, func() float64 { return float64(f.client.PoolStats().Timeouts) })
+}
 
 // Close waits for the calls in progress and drops the connections.
 func (f *Flags) Close() error {

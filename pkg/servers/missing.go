@@ -11,16 +11,17 @@ import (
 )
 
 // debian is the one list of the Debian packages that hold what servers and tests need.
-var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromium, make []string }{
-	mysql:     []string{"default-mysql-server"},
-	redis:     []string{"redis-server"},
-	zookeeper: []string{"zookeeper", "default-jre-headless"}, // together, so that one install is enough
-	javac:     []string{"default-jdk-headless"},
-	gcc:       []string{"gcc", "libc6-dev"},
-	curator:   []string{"libcurator-recipes-java"},
-	kazoo:     []string{"python3-kazoo"},
-	chromium:  []string{"chromium"},
-	make:      []string{"make"},
+var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromium, prometheus, make []string }{
+	mysql:      []string{"default-mysql-server"},
+	redis:      []string{"redis-server"},
+	zookeeper:  []string{"zookeeper", "default-jre-headless"}, // together, so that one install is enough
+	javac:      []string{"default-jdk-headless"},
+	gcc:        []string{"gcc", "libc6-dev"},
+	curator:    []string{"libcurator-recipes-java"},
+	kazoo:      []string{"python3-kazoo"},
+	chromium:   []string{"chromium"},
+	prometheus: []string{"prometheus"}, // with promtool
+	make:       []string{"make"},
 }
 
 // MissingError says that a program is not installed, and what would install it.
@@ -53,6 +54,7 @@ func MissingForTests(ctx context.Context) []*MissingError {
 		func() error { _, err := program(debian.gcc, "gcc"); return err },
 		func() error { _, err := program(debian.javac, "javac"); return err },
 		func() error { _, err := Chromium(); return err },
+		func() error { _, err := Prometheus(); return err },
 		func() error {
 			if found, err := filepath.Glob("/usr/share/java/curator-recipes*.jar"); err != nil || len(found) == 0 {
 				return &MissingError{Program: "Apache Curator", Packages: debian.curator}
@@ -73,6 +75,9 @@ func MissingForTests(ctx context.Context) []*MissingError {
 func Chromium() (string, error) {
 	return program(debian.chromium, "chromium", "chromium-headless-shell", "google-chrome")
 }
+
+// Prometheus returns the path of Prometheus. The package holds promtool as well.
+func Prometheus() (string, error) { return program(debian.prometheus, "prometheus") }
 
 func missing(finds ...func() error) []*MissingError {
 	var missing []*MissingError

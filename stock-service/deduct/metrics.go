@@ -1,8 +1,12 @@
 package deduct
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"orderstock/pkg/zklock"
 )
 
 type lockMetrics struct {
@@ -25,6 +29,39 @@ func newLockMetrics(r prometheus.Registerer) lockMetrics {
 		failures: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_lock_failures_total", Help: "Locks that could not be acquired in time.",
 		}),
+	}
+}
+
+// newLockHooks returns hooks that count what becomes of the locks, registered at r, if r is not nil.
+func newLockHooks(r prometheus.Registerer) zklock.Hooks {
+	with := promauto.With(r)
+	held := with.NewHistogram(prometheus.HistogramOpts{
+		Name: "stock_lock_held_seconds", Help: "Time for which a lock was held.",
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+	})
+	counter := func(name, help string) prometheus.Counter {
+		return with.NewCounter(prometheus.CounterOpts{Name: "stock_lock_" + name, Help: help})
+	}
+	lost := counter("lost_total", "Locks that were lost while held.")
+	orphaned := counter("orphaned_nodes_total", "Queue nodes that could not be removed at once, and are gone.")
+	woken := counter("woken_total", "Waiters that ZooKeeper woke.")
+	handed := with.NewCounterVec(prometheus.CounterOpts{
+		Name: "stock_lock_handovers_total",
+		Help: "Grants of a lock, by whether it came from this process, without ZooKeeper.",
+	}, []string{"local"})
+	local, remote := handed.WithLabelValues("true"), handed.WithLabelValues("false")
+	return zklock.Hooks{
+		Woken:    func(string) { woken.Inc() },
+		Held:     func(_ string, d time.Duration) { held.Observe(d.Seconds()) },
+		Lost:     func(string, error) { lost.Inc() },
+		Orphaned: func(string) { orphaned.Inc() },
+		HandedOver: func(_ string, here bool) {
+			if here {
+				local.Inc()
+				return
+			}
+			remote.Inc()
+		},
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/go-zookeeper/zk"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/stock"
 )
@@ -20,12 +24,16 @@ type Session struct {
 
 	session *zklock.Session
 	err     error
+	hooks   zklock.Hooks
 }
 
 // OpenSession begins to connect. Callers must Close the session.
 func OpenSession(cfg Config) *Session {
 	ctx, cancel := context.WithCancel(context.Background()) // the session's lifetime: until Close
-	s := &Session{cancel: cancel, ready: make(chan struct{})}
+	s := &Session{cancel: cancel, ready: make(chan struct{}), hooks: newLockHooks(cfg.Metrics)}
+	promauto.With(cfg.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "zookeeper_session_up", Help: "1 while there is a session in ZooKeeper.",
+	}, s.up)
 	s.done.Go(func() {
 		defer close(s.ready)
 		s.session, s.err = Connect(ctx, cfg)
@@ -36,6 +44,19 @@ func OpenSession(cfg Config) *Session {
 // Connect returns a new session as soon as ZooKeeper grants it.
 func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
 	return zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout), zklock.WithLogger(cfg.Log))
+}
+
+// up is 1 while there is a session that ZooKeeper has not ended.
+func (s *Session) up() float64 {
+	select {
+	case <-s.ready:
+	default:
+		return 0
+	}
+	if s.session == nil || s.session.Conn().State() != zk.StateHasSession {
+		return 0
+	}
+	return 1
 }
 
 // Get waits for the session until ctx ends.
@@ -54,7 +75,7 @@ func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Optio
 	if err != nil {
 		return Lock{}, err
 	}
-	lock, err := zklock.NewMutex(session, path, opts...).Acquire(ctx)
+	lock, err := zklock.NewMutex(session, path, append(opts, zklock.WithHooks(s.hooks))...).Acquire(ctx)
 	if err != nil {
 		return Lock{}, err
 	}

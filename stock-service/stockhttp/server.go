@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
 	"orderstock/pkg/httpapi"
@@ -22,6 +23,8 @@ type Config struct {
 	// Timeout bounds the work for a request. A caller's earlier deadline counts.
 	// Default 5 s.
 	Timeout time.Duration
+	// Metrics, if not nil, is where the counts and times of requests are registered.
+	Metrics prometheus.Registerer
 	// Checks are what /readyz asks.
 	Checks map[string]httpapi.Check
 }
@@ -40,7 +43,7 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 		cfg.Timeout = 5 * time.Second
 	}
 	h := &handlers{service: service, writes: semaphore.NewWeighted(int64(cfg.MaxInFlight))}
-	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, MaxBody: maxBody})
+	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, MaxBody: maxBody, Metrics: cfg.Metrics})
 	httpapi.Health(e, cfg.Checks)
 	httpapi.Describe(e, OpenAPI)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))

@@ -37,7 +37,17 @@ func TestGeneratedCalls(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w.wipe()
 		known := map[string][]string{
-			"goods_id": {"1", "2", "3", "4", "5", "6"}, "flag": {"a", "b", "c"}, "Idempotency-Key": {"x", "y", `"y"`}, "after": {"", "1", "2"},
+			"goods_id": {
+				"1",
+				"2",
+				"3",
+				"4",
+				"5",
+				"6",
+			},
+			"flag":                 {"a", "b", "c"},
+			"Idempotency-Key":      {"x", "y", `"y"`},
+			"after":                {"", "1", "2"},
 			"X-Request-Timeout-Ms": {"60000"},
 		}
 		for goods := range int64(4) {
@@ -48,7 +58,12 @@ func TestGeneratedCalls(t *testing.T) {
 		for range callsInARow {
 			s := served[rapid.IntRange(0, 1).Draw(rt, "service")]
 			call := s.d.Generate(rt, known).Call()
-			req, err := http.NewRequestWithContext(t.Context(), call.Method, s.url+call.Path, strings.NewReader(call.Body))
+			req, err := http.NewRequestWithContext(
+				t.Context(),
+				call.Method,
+				s.url+call.Path,
+				strings.NewReader(call.Body),
+			)
 			if err != nil {
 				rt.Fatalf("%+v: %v", call, err)
 			}
@@ -101,7 +116,12 @@ func TestGeneratedCalls(t *testing.T) {
 		if !slices.ContainsFunc(want.statuses, func(status int) bool { return statuses[want.operation][status] == 0 }) {
 			continue
 		}
-		t.Errorf("%s was answered %v; the calls shall reach each of %v", want.operation, statuses[want.operation], want.statuses)
+		t.Errorf(
+			"%s was answered %v; the calls shall reach each of %v",
+			want.operation,
+			statuses[want.operation],
+			want.statuses,
+		)
 	}
 	t.Logf("answers: %v", statuses)
 }
@@ -119,8 +139,14 @@ func (w *world) wipe() {
 // books returns all rows that matter, as text.
 func (w *world) books() string {
 	var orders, ledger []string
-	must(w.t, w.orderDB.WithContext(context.WithoutCancel(w.t.Context())).Raw(`SELECT CONCAT_WS('|', id, status, reason, total) FROM orders
-		UNION ALL SELECT CONCAT_WS('|', order_id, goods_id, num, price) FROM order_items`).Scan(&orders).Error)
+	must(
+		w.t,
+		w.orderDB.WithContext(context.WithoutCancel(w.t.Context())).
+			Raw(`SELECT CONCAT_WS('|', id, status, reason, total) FROM orders
+		UNION ALL SELECT CONCAT_WS('|', order_id, goods_id, num, price) FROM order_items`).
+			Scan(&orders).
+			Error,
+	)
 	must(w.t, w.stockDB.Raw(`SELECT CONCAT_WS('|', goods_id, name, price, num) FROM stock
 		UNION ALL SELECT CONCAT_WS('|', flag, state, items) FROM operations
 		UNION ALL SELECT CONCAT_WS('|', flag, goods_id, kind, num) FROM stock_flow`).Scan(&ledger).Error)

@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -37,17 +38,28 @@ func init() {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 }
 
+// read keeps the descriptions by their text: reading one takes long.
+var read sync.Map
+
 // Read returns the description, which must be valid OpenAPI 3.1.
 func Read(t testing.TB, text []byte) *Description {
 	t.Helper()
+	if d, ok := read.Load(string(text)); ok {
+		return d.(*Description)
+	}
 	doc, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		t.Fatalf("read the description: %v", err)
 	}
-	if err := doc.Validate(t.Context(), openapi3.IsOpenAPI31OrLater()); err != nil || !strings.HasPrefix(doc.OpenAPI, "3.1.") {
+	if err := doc.Validate(
+		t.Context(),
+		openapi3.IsOpenAPI31OrLater(),
+	); err != nil ||
+		!strings.HasPrefix(doc.OpenAPI, "3.1.") {
 		t.Fatalf("the description is not OpenAPI 3.1: %s %v", doc.OpenAPI, err)
 	}
-	return &Description{doc}
+	d, _ := read.LoadOrStore(string(text), &Description{doc})
+	return d.(*Description)
 }
 
 // Check returns next behind a test: each answer must be as described, and a request that is not as described
@@ -65,7 +77,15 @@ func (d *Description) Check(t testing.TB, next http.Handler) http.Handler {
 				panic(p) // the answer was cut: there is none to check
 			}
 			if err := d.check(request, rec); err != nil && !broken && r.Context().Err() == nil {
-				t.Errorf("%s %s %s: %d %s\nagainst the description: %v", r.Method, r.URL, sent, rec.status, rec.body.Bytes(), err)
+				t.Errorf(
+					"%s %s %s: %d %s\nagainst the description: %v",
+					r.Method,
+					r.URL,
+					sent,
+					rec.status,
+					rec.body.Bytes(),
+					err,
+				)
 			}
 		}()
 		next.ServeHTTP(rec, r)
@@ -120,8 +140,13 @@ func (d *Description) check(r *http.Request, rec *recorder) error {
 		return notDescribed(rec)
 	}
 	asked := &openapi3filter.RequestValidationInput{
-		Request: r, PathParams: params, Route: route,
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true},
+		Request:    r,
+		PathParams: params,
+		Route:      route,
+		Options: &openapi3filter.Options{
+			AuthenticationFunc:  openapi3filter.NoopAuthenticationFunc,
+			SkipSettingDefaults: true,
+		},
 	}
 	if rec.status < 400 && rec.Header().Get("Content-Type") != ndjson { // of which each line can be a refusal
 		if err := openapi3filter.ValidateRequest(r.Context(), asked); err != nil {
@@ -143,7 +168,11 @@ func notDescribed(rec *recorder) error {
 	switch rec.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		var p problem.Problem
-		if err := json.Unmarshal(rec.body.Bytes(), &p); err != nil || p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != problem.Type {
+		if err := json.Unmarshal(
+			rec.body.Bytes(),
+			&p,
+		); err != nil || p.Status != rec.status || p.Code == "" ||
+			rec.Header().Get("Content-Type") != problem.Type {
 			return fmt.Errorf("not a problem: %w", err)
 		}
 		return nil

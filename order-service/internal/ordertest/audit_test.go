@@ -1,0 +1,44 @@
+package ordertest_test
+
+import (
+	"testing"
+
+	"orderstock/order-service/order"
+)
+
+// TestTheAuditFindsBooksThatDisagree: each kind of disagreement is counted, and books that agree are not.
+func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 100)
+	confirmed, rejected, cancelled := r.place("", 1, 1), r.place("", 1, 200), r.place("", 1, 2)
+	r.call("POST", "/v1/orders/"+cancelled.order.ID+"/cancel", "")
+	audit := func() (wrong int64) {
+		t.Helper()
+		before, checked := r.Stats().BooksWrong.Load(), r.Stats().BooksChecked.Load()
+		must(t, order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Audit(t.Context()))
+		if n := r.Stats().BooksChecked.Load() - checked; n != 3 {
+			t.Errorf("%d orders checked, want 3", n)
+		}
+		return r.Stats().BooksWrong.Load() - before
+	}
+	if wrong := audit(); wrong != 0 {
+		t.Fatalf("%d of good books disagree", wrong)
+	}
+	for name, change := range map[string][2]string{ // and its undoing
+		"an order said to be confirmed": {"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + rejected.order.ID, "UPDATE orders SET status = 'REJECTED' WHERE id = " + rejected.order.ID},
+		"an order said to be rejected":  {"UPDATE orders SET status = 'REJECTED' WHERE id = " + confirmed.order.ID, "UPDATE orders SET status = 'CONFIRMED' WHERE id = " + confirmed.order.ID},
+		"a cancellation undone":         {"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + cancelled.order.ID, "UPDATE orders SET status = 'CANCELLED' WHERE id = " + cancelled.order.ID},
+		"other items":                   {"UPDATE order_items SET num = 2 WHERE order_id = " + confirmed.order.ID, "UPDATE order_items SET num = 1 WHERE order_id = " + confirmed.order.ID},
+	} {
+		must(t, w.orderDB.Exec(change[0]).Error)
+		if wrong := audit(); wrong != 1 {
+			t.Errorf("%s: %d disagree, want 1", name, wrong)
+		}
+		must(t, w.orderDB.Exec(change[1]).Error)
+	}
+	must(t, w.stockDB.Exec("UPDATE operations SET state = 'CANCELLED' WHERE flag = ?", confirmed.order.ID).Error)
+	if wrong := audit(); wrong != 1 {
+		t.Errorf("an operation that changed: %d disagree, want 1", wrong)
+	}
+}

@@ -1,0 +1,89 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/pkg/operation"
+)
+
+const (
+	// auditEvery is the pause between two looks at the books.
+	auditEvery = 30 * time.Second
+	// auditBatch bounds the orders of a look: one page by primary key here, one or two requests for the
+	// operations, by primary key there.
+	auditBatch = 200
+)
+
+// Audit compares the next orders by rising id with what the stock service has recorded under their flags, and
+// begins again after the last. It counts in Stats those that it compared, and those that disagree.
+func (r *Reconciler) Audit(ctx context.Context) error {
+	page, more, err := r.service.store.Page(ctx, "", r.audited, auditBatch)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	r.audited = 0
+	if more {
+		r.audited = page[len(page)-1].ID
+	}
+	var all errgroup.Group // concurrent calls share a request
+	for _, o := range page {
+		all.Go(func() error {
+			agrees, err := r.service.agrees(ctx, o)
+			if err != nil {
+				return err
+			}
+			r.service.stats.BooksChecked.Add(1)
+			if !agrees {
+				r.service.stats.BooksWrong.Add(1)
+				r.log.Error("an order and its operation disagree", "order_id", o.ID)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	return nil
+}
+
+// agrees reports whether the order is what its operation says. Either may move between the two reads: what
+// disagrees is read again, order first, before it counts.
+func (s *Service) agrees(ctx context.Context, o Order) (bool, error) {
+	for range 3 {
+		op, found, err := s.stock.Recorded(ctx, o.Flag())
+		if err != nil {
+			return false, err
+		}
+		if o.agreesWith(op, found) {
+			return true, nil
+		}
+		o, err = s.store.Get(ctx, o.ID)
+		if errors.Is(err, ErrNotFound) { // deleted with its operation, after it was read
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (o Order) agreesWith(op Operation, found bool) bool {
+	switch o.Status {
+	case Pending, Cancelling:
+		return true // not settled yet
+	case Cancelled:
+		return o.Reason == ReasonConflict ||
+			found && (op.State == operation.Cancelled || op.State == operation.Restored)
+	case Confirmed:
+		return found && op.State == operation.Done && op.of(o)
+	case Rejected:
+		return found && op.State == operation.Rejected && op.of(o)
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package ratelimit_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// replica is a service with a limit of three requests in a day, behind the proxies of 10.0.0.0/8.
+type replica struct {
+	http.Handler
+	metrics *prometheus.Registry
+}
+
+func newReplica(t *testing.T, addr string, db int) replica {
+	t.Helper()
+	var rate ratelimit.Rate
+	if err := rate.UnmarshalText([]byte("3-D")); err != nil {
+		t.Fatal(err)
+	}
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	metrics := prometheus.NewRegistry()
+	limits := ratelimit.Open(ratelimit.Config{Addrs: []string{addr}, DB: db, Proxies: proxies, Metrics: metrics, Log: quiet})
+	t.Cleanup(func() { _ = limits.Close() })
+	e := httpapi.NewEngine(quiet, httpapi.Options{TrustedProxies: proxies})
+	e.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	return replica{e, metrics}
+}
+
+func (r replica) get(from, forwarded string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest("GET", "/", nil)
+	req.RemoteAddr = from
+	if forwarded != "" {
+		req.Header.Set("X-Forwarded-For", forwarded)
+	}
+	rec := httptest.NewRecorder()
+	r.ServeHTTP(rec, req)
+	return rec
+}
+
+// TestAClientHasOneShareAtAllReplicas, by its address or, behind a trusted proxy, by what that says.
+func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
+	addr, db := serverstest.Redis(t).Addr(), serverstest.RedisDB(t)
+	one, two := newReplica(t, addr, db), newReplica(t, addr, db)
+	for name, who := range map[string][3][2]string{ // three requests of one client, each from and forwarded
+		"by itself":                           {{"192.0.2.1:1"}, {"192.0.2.1:2"}, {"192.0.2.1:3"}},
+		"a header of its own changes nothing": {{"192.0.2.2:1", "1.1.1.1"}, {"192.0.2.2:1", "1.1.1.2"}, {"192.0.2.2:1", "1.1.1.3"}},
+		"behind proxies":                      {{"10.0.0.1:1", "192.0.2.3"}, {"10.0.0.2:1", "192.0.2.3"}, {"10.0.0.1:1", "9.9.9.9, 192.0.2.3"}},
+		"a network of IPv6":                   {{"[2001:db8::1]:1"}, {"[2001:db8::2]:1"}, {"[2001:db8::3:4]:1"}},
+	} {
+		for i, r := range who {
+			if rec := one.get(
+				r[0],
+				r[1],
+			); rec.Code != http.StatusNoContent ||
+				!strings.HasPrefix(rec.Header().Get("RateLimit"), `"reads";r=`+string('2'-rune(i))+";t=") ||
+				rec.Header().Get("RateLimit-Policy") != `"reads";q=3;w=86400` {
+				t.Errorf("%s, request %d: %d %v", name, i+1, rec.Code, rec.Header())
+			}
+		}
+		rec := two.get(who[0][0], who[0][1])
+		if rec.Code != http.StatusTooManyRequests || !strings.Contains(rec.Body.String(), "rate_limited") ||
+			rec.Header().Get("Retry-After") == "" {
+			t.Errorf(
+				"%s, one too many at another replica: %d %s, Retry-After %q",
+				name,
+				rec.Code,
+				rec.Body,
+				rec.Header().Get("Retry-After"),
+			)
+		}
+	}
+	for range 5 { // of the inside: a proxy that names no client
+		if rec := one.get("10.0.0.9:1", ""); rec.Code != http.StatusNoContent {
+			t.Errorf("the inside is limited: %d", rec.Code)
+		}
+	}
+}
+
+// TestWithoutRedisAllPass: each is counted as unchecked. Once Redis is back, the limit holds again.
+func TestWithoutRedisAllPass(t *testing.T) {
+	redis, err := servers.StartRedis(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Kill() })
+	if err := redis.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	r := newReplica(t, redis.Addr(), 0)
+	for i := range 6 {
+		if rec := r.get("192.0.2.1:1", ""); rec.Code != http.StatusNoContent {
+			t.Errorf("request %d without Redis: %d", i+1, rec.Code)
+		}
+	}
+	const want = "# TYPE rate_limit_requests_total counter\n" +
+		`rate_limit_requests_total{limit="reads",result="unchecked"} 6` + "\n"
+	if err := testutil.GatherAndCompare(r.metrics, strings.NewReader(
+		"# HELP rate_limit_requests_total Requests by limit and result; unchecked: let through because Redis did not answer.\n"+want,
+	)); err != nil {
+		t.Error(err)
+	}
+	if err := redis.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	for r.get("192.0.2.1:1", "").Code != http.StatusTooManyRequests {
+		if t.Context().Err() != nil {
+			t.Fatal("never limited again")
+		}
+	}
+}
+
+func TestRatesAreChecked(t *testing.T) {
+	t.Parallel()
+	for text, good := range map[string]bool{"": true, "10-S": true, "5-M": true, "10": false, "0-S": false, "-1-S": false, "x-S": false, "10-Y": false} {
+		var rate ratelimit.Rate
+		if err := rate.UnmarshalText([]byte(text)); (err == nil) != good {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
