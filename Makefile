@@ -128,6 +128,11 @@ install: bin/dev ## Install the servers and compilers that are missing (as root 
 readme: bin/dev ## Fill the tables of the documents from the code and from out/
 	bin/dev readme
 
+.PHONY: sbom
+sbom: build ## Which modules, in which versions, each program holds; writes out/sbom.txt
+	@mkdir -p out
+	$(GO) version -m bin/order-service bin/stock-service bin/migrate bin/loadtest >out/sbom.txt
+
 .PHONY: clean
 clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first
 	@[ ! -x bin/dev ] || bin/dev down

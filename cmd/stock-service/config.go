@@ -34,6 +34,9 @@ type settings struct {
 	LockPatience time.Duration `env:"LOCK_PATIENCE" envDefault:"100ms"`
 	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
+	// OldToken is taken beside SERVICE_TOKEN. To change the token without a stop, start the stock services again
+	// with both, then the order services with the new one, then the stock services without this.
+	OldToken config.Secret `env:"SERVICE_TOKEN_OLD"`
 	// RequestTimeout bounds the work for one request.
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"5s"`
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
 	"strings"
 
@@ -14,9 +15,15 @@ import (
 )
 
 // Read returns the T that the environment holds, by its fields' tags (see caarlos0/env), once its Check
-// has found nothing wrong.
+// has found nothing wrong. A variable may stand in a file instead, as a secret does: NAME_FILE is then the
+// file's path, and the line end at the file's end does not count.
 func Read[T interface{ Check() error }]() (T, error) {
-	settings, err := env.ParseAs[T]()
+	var settings T
+	environment, err := withFiles(&settings)
+	if err != nil {
+		return settings, fmt.Errorf("read the environment: %w", err)
+	}
+	err = env.ParseWithOptions(&settings, env.Options{Environment: environment})
 	if many, ok := errors.AsType[env.AggregateError](err); ok {
 		for i, one := range many.Errors {
 			many.Errors[i] = named(reflect.TypeFor[T](), one)
@@ -30,6 +37,30 @@ func Read[T interface{ Check() error }]() (T, error) {
 		return settings, fmt.Errorf("read the environment: %w", err)
 	}
 	return settings, nil
+}
+
+// withFiles returns the environment with the variables of the settings that stand in files.
+func withFiles(settings any) (map[string]string, error) {
+	environment := env.ToMap(os.Environ())
+	fields, err := env.GetFieldParams(settings)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range fields {
+		path := environment[field.Key+"_FILE"]
+		if path == "" || field.Key == "" {
+			continue
+		}
+		if environment[field.Key] != "" {
+			return nil, fmt.Errorf("%s and %[1]s_FILE are both set: set one", field.Key)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s_FILE: %w", field.Key, err)
+		}
+		environment[field.Key] = strings.TrimRight(string(text), "\r\n")
+	}
+	return environment, nil
 }
 
 // named returns an error of the parser with the name of the variable in place of the field's.

@@ -3,6 +3,8 @@ package config_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -93,5 +95,33 @@ func TestASecretIsNotPrinted(t *testing.T) {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("printed: %s", text)
 		}
+	}
+}
+
+// TestASecretMayStandInAFile, as the official images take theirs.
+func TestASecretMayStandInAFile(t *testing.T) {
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("hunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x", "CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s",
+		"CLERKS": "1", "SERVICE_TOKEN_FILE": token,
+	} {
+		t.Setenv(name, value)
+	}
+	if s, err := config.Read[shop](); err != nil || string(s.Token) != "hunter2" {
+		t.Errorf("read %d characters, %v", len(s.Token), err)
+	}
+	t.Setenv("SERVICE_TOKEN", "x")
+	if _, err := config.Read[shop](); err == nil ||
+		!strings.Contains(err.Error(), "SERVICE_TOKEN and SERVICE_TOKEN_FILE are both set") {
+		t.Errorf("both: %v", err)
+	}
+	t.Setenv("SERVICE_TOKEN", "")
+	t.Setenv("SERVICE_TOKEN_FILE", filepath.Join(dir, "nothing"))
+	if _, err := config.Read[shop](); err == nil || !strings.Contains(err.Error(), "SERVICE_TOKEN_FILE: open ") {
+		t.Errorf("no file: %v", err)
 	}
 }

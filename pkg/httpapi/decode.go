@@ -26,6 +26,9 @@ func Decode(c *gin.Context, dst any) error {
 			return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
 		}
 	}
+	if c.GetHeader("Content-Encoding") != "" { // of which a few bytes can be a body of gigabytes
+		return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send the body without Content-Encoding")
+	}
 	body, err := io.ReadAll(c.Request.Body)
 	if err != nil {
 		var tooLarge *http.MaxBytesError

@@ -150,15 +150,24 @@ func (w boundedWriter) bound() {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
 }
 
-// Bearer lets only requests pass that carry the token in their Authorization
-// header; others get 401 unauthorized. The comparison takes the same time
-// whatever is wrong, and whatever its length.
-func Bearer(token string) gin.HandlerFunc {
-	want := sha256.Sum256([]byte(token))
+// Bearer lets only requests pass that carry one of the tokens in their Authorization
+// header; others get 401 unauthorized. An empty token is none. The comparison takes the
+// same time whatever is wrong, and whatever its length.
+func Bearer(tokens ...string) gin.HandlerFunc {
+	var wanted [][sha256.Size]byte
+	for _, token := range tokens {
+		if token != "" {
+			wanted = append(wanted, sha256.Sum256([]byte(token)))
+		}
+	}
 	return func(c *gin.Context) {
 		given, ok := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
 		got := sha256.Sum256([]byte(given))
-		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 || !ok {
+		equal := 0
+		for _, want := range wanted {
+			equal |= subtle.ConstantTimeCompare(want[:], got[:])
+		}
+		if equal != 1 || !ok {
 			c.Header("WWW-Authenticate", `Bearer realm="orderstock"`)
 			write(c, problem.New(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -261,6 +263,50 @@ func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("still being written")
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestLimitsOfAConnection: a header that is too large is refused, and one that does not come to its end is cut.
+func TestLimitsOfAConnection(t *testing.T) {
+	t.Parallel()
+	e, _ := serve(t)
+	ctx, stop := context.WithCancel(t.Context())
+	addr, stopped := make(chan string, 1), make(chan error, 1)
+	go func() {
+		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{Addr: "127.0.0.1:0",
+			OnListen: func(a string) { addr <- a }}, e, slog.New(slog.DiscardHandler))
+	}()
+	to := <-addr
+	ask := func(text string) string {
+		conn, err := net.Dial("tcp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if err := conn.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(conn, text)
+		answer, err := io.ReadAll(conn)
+		if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the connection stays: %v", err)
+		}
+		return string(answer)
+	}
+	const head = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+	if answer := ask(head + "X: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 431 ") {
+		t.Errorf("a header of 64 KiB: %.100q", answer)
+	}
+	if answer := ask(head); answer != "" {
+		t.Errorf("half a header: %.100q", answer)
+	}
+	body := "POST /decode HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+	if answer := ask(body); !strings.HasPrefix(answer, "HTTP/1.1 415 ") {
+		t.Errorf("a compressed body: %.100q", answer)
 	}
 	stop()
 	if err := <-stopped; err != nil {

@@ -17,6 +17,8 @@ import (
 type Config struct {
 	// Token is the service token that every call of /v1 must carry.
 	Token string
+	// OldToken, if not empty, is taken as well: the one before, while callers change to Token.
+	OldToken string
 	// MaxInFlight bounds the operations in work. One more is answered 503
 	// overloaded at once. Default 2048.
 	MaxInFlight int
@@ -46,7 +48,7 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	e := httpapi.NewEngine(log, httpapi.Options{Problem: problemOf, MaxBody: maxBody, Metrics: cfg.Metrics})
 	httpapi.Health(e, cfg.Checks)
 	httpapi.Describe(e, OpenAPI)
-	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token), within(cfg.Timeout))
+	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token, cfg.OldToken), within(cfg.Timeout))
 
 	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot of its own
 	writes := v1.Group("", shed(h.writes))

@@ -237,6 +237,30 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// TestTheTokenCanBeChangedWithoutAStop: the new one and the one before are taken, and no other.
+func TestTheTokenCanBeChangedWithoutAStop(t *testing.T) {
+	s := serve(t, nil, stockhttp.Config{OldToken: "old-token"})
+	for given, want := range map[string]int{token: 200, "old-token": 200, "": 401, "x": 401, "old-token" + token: 401} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/stock", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+given)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("token %q: %d, want %d", given, resp.StatusCode, want)
+		}
+	}
+	none := serve(t, nil, stockhttp.Config{}) // no old token is no way in
+	if p, _ := none.send(t, "GET /v1/stock", "", "", "Bearer "); p.Status != 401 {
+		t.Errorf("an empty token: %d", p.Status)
+	}
+}
+
 // TestFaultQQuantityIsChecked: the case study takes the client's word for the
 // quantity, so that a negative one adds stock.
 func TestFaultQQuantityIsChecked(t *testing.T) {
