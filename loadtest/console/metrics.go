@@ -54,20 +54,20 @@ func (c *Console) readMetrics(ctx context.Context, s *site) error {
 // local returns how many requests wait in the stock services, behind a node in
 // ZooKeeper's queue or for a group's transaction.
 func (f figures) local() int {
-	return int(f["stock_lock_waiting"] + f["stock_group_waiting"])
+	return int(f["orderstock_stock_lock_waiting"] + f["orderstock_stock_group_waiting"])
 }
 
 // edges returns how often each edge was taken since before. An edge that the
 // metrics do not tell of is left out.
 func (f figures) edges(before figures) map[string]int64 {
-	written := []string{"order_settled_total", "order_unsettled_total"}
+	written := []string{"orderstock_order_settled_total", "orderstock_order_unsettled_total"}
 	counts := map[string]int64{}
 	for edge, names := range map[string][]string{
-		"client_order":    append([]string{"order_replayed_total", "order_shed_total"}, written...),
+		"client_order":    append([]string{"orderstock_order_replayed_total", "orderstock_order_shed_total"}, written...),
 		"order_mysql":     written,
-		"order_stock":     {"order_stock_tries_total"},
-		"stock_zookeeper": {"stock_lock_wait_seconds"},
-		"stock_mysql":     {"stock_group_seconds"},
+		"order_stock":     {"orderstock_order_stock_tries_total"},
+		"stock_zookeeper": {"orderstock_stock_lock_wait_seconds"},
+		"stock_mysql":     {"orderstock_stock_group_seconds"},
 	} {
 		for _, name := range names {
 			if _, known := f[name]; known {

@@ -143,7 +143,7 @@ func strike(ctx context.Context, fault string, cfg Config, st *stack.Stack) erro
 }
 
 // unwritten is the metric of a strategy that writes the ledger behind.
-const unwritten = "stock_prededuct_unwritten"
+const unwritten = "orderstock_stock_prededuct_unwritten"
 
 // written waits until the stock services have nothing that is not in the ledger, for a minute at most.
 func written(ctx context.Context, st *stack.Stack) error {
