@@ -277,8 +277,10 @@ func TestLimitsOfAConnection(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	addr, stopped := make(chan string, 1), make(chan error, 1)
 	go func() {
-		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{Addr: "127.0.0.1:0",
-			OnListen: func(a string) { addr <- a }}, e, slog.New(slog.DiscardHandler))
+		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{
+			Addr:     "127.0.0.1:0",
+			OnListen: func(a string) { addr <- a },
+		}, e, slog.New(slog.DiscardHandler))
 	}()
 	to := <-addr
 	ask := func(text string) string {
