@@ -2,18 +2,12 @@ package console
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"sync"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"orderstock/loadtest/stack"
 )
 
-// figures are the services' metrics by name, summed up over labels and replicas.
-// A histogram counts its observations.
+// figures are the services' metrics by name, as stack.Metrics reads them, summed up over replicas.
 type figures map[string]float64
 
 // readMetrics reads the metrics of the replicas that serve them. They tell how
@@ -29,7 +23,7 @@ func (c *Console) readMetrics(ctx context.Context, s *site) error {
 		if m.ops == "" || m.replica != nil && (!m.replica.Running() || paused(m.replica.Pid())) {
 			continue
 		}
-		asked.Go(func() { each[i], _ = scrape(ctx, m.ops+"/metrics") }) // the tiles tell of a replica that does not answer
+		asked.Go(func() { each[i], _ = stack.Metrics(ctx, probe, m.ops+"/metrics") }) // the tiles tell of a replica that does not answer
 	}
 	asked.Wait()
 	now := figures{}
@@ -77,35 +71,4 @@ func (f figures) edges(before figures) map[string]int64 {
 		}
 	}
 	return counts
-}
-
-func scrape(ctx context.Context, url string) (figures, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, fmt.Errorf("read metrics: %w", err)
-	}
-	resp, err := probe.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("read metrics: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }() // only read
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, 4<<20))
-	if err != nil {
-		return nil, fmt.Errorf("read metrics of %s: %w", url, err)
-	}
-	f := figures{}
-	for name, family := range families {
-		for _, m := range family.GetMetric() {
-			f[name] += valueOf(m)
-		}
-	}
-	return f, nil
-}
-
-func valueOf(m *dto.Metric) float64 {
-	if h := m.GetHistogram(); h != nil {
-		return float64(h.GetSampleCount())
-	}
-	return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 }

@@ -150,7 +150,7 @@ func written(ctx context.Context, st *stack.Stack) error {
 	deadline := time.Now().Add(time.Minute)
 	for _, s := range st.Stock {
 		for {
-			counts, err := scrape(ctx, s.OpsAddr)
+			counts, err := s.Metrics(ctx)
 			if err != nil {
 				return fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
 			}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func (c lockCounts) wakeups() float64 {
 const (
 	deletedEvents  = "zk_sum_node_deleted_watch_count"
 	childrenEvents = "zk_sum_node_children_watch_count"
-	locksTaken     = "orderstock_stock_lock_wait_seconds_count"
+	locksTaken     = "orderstock_stock_lock_wait_seconds"
 )
 
 // countLocks reads the counters of ZooKeeper and of all stock services.
@@ -50,7 +49,7 @@ func countLocks(ctx context.Context, cfg Config, st *stack.Stack) (c lockCounts,
 	}
 	c.events = server[deletedEvents] + server[childrenEvents]
 	for _, s := range st.Stock {
-		counts, err := scrape(ctx, s.OpsAddr)
+		counts, err := s.Metrics(ctx)
 		if err != nil {
 			return c, fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
 		}
@@ -77,20 +76,6 @@ func monitor(ctx context.Context, addr string) (_ map[string]float64, err error)
 		return nil, err
 	}
 	return readCounters(conn)
-}
-
-// scrape reads a service's metrics.
-func scrape(ctx context.Context, addr string) (_ map[string]float64, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	return readCounters(resp.Body)
 }
 
 // readCounters reads lines of a name and a number; other lines it passes over.

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/trace"
+	"orderstock/pkg/command"
+)
+
+// A fired order is traced by the client and both services, its trace stands in their log lines, and "loadtest trace"
+// prints its steps as whoever received them tells.
+func TestFiredOrdersAreTraced(t *testing.T) {
+	spans := trace.NewStore()
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/traces", spans)
+	mux.HandleFunc("GET /api/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("asked with %q", r.Header.Get("Authorization"))
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"spans": spans.Order(r.PathValue("id"))})
+	})
+	receiver := httptest.NewServer(mux)
+	t.Cleanup(receiver.Close)
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderEnv, c.StockEnv = env, env })
+	for name, value := range st.LoadtestEnv() {
+		t.Setenv(name, value)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
+	folder := t.TempDir()
+	if _, exit := execute(t, "fire", "--orders", "5", "--goods", "2", "--trace-sample", "1", "--out", folder); exit != command.Passed {
+		t.Fatalf("exit code %d", exit)
+	}
+	history, err := os.ReadFile(filepath.Join(folder, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := regexp.MustCompile(`"order":"(\d+)"`).FindSubmatch(history)
+	if order == nil {
+		t.Fatalf("no order in %s", history)
+	}
+	steps := []string{"place", "insert-order", "take-flag", "update-stock", "commit", "confirm", "set-status"}
+	var tree string
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // spans come some time after the answer
+		var exit int
+		if tree, exit = printed(t, "trace", string(order[1]), "--from", receiver.URL+"/?token=secret"); exit == command.Passed && hasAll(tree, steps) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the steps are\n%s\nwant %v", tree, steps)
+		}
+	}
+	id := spans.Order(string(order[1]))[0].Trace
+	for name, services := range map[string][]*stack.Service{"order": st.Order, "stock": st.Stock} {
+		var logs []byte
+		for _, s := range services {
+			log, err := os.ReadFile(s.LogPath())
+			if err != nil {
+				t.Fatal(err)
+			}
+			logs = append(logs, log...)
+		}
+		if !bytes.Contains(logs, []byte(`"trace_id":"`+id+`"`)) {
+			t.Errorf("no line of the %s services has the trace id %s", name, id)
+		}
+	}
+}
+
+func hasAll(text string, parts []string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
+}
+
+// printed runs the program and returns what it prints, errors as well.
+func printed(t *testing.T, args ...string) (out string, exit int) {
+	t.Helper()
+	var both bytes.Buffer
+	cmd := newCommand(&both, &both)
+	cmd.SetArgs(args)
+	exit = command.Run(t.Context(), cmd)
+	return both.String(), exit
+}
+
+func TestTraceSaysWhatItWants(t *testing.T) {
+	empty := t.TempDir()
+	file := filepath.Join(empty, "spans.json")
+	if err := os.WriteFile(file, []byte("{\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(page.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
+	for _, test := range []struct {
+		says string
+		args []string
+	}{
+		{"no console runs here", []string{"trace", "1", "--out", empty}},
+		{"no such file", []string{"trace", "1", "--from", filepath.Join(empty, "none")}},
+		{"line 1 is not OTLP", []string{"trace", "1", "--from", file}},
+		{"has no spans", []string{"trace", "1", "--from", os.DevNull}},
+		{"is not a console", []string{"trace", "1", "--from", page.URL}},
+		{"want a share from 0 to 1", []string{"fire", "--trace-sample", "2", "--out", empty}},
+		{"set OTEL_EXPORTER_OTLP_ENDPOINT", []string{"fire", "--trace-sample", "1", "--out", empty}},
+	} {
+		if out, exit := printed(t, test.args...); exit != command.Unknown || !strings.Contains(out, test.says) {
+			t.Errorf("%v: exit code %d, printed %q; want %d and %q", test.args, exit, out, command.Unknown, test.says)
+		}
+	}
+}
