@@ -24,6 +24,8 @@ type surroundings struct {
 	StockToken string   `env:"SERVICE_TOKEN"`
 	OrderDSN   string   `env:"VERIFY_ORDER_DSN"`
 	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
+	// ZooKeeperAuth is the user:password by which the console may look at the lock's queue.
+	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
 }
 
 func readSurroundings() (surroundings, error) {

@@ -162,7 +162,8 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 		c, err := console.Attach(console.Target{
 			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
-			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, Redis: cfg.redis, Strategy: cfg.strategy, Watched: watch,
+			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
+			Redis: cfg.redis, Strategy: cfg.strategy, Watched: watch,
 		}, cfg.out)
 		return c, func() {}, err
 	}

@@ -32,7 +32,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	})
 	receiver := httptest.NewServer(mux)
 	t.Cleanup(receiver.Close)
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "50", "LOG_LEVEL": "debug"}
 	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderEnv, c.StockEnv = env, env })
 	for name, value := range st.LoadtestEnv() {
 		t.Setenv(name, value)

@@ -38,7 +38,7 @@ func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coo
 		again := retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 		session, err := retry.Do(ctx, again, func() (*zklock.Session, error) {
 			session, err := zklock.Connect(ctx, cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(cfg.SessionTimeout),
-				zklock.WithLogger(log))
+				zklock.WithAuth("digest", []byte(cfg.ZooKeeperAuth)), zklock.WithLogger(log))
 			if err != nil && ctx.Err() == nil {
 				log.Warn("no ZooKeeper session", "error", err.Error())
 			}
@@ -49,7 +49,7 @@ func startCoordination(ctx context.Context, cfg settings, log *slog.Logger) *coo
 		}
 		c.session = session
 		close(c.connected)
-		ids, err := snowid.Lease(ctx, session.Conn(), c.root+"/order-ids")
+		ids, err := snowid.Lease(ctx, session.Conn(), c.root+"/order-ids", snowid.WithACL(session.ACL()))
 		if err != nil {
 			if ctx.Err() == nil {
 				log.Error("no node number for ids", "error", err.Error())

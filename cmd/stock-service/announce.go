@@ -24,7 +24,8 @@ type announcement struct {
 func (a *announcement) begin(ctx context.Context, addr string) {
 	a.done.Go(func() {
 		session, err := retry.Do(ctx, retry.Policy{First: 500 * time.Millisecond, Max: 5 * time.Second}, func() (*zklock.Session, error) {
-			return zklock.Connect(ctx, a.cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(a.cfg.SessionTimeout), zklock.WithLogger(a.log))
+			return zklock.Connect(ctx, a.cfg.ZooKeeperAddrs, zklock.WithSessionTimeout(a.cfg.SessionTimeout),
+				zklock.WithAuth("digest", []byte(a.cfg.ZooKeeperAuth)), zklock.WithLogger(a.log))
 		})
 		if err != nil {
 			return // the service is stopped

@@ -64,7 +64,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	flags.Register(named)
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
-			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, SessionTimeout: cfg.SessionTimeout,
+			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, Auth: string(cfg.ZooKeeperAuth), SessionTimeout: cfg.SessionTimeout,
 			LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience, Partitions: cfg.StockPartitions,
 			WrapLock: faults.lock, Metrics: named, Log: log,
 		},

@@ -219,6 +219,7 @@ type Target struct {
 	verify.Databases
 	ZooKeeper     []string
 	ZooKeeperRoot string
+	ZooKeeperAuth string // user:password, as the services have it; may be ""
 	Redis         string
 	// Strategy is how the stock services deduct; "" is their default.
 	Strategy string

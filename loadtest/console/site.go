@@ -150,7 +150,7 @@ func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	if s.closed || len(s.ZooKeeper) == 0 {
 		return nil, fmt.Errorf("no ZooKeeper to look at")
 	}
-	session, err := zklock.Connect(ctx, s.ZooKeeper)
+	session, err := zklock.Connect(ctx, s.ZooKeeper, zklock.WithAuth("digest", []byte(s.ZooKeeperAuth)))
 	if err != nil {
 		return nil, err
 	}

@@ -30,12 +30,12 @@ type Config struct {
 // Reads wait for their turn, so that they leave connections, memory and
 // processor time to the orders: few single orders are read at a time, and one
 // page. A page may hold 1,000 items; while orders are being placed, the next
-// one comes after a pause of four times what it took, so that pages have a
-// fifth of one connection's time.
+// one comes after a pause of nine times what it took, so that pages have a
+// tenth of one connection's time.
 const (
 	readsAtOnce = 8
 	pagesAtOnce = 1
-	pagePause   = 4
+	pagePause   = 9
 )
 
 func (c Config) withDefaults() Config {

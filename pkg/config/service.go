@@ -31,6 +31,9 @@ type Service struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
+	// ZooKeeperAuth is the user:password by which the services know each other in ZooKeeper: their nodes are closed
+	// to all others; the same for all services. Empty: their nodes are open to whoever reaches ZooKeeper.
+	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
 	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
@@ -48,11 +51,15 @@ func (s Service) Check() error {
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
 		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
 	}
+	var auth error
+	if user, password, ok := strings.Cut(string(s.ZooKeeperAuth), ":"); s.ZooKeeperAuth != "" && (!ok || user == "" || password == "") {
+		auth = errors.New("ZOOKEEPER_AUTH must be user:password")
+	}
 	var partitions error
 	if n := Var("STOCK_PARTITIONS", s.StockPartitions); n.Value < 1 || n.Value > maxPartitions {
 		partitions = fmt.Errorf("%s must be from 1 to %d", n, maxPartitions)
 	}
-	return errors.Join(root, partitions, s.checkRedis(),
+	return errors.Join(root, auth, partitions, s.checkRedis(),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)

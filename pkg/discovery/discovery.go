@@ -55,7 +55,7 @@ func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slo
 func create(ctx context.Context, s *zklock.Session, dir, addr string) (string, error) {
 	made := func() (string, error) {
 		return zklock.Call(ctx, func() (string, error) {
-			return s.Conn().Create(dir+"/"+addr+"_", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			return s.Conn().Create(dir+"/"+addr+"_", nil, zk.FlagEphemeral|zk.FlagSequence, s.ACL())
 		})
 	}
 	node, err := made()
@@ -70,7 +70,7 @@ func create(ctx context.Context, s *zklock.Session, dir, addr string) (string, e
 
 func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
 	return zklock.MakePath(dir, func(path string) error {
-		_, err := zklock.Call(ctx, func() (string, error) { return s.Conn().Create(path, nil, 0, zk.WorldACL(zk.PermAll)) })
+		_, err := zklock.Call(ctx, func() (string, error) { return s.Conn().Create(path, nil, 0, s.ACL()) })
 		return err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bwmarrin/snowflake"
+	"github.com/go-zookeeper/zk"
 )
 
 var (
@@ -45,11 +46,11 @@ type Generator struct {
 //
 // The caller owns the connection, which must outlive the generator.
 func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Generator, error) {
-	o := options{reserve: 10 * time.Second, numbers: Numbers, now: time.Now}
+	o := options{reserve: 10 * time.Second, numbers: Numbers, acl: zk.WorldACL(zk.PermAll), now: time.Now}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Generator{registry: newRegistry(conn, root), opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	g := &Generator{registry: newRegistry(conn, root, o.acl), opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := g.leaseAgain(ctx); err != nil {
 		return nil, err
 	}

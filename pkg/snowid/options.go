@@ -1,6 +1,10 @@
 package snowid
 
-import "time"
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
 
 // Numbers is how many node numbers there are.
 const Numbers = 1024
@@ -8,6 +12,7 @@ const Numbers = 1024
 type options struct {
 	reserve time.Duration
 	numbers int
+	acl     []zk.ACL
 	now     func() time.Time
 }
 
@@ -24,6 +29,11 @@ func WithReserve(d time.Duration) Option {
 // WithNumbers uses only the node numbers below n, at most Numbers. Default: Numbers.
 func WithNumbers(n int) Option {
 	return func(o *options) { o.numbers = min(max(1, n), Numbers) }
+}
+
+// WithACL sets the ACL of the nodes. Default: everybody may do everything.
+func WithACL(acl []zk.ACL) Option {
+	return func(o *options) { o.acl = acl }
 }
 
 // WithClock reads the wall clock from now, for tests. It must be safe for concurrent

@@ -68,15 +68,16 @@ func (l *lease) drift(now func() time.Time) time.Duration {
 type registry struct {
 	conn   Conn
 	root   string
+	acl    []zk.ACL
 	holder string // unique to this generator
 }
 
-func newRegistry(conn Conn, root string) registry {
-	return registry{conn: conn, root: path.Clean(root), holder: rand.Text()}
+func newRegistry(conn Conn, root string, acl []zk.ACL) registry {
+	return registry{conn: conn, root: path.Clean(root), acl: acl, holder: rand.Text()}
 }
 
 func (r registry) mkdir(dir string) error {
-	_, err := r.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	_, err := r.conn.Create(dir, nil, zk.FlagPersistent, r.acl)
 	return err
 }
 
@@ -146,7 +147,7 @@ func (r registry) claims() (map[string]bool, error) {
 func (r registry) takeNumber(number int, o options) (*lease, error) {
 	data, stat, err := r.conn.Get(r.mark(number))
 	if errors.Is(err, zk.ErrNoNode) {
-		_, err = r.conn.Create(r.mark(number), []byte("0"), 0, zk.WorldACL(zk.PermAll))
+		_, err = r.conn.Create(r.mark(number), []byte("0"), 0, r.acl)
 		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return nil, fmt.Errorf("make mark of node number %d: %w", number, err)
 		}
@@ -171,7 +172,7 @@ func (r registry) takeNumber(number int, o options) (*lease, error) {
 	l.mark = l.clock() + o.reserve.Milliseconds()
 	done, err := r.conn.Multi(
 		&zk.CreateRequest{
-			Path: r.claim(number), Data: []byte(r.holder), Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral,
+			Path: r.claim(number), Data: []byte(r.holder), Acl: r.acl, Flags: zk.FlagEphemeral,
 		},
 		&zk.SetDataRequest{Path: r.mark(number), Data: r.value(l.mark), Version: stat.Version},
 	)

@@ -32,7 +32,7 @@ const maxValue = 64 << 10
 // NewElection returns the election on path, "/" and names separated by "/". The nodes of the path
 // need not exist. WithHandoff and WithLinger have no effect.
 func NewElection(s *Session, path string, opts ...Option) *Election {
-	return &Election{s: s, path: path, opts: optionsOf(opts)}
+	return &Election{s: s, path: path, opts: optionsOf(s, opts)}
 }
 
 // Path returns the election's path in ZooKeeper.

@@ -206,7 +206,7 @@ func (n *tryNotices) tell(c *conn.Conn, dir string) {
 	begun := c.Go(func() {
 		path := dir + "/" + queue.NewGUID()
 		_ = c.Multi(c.Context(), // best effort: another try tells again
-			&zk.CreateRequest{Path: path, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeral},
+			&zk.CreateRequest{Path: path, Acl: c.ACL, Flags: zk.FlagEphemeral},
 			&zk.DeleteRequest{Path: path, Version: -1})
 		timer := time.NewTimer(tellPause)
 		defer timer.Stop()

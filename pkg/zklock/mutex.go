@@ -28,7 +28,7 @@ type Mutex struct {
 // NewMutex returns the lock on path, "/" and names separated by "/". The nodes of the path need
 // not exist.
 func NewMutex(s *Session, path string, opts ...Option) *Mutex {
-	return &Mutex{s: s, path: path, opts: optionsOf(opts)}
+	return &Mutex{s: s, path: path, opts: optionsOf(s, opts)}
 }
 
 // Path returns the lock's path in ZooKeeper.

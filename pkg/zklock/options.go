@@ -43,10 +43,14 @@ func WithLogger(log *slog.Logger) SessionOption {
 }
 
 // WithAuth authenticates the session, for example with the scheme "digest" and the secret
-// "user:password", so that WithACL can keep others from the locks. It may be given repeatedly.
-// Default: none.
+// "user:password". Only sessions that authenticate alike can then use the session's locks, unless
+// WithACL says otherwise. It may be given repeatedly. An empty secret adds nothing. Default: none.
 func WithAuth(scheme string, secret []byte) SessionOption {
-	return func(o *conn.Options) { o.Auth = append(o.Auth, conn.Auth{Scheme: scheme, Secret: secret}) }
+	return func(o *conn.Options) {
+		if len(secret) > 0 {
+			o.Auth = append(o.Auth, conn.Auth{Scheme: scheme, Secret: secret})
+		}
+	}
 }
 
 // Option sets one of the With… options of a lock.
@@ -63,12 +67,12 @@ type options struct {
 	hooks    Hooks
 }
 
-func optionsOf(opts []Option) options {
+func optionsOf(s *Session, opts []Option) options {
 	o := options{
 		handoffs: 4096,
 		handoff:  25 * time.Millisecond,
 		linger:   100 * time.Millisecond,
-		acl:      zk.WorldACL(zk.PermAll),
+		acl:      s.ACL(),
 		names:    []queue.Kind{queue.Lock},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
@@ -108,8 +112,7 @@ func WithLinger(d time.Duration) Option {
 
 // WithACL sets the ACL of the lock's nodes and of the parents that it makes. In ZooKeeper the
 // parent's ACL decides who may delete its children, so the lock's path should not exist with another
-// one. Use zk.AuthACL(zk.PermAll) with WithAuth, or zk.DigestACL. Default: everybody may do
-// everything.
+// one. Default: that of the session, see Session.ACL.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = acl }
 }

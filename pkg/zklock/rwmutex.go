@@ -28,7 +28,7 @@ type RWMutex struct {
 // NewRWMutex returns the lock on path, "/" and names separated by "/". The nodes of the path need
 // not exist.
 func NewRWMutex(s *Session, path string, opts ...Option) *RWMutex {
-	return &RWMutex{s: s, path: path, opts: optionsOf(opts)}
+	return &RWMutex{s: s, path: path, opts: optionsOf(s, opts)}
 }
 
 // Path returns the lock's path in ZooKeeper.

@@ -30,7 +30,7 @@ type Semaphore struct {
 // NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
 // each acquisition fails at once. The nodes of the path need not exist.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
-	o := optionsOf(opts)
+	o := optionsOf(s, opts)
 	o.owner.Leases = leases
 	o.node.Data = o.owner.encode()
 	return &Semaphore{s: s, path: path, leases: leases, opts: o}

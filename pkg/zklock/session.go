@@ -69,6 +69,10 @@ func init() { conn.Of = func(session any) *conn.Conn { return session.(*Session)
 // Conn returns the connection, for other requests. It must not be closed.
 func (s *Session) Conn() *zk.Conn { return s.conn.ZK }
 
+// ACL returns the ACL of the nodes that the session makes: all rights for whoever authenticated as
+// WithAuth said, or for everybody without it.
+func (s *Session) ACL() []zk.ACL { return s.conn.ACL }
+
 // ID returns the id of the current ZooKeeper session, and 0 while there is none.
 func (s *Session) ID() int64 {
 	if life := s.conn.Lifetime(); life != nil {

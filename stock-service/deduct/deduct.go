@@ -35,8 +35,10 @@ type Ledger interface {
 type Config struct {
 	Ledger Ledger
 	// ZooKeeper lists the servers, host:port. All locks are nodes below Root.
-	ZooKeeper      []string
-	Root           string
+	ZooKeeper []string
+	Root      string
+	// Auth is the user:password that opens the locks; empty: they are open to all.
+	Auth           string
 	SessionTimeout time.Duration
 	// LockTimeout bounds the wait for the locks of one deduction. Default DefaultLockTimeout.
 	// Strategy grouped has LockPatience instead.

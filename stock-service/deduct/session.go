@@ -43,7 +43,8 @@ func OpenSession(cfg Config) *Session {
 
 // Connect returns a new session as soon as ZooKeeper grants it.
 func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
-	return zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout), zklock.WithLogger(cfg.Log))
+	return zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout),
+		zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))
 }
 
 // up is 1 while there is a session that ZooKeeper has not ended.

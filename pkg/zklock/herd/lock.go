@@ -26,7 +26,7 @@ type base struct {
 	background sync.WaitGroup
 }
 
-func (b *base) init(s *zklock.Session) { b.conn, b.acl = conn.Of(s), zk.WorldACL(zk.PermAll) }
+func (b *base) init(s *zklock.Session) { b.conn, b.acl = conn.Of(s), s.ACL() }
 
 // Wakeups counts the watch events that woke a waiter of this value since it was made.
 func (b *base) Wakeups() int64 { return b.wakeups.Load() }

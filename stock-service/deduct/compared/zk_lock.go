@@ -17,6 +17,7 @@ import (
 // no fencing token.
 type zkLock struct {
 	*deduct.Locked
+	acl       []zk.ACL
 	conn      *zk.Conn
 	drained   chan struct{}
 	abandoned sync.WaitGroup // waits that went on after their caller had left
@@ -28,7 +29,14 @@ func newZKLock(cfg Config) (deduct.Strategy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to zookeeper: %w", err)
 	}
-	s := &zkLock{conn: conn, drained: make(chan struct{}), root: cfg.Root + "/zk-lock/"}
+	acl := zk.WorldACL(zk.PermAll)
+	if cfg.Auth != "" {
+		acl = zk.AuthACL(zk.PermAll)
+		if err := conn.AddAuth("digest", []byte(cfg.Auth)); err != nil {
+			return nil, fmt.Errorf("authenticate at zookeeper: %w", err)
+		}
+	}
+	s := &zkLock{acl: acl, conn: conn, drained: make(chan struct{}), root: cfg.Root + "/zk-lock/"}
 	go func() { // ends with the connection
 		defer close(s.drained)
 		for range events { // unused, but the library warns of a full channel
@@ -39,7 +47,7 @@ func newZKLock(cfg Config) (deduct.Strategy, error) {
 }
 
 func (s *zkLock) acquire(ctx context.Context, goodsID int64) (deduct.Lock, error) {
-	lock := zk.NewLock(s.conn, s.root+operation.FormatGoodsID(goodsID), zk.WorldACL(zk.PermAll))
+	lock := zk.NewLock(s.conn, s.root+operation.FormatGoodsID(goodsID), s.acl)
 	got := make(chan error, 1)
 	s.abandoned.Go(func() { got <- lock.Lock() })
 	select {

@@ -17,6 +17,9 @@ const closeTimeout = 10 * time.Second
 // Conn is a connection to ZooKeeper and its present session. Its methods are safe for concurrent use.
 type Conn struct {
 	ZK *zk.Conn
+	// ACL is that of nodes for which nobody asks for another: all rights for whoever authenticated as
+	// this connection did, or for everybody if it did not.
+	ACL []zk.ACL
 
 	monitor *Monitor
 	events  <-chan zk.Event // closed when ZK has ended; nil if ZK is the caller's
@@ -75,8 +78,12 @@ func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*C
 }
 
 func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Options) *Conn {
+	acl := zk.WorldACL(zk.PermAll)
+	if len(o.Auth) > 0 {
+		acl = zk.AuthACL(zk.PermAll)
+	}
 	c := &Conn{
-		ZK: zkConn, events: events, monitor: monitor, log: o.Log,
+		ZK: zkConn, ACL: acl, events: events, monitor: monitor, log: o.Log,
 		changed: make(chan struct{}), watches: map[string]*Watch{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // it lives until Close

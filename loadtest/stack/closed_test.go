@@ -1,0 +1,91 @@
+package stack_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/loadtest/stack"
+)
+
+// With ZOOKEEPER_AUTH a stranger who reaches ZooKeeper can neither look at what the services keep there, nor
+// change it: locks, claims of numbers, announcements, the reconciler's election.
+func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	cfg.ZooKeeperRoot += "/closed" // made by the services, not by the test
+	cfg.OrderEnv = map[string]string{"ZOOKEEPER_AUTH": "orderstock:secret"}
+	cfg.StockEnv = cfg.OrderEnv
+	st, err := stack.Up(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, stranger := connectZooKeeper(t, st, "orderstock:secret"), connectZooKeeper(t, st, "orderstock:guess")
+	t.Cleanup(func() {
+		_ = st.Kill()
+		for _, node := range slices.Backward(tree(t, owner, st.ZooKeeperRoot())) { // nobody else can
+			if err := owner.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
+				t.Error(err)
+			}
+		}
+	})
+	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
+	order := func() { send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`) }
+	order()
+
+	nodes := tree(t, owner, st.ZooKeeperRoot())
+	if len(nodes) < 10 {
+		t.Fatalf("the services keep only %v", nodes)
+	}
+	for _, node := range nodes {
+		_, _, read := stranger.Get(node)
+		_, changed := stranger.Set(node, []byte("changed"), -1)
+		_, made := stranger.Create(node+"/lock-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		_, opened := stranger.SetACL(node, zk.WorldACL(zk.PermAll), -1)
+		for what, err := range map[string]error{
+			"reads": read, "changes": changed, "puts a node below": made, "opens": opened, "deletes": stranger.Delete(node, -1),
+		} {
+			leaf := errors.Is(err, zk.ErrNoChildrenForEphemerals) // nobody puts a node below an ephemeral one
+			root := node == st.ZooKeeperRoot() && what == "deletes" && errors.Is(err, zk.ErrNotEmpty)
+			gone := errors.Is(err, zk.ErrNoNode) // a lock was given up meanwhile
+			if !errors.Is(err, zk.ErrNoAuth) && !leaf && !root && !gone {
+				t.Errorf("a stranger %s %s: %v", what, node, err)
+			}
+		}
+	}
+	order()
+}
+
+func connectZooKeeper(t *testing.T, st *stack.Stack, auth string) *zk.Conn {
+	t.Helper()
+	conn, events, err := zk.Connect([]string{st.Servers.ZooKeeper.Addr()}, 10*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	go func() {
+		for range events { // unused, but the library warns of a full channel
+		}
+	}()
+	if err := conn.AddAuth("digest", []byte(auth)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// tree lists a node and all below it.
+func tree(t *testing.T, conn *zk.Conn, node string) []string {
+	t.Helper()
+	nodes := []string{node}
+	children, _, err := conn.Children(node)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fatal(err)
+	}
+	for _, child := range children {
+		nodes = append(nodes, tree(t, conn, node+"/"+child)...)
+	}
+	return nodes
+}
