@@ -19,7 +19,8 @@ import (
 )
 
 // A fired order is traced by the client and both services, its trace stands in their log lines, and "loadtest trace"
-// prints its steps as whoever received them tells.
+// prints its steps as whoever received them tells. The orders go one by one: a request that several share is logged
+// with the trace of one of them.
 func TestFiredOrdersAreTraced(t *testing.T) {
 	spans := trace.NewStore()
 	mux := http.NewServeMux()
@@ -39,7 +40,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
 	folder := t.TempDir()
-	if _, exit := execute(t, "fire", "--orders", "5", "--goods", "2", "--trace-sample", "1", "--out", folder); exit != command.Passed {
+	if _, exit := execute(t, "fire", "--orders", "5", "--concurrency", "1", "--goods", "2", "--trace-sample", "1", "--out", folder); exit != command.Passed {
 		t.Fatalf("exit code %d", exit)
 	}
 	history, err := os.ReadFile(filepath.Join(folder, "history.jsonl"))
