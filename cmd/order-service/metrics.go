@@ -36,30 +36,16 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	counter("order_unsettled_total", "Orders left to the reconciler.", nil, &orders.Unsettled)
 	counter("order_shed_total", "Requests refused because too many were in flight.", nil, &orders.Shed)
 	counter("order_cancellations_total", "Cancellations carried out.", nil, &orders.Cancelled)
-	counter(
-		"order_flags_missed_total",
-		"Orders whose operation flag could not be set in Redis.",
-		nil,
-		&orders.FlagsMissed,
-	)
+	counter("order_flags_missed_total", "Orders whose operation flag could not be set in Redis.", nil, &orders.FlagsMissed)
 	gauge("order_in_flight", "Orders being placed.", &orders.InFlight, 1)
 
 	gauge("order_reconciler_leads", "1 on the replica that reconciles.", &orders.Leads, 1)
-	gauge(
-		"order_reconciler_backlog",
-		"Unsettled orders older than the pending limit, as the leading replica sees them.",
-		&orders.Backlog,
-		1,
-	)
+	gauge("order_reconciler_backlog", "Unsettled orders older than the pending limit, as the leading replica sees them.",
+		&orders.Backlog, 1)
 	gauge("order_reconciler_oldest_seconds", "Age of the oldest pending order in the backlog.", &orders.OldestMillis,
 		0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
-	counter(
-		"books_checked_total",
-		"Orders that the reconciler compared with their operations.",
-		nil,
-		&orders.BooksChecked,
-	)
+	counter("books_checked_total", "Orders that the reconciler compared with their operations.", nil, &orders.BooksChecked)
 	counter("books_disagreements_total", "Orders that disagreed with their operations.", nil, &orders.BooksWrong)
 	counter("order_reconciled_total", "Orders that the reconciler brought to an end.", nil, &orders.Reconciled)
 }

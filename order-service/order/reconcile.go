@@ -101,8 +101,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
 			}
 			pause = min(2*pause, r.cfg.MaxPause)
-			request.Logger(round).
-				Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
+			request.Logger(round).Warn("reconciler's round failed", "error", err.Error(), "pause_ms", pause.Milliseconds())
 		case more:
 			pause, failures = 0, 0
 		default:

@@ -34,10 +34,7 @@ func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, 
 
 func call(t *testing.T, o orders, method, path, body string) (int, string) {
 	t.Helper()
-	server := httptest.NewServer(
-		contract.Read(t, orderhttp.OpenAPI).
-			Check(t, orderhttp.New(o, orderhttp.Config{}, slog.New(slog.DiscardHandler))),
-	)
+	server := httptest.NewServer(contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(o, orderhttp.Config{}, slog.New(slog.DiscardHandler))))
 	defer server.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -58,14 +55,7 @@ func call(t *testing.T, o orders, method, path, body string) (int, string) {
 
 func TestTheRootListsTheCalls(t *testing.T) {
 	t.Parallel()
-	if status, body := call(
-		t,
-		orders{},
-		"GET",
-		"/",
-		"",
-	); status != http.StatusOK ||
-		!strings.Contains(body, "POST /v1/orders") {
+	if status, body := call(t, orders{}, "GET", "/", ""); status != http.StatusOK || !strings.Contains(body, "POST /v1/orders") {
 		t.Errorf("GET /: %d %s", status, body)
 	}
 }
@@ -73,14 +63,7 @@ func TestTheRootListsTheCalls(t *testing.T) {
 // TestTheDescriptionIsServed: as it stands, and as a page that names each call and loads nothing.
 func TestTheDescriptionIsServed(t *testing.T) {
 	t.Parallel()
-	if status, body := call(
-		t,
-		orders{},
-		"GET",
-		"/openapi.json",
-		"",
-	); status != http.StatusOK ||
-		body != string(orderhttp.OpenAPI) {
+	if status, body := call(t, orders{}, "GET", "/openapi.json", ""); status != http.StatusOK || body != string(orderhttp.OpenAPI) {
 		t.Errorf("GET /openapi.json: %d %.100s", status, body)
 	}
 	status, page := call(t, orders{}, "GET", "/docs", "")
@@ -98,8 +81,7 @@ func TestTheDescriptionIsServed(t *testing.T) {
 
 func TestAKeyCanBeRequired(t *testing.T) {
 	t.Parallel()
-	h := contract.Read(t, orderhttp.OpenAPI).
-		Check(t, orderhttp.New(orders{}, orderhttp.Config{RequireKey: true}, slog.New(slog.DiscardHandler)))
+	h := contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(orders{}, orderhttp.Config{RequireKey: true}, slog.New(slog.DiscardHandler)))
 	for key, want := range map[string]int{"": http.StatusBadRequest, "k": http.StatusAccepted} {
 		req := httptest.NewRequest("POST", "/v1/orders", strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
 		req.Header.Set("Content-Type", "application/json")
@@ -142,11 +124,7 @@ func TestDetailsAreForTheClient(t *testing.T) {
 	} {
 		status, body := call(t, orders{err: c.err}, "POST", c.path, `{"items":[{"goods_id":"7","num":1}]}`)
 		var problem struct{ Detail string }
-		if err := json.Unmarshal(
-			[]byte(body),
-			&problem,
-		); err != nil || status != c.status ||
-			problem.Detail != c.detail {
+		if err := json.Unmarshal([]byte(body), &problem); err != nil || status != c.status || problem.Detail != c.detail {
 			t.Errorf("%v: %d %s, %v; want %d with the detail %q", c.err, status, body, err, c.status, c.detail)
 		}
 	}

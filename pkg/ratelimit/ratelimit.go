@@ -43,7 +43,7 @@ type Config struct {
 	Master string
 	DB     int
 	// Proxies are the addresses whose X-Forwarded-For is believed; the engine must trust the same. A request
-	// that one of them sends without that header is of the inside, and not limited.
+	// from one of them without that header comes from inside, and is not limited.
 	Proxies []netip.Prefix
 	// Metrics, if not nil, is where the counters are registered.
 	Metrics prometheus.Registerer
@@ -146,8 +146,8 @@ func (l *Limits) count(ctx context.Context, key string, rate Rate) (limiter.Cont
 	return (*store).Get(ctx, key, rate.rate)
 }
 
-// sender returns whom the request counts for: an address, of IPv6 the network, which one household or
-// machine has. It reports whether the request is of the inside.
+// sender returns the client that the request counts for: its address or, with IPv6, its network of 64 bits, all
+// of whose addresses one machine may use. inside is true if the request comes from inside (Config.Proxies).
 func (l *Limits) sender(c *gin.Context) (client string, inside bool) {
 	if c.GetHeader("X-Forwarded-For") == "" {
 		if peer, err := netip.ParseAddr(c.RemoteIP()); err == nil {

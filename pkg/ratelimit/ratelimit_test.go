@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,10 +64,8 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 		"a network of IPv6":                   {{"[2001:db8::1]:1"}, {"[2001:db8::2]:1"}, {"[2001:db8::3:4]:1"}},
 	} {
 		for i, r := range who {
-			if rec := one.get(
-				r[0],
-				r[1],
-			); rec.Code != http.StatusNoContent ||
+			rec := one.get(r[0], r[1])
+			if rec.Code != http.StatusNoContent ||
 				!strings.HasPrefix(rec.Header().Get("RateLimit"), `"reads";r=`+string('2'-rune(i))+";t=") ||
 				rec.Header().Get("RateLimit-Policy") != `"reads";q=3;w=86400` {
 				t.Errorf("%s, request %d: %d %v", name, i+1, rec.Code, rec.Header())
@@ -75,13 +74,8 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 		rec := two.get(who[0][0], who[0][1])
 		if rec.Code != http.StatusTooManyRequests || !strings.Contains(rec.Body.String(), "rate_limited") ||
 			rec.Header().Get("Retry-After") == "" {
-			t.Errorf(
-				"%s, one too many at another replica: %d %s, Retry-After %q",
-				name,
-				rec.Code,
-				rec.Body,
-				rec.Header().Get("Retry-After"),
-			)
+			t.Errorf("%s, one too many at another replica: %d %s, Retry-After %q",
+				name, rec.Code, rec.Body, rec.Header().Get("Retry-After"))
 		}
 	}
 	for range 5 { // of the inside: a proxy that names no client
@@ -117,8 +111,8 @@ func TestWithoutRedisAllPass(t *testing.T) {
 	if err := redis.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	for r.get("192.0.2.1:1", "").Code != http.StatusTooManyRequests {
-		if t.Context().Err() != nil {
+	for deadline := time.Now().Add(time.Minute); r.get("192.0.2.1:1", "").Code != http.StatusTooManyRequests; {
+		if time.Now().After(deadline) {
 			t.Fatal("never limited again")
 		}
 	}

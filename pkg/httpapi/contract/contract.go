@@ -51,11 +51,8 @@ func Read(t testing.TB, text []byte) *Description {
 	if err != nil {
 		t.Fatalf("read the description: %v", err)
 	}
-	if err := doc.Validate(
-		t.Context(),
-		openapi3.IsOpenAPI31OrLater(),
-	); err != nil ||
-		!strings.HasPrefix(doc.OpenAPI, "3.1.") {
+	err = doc.Validate(t.Context(), openapi3.IsOpenAPI31OrLater())
+	if err != nil || !strings.HasPrefix(doc.OpenAPI, "3.1.") {
 		t.Fatalf("the description is not OpenAPI 3.1: %s %v", doc.OpenAPI, err)
 	}
 	d, _ := read.LoadOrStore(string(text), &Description{doc})
@@ -77,15 +74,8 @@ func (d *Description) Check(t testing.TB, next http.Handler) http.Handler {
 				panic(p) // the answer was cut: there is none to check
 			}
 			if err := d.check(request, rec); err != nil && !broken && r.Context().Err() == nil {
-				t.Errorf(
-					"%s %s %s: %d %s\nagainst the description: %v",
-					r.Method,
-					r.URL,
-					sent,
-					rec.status,
-					rec.body.Bytes(),
-					err,
-				)
+				t.Errorf("%s %s %s: %d %s\nagainst the description: %v",
+					r.Method, r.URL, sent, rec.status, rec.body.Bytes(), err)
 			}
 		}()
 		next.ServeHTTP(rec, r)
@@ -168,11 +158,8 @@ func notDescribed(rec *recorder) error {
 	switch rec.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		var p problem.Problem
-		if err := json.Unmarshal(
-			rec.body.Bytes(),
-			&p,
-		); err != nil || p.Status != rec.status || p.Code == "" ||
-			rec.Header().Get("Content-Type") != problem.Type {
+		err := json.Unmarshal(rec.body.Bytes(), &p)
+		if err != nil || p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != problem.Type {
 			return fmt.Errorf("not a problem: %w", err)
 		}
 		return nil
