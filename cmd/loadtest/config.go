@@ -26,6 +26,8 @@ type surroundings struct {
 	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
 	// ZooKeeperAuth is the user:password by which the console may look at the lock's queue.
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
+	// RedisAuth is the user:password by which the console may look at the flags in Redis.
+	RedisAuth string `env:"REDIS_AUTH"`
 }
 
 func readSurroundings() (surroundings, error) {

@@ -162,7 +162,7 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 		c, err := console.Attach(console.Target{
 			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
-			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
+			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth, RedisAuth: where.RedisAuth,
 			Redis: cfg.redis, Strategy: cfg.strategy, Watched: watch,
 		}, cfg.out)
 		return c, func() {}, err

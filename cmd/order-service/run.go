@@ -48,16 +48,13 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
 	store := orderdb.New(db)
 	defer store.Close()
-	redisAddrs, redisMaster := cfg.Redis()
-	flags := opflag.OpenMaster(redisAddrs, redisMaster, log)
+	flags := opflag.OpenAt(cfg.Redis(), log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
 	if err := flags.Instrument(traces.Redis); err != nil {
 		return err
 	}
 	flags.Register(named)
-	limits := ratelimit.Open(ratelimit.Config{
-		Addrs: redisAddrs, Master: redisMaster, Proxies: cfg.TrustedProxies, Metrics: named, Log: log,
-	})
+	limits := ratelimit.Open(ratelimit.Config{Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: named, Log: log})
 	defer func() { err = errors.Join(err, limits.Close()) }()
 	calls := []stockapi.Option{
 		stockapi.WithMiddleware(traces.Transport), stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions), stockapi.WithBreakers(time.Second, log),

@@ -55,8 +55,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
 	ledger := stockdb.New(db)
 	defer ledger.Close()
-	redisAddrs, redisMaster := cfg.Redis()
-	flags := opflag.OpenMaster(redisAddrs, redisMaster, log)
+	flags := opflag.OpenAt(cfg.Redis(), log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
 	if err := flags.Instrument(traces.Redis); err != nil {
 		return err
@@ -68,7 +67,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 			LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience, Partitions: cfg.StockPartitions,
 			WrapLock: faults.lock, Metrics: named, Log: log,
 		},
-		Ledger: ledger, Redis: cfg.RedisAddr, AllowUnsafe: opts.allowUnsafe,
+		Ledger: ledger, Redis: cfg.Redis(), AllowUnsafe: opts.allowUnsafe,
 	})
 	if err != nil {
 		return err

@@ -213,14 +213,15 @@ func (c *Console) say(kind, format string, args ...any) {
 	c.hub.entry(Entry{At: time.Now().UTC(), TMS: c.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// Target says where the parts of a stack are. Redis and ZooKeeper may be "".
+// Target says where the parts of a stack are. Redis, ZooKeeper and the user:password for each may be "".
 type Target struct {
 	fire.Target
 	verify.Databases
 	ZooKeeper     []string
 	ZooKeeperRoot string
-	ZooKeeperAuth string // user:password, as the services have it; may be ""
+	ZooKeeperAuth string
 	Redis         string
+	RedisAuth     string
 	// Strategy is how the stock services deduct; "" is their default.
 	Strategy string
 	// Watched are the replicas to show; none: the services that orders are fired at.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -76,7 +77,10 @@ func (s *site) flag(ctx context.Context, flag string) string {
 	if s.Redis == "" {
 		return "unknown"
 	}
-	client := redis.NewClient(&redis.Options{Addr: s.Redis, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second})
+	user, password, _ := strings.Cut(s.RedisAuth, ":")
+	client := redis.NewClient(&redis.Options{
+		Addr: s.Redis, Username: user, Password: password, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
+	})
 	defer func() { _ = client.Close() }()
 	n, err := client.Exists(ctx, "opflag:"+flag).Result()
 	switch {

@@ -49,6 +49,8 @@ func TestAnErrorNamesWhatIsBroken(t *testing.T) {
 		{"ZOOKEEPER_AUTH", "orderstock:secret", ""},
 		{"ZOOKEEPER_AUTH", "secret", "ZOOKEEPER_AUTH must be user:password"},
 		{"ZOOKEEPER_AUTH", "orderstock:", "ZOOKEEPER_AUTH must be user:password"},
+		{"REDIS_AUTH", "order:secret", ""},
+		{"REDIS_AUTH", ":secret", "REDIS_AUTH must be user:password"},
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
 		{"REDIS_ADDR", "", "REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER"},
 		{"REDIS_ADDRS", "a:1,b:1", "set one or the other"},
@@ -83,8 +85,8 @@ func TestRedisBySentinels(t *testing.T) {
 	}
 	t.Setenv("REDIS_MASTER", "flags")
 	s, err := config.Read[shop]()
-	if addrs, master := s.Redis(); err != nil || len(addrs) != 2 || master != "flags" {
-		t.Errorf("Redis at %v, master %q: %v", addrs, master, err)
+	if where := s.Redis(); err != nil || len(where.Addrs) != 2 || where.MasterName != "flags" {
+		t.Errorf("Redis at %v, master %q: %v", where.Addrs, where.MasterName, err)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Service holds the settings that both services read. A service's own settings embed it.
@@ -26,6 +28,8 @@ type Service struct {
 	RedisAddrs []string `env:"REDIS_ADDRS"`
 	// RedisMaster is the name by which the Sentinels of REDIS_ADDRS know the Redis server.
 	RedisMaster string `env:"REDIS_MASTER"`
+	// RedisAuth is the user:password by which the service logs in to Redis, and to the Sentinels. Empty: it does not.
+	RedisAuth Secret `env:"REDIS_AUTH"`
 
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
@@ -51,18 +55,22 @@ func (s Service) Check() error {
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
 		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
 	}
-	var auth error
-	if user, password, ok := strings.Cut(string(s.ZooKeeperAuth), ":"); s.ZooKeeperAuth != "" && (!ok || user == "" || password == "") {
-		auth = errors.New("ZOOKEEPER_AUTH must be user:password")
-	}
 	var partitions error
 	if n := Var("STOCK_PARTITIONS", s.StockPartitions); n.Value < 1 || n.Value > maxPartitions {
 		partitions = fmt.Errorf("%s must be from 1 to %d", n, maxPartitions)
 	}
-	return errors.Join(root, auth, partitions, s.checkRedis(),
+	return errors.Join(root, checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth), partitions, s.checkRedis(),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)
+}
+
+// checkAuth returns an error if the variable is neither empty nor user:password.
+func checkAuth(name string, auth Secret) error {
+	if user, password, ok := strings.Cut(string(auth), ":"); auth != "" && (!ok || user == "" || password == "") {
+		return errors.New(name + " must be user:password")
+	}
+	return nil
 }
 
 func (s Service) checkRedis() error {
@@ -77,11 +85,15 @@ func (s Service) checkRedis() error {
 	return nil
 }
 
-// Redis returns the addresses to connect to, and the name of the server that the Sentinels there watch over;
-// that is empty if the address is the server's own.
-func (s Service) Redis() (addrs []string, master string) {
-	if s.RedisAddr != "" {
-		return []string{s.RedisAddr}, ""
+// Redis returns where Redis is, and how the service logs in there: its server, or the Sentinels that know it.
+func (s Service) Redis() redis.UniversalOptions {
+	user, password, _ := strings.Cut(string(s.RedisAuth), ":")
+	opts := redis.UniversalOptions{
+		Addrs: []string{s.RedisAddr}, Username: user, Password: password,
 	}
-	return s.RedisAddrs, s.RedisMaster
+	if s.RedisAddr == "" {
+		opts.Addrs, opts.MasterName = s.RedisAddrs, s.RedisMaster
+		opts.SentinelUsername, opts.SentinelPassword = user, password
+	}
+	return opts
 }

@@ -37,20 +37,16 @@ type Flags struct {
 
 // Open returns the flags in the Redis at addr, host:port. It connects on first use,
 // and logs when the circuit breaker opens or closes. Callers must Close the flags.
-func Open(addr string, log *slog.Logger) *Flags { return OpenMaster([]string{addr}, "", log) }
-
-// OpenMaster is Open for the server that the Sentinels at addrs know as master, also
-// after a failover. If master is empty, addrs holds the address of the server itself.
-func OpenMaster(addrs []string, master string, log *slog.Logger) *Flags {
-	return open(&redis.UniversalOptions{Addrs: addrs, MasterName: master}, log)
+func Open(addr string, log *slog.Logger) *Flags {
+	return OpenAt(redis.UniversalOptions{Addrs: []string{addr}}, log)
 }
 
-// OpenDB is Open for one of the numbered databases of the server at addr.
-func OpenDB(addr string, db int, log *slog.Logger) *Flags {
-	return open(&redis.UniversalOptions{Addrs: []string{addr}, DB: db}, log)
-}
-
-func open(opts *redis.UniversalOptions, log *slog.Logger) *Flags {
+// OpenAt is Open for the server, the database and the user that where names. With
+// Sentinels, the flags follow the server through a failover. The user needs the
+// commands SET and DEL on the keys opflag:*, and PING. Timeouts and retries are the
+// package's own.
+func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
+	opts := &where
 	// If a DEL whose reply was lost were sent again, its reply would be "nothing deleted".
 	opts.MaxRetries = -1
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout

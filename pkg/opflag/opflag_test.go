@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
@@ -16,7 +18,7 @@ import (
 
 func open(t *testing.T, addr string, db int) *opflag.Flags {
 	t.Helper()
-	f := opflag.OpenDB(addr, db, slog.New(slog.DiscardHandler))
+	f := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{addr}, DB: db}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)

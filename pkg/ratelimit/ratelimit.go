@@ -37,11 +37,9 @@ type Limits struct {
 
 // Config of limits.
 type Config struct {
-	// Addrs are the Redis server, host:port, or, if Master is not empty, the Sentinels that know the server of
-	// that name. DB is the number of the database.
-	Addrs  []string
-	Master string
-	DB     int
+	// Redis is the server, the database and the user. The user needs EVALSHA, SCRIPT LOAD, INCRBY, GET, PEXPIRE
+	// and PTTL on the keys ratelimit:*. Timeouts and retries are the package's own.
+	Redis redis.UniversalOptions
 	// Proxies are the addresses whose X-Forwarded-For is believed; the engine must trust the same. A request
 	// from one of them without that header comes from inside, and is not limited.
 	Proxies []netip.Prefix
@@ -52,11 +50,11 @@ type Config struct {
 
 // Open returns the limits. It connects on first use. Callers must Close them.
 func Open(cfg Config) *Limits {
+	opts := &cfg.Redis
+	opts.MaxRetries, opts.ContextTimeoutEnabled, opts.DisableIdentity = -1, true, true
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
 	return &Limits{
-		client: redis.NewUniversalClient(&redis.UniversalOptions{
-			Addrs: cfg.Addrs, MasterName: cfg.Master, DB: cfg.DB, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
-			DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
-		}),
+		client: redis.NewUniversalClient(opts),
 		breaker: gobreaker.NewCircuitBreaker[limiter.Context](gobreaker.Settings{
 			Name: "rate limit", Timeout: time.Second,
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 3 },

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/ratelimit"
@@ -35,7 +36,7 @@ func newReplica(t *testing.T, addr string, db int) replica {
 	}
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	metrics := prometheus.NewRegistry()
-	limits := ratelimit.Open(ratelimit.Config{Addrs: []string{addr}, DB: db, Proxies: proxies, Metrics: metrics, Log: quiet})
+	limits := ratelimit.Open(ratelimit.Config{Redis: redis.UniversalOptions{Addrs: []string{addr}, DB: db}, Proxies: proxies, Metrics: metrics, Log: quiet})
 	t.Cleanup(func() { _ = limits.Close() })
 	e := httpapi.NewEngine(quiet, httpapi.Options{TrustedProxies: proxies})
 	e.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })

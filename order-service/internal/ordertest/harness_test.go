@@ -19,6 +19,7 @@ import (
 
 	"github.com/bwmarrin/snowflake"
 	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
@@ -67,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	w.orderDB, w.orderDSN = database(t, migrations.Order)
 	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB)
-	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
+	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
 	must(t, err)
 	handler := contract.Read(t, stockhttp.OpenAPI).Check(t, stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))
@@ -125,7 +126,7 @@ type replica struct {
 func (w *world) replica(cfg order.Config) *replica {
 	w.t.Helper()
 	r := &replica{w: w, store: orderdb.New(w.orderDB)}
-	hints := opflag.OpenDB(w.redisAddr, w.redisDB, quiet)
+	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	client, err := stockapi.NewClient([]string{w.stockURL}, token, stockapi.WithBreakers(time.Second, quiet))
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{})

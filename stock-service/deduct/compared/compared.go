@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/go-redis/v9"
+
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared/prededuct"
 	"orderstock/stock-service/deduct/strategy"
@@ -35,9 +37,10 @@ type Ledger interface {
 type Config struct {
 	deduct.Config
 	Ledger Ledger
-	// Redis is the host:port of the server that holds redis-lock's locks, and the
-	// levels of redis-prededuct, under keys that begin with Root.
-	Redis string
+	// Redis is the server that holds redis-lock's locks, under keys that begin with
+	// stocklock:, and the levels of redis-prededuct, under keys that begin with
+	// prededuct: and Root. Sentinels will not do.
+	Redis redis.UniversalOptions
 	// AllowUnsafe permits a strategy that is not safe.
 	AllowUnsafe bool
 }
@@ -56,12 +59,15 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 		return nil, fmt.Errorf("strategy %s %s; %w", name, info.Warning, ErrUnsafe)
 	}
 	cfg.Config.Ledger = cfg.Ledger
+	if (name == "redis-lock" || name == "redis-prededuct") && cfg.Redis.MasterName != "" {
+		return nil, fmt.Errorf("%s needs one Redis server: set REDIS_ADDR, not REDIS_ADDRS", name)
+	}
 	switch name {
 	case "unsafe":
 		return unsafe{cfg.Ledger}, nil
 	case "redis-prededuct":
 		return prededuct.New(prededuct.Config{
-			Ledger: cfg.Ledger, Redis: cfg.Redis, Prefix: "prededuct:" + cfg.Root + ":",
+			Ledger: cfg.Ledger, Redis: cfg.Redis.Simple(), Prefix: "prededuct:" + cfg.Root + ":",
 			Wait: cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout), Metrics: cfg.Metrics, Log: cfg.Log,
 		}), nil
 	case "optimistic":
@@ -77,9 +83,6 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 	case "zk-lock":
 		return newZKLock(cfg)
 	case "redis-lock":
-		if cfg.Redis == "" {
-			return nil, errors.New("redis-lock needs one Redis server: set REDIS_ADDR, not REDIS_ADDRS")
-		}
 		return newRedisLock(cfg), nil
 	}
 	return deduct.New(name, cfg.Config)

@@ -32,7 +32,9 @@ const (
 )
 
 func newRedisLock(cfg Config) deduct.Strategy {
-	client := redis.NewClient(&redis.Options{Addr: cfg.Redis, ContextTimeoutEnabled: true})
+	opts := cfg.Redis.Simple()
+	opts.ContextTimeoutEnabled = true
+	client := redis.NewClient(opts)
 	locks := redsync.New(goredis.NewPool(client))
 	acquire := func(ctx context.Context, goodsID int64) (deduct.Lock, error) {
 		m := locks.NewMutex("stocklock:"+operation.FormatGoodsID(goodsID), redsync.WithExpiry(redisLockExpiry),

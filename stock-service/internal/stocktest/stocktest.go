@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
 	"orderstock/migrations"
@@ -54,7 +55,7 @@ func New(t testing.TB) *Place {
 		t.Fatal(err)
 	}
 	p.Ledger = stockdb.New(p.DB)
-	p.Flags = opflag.OpenDB(serverstest.Redis(t).Addr(), serverstest.RedisDB(t), Quiet)
+	p.Flags = opflag.OpenAt(redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}, Quiet)
 	t.Cleanup(func() {
 		p.CheckLedger(t)
 		p.Ledger.Close()

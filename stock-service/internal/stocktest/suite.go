@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/deduct"
@@ -25,7 +27,7 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 			ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
 			SessionTimeout: 10 * time.Second, LockTimeout: Patience, LockPatience: Patience, Log: Quiet,
 		},
-		Ledger: p.Ledger, Redis: serverstest.Redis(t).Addr(),
+		Ledger: p.Ledger, Redis: redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}},
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -71,12 +71,12 @@ type entry struct {
 	stock.Request
 }
 
-func newLog(addr, prefix, writer string) *log {
+func newLog(where *redis.Options, prefix, writer string) *log {
+	opts := *where
+	// A take that is sent twice is a repeat: the client must not try again by itself.
+	opts.ContextTimeoutEnabled, opts.MaxRetries, opts.DisableIdentity = true, -1, true
 	l := &log{
-		// A take that is sent twice is a repeat: the client must not try again by itself.
-		client: redis.NewClient(&redis.Options{
-			Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DisableIdentity: true,
-		}),
+		client: redis.NewClient(&opts),
 		prefix: prefix, writer: writer,
 	}
 	l.takes = batch.Func(l.take, batch.WithTimeout(redisLimit))

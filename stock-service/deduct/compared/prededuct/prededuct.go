@@ -23,6 +23,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/operation"
 	"orderstock/pkg/retry"
@@ -39,8 +40,9 @@ type Ledger interface {
 // Config says what a strategy works with. Metrics may be nil.
 type Config struct {
 	Ledger Ledger
-	// Redis is the host:port of the server; Prefix is put before all keys.
-	Redis, Prefix string
+	// Redis is the server; Prefix is put before all keys.
+	Redis  *redis.Options
+	Prefix string
 	// Wait bounds the wait for a decision of the ledger.
 	Wait    time.Duration
 	Metrics prometheus.Registerer

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/servers"
+)
+
+const redisPasswords = "hunter2"
+
+// composeRedis starts Redis as docker-compose.yml does, and returns where a user finds it; "" is a stranger.
+func composeRedis(t *testing.T) func(user string) redis.UniversalOptions {
+	t.Helper()
+	script, err := filepath.Abs("../../.compose/redis.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at := func(user string) redis.UniversalOptions {
+		where := redis.UniversalOptions{Addrs: []string{addr}}
+		if user != "" {
+			where.Username, where.Password = user, redisPasswords
+		}
+		return where
+	}
+	stranger := redis.NewClient(&redis.Options{Addr: addr})
+	t.Cleanup(func() { _ = stranger.Close() })
+	server, err := servers.Start(t.Context(), servers.Spec{
+		Name: "redis", Path: script, Args: []string{"--port", port, "--bind", "127.0.0.1"}, Dir: t.TempDir(), Addr: addr,
+		Env: []string{
+			"ORDER_PASSWORD=" + redisPasswords, "STOCK_PASSWORD=" + redisPasswords,
+			"CONSOLE_PASSWORD=" + redisPasswords, "CLUSTER_PASSWORD=" + redisPasswords,
+		},
+		Ready: func(ctx context.Context) error { return stranger.Ping(ctx).Err() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	return at
+}
+
+// TestWhatUsersOfRedisMayDo: each what the stack needs of it, and nothing else.
+func TestWhatUsersOfRedisMayDo(t *testing.T) {
+	t.Parallel()
+	at := composeRedis(t)
+	for user, commands := range map[string]map[string]bool{
+		"": {
+			"ping": true, "get opflag:1": false, "set opflag:1 1": false, "del opflag:1": false, "flushall": false,
+			"keys *": false, "config get dir": false, "acl list": false, "replicaof no one": false,
+		},
+		"order": {
+			"ping": true, "set opflag:1 1 ex 60": true, "set other 1": false, "get opflag:1": false, "del opflag:1": false,
+			"get ratelimit:reads:1": true, "del ratelimit:reads:1": false, "flushall": false, "keys *": false, "config get dir": false,
+		},
+		"stock": {
+			"ping": true, "del opflag:1": true, "del other": false, "get opflag:1": false, "set opflag:1 1": false,
+			"get stocklock:1": true, "get ratelimit:reads:1": false, "flushall": false, "flushdb": false, "keys *": false,
+		},
+		"console":  {"exists opflag:1": true, "exists other": false, "get opflag:1": false, "set opflag:1 1": false},
+		"replica":  {"ping": true, "get opflag:1": false, "flushall": false, "replicaof no one": false},
+		"sentinel": {"ping": true, "role": true, "get opflag:1": false, "flushall": false},
+	} {
+		where := at(user)
+		client := redis.NewClient(where.Simple())
+		defer func() { _ = client.Close() }()
+		for command, allowed := range commands {
+			var args []any
+			for _, arg := range strings.Fields(command) {
+				args = append(args, arg)
+			}
+			err := client.Do(t.Context(), args...).Err()
+			if refused := redis.HasErrorPrefix(err, "NOPERM"); refused == allowed {
+				t.Errorf("user %q: %s: %v", user, command, err)
+			}
+		}
+	}
+	wrong := at("order")
+	wrong.Password = "demo"
+	client := redis.NewClient(wrong.Simple())
+	defer func() { _ = client.Close() }()
+	if err := client.Ping(t.Context()).Err(); !redis.HasErrorPrefix(err, "WRONGPASS") {
+		t.Errorf("a wrong password: %v", err)
+	}
+}
+
+// TestTheUsersOfRedisSuffice for the code that logs in as them.
+func TestTheUsersOfRedisSuffice(t *testing.T) {
+	t.Parallel()
+	at, quiet := composeRedis(t), slog.New(slog.DiscardHandler)
+	orders, stock := opflag.OpenAt(at("order"), quiet), opflag.OpenAt(at("stock"), quiet)
+	defer func() { _, _ = orders.Close(), stock.Close() }()
+	if !orders.Set(t.Context(), "1") || !stock.Take(t.Context(), "1") || stock.Take(t.Context(), "1") {
+		t.Error("a flag was not set once and taken once")
+	}
+	if orders.Take(t.Context(), "1") || stock.Set(t.Context(), "1") {
+		t.Error("the order service took a flag, or the stock service set one")
+	}
+
+	var rate ratelimit.Rate
+	if err := rate.UnmarshalText([]byte("1-D")); err != nil {
+		t.Fatal(err)
+	}
+	limits := ratelimit.Open(ratelimit.Config{Redis: at("order"), Metrics: prometheus.NewRegistry(), Log: quiet})
+	defer func() { _ = limits.Close() }()
+	engine := httpapi.NewEngine(quiet, httpapi.Options{})
+	engine.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	for i, want := range []int{http.StatusNoContent, http.StatusTooManyRequests} {
+		rec := httptest.NewRecorder()
+		engine.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		if rec.Code != want {
+			t.Errorf("request %d of 1 allowed was answered %d", i+1, rec.Code)
+		}
+	}
+
+	where := at("stock")
+	client := redis.NewClient(where.Simple())
+	defer func() { _ = client.Close() }()
+	for _, key := range []string{"stocklock:1", "prededuct:/orderstock:log"} { // of redis-lock and redis-prededuct
+		if err := redis.NewScript("return redis.call('incr', KEYS[1])").Run(t.Context(), client, []string{key}).Err(); err != nil {
+			t.Errorf("a script on %s: %v", key, err)
+		}
+	}
+}
