@@ -24,6 +24,9 @@ type settings struct {
 	// StockURLs are the addresses of the stock services, several by comma. Empty: those that are announced in
 	// ZooKeeper, as they come and go.
 	StockURLs []string `env:"STOCK_URLS"`
+	// StockServerName is the name in the certificates of the stock services if they speak HTTPS; empty: the host of
+	// their address.
+	StockServerName string `env:"STOCK_SERVER_NAME"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
 	// StockRequests bounds the requests on their way to each stock service that carry deductions; concurrent

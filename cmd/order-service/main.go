@@ -23,9 +23,9 @@ func newCommand() *cobra.Command {
 			}
 			return run(ctx, cfg, nil)
 		},
-		ListenAddr: func() (string, error) {
+		Listens: func() (string, bool, error) {
 			cfg, err := config.Read[settings]()
-			return cfg.ListenAddr, err
+			return cfg.ListenAddr, cfg.TLSCert != "", err
 		},
 	})
 }

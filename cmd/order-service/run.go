@@ -15,6 +15,7 @@ import (
 	"orderstock/order-service/ordertrace"
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/command"
+	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -35,6 +36,10 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	}
 	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
 
+	secure, err := cfg.TLS()
+	if err != nil {
+		return err
+	}
 	metrics := prometheus.NewRegistry()
 	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // all but what libraries name
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -57,7 +62,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	limits := ratelimit.Open(ratelimit.Config{Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: named, Log: log})
 	defer func() { err = errors.Join(err, limits.Close()) }()
 	calls := []stockapi.Option{
-		stockapi.WithMiddleware(traces.Transport), stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions), stockapi.WithBreakers(time.Second, log),
+		stockapi.WithServerName(cfg.StockServerName), stockapi.WithMiddleware(traces.Transport), stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions), stockapi.WithBreakers(time.Second, log),
 	}
 	if cfg.StockRequests > 0 {
 		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))
@@ -81,7 +86,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		stopDiscovery := zookeeper.discover(background, "stock", func(addrs []string) {
 			urls := make([]string, len(addrs))
 			for i, addr := range addrs {
-				urls[i] = "http://" + addr
+				urls[i] = discovery.URL(addr)
 			}
 			log.Info("stock services", "urls", urls)
 			if err := client.SetReplicas(urls); err != nil {
@@ -131,7 +136,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics,
+		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics,
 		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
 	}, traces.Handler(faults.handler(handler)), log)
 }

@@ -41,6 +41,9 @@ func (a *announcement) begin(ctx context.Context, addr string) {
 			a.log.Error("not announced: set ADVERTISE_ADDR", "error", err)
 			return
 		}
+		if a.cfg.TLSCert != "" {
+			addr = discovery.HTTPS(addr)
+		}
 		discovery.Announce(ctx, session, discovery.Dir(a.cfg.ZooKeeperRoot, "stock"), addr, a.log)
 	})
 }

@@ -27,9 +27,9 @@ func newCommand() *cobra.Command {
 			}
 			return run(ctx, cfg, opts)
 		},
-		ListenAddr: func() (string, error) {
+		Listens: func() (string, bool, error) {
 			cfg, err := readSettings()
-			return cfg.ListenAddr, err
+			return cfg.ListenAddr, cfg.TLSCert != "", err
 		},
 	})
 	c.PersistentFlags().BoolVar(&opts.allowUnsafe, "allow-unsafe", false,

@@ -38,6 +38,10 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	}
 	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
 
+	secure, err := cfg.TLS()
+	if err != nil {
+		return err
+	}
 	metrics := prometheus.NewRegistry()
 	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // all but what libraries name
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -86,7 +90,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	announcing := &announcement{cfg: cfg, log: log}
 	defer announcing.wait()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
+		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
 		OnListen: func(addr string) {
 			announcing.begin(ctx, addr)
 			if opts.onListen != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
@@ -22,8 +23,8 @@ type Program struct {
 	Environment string
 	// Serve serves until ctx ends.
 	Serve func(ctx context.Context) error
-	// ListenAddr returns where the service listens, for the health check.
-	ListenAddr func() (string, error)
+	// Listens returns where the service listens, and whether it speaks HTTPS there, for the health check.
+	Listens func() (addr string, https bool, err error)
 }
 
 // Service returns a service's command: "serve", which is the default, and "health", which asks the
@@ -31,7 +32,7 @@ type Program struct {
 func Service(p Program) *cobra.Command {
 	run := func(cmd *cobra.Command, _ []string) error { return p.Serve(cmd.Context()) }
 	health := func(cmd *cobra.Command, _ []string) error {
-		addr, err := p.ListenAddr()
+		addr, https, err := p.Listens()
 		if err != nil {
 			return err
 		}
@@ -39,7 +40,11 @@ func Service(p Program) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("read LISTEN_ADDR: %w", err)
 		}
-		return Fail(httpapi.Healthcheck(cmd.Context(), "http://"+net.JoinHostPort("127.0.0.1", port)+"/readyz"))
+		url := "http://" + net.JoinHostPort("127.0.0.1", port) + "/readyz"
+		if https {
+			url = "https" + strings.TrimPrefix(url, "http")
+		}
+		return Fail(httpapi.Healthcheck(cmd.Context(), url))
 	}
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -41,6 +42,12 @@ type Service struct {
 	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
+	// TLSCert is the certificate that the service shows, with those that sign it, in PEM. With it and TLS_KEY the
+	// service speaks HTTPS alone.
+	TLSCert Secret `env:"TLS_CERT"`
+	// TLSKey is the key of TLS_CERT, in PEM.
+	TLSKey Secret `env:"TLS_KEY"`
+
 	// StockPartitions is the number of partitions of the stock, from 1 to 1024; the same for all services.
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"16"`
 	// Token is the bearer token of the stock service.
@@ -59,10 +66,23 @@ func (s Service) Check() error {
 	if n := Var("STOCK_PARTITIONS", s.StockPartitions); n.Value < 1 || n.Value > maxPartitions {
 		partitions = fmt.Errorf("%s must be from 1 to %d", n, maxPartitions)
 	}
-	return errors.Join(root, checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth), partitions, s.checkRedis(),
+	_, tlsWrong := s.TLS()
+	return errors.Join(tlsWrong, root, checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth), partitions, s.checkRedis(),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)
+}
+
+// TLS returns how the service proves who it is, or nil if it speaks plain HTTP.
+func (s Service) TLS() (*tls.Config, error) {
+	if s.TLSCert == "" && s.TLSKey == "" {
+		return nil, nil
+	}
+	pair, err := tls.X509KeyPair([]byte(s.TLSCert), []byte(s.TLSKey))
+	if err != nil {
+		return nil, fmt.Errorf("TLS_CERT and TLS_KEY must be a certificate and its key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // checkAuth returns an error if the variable is neither empty nor user:password.

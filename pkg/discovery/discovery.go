@@ -25,6 +25,20 @@ func Dir(root, service string) string { return root + "/replicas/" + service }
 // pauses lie between tries while ZooKeeper does not answer.
 var pauses = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
 
+// HTTPS marks the address of a replica that speaks HTTPS, to be announced.
+func HTTPS(addr string) string { return secure + addr }
+
+// URL returns the base address of a replica: its announced address with http:// or https://.
+func URL(announced string) string {
+	if addr, ok := strings.CutPrefix(announced, secure); ok {
+		return "https://" + addr
+	}
+	return "http://" + announced
+}
+
+// secure is put before an address, in which no slash may be: it is the name of a node.
+const secure = "https:"
+
 // Announce keeps an ephemeral node for addr, host:port, under dir, in every session
 // that s has, until ctx ends. Then it removes the node. If the process dies, the
 // node ends with the session.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -142,7 +143,11 @@ func Healthcheck(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	// The certificate is for the name that others call the service by. To ask who answers would be of no use here:
+	// whoever holds a port of this machine may as well answer 200 over HTTP.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,8 @@ import (
 type ServerConfig struct {
 	// Addr is where the service listens, as host:port; port 0 takes a free one.
 	Addr string
+	// TLS, if not nil, makes the service speak HTTPS. OpsAddr speaks HTTP in any case.
+	TLS *tls.Config
 	// OpsAddr, if not empty, is where /metrics and /debug/pprof are served. Keep it private.
 	OpsAddr string
 	// Metrics are served at /metrics. Default: prometheus.DefaultGatherer.
@@ -39,7 +42,9 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
-	servers := []*http.Server{newServer(h, log)}
+	server := newServer(h, log)
+	server.TLSConfig = cfg.TLS
+	servers := []*http.Server{server}
 	listeners := []net.Listener{listener}
 	if cfg.OpsAddr != "" {
 		ops, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.OpsAddr)
@@ -58,7 +63,11 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 	var serving sync.WaitGroup
 	for i, s := range servers {
 		serving.Go(func() {
-			if err := s.Serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+			serve := s.Serve
+			if s.TLSConfig != nil {
+				serve = func(l net.Listener) error { return s.ServeTLS(l, "", "") }
+			}
+			if err := serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", listeners[i].Addr(), err)
 			}
 		})

@@ -264,6 +264,9 @@ func newMember(group *mysql.Config, addr string, wrap func(driver.Connector) dri
 	m := &member{addr: addr, conns: map[*memberConn]struct{}{}}
 	cfg := group.Clone()
 	cfg.Net, cfg.Addr, cfg.RejectReadOnly = "tcp", addr, true
+	if cfg.TLS != nil { // its certificate names the member, not the group
+		cfg.TLS.ServerName, _, _ = net.SplitHostPort(addr)
+	}
 	cfg.Logger = &mysql.NopLogger{}
 	asking := cfg.Clone()
 	asking.DBName = "" // it may not exist yet

@@ -32,6 +32,7 @@ import (
 // Safe for concurrent use. Make one with NewClient.
 type Client struct {
 	token      string
+	dialer     *dialer
 	http       *http.Client
 	partitions int
 	requests   int  // shared requests to a replica; 0 if each deduction has its own
@@ -52,8 +53,9 @@ const maxAnswer = 16 << 20
 // http://stock-service:8081. If a name has several addresses, new connections take
 // them in turn. Callers must Close the client.
 func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
+	d := newDialer()
 	c := &Client{
-		token: token, http: &http.Client{Transport: newTransport()}, partitions: operation.Partitions,
+		token: token, dialer: d, http: &http.Client{Transport: d.transport()}, partitions: operation.Partitions,
 		newBreaker: func(string) breaker { return closed{} },
 	}
 	for _, opt := range opts {
@@ -82,6 +84,11 @@ func WithTransport(rt http.RoundTripper) Option {
 func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = wrap(c.http.Transport) }
 }
+
+// WithServerName demands that the certificates of stock services that speak HTTPS
+// are for that name. Empty, and default: for the host of their base URL. It has no
+// effect with WithTransport.
+func WithServerName(name string) Option { return func(c *Client) { c.dialer.serverName = name } }
 
 // WithPartitions sets the number of partitions of the stock, which should be that of
 // the stock services. Default: operation.Partitions.

@@ -1,7 +1,9 @@
 package stockapi
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -11,13 +13,26 @@ import (
 	"time"
 )
 
-// newTransport returns a transport for many concurrent calls to few hosts. If a
-// name has several addresses, connections take them in turn, and so spread over the
-// replicas.
-func newTransport() *http.Transport {
-	d := &dialer{Dialer: net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}}
+// dialer connects to the replicas. If a name has several addresses, connections take
+// them in turn, and so spread over the replicas.
+type dialer struct {
+	net.Dialer
+	turn       atomic.Uint64
+	serverName string // in the certificates; empty: the host that is called
+}
+
+func newDialer() *dialer {
+	return &dialer{Dialer: net.Dialer{Timeout: connectLimit, KeepAlive: 15 * time.Second}}
+}
+
+// connectLimit bounds the time until a connection is there, and, with HTTPS, that until it is secure.
+const connectLimit = 2 * time.Second
+
+// transport returns a transport for many concurrent calls to few hosts.
+func (d *dialer) transport() *http.Transport {
 	return &http.Transport{
 		DialContext:         d.dial,
+		DialTLSContext:      d.dialTLS,
 		MaxIdleConns:        4096,
 		MaxIdleConnsPerHost: 1024,
 		IdleConnTimeout:     60 * time.Second,
@@ -28,9 +43,20 @@ func newTransport() *http.Transport {
 // errUnreached says that no connection was made, so that nothing can have happened.
 var errUnreached = errors.New("not connected")
 
-type dialer struct {
-	net.Dialer
-	turn atomic.Uint64
+// dialTLS is dial with what HTTPS needs. A server that cannot prove who it is was not reached.
+func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	plain, err := d.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	host, _, _ := net.SplitHostPort(addr) // dial has read it
+	conn := tls.Client(plain, &tls.Config{ServerName: cmp.Or(d.serverName, host), MinVersion: tls.VersionTLS12})
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreached, errors.Join(err, plain.Close()))
+	}
+	return conn, nil
 }
 
 // dial connects to the next address of the name. If that refuses the connection,
