@@ -55,7 +55,8 @@ Writes out/scale.json and out/scale.svg.`,
 	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8}, "numbers of partitions; the first is what the others are compared with")
 	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond}, "how long the database lets a commit wait")
 	p.IntVar(&plan.Products, "products", 100, "products that are asked for, all alike")
-	p.IntVar(&plan.Clients, "clients", 256, "clients")
+	p.IntVar(&plan.Clients, "clients", 2000,
+		"clients of the many products: with fewer than some groups hold, one holder carries them all as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
 	p.StringVar(&plan.Before, "before", "", "folder of an earlier build's binaries, to compare the hot product with")
 	p.StringSliceVar(&parts, "parts", []string{scaleHolders, scaleFailing, scaleCompose}, "what to measure")
@@ -123,7 +124,7 @@ func composeScale(c *cobra.Command, plan ladder.ScalePlan, window time.Duration)
 		return nil, err
 	}
 	return ladder.MeasureCompose(c.Context(), ladder.ComposePlan{
-		Dir: root, Program: program, Clients: plan.Clients, Legs: plan.Legs, Window: 2 * window, Bin: bin, Logs: logs,
+		Dir: root, Program: program, Clients: ladder.UsualClients, Legs: plan.Legs, Window: 2 * window, Bin: bin, Logs: logs,
 		Progress: func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) },
 	})
 }

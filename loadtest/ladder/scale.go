@@ -58,7 +58,7 @@ type HotRow struct {
 type ScalePlan struct {
 	Delays  []time.Duration
 	Holders []int
-	// Products, Clients and Replicas of the stock service.
+	// Products, Clients and Replicas of the stock service, for the rows.
 	Products, Clients, Replicas int
 	// Legs is how often all take turns.
 	Legs int
@@ -66,6 +66,9 @@ type ScalePlan struct {
 	// empty: with one partition.
 	Before string
 }
+
+// UsualClients are those of one hot product, and of the compose file's stack.
+const UsualClients = 256
 
 // wanted is what the holders should reach, by delay and holders.
 var wanted = map[time.Duration]map[int]float64{
@@ -135,7 +138,7 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan) (*HotRow, error
 		shapes[0] = partitioned{replicas: 1, bin: plan.Before}
 	}
 	cfg.Progress("one hot product, beside " + hot.Than)
-	legs, verdicts, err := measureLegs(ctx, cfg, shapes, point{path: PathDeduct, goods: 1, clients: plan.Clients}, 2*plan.Legs)
+	legs, verdicts, err := measureLegs(ctx, cfg, shapes, point{path: PathDeduct, goods: 1, clients: UsualClients}, 2*plan.Legs)
 	if err != nil {
 		return nil, fmt.Errorf("one hot product: %w", err)
 	}

@@ -141,20 +141,25 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 		g.gathering.enough <- struct{}{} // does not block: wanted is set again only after it was received
 		g.gathering.wanted = 0
 	}
-	if g.running < g.opts.concurrency {
+	another := g.waiting%g.opts.maxBatch == 0 // batch is full
+	if g.running < g.opts.concurrency || another && g.running < g.opts.surge {
 		g.running++
 		g.workers.Go(g.work)
 	}
 	return nil
 }
 
-// work runs batches until no call waits and none arrived while idle ran.
+// work runs batches until no call waits and none arrived while idle ran. Of more workers than WithConcurrency allows,
+// one ends as soon as no full batch waits.
 func (g *Group[In, Out]) work() {
 	for idled := false; ; {
 		g.mu.Lock()
 		idle := g.waiting == 0
-		if idle && idled {
-			g.queue = nil
+		surplus := g.running > g.opts.concurrency && g.waiting < g.opts.maxBatch
+		if idle && idled || surplus {
+			if idle {
+				g.queue = nil
+			}
 			g.running--
 			g.mu.Unlock()
 			return

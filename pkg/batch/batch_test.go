@@ -150,6 +150,44 @@ func TestTheQueueIsBounded(t *testing.T) {
 	}
 }
 
+// TestSurge: further batches run once they are full, up to the bound, and end when none is full any more.
+func TestSurge(t *testing.T) {
+	g := newGated(t, batch.WithMaxSize(2), batch.WithSurge(3))
+	waiting := []<-chan error{g.occupy(t), g.queue(t, t.Context(), 1)}
+	add := func(in int) {
+		answered := make(chan error, 1)
+		go func() {
+			_, err := g.Do(t.Context(), in)
+			answered <- err
+		}()
+		waiting = append(waiting, answered)
+	}
+	for first := 2; first <= 4; first += 2 { // full batches beside the first one
+		add(first)
+		if got := <-g.taken; len(got) != 2 {
+			t.Fatalf("a batch of %v runs beside another, want a full one", got)
+		}
+		waiting = append(waiting, g.queue(t, t.Context(), first+1))
+	}
+	waiting = append(waiting, g.queue(t, t.Context(), 6)) // a full batch, and three are running
+	select {
+	case got := <-g.taken:
+		t.Fatalf("a fourth batch runs: %v", got)
+	case <-time.After(20 * time.Millisecond):
+	}
+	for range 4 { // the last one in place of one that ended
+		g.gate <- struct{}{}
+	}
+	if got := <-g.taken; len(got) != 2 {
+		t.Errorf("the last batch holds %v", got)
+	}
+	for _, answered := range waiting {
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAWithdrawnCallIsNeverRun(t *testing.T) {
 	g := newGated(t)
 	first := g.occupy(t)
@@ -334,7 +372,7 @@ func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 			outs[i] = fmt.Sprint(in)
 		}
 		return outs, nil
-	}, batch.WithMaxSize(16), batch.WithConcurrency(3))
+	}, batch.WithMaxSize(16), batch.WithConcurrency(3), batch.WithSurge(6))
 	var callers sync.WaitGroup
 	for w := range 100 {
 		callers.Go(func() {

@@ -6,7 +6,7 @@ import (
 )
 
 type options struct {
-	maxBatch, maxQueue, concurrency int
+	maxBatch, maxQueue, concurrency, surge int
 	timeout                         time.Duration
 	gather                          int
 	idle                            func(context.Context)
@@ -25,6 +25,10 @@ func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, 
 // WithConcurrency bounds the batches that run at the same time. Default 1:
 // batches run one after another, and all calls that arrive during one join the next.
 func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = max(1, n) } }
+
+// WithSurge lets up to n batches run at the same time if the further ones begin full: a batch that
+// cannot grow gains nothing by waiting. Default: WithConcurrency alone counts.
+func WithSurge(n int) Option { return func(o *options) { o.surge = n } }
 
 // WithTimeout ends the context of a batch after d. Default: no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
