@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -91,7 +92,7 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 	)
 	command := slices.Concat(o.within, []string{programs.server}, args, o.args)
 	m.Server, err = Start(ctx, Spec{
-		Name:  o.name,
+		Name:  cmp.Or(o.name, "mysql"),
 		Path:  command[0],
 		Args:  command[1:],
 		Dir:   dir,

@@ -18,8 +18,9 @@ type options struct {
 	appendfsync       string
 	within            []string
 
+	// name is the server's; empty: its kind's.
+	name string
 	// Of a MySQL server that is started for a group.
-	name    string
 	install *mysqlInstall // nil: the installed one
 	grouped bool
 }
@@ -32,7 +33,6 @@ func newOptions(opts []Option) options {
 		bufferPoolMB:      512,
 		maxConnections:    1000,
 		appendfsync:       "everysec",
-		name:              "mysql",
 	}
 	for _, opt := range opts {
 		opt(&o)

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -32,7 +33,7 @@ func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error)
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
 	s, err := Start(ctx, Spec{
-		Name: "redis",
+		Name: cmp.Or(o.name, "redis"),
 		Path: path,
 		Args: append([]string{
 			"--bind", host, "--port", port, "--dir", ".",

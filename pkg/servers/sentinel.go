@@ -29,7 +29,7 @@ func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err 
 			err = errors.Join(err, r.Kill())
 		}
 	}()
-	master, err := StartRedis(ctx, filepath.Join(dir, "redis-1"))
+	master, err := StartRedis(ctx, filepath.Join(dir, "redis-1"), named("redis-1"))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err 
 	if err != nil {
 		return nil, fmt.Errorf("start sentinels: %w", err)
 	}
-	replica, err := StartRedis(ctx, filepath.Join(dir, "redis-2"), WithArgs("--replicaof", host, port))
+	replica, err := StartRedis(ctx, filepath.Join(dir, "redis-2"), named("redis-2"), WithArgs("--replicaof", host, port))
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,8 @@ func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err 
 	}
 	return r, nil
 }
+
+func named(name string) Option { return func(o *options) { o.name = name } }
 
 func startSentinel(ctx context.Context, dir, name, host, port string) (*Server, error) {
 	path, err := redisProgram()
