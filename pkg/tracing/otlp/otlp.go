@@ -74,6 +74,8 @@ func (s Settings) on() bool {
 // nothing.
 type Exporter struct {
 	provider *sdk.TracerProvider
+	// followsParent: a request that comes with a trace is recorded if that trace is.
+	followsParent bool
 	cancel   context.CancelFunc
 	watching sync.WaitGroup
 }
@@ -100,7 +102,7 @@ func Start(ctx context.Context, name string, s Settings, log *slog.Logger) (*Exp
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("tracing", "error", err.Error()) }))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	e := &Exporter{provider: provider}
+	e := &Exporter{provider: provider, followsParent: s.Sampler == "" || strings.HasPrefix(s.Sampler, "parentbased_")}
 	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.watching.Go(func() { tracing.WatchPauses(ctx) })
 	return e, nil

@@ -23,9 +23,20 @@ func (e *Exporter) Handler(h http.Handler) http.Handler {
 	if e == nil {
 		return h
 	}
-	return otelhttp.NewHandler(h, "",
+	traced := otelhttp.NewHandler(h, "",
 		otelhttp.WithFilter(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }),
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }))
+	if !e.followsParent {
+		return traced
+	}
+	// What the sampler leaves out in any case costs no more than the trace's id, for the log.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if parent := tracing.Parse(r.Header.Get(tracing.Header)); parent.IsValid() && !parent.IsSampled() {
+			h.ServeHTTP(w, r.WithContext(trace.ContextWithRemoteSpanContext(r.Context(), parent)))
+			return
+		}
+		traced.ServeHTTP(w, r)
+	})
 }
 
 // Transport records requests below a span and sends its trace context. A request that is below none says
