@@ -7,9 +7,9 @@ import (
 
 type options struct {
 	maxBatch, maxQueue, concurrency, surge int
-	timeout                         time.Duration
-	gather                          int
-	idle                            func(context.Context)
+	timeout                                time.Duration
+	gather                                 int
+	idle                                   func(context.Context)
 }
 
 // Option changes a group. A bound below 1 is taken as 1.
