@@ -63,7 +63,13 @@ type composed struct {
 	verdict              verify.Outcome
 }
 
-const demo = "demo" // every password and token of the compose file that none was set for
+// demo is every password and token, whatever .env says.
+const demo = "demo"
+
+var secrets = []string{
+	"MYSQL_ROOT_PASSWORD", "ORDER_DB_PASSWORD", "STOCK_DB_PASSWORD", "MIGRATE_DB_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN",
+	"ZOOKEEPER_PASSWORD", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD", "REDIS_CONSOLE_PASSWORD", "REDIS_CLUSTER_PASSWORD",
+}
 
 // MeasureCompose brings the compose file's stack up under a project of its own, lets the shapes take turns,
 // and takes it down.
@@ -164,10 +170,13 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 			"--scale", "stock-service="+strconv.Itoa(s.stock)); err != nil {
 			return 0, err
 		}
-		load.Target = fire.Target{
-			OrderURLs: []string{fmt.Sprintf("http://127.0.0.1:%d", c.orderPort)},
-			StockURLs: []string{fmt.Sprintf("http://127.0.0.1:%d", c.stockPort)}, StockToken: demo,
+		// By the network, as the container of the load tester does: a port that is published to 127.0.0.1 leads
+		// through a process of the engine that copies every byte.
+		front, err := c.addr(ctx, "front")
+		if err != nil {
+			return 0, err
 		}
+		load.Target = fire.Target{OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"}, StockToken: demo}
 		dsn := func(db string) string { return "verifier:" + demo + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true" }
 		databases = verify.Databases{OrderDSN: dsn("order_db"), StockDSN: dsn("stock_db")}
 		select { // the front looks every second who is there, and the services settle
@@ -190,29 +199,32 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 	return h.Measure().DonePerS, nil
 }
 
+// addr returns a container's address in its network.
+func (c *composed) addr(ctx context.Context, service string) (string, error) {
+	id, err := c.run(ctx, "ps", "-q", service)
+	if err != nil {
+		return "", err
+	}
+	ip, err := exec.CommandContext(ctx, "docker", "inspect", "-f",
+		"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", strings.TrimSpace(id)).Output()
+	if err != nil {
+		return "", fmt.Errorf("find the address of %s: %w", service, err)
+	}
+	return strings.TrimSpace(string(ip)), nil
+}
+
 // startDirect starts one of each service without containers, on the servers of the containers.
 func (c *composed) startDirect(ctx context.Context) error {
-	addr := func(service, port string) (string, error) {
-		id, err := c.run(ctx, "ps", "-q", service)
-		if err != nil {
-			return "", err
-		}
-		ip, err := exec.CommandContext(ctx, "docker", "inspect", "-f",
-			"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", strings.TrimSpace(id)).Output()
-		if err != nil {
-			return "", fmt.Errorf("find the address of %s: %w", service, err)
-		}
-		return net.JoinHostPort(strings.TrimSpace(string(ip)), port), nil
-	}
 	var redis, zookeeper string
 	for _, s := range []struct {
 		to            *string
 		service, port string
 	}{{&c.mysql, "mysql", "3306"}, {&redis, "redis", "6379"}, {&zookeeper, "zookeeper", "2181"}} {
-		var err error
-		if *s.to, err = addr(s.service, s.port); err != nil {
+		ip, err := c.addr(ctx, s.service)
+		if err != nil {
 			return err
 		}
+		*s.to = net.JoinHostPort(ip, s.port)
 	}
 	c.accounts = migrations.DefaultAccounts()
 	for _, name := range []*string{
@@ -225,6 +237,7 @@ func (c *composed) startDirect(ctx context.Context) error {
 	var err error
 	c.direct, err = stack.Up(ctx, stack.Config{
 		Dir: c.Logs, Bin: c.Bin, OrderServices: 1, StockServices: 1, Accounts: c.accounts, ZooKeeperRoot: "/direct",
+		OrderEnv: map[string]string{"REDIS_AUTH": "order:" + demo}, StockEnv: map[string]string{"REDIS_AUTH": "stock:" + demo},
 		Servers: &stack.Servers{
 			MySQL: servers.AttachMySQLServer(c.mysql, "root", demo), Redis: servers.AttachRedis(redis),
 			ZooKeeper: servers.AttachZooKeeper(zookeeper),
@@ -239,7 +252,11 @@ func (c *composed) run(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.Program[0], all...)
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), fmt.Sprintf("COMPOSE_PROJECT_NAME=orderstock-scale-%d", os.Getpid()),
-		fmt.Sprintf("ORDER_PORT=%d", c.orderPort), fmt.Sprintf("STOCK_PORT=%d", c.stockPort))
+		fmt.Sprintf("ORDER_PORT=%d", c.orderPort), fmt.Sprintf("STOCK_PORT=%d", c.stockPort), "CONSOLE_PORT=0",
+		"RATE_LIMIT_ORDERS=", "RATE_LIMIT_READS=")
+	for _, name := range secrets {
+		cmd.Env = append(cmd.Env, name+"="+demo)
+	}
 	var failure strings.Builder
 	cmd.Stderr = &failure
 	out, err := cmd.Output()
