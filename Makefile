@@ -29,6 +29,9 @@ RUN         ?=
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+LICENSES    := github.com/google/go-licenses/v2@v2.0.1
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -66,7 +69,7 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
 	bin/dev test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 # Tests with the tag alone compare rates: nothing else may run beside them.
-	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- $(GO) test -race -tags alone -run '^TestReaders' ./cmd/order-service))
+	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- $(GO) test -p 1 -race -tags alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack))
 
 .PHONY: test-console
 test-console: bin/dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console
@@ -133,9 +136,15 @@ secrets: bin/dev ## Write .env with random passwords for docker-compose
 	@bin/dev secrets
 
 .PHONY: sbom
-sbom: build ## Which modules, in which versions, each program holds; writes out/sbom.txt
+sbom: build ## Which modules, in which versions and under which licences, each program holds; writes out/sbom.txt and licences.csv
 	@mkdir -p out
 	$(GO) version -m bin/order-service bin/stock-service bin/migrate bin/loadtest >out/sbom.txt
+	$(GO) run $(LICENSES) report --ignore orderstock ./cmd/... >out/licences.csv 2>out/licences.log || { cat out/licences.log; false; }
+	$(GO) run $(LICENSES) check --ignore orderstock --disallowed_types forbidden,restricted,unknown ./cmd/... 2>out/licences.log || { cat out/licences.log; false; }
+
+.PHONY: vuln
+vuln: ## Known vulnerabilities in what the programs call; needs the network for the list of them
+	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: clean
 clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first

@@ -110,27 +110,6 @@ func newestGoods(ctx context.Context, stock *sql.DB, limit int) (goods []int64, 
 	return goods, rows.Err()
 }
 
-// readStatuses counts the orders by their status.
-func readStatuses(ctx context.Context, orders *sql.DB) (map[string]int64, error) {
-	counts := map[string]int64{"PENDING": 0, "CONFIRMED": 0, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
-	rows, err := orders.QueryContext(ctx, "SELECT status, COUNT(*) FROM orders GROUP BY status")
-	if err != nil {
-		return nil, fmt.Errorf("count orders: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // only read
-	for rows.Next() {
-		var (
-			status string
-			n      int64
-		)
-		if err := rows.Scan(&status, &n); err != nil {
-			return nil, fmt.Errorf("count orders: %w", err)
-		}
-		counts[status] = n
-	}
-	return counts, rows.Err()
-}
-
 // readCommits returns how many transactions the server has committed since it started.
 func readCommits(ctx context.Context, db *sql.DB) (n int64, err error) {
 	var name string

@@ -24,7 +24,8 @@ import (
 // site is the stack that is watched at present.
 type site struct {
 	Target
-	orders, stock *sql.DB  // as a user who may read
+	orders, stock *sql.DB // as a user who may read
+	tally         tally
 	members       []member // of a lab; nil if attached
 
 	mu      sync.Mutex

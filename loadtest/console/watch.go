@@ -17,8 +17,8 @@ type source struct {
 	read  func(context.Context, *site) error
 }
 
-// share is the largest part of the time that a source may spend on reading.
-const share = 20
+// share bounds the time that a source may spend on reading: one part of so many.
+const share = 60
 
 // watch reads all sources until ctx ends, but only while a page is open.
 func (c *Console) watch(ctx context.Context) {
@@ -26,7 +26,7 @@ func (c *Console) watch(ctx context.Context) {
 	defer reading.Wait()
 	for _, s := range []source{
 		{500 * time.Millisecond, c.readBooks},
-		{time.Second, c.commitReader()},
+		{time.Second, c.orderReader()},
 		{200 * time.Millisecond, c.readLock},
 		{500 * time.Millisecond, c.readEdges},
 		{time.Second, c.readMembers},
@@ -83,11 +83,6 @@ func (c *Console) readBooks(ctx context.Context, s *site) error {
 		return err
 	}
 	c.hub.set(secBooks, books)
-	statuses, err := readStatuses(ctx, s.orders)
-	if err != nil {
-		return err
-	}
-	c.hub.set(secStatuses, statuses)
 	return nil
 }
 
@@ -115,20 +110,23 @@ func (c *Console) books(ctx context.Context, s *site) (Books, error) {
 	return books, nil
 }
 
-func (c *Console) commitReader() func(context.Context, *site) error {
+// orderReader reads how many orders there are of each status, and how many ended with each commit.
+func (c *Console) orderReader() func(context.Context, *site) error {
 	var (
 		last, orders int64
 		at           time.Time
 	)
 	return func(ctx context.Context, s *site) error {
+		statuses, err := s.tally.read(ctx, s.orders)
+		if err != nil {
+			return err
+		}
+		c.hub.set(secStatuses, statuses)
 		n, err := readCommits(ctx, s.orders)
 		if err != nil {
 			return err
 		}
-		var ended int64
-		if err := s.orders.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders WHERE outcome IS NOT NULL").Scan(&ended); err != nil {
-			return err
-		}
+		ended := statuses["CONFIRMED"] + statuses["REJECTED"] + statuses["CANCELLED"]
 		now := time.Now()
 		if seconds := now.Sub(at).Seconds(); !at.IsZero() && n >= last && ended >= orders {
 			told := Commits{PerS: float64(n-last) / seconds}
@@ -305,7 +303,7 @@ func (c *Console) bystander() func(context.Context, *site) error {
 		if c.lab != nil {
 			return nil
 		}
-		counts, err := readStatuses(ctx, s.orders)
+		counts, err := s.tally.read(ctx, s.orders)
 		if err != nil {
 			return err
 		}

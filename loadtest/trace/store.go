@@ -24,8 +24,6 @@ type Store struct {
 	orders map[string]ids // by order id: the traces that it stands in
 	named  map[string]ids // by trace: the orders in it
 	spans  int
-	// received counts all spans, those that are forgotten too.
-	received int
 }
 
 // ids is a small set in the order in which its members came.
@@ -68,7 +66,6 @@ func (s *Store) add(span Span) {
 	}
 	s.traces[span.Trace] = append(s.traces[span.Trace], span)
 	s.spans++
-	s.received++
 	for _, key := range []string{tracing.OrderKey, tracing.FlagKey} {
 		if id := span.Attributes[key]; id != "" {
 			s.orders[id] = s.orders[id].with(span.Trace)
@@ -160,13 +157,6 @@ func (s *Store) Recent(n int) []Recent {
 		}
 	}
 	return recent
-}
-
-// Received returns how many spans have come so far.
-func (s *Store) Received() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.received
 }
 
 // told returns the status that the first answer to the trace's client said.

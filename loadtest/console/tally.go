@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/bwmarrin/snowflake"
+)
+
+// tally counts the orders by their status. Orders that ended do not change: those whose id is not above mark were
+// counted once, and only newer ones are read again. An order that was written long after its id was made, and one
+// that was pruned, is noticed when all are counted anew.
+type tally struct {
+	mu    sync.Mutex
+	ended map[string]int64 // the orders up to mark
+	mark  int64
+
+	counts map[string]int64
+	at     time.Time // when counts were read
+	all    time.Time // when all orders were read
+	took   time.Duration
+}
+
+const (
+	// tallyFresh is how long counts may be used again.
+	tallyFresh = 100 * time.Millisecond
+	// belowTime is how many bits of an id stand below its time.
+	belowTime = 22
+	// tallyLate is the age from which an id is taken to have its order.
+	tallyLate = 2 * time.Second
+	// tallyAll is how often all orders are counted anew, unless that takes more than one part of share.
+	tallyAll = 20 * time.Second
+)
+
+// read returns the number of orders of each status.
+func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts != nil && time.Since(t.at) < tallyFresh {
+		return t.counts, nil
+	}
+	mark := (time.Now().Add(-tallyLate).UnixMilli() - snowflake.Epoch) << belowTime
+	var open sql.NullInt64
+	err := orders.QueryRowContext(ctx, "SELECT MIN(id) FROM orders WHERE status IN ('PENDING', 'CANCELLING')").Scan(&open)
+	if err != nil {
+		return nil, fmt.Errorf("count orders: %w", err)
+	}
+	if open.Valid {
+		mark = min(mark, open.Int64-1)
+	}
+	if began := time.Now(); t.ended == nil || began.Sub(t.all) > max(tallyAll, share*t.took) {
+		ended, err := countOrders(ctx, orders, 0, mark)
+		if err != nil {
+			return nil, err
+		}
+		t.ended, t.mark, t.all, t.took = ended, mark, began, time.Since(began)
+	} else if mark > t.mark {
+		more, err := countOrders(ctx, orders, t.mark, mark)
+		if err != nil {
+			return nil, err
+		}
+		for status, n := range more {
+			t.ended[status] += n
+		}
+		t.mark = mark
+	}
+	counts, err := countOrders(ctx, orders, t.mark, 1<<63-1)
+	if err != nil {
+		return nil, err
+	}
+	for status, n := range t.ended {
+		counts[status] += n
+	}
+	t.counts, t.at = counts, time.Now()
+	return counts, nil
+}
+
+// countOrders counts the orders with an id above after and not above last.
+func countOrders(ctx context.Context, orders *sql.DB, after, last int64) (map[string]int64, error) {
+	counts := map[string]int64{"PENDING": 0, "CONFIRMED": 0, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
+	rows, err := orders.QueryContext(ctx, "SELECT status, COUNT(*) FROM orders WHERE id > ? AND id <= ? GROUP BY status", after, last)
+	if err != nil {
+		return nil, fmt.Errorf("count orders: %w", err)
+	}
+	defer func() { _ = rows.Close() }() // only read
+	for rows.Next() {
+		var (
+			status string
+			n      int64
+		)
+		if err := rows.Scan(&status, &n); err != nil {
+			return nil, fmt.Errorf("count orders: %w", err)
+		}
+		counts[status] = n
+	}
+	return counts, rows.Err()
+}

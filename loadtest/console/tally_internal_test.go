@@ -1,0 +1,77 @@
+package console
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bwmarrin/snowflake"
+
+	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// TestTally: the counts are those of the whole table while orders come, end and go.
+func TestTally(t *testing.T) {
+	db, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mysqldb.Close(db) })
+	pool, err := db.DB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), pool, "order"); err != nil {
+		t.Fatal(err)
+	}
+	id := func(age time.Duration, n int64) int64 {
+		return (time.Now().Add(-age).UnixMilli()-snowflake.Epoch)<<belowTime + n
+	}
+	exec := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := pool.ExecContext(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert := func(status string, ids ...int64) {
+		var rows []string
+		for _, id := range ids {
+			rows = append(rows, fmt.Sprintf("(%d,'%s',UNHEX(SHA2(%[1]d,256)),100,NOW(6),NOW(6))", id, status))
+		}
+		exec("INSERT INTO orders (id,status,body_hash,total,created_at,updated_at) VALUES " + strings.Join(rows, ","))
+	}
+	var counted tally
+	check := func(confirmed, pending int64) {
+		t.Helper()
+		counted.at = time.Time{} // not fresh
+		got, err := counted.read(t.Context(), pool)
+		want := map[string]int64{"CONFIRMED": confirmed, "PENDING": pending, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("counted %v, %v; want %v", got, err, want)
+		}
+	}
+	check(0, 0)
+	insert("CONFIRMED", id(time.Hour, 1), id(time.Minute, 1), id(0, 1))
+	open := id(30*time.Second, 1)
+	insert("PENDING", open)
+	check(1, 0) // what is late is noticed when all are counted
+	counted.all = time.Time{}
+	check(3, 1)
+	insert("CONFIRMED", id(0, 2))
+	check(4, 1)
+	if counted.mark >= open {
+		t.Errorf("an open order is taken for one that does not change")
+	}
+	exec("UPDATE orders SET status = 'CONFIRMED' WHERE id = ?", open)
+	check(5, 0)
+	if counted.mark < open {
+		t.Error("orders that ended are read again")
+	}
+	exec("DELETE FROM orders WHERE id < ?", open)
+	counted.all = time.Time{}
+	check(3, 0)
+}
