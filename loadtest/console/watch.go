@@ -18,7 +18,7 @@ type source struct {
 }
 
 // share bounds the time that a source may spend on reading: one part of so many.
-const share = 60
+const share = 150
 
 // watch reads all sources until ctx ends, but only while a page is open.
 func (c *Console) watch(ctx context.Context) {
