@@ -80,7 +80,7 @@ const old = "status IN ('CONFIRMED', 'REJECTED', 'CANCELLED') AND created_at < ?
 // last id that it read. That is after itself if there are none left, or only young
 // ones, as ids rise with time.
 func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64, err error) {
-	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+
+	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+ //nolint:gosec // constants
 		" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch), p.before, p.before, p.before, after)
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for old orders: %w", err)
@@ -138,7 +138,7 @@ func (p *pruner) finish(ctx context.Context) error {
 		if err := transact(ctx, p.stock, func(tx *sql.Tx) error { return fold(ctx, tx, ids) }); err != nil {
 			return err
 		}
-		_, err = p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...)
+		_, err = p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...) //nolint:gosec // question marks
 		if err != nil {
 			return err
 		}

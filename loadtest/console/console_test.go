@@ -116,6 +116,15 @@ func TestWhoMayAsk(t *testing.T) {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}
 	}
+	once := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := once.Get(s.url + "//evil.example/?token=" + s.server.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if to := resp.Header.Get("Location"); to != "/evil.example/" {
+		t.Errorf("the token opens %q", to)
+	}
 }
 
 // TestStalledPageSlowsNobody keeps a stream open without reading it while a run goes on.

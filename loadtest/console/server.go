@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -137,11 +138,11 @@ func (s *Server) guard(next http.Handler) http.Handler {
 				refuse(w, problem.New(http.StatusUnauthorized, "unauthorized", "wrong token: open the address that the console printed when it started"))
 				return
 			}
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			http.SetCookie(w, &http.Cookie{Name: cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // not Secure: the console speaks HTTP, on this machine
 			q := r.URL.Query()
 			q.Del("token")
-			to := *r.URL
-			to.RawQuery = q.Encode()
+			// A path that begins with // would name another server.
+			to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}
 			http.Redirect(w, r, to.RequestURI(), http.StatusSeeOther)
 			return
 		}

@@ -104,7 +104,7 @@ func newCrowd(t *testing.T, addr string, size int) *crowd {
 		}
 	}
 	go c.send(ctx)
-	time.Sleep(time.Second)
+	time.Sleep(3 * time.Second) // so that headers reach their limit
 	return c
 }
 

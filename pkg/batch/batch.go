@@ -47,7 +47,7 @@ func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 		opt(&o)
 	}
 	g := &Group[In, Out]{run: run, opts: o, gathering: gatherer{enough: make(chan struct{}, 1)}}
-	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.ctx, g.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls cancel
 	return g
 }
 

@@ -54,7 +54,7 @@ func withFiles(settings any) (map[string]string, error) {
 		if environment[field.Key] != "" {
 			return nil, fmt.Errorf("%s and %[1]s_FILE are both set: set one", field.Key)
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names the file
 		if err != nil {
 			return nil, fmt.Errorf("%s_FILE: %w", field.Key, err)
 		}

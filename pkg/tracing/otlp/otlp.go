@@ -76,8 +76,8 @@ type Exporter struct {
 	provider *sdk.TracerProvider
 	// followsParent: a request that comes with a trace is recorded if that trace is.
 	followsParent bool
-	cancel   context.CancelFunc
-	watching sync.WaitGroup
+	cancel        context.CancelFunc
+	watching      sync.WaitGroup
 }
 
 // Start sets tracing up for the whole process, as the environment says; name is the service's unless

@@ -222,9 +222,9 @@ func (s *Strategy) carryOut(ctx context.Context, entries []entry) (done []entry,
 		}
 		return done, nil
 	}
-	for i, o := range outcomes {
-		if !again(o.Err) {
-			done = append(done, entries[i])
+	for i, e := range entries {
+		if !again(outcomes[i].Err) {
+			done = append(done, e)
 		}
 	}
 	return done, nil
