@@ -241,7 +241,7 @@ func (r ScaleRow) Line() string {
 
 // Save writes scale.json and scale.svg into the folder.
 func (s Scale) Save(folder string) error {
-	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s), s.draw(filepath.Join(folder, "scale.svg")))
+	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s), s.Draw(filepath.Join(folder, "scale.svg")))
 }
 
 // Missed returns what was not reached, or whose verdict is not pass.

@@ -8,7 +8,7 @@ import (
 )
 
 // draw writes the ratios to one holder into an SVG file: a line for each delay, over the holders.
-func (s Scale) draw(file string) error {
+func (s Scale) Draw(file string) error {
 	const width, height, left, top, right = 620.0, 300.0, 60.0, 70.0, 130.0
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", left+width+right, top+height+50)

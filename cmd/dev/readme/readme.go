@@ -38,6 +38,7 @@ var tables = []table{
 	{"mutants", loadtestDoc, mutantTable},
 	{"lock-bench", "pkg/zklock/README.md", lockBench},
 	{"ladder", loadtestDoc, ladderTables},
+	{"scale", loadtestDoc, scale},
 	{"growth", loadtestDoc, growth},
 	{"soak", loadtestDoc, soak},
 	{"replicas", loadtestDoc, replicas},

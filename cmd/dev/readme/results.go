@@ -176,6 +176,50 @@ of few turns, as one turn is off by a sixth. "One hot goods" is the best of 64 a
 %s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.LockCost(), r.MarkdownRatios()), nil
 }
 
+// scale is out/scale.json, with its picture beside the document.
+func scale(from sources) (string, error) {
+	r, measured, err := result[ladder.Scale](from, "scale.json")
+	if r == nil || err != nil {
+		return "", err
+	}
+	if err := r.Draw(filepath.Join(from.root, filepath.Dir(loadtestDoc), "scale.svg")); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%s\non %s, %s.\n\n| a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
+		"| --: | --: | --: | --: | --: | --- |\n", measured, r.Server, r.Machine)
+	for _, row := range r.Rows {
+		text += fmt.Sprintf("| %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n",
+			row.DelayMS, row.Holders, row.DeductsPerS, row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want), row.Verdict)
+	}
+	text += "\n![Deductions by holders](scale.svg)\n\n| compared | ratio | to reach |\n| --- | --: | --: |\n"
+	var ratios []ladder.Ratio
+	if h := r.Hot; h != nil {
+		ratios = append(ratios, ladder.Ratio{Name: "one hot product / " + h.Than, Value: h.Ratio, Error: h.Error, Want: h.Want})
+	}
+	if r.Compose != nil {
+		ratios = append(ratios, r.Compose.Ratios()...)
+	}
+	for _, c := range ratios {
+		text += fmt.Sprintf("| %s | %.2f ± %.2f | %s |\n", c.Name, c.Value, c.Error, wanted(c.Value, c.Error, c.Want))
+	}
+	text += "\n| holder, for 20 s | answers | other than 201, 202, 409 | first success after | verdict |\n| --- | --: | --: | --: | --- |\n"
+	for _, f := range r.Failing {
+		text += fmt.Sprintf("| %s | %d | %.2f %% | %.2f s | %s |\n", f.Fault, f.Answers, 100*f.OtherShare, f.FirstSuccessS, f.Verdict)
+	}
+	return text, nil
+}
+
+// wanted is what a ratio is to reach, if anything, and whether it did.
+func wanted(value, err, want float64) string {
+	switch {
+	case want == 0:
+		return ""
+	case value+err < want:
+		return fmt.Sprintf("%g, **missed**", want)
+	}
+	return fmt.Sprint(want)
+}
+
 // growth is out/ladder-growth.json.
 func growth(from sources) (string, error) {
 	r, measured, err := result[ladder.Growth](from, "ladder-growth.json")

@@ -151,11 +151,17 @@ func TestARestockComesToRedis(t *testing.T) {
 	}
 	_, err := s.Ledger.Restock(t.Context(), stock.Restock{Flag: s.Flag(), GoodsID: s.goods, Num: 5})
 	must(t, err)
-	for range 5 {
+	if op := s.take(t, d, s.Flag(), 1); op.State != operation.Done {
+		t.Errorf("after a restock: %s; want done", op.State)
+	}
+	must(t, d.Flush(t.Context()))
+	s.ledger.shut.Store(true) // the rest is told by what Redis knows
+	for range 4 {
 		if op := s.take(t, d, s.Flag(), 1); op.State != operation.Done {
-			t.Errorf("after a restock: %s; want done", op.State)
+			t.Errorf("after the restock came to Redis: %s; want done", op.State)
 		}
 	}
+	s.ledger.shut.Store(false)
 	if op := s.take(t, d, s.Flag(), 1); op.State != operation.Rejected {
 		t.Errorf("of nothing again: %s; want rejected", op.State)
 	}
