@@ -30,7 +30,7 @@ type settings struct {
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
 	// StockRequests bounds the requests on their way to each stock service that carry deductions; concurrent
-	// deductions share them. 0: a request for each.
+	// deductions share them, and full ones may be four times as many. 0: a request for each.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
 	// StockSpread sends deductions round-robin if true. By default those of a partition go to the stock service
 	// that it prefers, where its lock can stay.

@@ -26,8 +26,7 @@ import (
 // A deduction goes to the replica that its partition prefers, so that this one can
 // carry deductions of the partition out together and keep the lock; all other calls
 // go to the replicas in turn. A call that cannot connect goes to the next replica
-// at once, and so does one that meets a replica which says nothing for half a
-// second. Retries are up to the caller.
+// at once, and so does one that meets a replica which says nothing for 0.3 s. Retries are up to the caller.
 //
 // Safe for concurrent use. Make one with NewClient.
 type Client struct {

@@ -299,7 +299,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 }
 
-// Another server is asked as well once the first has said nothing for half a second, and further calls
+// Another server is asked as well once the first has said nothing for 0.3 s, and further calls
 // pass the first over.
 func TestASilentReplicaIsPassedOver(t *testing.T) {
 	leave := make(chan struct{})

@@ -35,7 +35,10 @@ type replica struct {
 
 // silence is how long a replica that has requests may say nothing until further
 // calls pass it over. A busy one answers something in that time.
-const silence = 500 * time.Millisecond
+const silence = 300 * time.Millisecond
+
+// lookEvery is the pause between two looks at whether a replica is silent.
+const lookEvery = 50 * time.Millisecond
 
 // The first and the longest doubt; each without an answer in between is twice as long.
 const (
@@ -232,7 +235,7 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 		return none, refused
 	}
 	var failed error
-	look := time.NewTicker(silence)
+	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for going := 1; ; {
 		select {
