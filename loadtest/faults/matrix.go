@@ -151,6 +151,18 @@ func Cells() []Cell {
 	return all
 }
 
+// WithoutLocks returns the cells for orders none of which takes a lock, as all are over several partitions: those at
+// the lock's steps do not apply.
+func WithoutLocks(cells []Cell) []Cell {
+	cells = slices.Clone(cells)
+	for i, c := range cells {
+		if c.NA == "" && (c.Step == string(faultpoint.AcquireLock) || c.Step == string(faultpoint.ReleaseLock)) {
+			cells[i].NA = "no order takes a lock"
+		}
+	}
+	return cells
+}
+
 // Reduced returns a part of the matrix that strikes at each step and with each
 // fault at least once.
 func Reduced() []Cell {

@@ -18,6 +18,7 @@ import (
 
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
+	"orderstock/pkg/tracing"
 )
 
 // Options of an engine. The zero value is usable.
@@ -90,8 +91,8 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
 	ctx := request.With(c.Request.Context(), log, c.GetHeader(HeaderRequestID))
 	c.Header(HeaderRequestID, request.ID(ctx))
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.SetName(c.Request.Method + " " + c.FullPath())
+	if tracing.On(ctx) {
+		trace.SpanFromContext(ctx).SetName(c.Request.Method + " " + c.FullPath())
 	}
 	if ms, err := strconv.ParseInt(c.GetHeader(HeaderTimeout), 10, 32); err == nil && ms > 0 {
 		var cancel context.CancelFunc

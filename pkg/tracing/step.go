@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -26,8 +27,14 @@ const (
 	PausedKey   = "paused_ms"
 )
 
+// enabled spares a process that records nothing the search for a span in each context.
+var enabled atomic.Bool
+
+// Enable lets the functions of this package record from now on. Whoever sets up a provider of spans calls it.
+func Enable() { enabled.Store(true) }
+
 // On reports whether the work of ctx is recorded.
-func On(ctx context.Context) bool { return trace.SpanFromContext(ctx).IsRecording() }
+func On(ctx context.Context) bool { return enabled.Load() && trace.SpanFromContext(ctx).IsRecording() }
 
 // Step begins the span of one step. Callers must call end once, with the step's error.
 func Step(ctx context.Context, name string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
@@ -51,15 +58,15 @@ func Past(ctx context.Context, name string, began time.Time, err error, attrs ..
 
 // Set adds attributes to the span of ctx.
 func Set(ctx context.Context, attrs ...attribute.KeyValue) {
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.SetAttributes(attrs...)
+	if On(ctx) {
+		trace.SpanFromContext(ctx).SetAttributes(attrs...)
 	}
 }
 
 // Event adds an event to the span of ctx, with what went wrong.
 func Event(ctx context.Context, name string, err error, attrs ...attribute.KeyValue) {
-	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.AddEvent(name, trace.WithAttributes(append(attrs, attribute.String("error", err.Error()))...))
+	if On(ctx) {
+		trace.SpanFromContext(ctx).AddEvent(name, trace.WithAttributes(append(attrs, attribute.String("error", err.Error()))...))
 	}
 }
 

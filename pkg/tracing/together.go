@@ -18,6 +18,9 @@ import (
 func Together(
 	ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context], attrs ...attribute.KeyValue,
 ) (_ context.Context, end func(error)) {
+	if !enabled.Load() {
+		return ctx, notRecorded
+	}
 	var served []trace.Span
 	all := 0
 	for caller := range callers {
@@ -46,10 +49,10 @@ func Together(
 // the caller's own span, whose W3C trace context came with the part, and linked to the request's. If the
 // caller's trace is not sampled, nor is its part recorded, whatever the request's own span is.
 func Part(ctx context.Context, name, parent string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
-	request := trace.SpanFromContext(ctx)
-	if !request.IsRecording() {
+	if !On(ctx) {
 		return ctx, notRecorded
 	}
+	request := trace.SpanFromContext(ctx)
 	caller := Parse(parent)
 	ctx = trace.ContextWithRemoteSpanContext(ctx, caller)
 	if !caller.IsSampled() {

@@ -16,6 +16,7 @@ import (
 
 func recorder(t *testing.T) (trace.Tracer, *tracetest.SpanRecorder) {
 	t.Helper()
+	tracing.Enable()
 	spans := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))
 	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })

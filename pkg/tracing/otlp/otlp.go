@@ -115,6 +115,7 @@ func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*s
 	if err != nil {
 		return nil, fmt.Errorf("start tracing: read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
+	tracing.Enable()
 	return sdk.NewTracerProvider(append(opts, sdk.WithResource(what))...), nil
 }
 
