@@ -61,7 +61,7 @@ func TestSecretsAreRandomAndStay(t *testing.T) {
 		}
 		written = append(written, string(text))
 	}
-	if written[0] == written[1] || len(values) != 2*9 {
-		t.Errorf("%d secrets, want 9 different ones each time", len(values))
+	if written[0] == written[1] || len(values) != 2*13 {
+		t.Errorf("%d secrets, want 13 different ones each time", len(values)/2)
 	}
 }
