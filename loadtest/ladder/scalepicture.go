@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// draw writes the ratios to one holder into an SVG file: a line for each delay, over the holders.
+// Draw writes the ratios to one holder into an SVG file: a line for each delay, over the holders.
 func (s Scale) Draw(file string) error {
 	const width, height, left, top, right = 620.0, 300.0, 60.0, 70.0, 130.0
 	var b strings.Builder
