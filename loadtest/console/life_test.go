@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,22 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 	}
 }
 
+// stopped reports whether the replica's process is stopped.
+func (s *stage) stopped(t *testing.T, name string) bool {
+	t.Helper()
+	for _, r := range s.lab.Replicas() {
+		if r.Name() == name {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.Pid()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(string(stat), ") T ")
+		}
+	}
+	t.Fatalf("no replica %s", name)
+	return false
+}
+
 // pausedOrder pauses stock-1 at the next order that it is about to write, and lets it go on once another stock service
 // has carried that order out.
 func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order string) {
@@ -154,7 +171,7 @@ func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		if placed.Status == 202 {
+		if s.stopped(t, "stock-1") {
 			order = placed.OrderID
 		}
 	}
