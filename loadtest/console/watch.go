@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -15,6 +16,8 @@ import (
 type source struct {
 	every time.Duration
 	read  func(context.Context, *site) error
+	// most is the longest pause between two reads. Default: 30 s.
+	most time.Duration
 }
 
 // share bounds the time that a source may spend on reading: one part of so many.
@@ -25,15 +28,15 @@ func (c *Console) watch(ctx context.Context) {
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for _, s := range []source{
-		{500 * time.Millisecond, c.readBooks},
-		{time.Second, c.orderReader()},
-		{200 * time.Millisecond, c.readLock},
-		{500 * time.Millisecond, c.readEdges},
-		{time.Second, c.readMembers},
-		{time.Second, c.readMetrics},
-		{time.Second, c.readExpired},
-		{500 * time.Millisecond, c.readTraces},
-		{250 * time.Millisecond, c.bystander()},
+		{every: 500 * time.Millisecond, read: c.readBooks},
+		{every: time.Second, read: c.orderReader()},
+		{every: 200 * time.Millisecond, read: c.readLock},
+		{every: 500 * time.Millisecond, read: c.readEdges},
+		{every: time.Second, read: c.readMembers},
+		{every: time.Second, read: c.readMetrics},
+		{every: time.Second, read: c.readExpired},
+		{every: 500 * time.Millisecond, read: c.readTraces},
+		{every: 250 * time.Millisecond, read: c.bystander(), most: time.Second}, // or it misses a short run
 	} {
 		reading.Go(func() { c.repeat(ctx, s) })
 	}
@@ -58,7 +61,7 @@ func (c *Console) repeat(ctx context.Context, s source) {
 		began := time.Now()
 		_ = s.read(limited, at)
 		cancel()
-		pause = max(s.every, min(share*time.Since(began), 30*time.Second))
+		pause = max(s.every, min(share*time.Since(began), cmp.Or(s.most, 30*time.Second)))
 	}
 }
 
