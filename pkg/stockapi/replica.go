@@ -37,9 +37,6 @@ type replica struct {
 // calls pass it over. A busy one answers something in that time.
 const silence = 300 * time.Millisecond
 
-// lookEvery is the pause between two looks at whether a replica is silent.
-const lookEvery = 50 * time.Millisecond
-
 // The first and the longest doubt; each without an answer in between is twice as long.
 const (
 	firstDoubt   = time.Second
@@ -79,10 +76,19 @@ func (r *replica) ended() {
 
 // silent reports whether the replica has requests and has answered none of them for
 // too long, or is in doubt.
-func (r *replica) silent() bool {
+func (r *replica) silent() bool { return r.silentIn() <= 0 }
+
+// silentIn returns how long the replica may go on saying nothing until it is silent.
+func (r *replica) silentIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.waits > 0 && time.Since(r.heard) >= silence || time.Now().Before(r.doubtUntil)
+	switch {
+	case time.Now().Before(r.doubtUntil):
+		return 0
+	case r.waits == 0:
+		return silence
+	}
+	return silence - time.Since(r.heard)
 }
 
 // fleet is the replicas at one moment. It does not change.
@@ -199,11 +205,26 @@ func triesOf(ctx context.Context) int {
 // errSilent is the failure of a replica that says nothing.
 var errSilent = errors.New("no answer")
 
+// sender sends a call to one replica, and returns what it answers.
+type sender[T any] func(ctx context.Context, r *replica) (T, error)
+
+// to sends the call to the replica, and tells its breaker and the replica how that ended.
+func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (T, error) {
+	r.sent()
+	value, err := send(ctx, r)
+	r.ended()
+	done(err)
+	if unanswered(err) {
+		r.doubt()
+	}
+	return value, err
+}
+
 // tries is a call on its way to one or more replicas.
 type tries[T any] struct {
 	order   []*replica // not tried yet
 	breaker func(*replica) breaker
-	send    func(ctx context.Context, r *replica) (T, error)
+	send    sender[T]
 	results chan result[T]
 	// last is the replica that was tried last, and give ends that try for its breaker.
 	last *replica
@@ -220,12 +241,17 @@ type result[T any] struct {
 // is not, the call goes to that one as well, and the first success counts: whatever
 // is sent may be carried out twice, under one flag. If all fail, the error tells
 // whether any may have been carried out.
-func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker,
-	send func(ctx context.Context, r *replica) (T, error),
-) (T, error) {
+func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
 	var none T
-	if len(order) == 0 {
+	switch len(order) {
+	case 0:
 		return none, fmt.Errorf("%w: no stock service is known", ErrUnavailable)
+	case 1: // no other to turn to
+		done, err := breaker(order[0]).Allow()
+		if err != nil {
+			return none, resting(err)
+		}
+		return send.to(ctx, order[0], done)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -235,9 +261,16 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 		return none, refused
 	}
 	var failed error
-	look := time.NewTicker(lookEvery)
+	going := 1
+	look := time.NewTimer(t.last.silentIn())
 	defer look.Stop()
-	for going := 1; ; {
+	turn := func() {
+		if more, _ := t.next(ctx); more {
+			going++
+			look.Reset(t.last.silentIn())
+		}
+	}
+	for {
 		select {
 		case r := <-t.results:
 			if going--; r.err == nil || !errors.Is(r.err, errUnreached) && going == 0 && failed == nil {
@@ -247,22 +280,23 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 				failed = r.err
 			}
 			if errors.Is(r.err, errUnreached) {
-				if more, _ := t.next(ctx); more {
-					going++
-				}
+				turn()
 			}
 			if going == 0 {
 				return none, failed
 			}
 		case <-look.C:
-			if !t.last.silent() || len(t.order) == 0 || t.order[0].silent() {
-				continue
-			}
-			t.give(errSilent)
-			t.last.doubt()
-			failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errSilent)
-			if more, _ := t.next(ctx); more {
-				going++
+			switch left := t.last.silentIn(); {
+			case left > 0:
+				look.Reset(left)
+			case len(t.order) == 0: // no other to turn to
+			case t.order[0].silent():
+				look.Reset(silence / 4)
+			default:
+				t.give(errSilent)
+				t.last.doubt()
+				failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errSilent)
+				turn()
 			}
 		}
 	}
@@ -283,26 +317,23 @@ func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 		t.order = t.order[1:]
 		done, err := t.breaker(r).Allow()
 		if err != nil {
-			refused = fmt.Errorf("%w: %w: %w", ErrResting, ErrUnavailable, err)
+			refused = resting(err)
 			continue
 		}
 		var once sync.Once
 		give := func(err error) { once.Do(func() { done(err) }) }
 		t.last, t.give = r, give
 		go func() {
-			r.sent()
-			value, err := t.send(ctx, r)
-			r.ended()
-			give(err)
-			if unanswered(err) {
-				r.doubt()
-			}
+			value, err := t.send.to(ctx, r, give)
 			t.results <- result[T]{value, err}
 		}()
 		return true, nil
 	}
 	return false, refused
 }
+
+// resting returns the error of a call that the breaker did not let through.
+func resting(err error) error { return fmt.Errorf("%w: %w: %w", ErrResting, ErrUnavailable, err) }
 
 // loudFirst returns the order with the silent replicas last.
 func loudFirst(order []*replica) []*replica {
