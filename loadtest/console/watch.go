@@ -16,11 +16,12 @@ import (
 type source struct {
 	every time.Duration
 	read  func(context.Context, *site) error
-	// most is the longest pause between two reads. Default: 30 s.
+	// most is the longest pause between two reads. Default: 2 s.
 	most time.Duration
 }
 
-// share bounds the time that a source may spend on reading: one part of so many.
+// share bounds the time that a source may spend on reading: one part of so
+// many, unless its longest pause is over.
 const share = 150
 
 // watch reads all sources until ctx ends, but only while a page is open.
@@ -28,8 +29,8 @@ func (c *Console) watch(ctx context.Context) {
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	for _, s := range []source{
-		{every: 500 * time.Millisecond, read: c.readBooks},
-		{every: time.Second, read: c.orderReader()},
+		{every: 500 * time.Millisecond, read: c.readBooks, most: 30 * time.Second},
+		{every: time.Second, read: c.orderReader(), most: 30 * time.Second},
 		{every: 200 * time.Millisecond, read: c.readLock},
 		{every: 500 * time.Millisecond, read: c.readEdges},
 		{every: time.Second, read: c.readMembers},
@@ -61,7 +62,7 @@ func (c *Console) repeat(ctx context.Context, s source) {
 		began := time.Now()
 		_ = s.read(limited, at)
 		cancel()
-		pause = max(s.every, min(share*time.Since(began), cmp.Or(s.most, 30*time.Second)))
+		pause = max(s.every, min(share*time.Since(began), cmp.Or(s.most, 2*time.Second)))
 	}
 }
 
