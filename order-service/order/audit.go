@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,7 +21,8 @@ const (
 )
 
 // Audit compares the next orders by rising id with what the stock service has recorded under their flags, and
-// begins again after the last. It counts in Stats those that it compared, and those that disagree.
+// begins again after the last. It counts in Stats those that it compared, and those that disagree. A product of
+// these orders whose level is below zero counts as one that disagrees.
 func (r *Reconciler) Audit(ctx context.Context) error {
 	page, more, err := r.service.store.Page(ctx, "", r.audited, auditBatch)
 	if err != nil {
@@ -30,8 +32,14 @@ func (r *Reconciler) Audit(ctx context.Context) error {
 	if more {
 		r.audited = page[len(page)-1].ID
 	}
-	var all errgroup.Group // concurrent calls share a request
+	var (
+		all   errgroup.Group // concurrent calls share a request
+		goods []int64
+	)
 	for _, o := range page {
+		for _, item := range o.Items {
+			goods = append(goods, item.GoodsID)
+		}
 		all.Go(func() error {
 			agrees, err := r.service.agrees(ctx, o)
 			if err != nil {
@@ -45,7 +53,13 @@ func (r *Reconciler) Audit(ctx context.Context) error {
 			return nil
 		})
 	}
-	if err := all.Wait(); err != nil {
+	slices.Sort(goods)
+	oversold, err := r.service.stock.Oversold(ctx, slices.Compact(goods))
+	for _, id := range oversold {
+		r.service.stats.BooksWrong.Add(1)
+		r.log.Error("the level of a product is below zero", "goods_id", id)
+	}
+	if err := errors.Join(err, all.Wait()); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	return nil
@@ -56,11 +70,11 @@ func (r *Reconciler) Audit(ctx context.Context) error {
 func (s *Service) agrees(ctx context.Context, o Order) (bool, error) {
 	for range 3 {
 		op, found, err := s.stock.Recorded(ctx, o.Flag())
-		if err != nil {
-			return false, err
-		}
-		if o.agreesWith(op, found) {
+		if err == nil && o.agreesWith(op, found) {
 			return true, nil
+		}
+		if err != nil && !errors.Is(err, ErrBooksDisagree) {
+			return false, err
 		}
 		o, err = s.store.Get(ctx, o.ID)
 		if errors.Is(err, ErrNotFound) { // deleted with its operation, after it was read

@@ -30,4 +30,6 @@ var (
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrFlagConflict: the flag carries another operation, and will for ever.
 	ErrFlagConflict = errors.New("flag used for something else")
+	// ErrBooksDisagree: what is recorded under the flag contradicts itself, so that nothing may be decided by it.
+	ErrBooksDisagree = errors.New("books disagree")
 )

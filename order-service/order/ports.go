@@ -69,10 +69,12 @@ type Stock interface {
 	// back. ErrStockUnavailable, ErrOutcomeUnknown.
 	Cancel(ctx context.Context, flag string) (Operation, error)
 	// Recorded returns the flag's operation in the ledger, and whether there is
-	// one. ErrStockUnavailable.
+	// one. ErrStockUnavailable, ErrBooksDisagree.
 	Recorded(ctx context.Context, flag string) (Operation, bool, error)
 	// Prices returns the price of each of the goods; unknown ones are missing. ErrStockUnavailable.
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
+	// Oversold returns those of the goods whose level is below zero. ErrStockUnavailable.
+	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
 	// Down reports whether calls are known to fail at present.
 	Down() bool
 }

@@ -31,8 +31,8 @@ type Stats struct {
 	Backlog, OldestMillis atomic.Int64
 	// Reconciled counts the orders that the reconciler brought to an end, Rounds its rounds.
 	Reconciled, Rounds atomic.Int64
-	// BooksChecked counts the orders that the reconciler compared with their operations, BooksWrong those of
-	// them that disagreed. The latter is never above zero in a system that works.
+	// BooksChecked counts the orders that the reconciler compared with their operations. BooksWrong counts those
+	// of them that disagreed, and their products with a level below zero: none in a system that works.
 	BooksChecked, BooksWrong atomic.Int64
 	// Leads is 1 while this replica is the one that reconciles.
 	Leads atomic.Int64

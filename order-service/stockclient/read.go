@@ -54,7 +54,7 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 	for _, wire := range flows.Operations {
 		op, err := outcome(wire)
 		if err == nil && !complete(wire, deducted[wire.Flag]) {
-			err = fmt.Errorf("flows of flag %s are not its operation's items", wire.Flag)
+			err = fmt.Errorf("%w: flows of flag %s are not its operation's items", order.ErrBooksDisagree, wire.Flag)
 		}
 		found[wire.Flag] = record{op, true, err}
 	}
@@ -81,20 +81,42 @@ func complete(op stockapi.Operation, deducted []stockapi.Item) bool {
 // Prices implements order.Stock. It tries twice.
 func (c *Caller) Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error) {
 	prices := make(map[int64]int64, len(goodsIDs))
+	err := c.eachGoods(ctx, goodsIDs, func(id int64, g stockapi.Goods) { prices[id] = g.Price })
+	if err != nil {
+		return nil, fmt.Errorf("%w: read prices: %w", order.ErrStockUnavailable, err)
+	}
+	return prices, nil
+}
+
+// Oversold implements order.Stock. It tries twice.
+func (c *Caller) Oversold(ctx context.Context, goodsIDs []int64) (oversold []int64, err error) {
+	err = c.eachGoods(ctx, goodsIDs, func(id int64, g stockapi.Goods) {
+		if g.Num < 0 {
+			oversold = append(oversold, id)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: read levels: %w", order.ErrStockUnavailable, err)
+	}
+	return oversold, nil
+}
+
+// eachGoods calls do for each of the goods that the stock service knows.
+func (c *Caller) eachGoods(ctx context.Context, goodsIDs []int64, do func(id int64, g stockapi.Goods)) error {
 	for chunk := range slices.Chunk(goodsIDs, maxGoods) {
 		goods, err := c.goods(ctx, chunk)
 		if err != nil {
-			return nil, fmt.Errorf("%w: read prices: %w", order.ErrStockUnavailable, err)
+			return err
 		}
 		for _, g := range goods {
-			id, err := strconv.ParseInt(g.GoodsID, 10, 64)
+			id, err := operation.ParseGoodsID(g.GoodsID)
 			if err != nil {
-				return nil, fmt.Errorf("%w: read prices: %w", order.ErrStockUnavailable, err)
+				return err
 			}
-			prices[id] = g.Price
+			do(id, g)
 		}
 	}
-	return prices, nil
+	return nil
 }
 
 func (c *Caller) goods(ctx context.Context, goodsIDs []int64) ([]stockapi.Goods, error) {

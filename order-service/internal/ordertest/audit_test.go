@@ -37,6 +37,15 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 		}
 		must(t, w.orderDB.Exec(change[1]).Error)
 	}
+	must(t, w.stockDB.Exec("UPDATE stock SET num = num - 1000").Error)
+	if wrong := audit(); wrong != 1 {
+		t.Errorf("a level below zero: %d disagree, want 1", wrong)
+	}
+	must(t, w.stockDB.Exec("UPDATE stock SET num = num + 1000").Error)
+	must(t, w.stockDB.Exec("DELETE FROM stock_flow WHERE flag = ?", confirmed.order.ID).Error)
+	if wrong := audit(); wrong != 1 {
+		t.Errorf("a ledger without flow rows: %d disagree, want 1", wrong)
+	}
 	must(t, w.stockDB.Exec("UPDATE operations SET state = 'CANCELLED' WHERE flag = ?", confirmed.order.ID).Error)
 	if wrong := audit(); wrong != 1 {
 		t.Errorf("an operation that changed: %d disagree, want 1", wrong)
