@@ -43,9 +43,9 @@ type Config struct {
 	// LockTimeout bounds the wait for the locks of one deduction. Default DefaultLockTimeout.
 	// Strategy grouped has LockPatience instead.
 	LockTimeout time.Duration
-	// LockPatience is for how long the lock of a partition may have one and the same
-	// holder while a group waits for it. Then the group is carried out without the
-	// lock. Default 100 ms.
+	// LockPatience is the least pause before each look at who holds the lock of a
+	// partition while a group waits for it. After two looks at one and the same holder
+	// the group is carried out without the lock. Default 100 ms.
 	LockPatience time.Duration
 	// Partitions is the number of partitions of the stock under strategy grouped.
 	// Processes with different numbers cost each other locks, and no more. Default

@@ -84,6 +84,41 @@ func TestAStuckHolderIsPassedBy(t *testing.T) {
 	})
 }
 
+// TestASlowHolderIsWaitedFor: two processes whose transactions take longer than the patience take turns. A stall
+// of the machine may look like a stuck holder, hence "most".
+func TestASlowHolderIsWaitedFor(t *testing.T) {
+	const patience = 100 * time.Millisecond
+	p := stocktest.New(t)
+	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)
+	slow := func(c *compared.Config) {
+		c.Root, c.LockPatience = root, patience
+		c.Ledger = probe{p.Ledger, func() { time.Sleep(5 * patience / 2) }}
+	}
+	var (
+		all    sync.WaitGroup
+		locked atomic.Int64
+	)
+	for _, s := range []deduct.Strategy{p.Open(t, "grouped", slow), p.Open(t, "grouped", slow)} {
+		_, err := s.Deduct(t.Context(), one(p, goods)) // now it knows how long a group takes
+		must(t, err)
+		all.Go(func() {
+			for range 5 {
+				op, err := s.Deduct(t.Context(), one(p, goods))
+				if err != nil {
+					t.Error(err)
+				}
+				if !op.Token.IsZero() {
+					locked.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := locked.Load(); n < 8 {
+		t.Errorf("%d of 10 deductions were under the lock; want most", n)
+	}
+}
+
 // TestGroupedWithoutZooKeeper: without a lock, each deduction is done all the same.
 func TestGroupedWithoutZooKeeper(t *testing.T) {
 	p := stocktest.New(t)

@@ -78,7 +78,11 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	}
 	held, cancel := whileHeld(ctx, lock)
 	defer cancel()
+	began := time.Now()
 	outcomes := g.carryOut(held, calls, lock.Token)
+	if g.lock != nil {
+		g.lock.took = time.Since(began)
+	}
 	if len(outcomes) > 0 { // what fails a group as a whole fails its first request, too
 		err = outcomes[0].Err
 	}

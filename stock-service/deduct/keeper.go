@@ -14,9 +14,9 @@ import (
 // gets it.
 //
 // A holder that is alive hands the lock on within a tenure and a transaction. If
-// one and the same holder keeps it for longer than the patience, that holder is
-// taken for dead or paused, and work goes on without the lock until it is free. The
-// process stays in ZooKeeper's queue meanwhile.
+// ZooKeeper names one and the same holder at two looks, that holder is taken for
+// dead or paused, and work goes on without the lock until it is free. The process
+// stays in ZooKeeper's queue meanwhile.
 //
 // Its methods are for one goroutine at a time.
 type keeper struct {
@@ -25,8 +25,9 @@ type keeper struct {
 	holder   func(ctx context.Context) (stock.Token, error) // the lock's, in whichever process
 	patience time.Duration
 
-	kept  *Lock     // the lock between groups; nil if it is not held
-	since time.Time // when it was taken
+	took  time.Duration // the last group's transaction
+	kept  *Lock         // the lock between groups; nil if it is not held
+	since time.Time     // when it was taken
 	// asked gets the outcome of the acquisition under way, and stop ends it; nil if
 	// there is none.
 	asked chan acquired
@@ -34,6 +35,8 @@ type keeper struct {
 	// denied is true from the moment at which patience was used up until the lock
 	// is granted.
 	denied bool
+	// seen is the holder at the last look since the lock was granted.
+	seen stock.Token
 }
 
 type acquired struct {
@@ -113,16 +116,18 @@ func (k *keeper) ask(ctx context.Context) {
 }
 
 // await waits for the acquisition under way and reports whether the lock is held
-// now. It gives up when the lock has had one holder for as long as patience.
+// now. It looks who holds the lock after patience, and from then on after pauses in
+// which a holder as fast as the last group here lets go, but no longer than five
+// times the keeper's patience. It gives up when it sees a holder again.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
 	case got := <-k.asked:
 		return k.granted(got)
 	default:
 	}
-	var first stock.Token
-	for look := 1; patience > 0; look++ {
-		timer := time.NewTimer(patience)
+	again := max(k.patience, min(tenure+2*k.took, 5*k.patience))
+	for pause := patience; pause > 0; pause = again {
+		timer := time.NewTimer(pause)
 		select {
 		case got := <-k.asked:
 			timer.Stop()
@@ -133,10 +138,10 @@ func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 		case <-timer.C:
 		}
 		holder, err := k.holderNow(ctx)
-		if err != nil || look > 1 && holder == first {
+		if err != nil || holder == k.seen {
 			return false
 		}
-		first = holder
+		k.seen = holder
 	}
 	return false
 }
@@ -157,7 +162,7 @@ func (k *keeper) granted(got acquired) bool {
 	if got.err != nil {
 		return false
 	}
-	k.kept, k.since = &got.lock, time.Now()
+	k.kept, k.since, k.seen = &got.lock, time.Now(), stock.Token{}
 	return true
 }
 
