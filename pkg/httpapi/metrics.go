@@ -19,7 +19,7 @@ func measure(r prometheus.Registerer) gin.HandlerFunc {
 		Name: "http_request_seconds", Help: "Time from a request's headers to the end of its answer.",
 		Buckets:                     prometheus.ExponentialBuckets(0.001, 2, 14),
 		NativeHistogramBucketFactor: 1.1,
-	}, []string{"route"})
+	}, []string{"method", "route"})
 	inFlight := with.NewGauge(prometheus.GaugeOpts{Name: "http_requests_in_flight", Help: "Requests in work."})
 	return func(c *gin.Context) {
 		start := time.Now()
@@ -31,7 +31,7 @@ func measure(r prometheus.Registerer) gin.HandlerFunc {
 				route, method = "none", "any"
 			}
 			requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()
-			seconds.WithLabelValues(route).Observe(time.Since(start).Seconds())
+			seconds.WithLabelValues(method, route).Observe(time.Since(start).Seconds())
 		}()
 		c.Next()
 	}
