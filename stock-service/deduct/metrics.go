@@ -21,7 +21,7 @@ func newLockMetrics(r prometheus.Registerer) lockMetrics {
 	return lockMetrics{
 		wait: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "stock_lock_wait_seconds", Help: "Time from asking for a lock to holding it.",
-			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9), NativeHistogramBucketFactor: 1.1,
 		}),
 		waiting: with.NewGauge(prometheus.GaugeOpts{
 			Name: "stock_lock_waiting", Help: "Requests of this process that wait for a lock.",
@@ -37,7 +37,7 @@ func newLockHooks(r prometheus.Registerer) zklock.Hooks {
 	with := promauto.With(r)
 	held := with.NewHistogram(prometheus.HistogramOpts{
 		Name: "stock_lock_held_seconds", Help: "Time for which a lock was held.",
-		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+		Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9), NativeHistogramBucketFactor: 1.1,
 	})
 	counter := func(name, help string) prometheus.Counter {
 		return with.NewCounter(prometheus.CounterOpts{Name: "stock_lock_" + name, Help: help})
@@ -82,11 +82,11 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 		}),
 		size: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "stock_group_size", Help: "Operations carried out in one transaction.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 9),
+			Buckets: prometheus.ExponentialBuckets(1, 2, 9), NativeHistogramBucketFactor: 1.1,
 		}),
 		seconds: with.NewHistogram(prometheus.HistogramOpts{
 			Name: "stock_group_seconds", Help: "Time of one group's transaction.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12), NativeHistogramBucketFactor: 1.1,
 		}),
 		broken: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were carried out one by one.",
