@@ -15,7 +15,7 @@ import (
 	"orderstock/order-service/ordertrace"
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/command"
-	"orderstock/pkg/discovery"
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -80,14 +80,14 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 
 	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
 	background := context.WithoutCancel(ctx)
-	zookeeper := startCoordination(background, cfg, log)
-	defer func() { err = errors.Join(err, zookeeper.close(background)) }()
+	where := cfg.ZooKeeper()
+	where.Metrics, where.Log = named, log
+	zookeeper := coordination.Open("order-service", where)
+	defer func() { err = errors.Join(err, zookeeper.Close()) }()
+	ids := zookeeper.LeaseIDs(background, "order-ids")
+	defer func() { err = errors.Join(err, ids.Close(background)) }()
 	if len(cfg.StockURLs) == 0 {
-		stopDiscovery := zookeeper.discover(background, "stock", func(addrs []string) {
-			urls := make([]string, len(addrs))
-			for i, addr := range addrs {
-				urls[i] = discovery.URL(addr)
-			}
+		stopDiscovery := zookeeper.Discover(background, "stock", func(urls []string) {
 			log.Info("stock services", "urls", urls)
 			if err := client.SetReplicas(urls); err != nil {
 				log.Error("stock services not taken over", "error", err)
@@ -96,18 +96,9 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		defer stopDiscovery()
 	}
 
-	named.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "zookeeper_session_up", Help: "1 while there is a session in ZooKeeper.",
-	}, func() float64 {
-		if zookeeper.ready(background) != nil {
-			return 0
-		}
-		return 1
-	}))
-
 	orders := order.NewService(
 		ordertrace.Store(faults.store(store)), ordertrace.Stock(faults.stock(stock)), ordertrace.Flags(faults.flags(flags)),
-		zookeeper, order.Config{
+		ids, order.Config{
 			ConfirmBudget: cfg.ConfirmBudget, PendingLimit: cfg.PendingLimit, CancelAfter: cfg.CancelAfter,
 			PriceTTL: cfg.PriceTTL, MaxInFlight: cfg.MaxInFlight,
 		})
@@ -120,7 +111,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
 		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: ordertrace.Reconcile,
 	}, log)
-	stopReconciler := zookeeper.lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
+	stopReconciler := zookeeper.Lead(background, "reconciler", cfg.ReconcileMaxPause, reconciler.Run)
 	defer stopReconciler()
 
 	handler := orderhttp.New(orders, orderhttp.Config{
@@ -132,7 +123,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		Checks: map[string]httpapi.Check{
 			"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":     {Ask: flags.Ping, Optional: true},
-			"zookeeper": {Ask: zookeeper.ready},
+			"zookeeper": {Ask: ids.Ready},
 		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{

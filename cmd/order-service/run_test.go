@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,7 +65,7 @@ func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptes
 	must(t, err)
 	ledger := stockdb.New(db)
 	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
-	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
+	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
 	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)
 	server := httptest.NewServer(around(contract.Read(t, stockhttp.OpenAPI).Check(t, handler)))
@@ -229,81 +228,6 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 	})
 	stop()
 	must(t, <-ended)
-}
-
-func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
-	cfg := settings{Service: config.Service{
-		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
-	}}
-	var (
-		mu    sync.Mutex
-		leads = map[int]bool{}
-		turns []int
-	)
-	stops := map[int]func(){}
-	for i := range 3 {
-		c := startCoordination(t.Context(), cfg, quiet)
-		t.Cleanup(func() { must(t, c.close(context.WithoutCancel(t.Context()))) })
-		stops[i] = c.lead(t.Context(), "work", time.Second, func(ctx context.Context) error {
-			mu.Lock()
-			leads[i] = true
-			turns = append(turns, i)
-			if len(leads) != 1 {
-				t.Errorf("several lead at once: %v", leads)
-			}
-			mu.Unlock()
-			<-ctx.Done()
-			mu.Lock()
-			delete(leads, i)
-			mu.Unlock()
-			return nil
-		})
-	}
-	for want := 1; want <= 3; want++ {
-		var leader int
-		eventually(t, fmt.Sprintf("leader %d", want), func() bool {
-			mu.Lock()
-			defer mu.Unlock()
-			if len(turns) == want {
-				leader = turns[want-1]
-			}
-			return len(turns) == want
-		})
-		stops[leader]()
-		delete(stops, leader)
-	}
-}
-
-func TestALeaderWhoseWorkFailsLetsAnotherLead(t *testing.T) {
-	const rest = 2 * time.Second
-	cfg := settings{Service: config.Service{
-		ZooKeeperAddrs: []string{serverstest.ZooKeeper(t).Addr()}, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), SessionTimeout: 5 * time.Second,
-	}}
-	terms := make(chan time.Time, 100)
-	failing := startCoordination(t.Context(), cfg, quiet)
-	t.Cleanup(func() { must(t, failing.close(context.WithoutCancel(t.Context()))) })
-	t.Cleanup(failing.lead(t.Context(), "work", rest, func(context.Context) error {
-		terms <- time.Now()
-		return errors.New("out of reach")
-	}))
-	first := <-terms
-	if again := (<-terms).Sub(first); again < rest { // alone, it stands again after a rest
-		t.Errorf("it leads again after %s, want %s at least", again, rest)
-	}
-
-	working := make(chan struct{})
-	other := startCoordination(t.Context(), cfg, quiet)
-	t.Cleanup(func() { must(t, other.close(context.WithoutCancel(t.Context()))) })
-	t.Cleanup(other.lead(t.Context(), "work", rest, func(ctx context.Context) error {
-		close(working)
-		<-ctx.Done()
-		return nil
-	}))
-	select {
-	case <-working:
-	case <-time.After(30 * time.Second):
-		t.Error("the other never leads")
-	}
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {

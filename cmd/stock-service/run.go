@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -65,11 +67,12 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		return err
 	}
 	flags.Register(named)
+	zookeeper := cfg.ZooKeeper()
+	zookeeper.Metrics, zookeeper.Log = named, log
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
-			ZooKeeper: cfg.ZooKeeperAddrs, Root: cfg.ZooKeeperRoot, Auth: string(cfg.ZooKeeperAuth), SessionTimeout: cfg.SessionTimeout,
-			LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience, Partitions: cfg.StockPartitions,
-			WrapLock: faults.lock, Metrics: named, Log: log,
+			Config: zookeeper, LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience,
+			Partitions: cfg.StockPartitions, WrapLock: faults.lock,
 		},
 		Ledger: ledger, Redis: cfg.Redis(), AllowUnsafe: opts.allowUnsafe,
 	})
@@ -87,12 +90,15 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 			"strategy": {Ask: deducter.Ready},
 		},
 	}, log)
-	announcing := &announcement{cfg: cfg, log: log}
-	defer announcing.wait()
+	// The announcement's session is not that of the locks, which not every strategy has.
+	announcing := coordination.Open("announcement", zookeeper)
+	defer func() { err = errors.Join(err, announcing.Close()) }()
+	withdraw := func() {}
+	defer func() { withdraw() }()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
 		OnListen: func(addr string) {
-			announcing.begin(ctx, addr)
+			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), secure != nil)
 			if opts.onListen != nil {
 				opts.onListen(addr)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"sync"
@@ -54,7 +53,7 @@ func openDirect(st *stack.Stack) (*direct, error) {
 		return nil, errors.Join(err, mysqldb.Close(d.stockDB))
 	}
 	d.ledger, d.orders = stockdb.New(d.stockDB), orderdb.New(d.orderDB)
-	d.deducter, err = deduct.New("grouped-rows", deduct.Config{Ledger: d.ledger, Log: slog.New(slog.DiscardHandler)})
+	d.deducter, err = deduct.New("grouped-rows", deduct.Config{Ledger: d.ledger})
 	if err != nil {
 		return nil, errors.Join(err, d.close())
 	}

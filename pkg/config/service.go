@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"orderstock/pkg/coordination"
 )
 
 // Service holds the settings that both services read. A service's own settings embed it.
@@ -116,4 +118,11 @@ func (s Service) Redis() redis.UniversalOptions {
 		opts.SentinelUsername, opts.SentinelPassword = user, password
 	}
 	return opts
+}
+
+// ZooKeeper returns where ZooKeeper is, and how the service is known there.
+func (s Service) ZooKeeper() coordination.Config {
+	return coordination.Config{
+		ZooKeeper: s.ZooKeeperAddrs, Root: s.ZooKeeperRoot, Auth: string(s.ZooKeeperAuth), SessionTimeout: s.SessionTimeout,
+	}
 }

@@ -68,23 +68,43 @@ const timeShift = 22
 func (g *Generator) Next() (int64, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lease == nil || g.closed {
-		return 0, ErrNoLease
-	}
-	if off := g.lease.drift(g.opts.now); off != 0 {
-		g.drop()
-		if off < 0 {
-			return 0, fmt.Errorf("%w by %s", ErrClockBack, -off)
-		}
-		return 0, fmt.Errorf("%w: the clock was set forward by %s", ErrNoLease, off)
+	if err := g.usable(); err != nil {
+		return 0, err
 	}
 	id := g.lease.node.Generate().Int64()
 	at := id>>timeShift + snowflake.Epoch
 	if at > g.lease.mark {
-		return 0, fmt.Errorf("%w: could not be renewed in time", ErrNoLease)
+		return 0, errStale
 	}
 	g.lease.last = at
 	return id, nil
+}
+
+// Ready returns nil if Next would return an id, and otherwise Next's error.
+func (g *Generator) Ready() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.usable()
+}
+
+var errStale = fmt.Errorf("%w: could not be renewed in time", ErrNoLease)
+
+// usable returns nil if ids may be given now. The caller holds the mutex.
+func (g *Generator) usable() error {
+	if g.lease == nil || g.closed {
+		return ErrNoLease
+	}
+	if off := g.lease.drift(g.opts.now); off != 0 {
+		g.drop()
+		if off < 0 {
+			return fmt.Errorf("%w by %s", ErrClockBack, -off)
+		}
+		return fmt.Errorf("%w: the clock was set forward by %s", ErrNoLease, off)
+	}
+	if g.lease.clock() > g.lease.mark {
+		return errStale
+	}
+	return nil
 }
 
 // drop gives the lease up and makes keep take another one, by the present time of

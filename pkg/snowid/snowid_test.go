@@ -105,6 +105,19 @@ func TestNoIDComesTwice(t *testing.T) {
 	}
 }
 
+// TestReadyTakesNoID: the first id after any number of questions is the first of its millisecond.
+func TestReadyTakesNoID(t *testing.T) {
+	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t))
+	for range 1000 {
+		if err := g.Ready(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id, err := g.Next(); err != nil || id&0xfff != 0 {
+		t.Errorf("id %d, %v: %d ids of its millisecond were taken before it", id, err, id&0xfff)
+	}
+}
+
 // One number, and holders that are robbed of it again and again, as if their
 // session had expired while they were paused: none of them has noticed, some
 // take it back, and the ids that any of them ever gives are all different.

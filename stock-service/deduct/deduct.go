@@ -3,11 +3,9 @@ package deduct
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"orderstock/pkg/coordination"
 	"orderstock/stock-service/stock"
 )
 
@@ -33,13 +31,9 @@ type Ledger interface {
 
 // Config says what a strategy works with.
 type Config struct {
+	// Metrics, if not nil, is also where the strategy registers its own metrics.
+	coordination.Config
 	Ledger Ledger
-	// ZooKeeper lists the servers, host:port. All locks are nodes below Root.
-	ZooKeeper []string
-	Root      string
-	// Auth is the user:password that opens the locks; empty: they are open to all.
-	Auth           string
-	SessionTimeout time.Duration
 	// LockTimeout bounds the wait for the locks of one deduction. Default DefaultLockTimeout.
 	// Strategy grouped has LockPatience instead.
 	LockTimeout time.Duration
@@ -54,9 +48,6 @@ type Config struct {
 	// WrapLock, if not nil, is put around the acquisition of every lock. Tests
 	// watch and break locks there.
 	WrapLock func(Acquire) Acquire
-	// Metrics, if not nil, is where the strategy registers its metrics.
-	Metrics prometheus.Registerer
-	Log     *slog.Logger
 }
 
 // DefaultLockTimeout is the default of Config.LockTimeout.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"orderstock/pkg/coordination"
 	"orderstock/stock-service/stock"
 )
 
@@ -13,7 +14,7 @@ type Keeper struct{ k *keeper }
 
 func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error), patience time.Duration) Keeper {
 	return Keeper{&keeper{
-		locker: newLocker(Config{Log: slog.New(slog.DiscardHandler)}), acquire: acquire, holder: holder, patience: patience,
+		locker: newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}), acquire: acquire, holder: holder, patience: patience,
 	}}
 }
 

@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB)
 	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
-	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger, Log: quiet})
+	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
 	handler := contract.Read(t, stockhttp.OpenAPI).Check(t, stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))
 	direct := httptest.NewServer(handler)

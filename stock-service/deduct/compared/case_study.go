@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
@@ -29,7 +30,7 @@ func newCaseStudy(cfg Config) deduct.Strategy {
 
 // acquire takes the lock in a session of its own, which ends with the lock.
 func (s *caseStudy) acquire(ctx context.Context) (deduct.Lock, error) {
-	session, err := deduct.Connect(ctx, s.cfg.Config)
+	session, err := coordination.Connect(ctx, s.cfg.Config.Config)
 	if err != nil {
 		return deduct.Lock{}, err
 	}
@@ -44,7 +45,7 @@ func (s *caseStudy) acquire(ctx context.Context) (deduct.Lock, error) {
 
 // Ready implements deduct.Strategy.
 func (s *caseStudy) Ready(ctx context.Context) error {
-	session, err := deduct.Connect(ctx, s.cfg.Config)
+	session, err := coordination.Connect(ctx, s.cfg.Config.Config)
 	if err != nil {
 		return fmt.Errorf("connect to zookeeper: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/deduct"
@@ -24,8 +25,11 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 	t.Helper()
 	cfg := compared.Config{
 		Config: deduct.Config{
-			ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
-			SessionTimeout: 10 * time.Second, LockTimeout: Patience, LockPatience: Patience, Log: Quiet,
+			Config: coordination.Config{
+				ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
+				SessionTimeout: 10 * time.Second, Log: Quiet,
+			},
+			LockTimeout: Patience, LockPatience: Patience,
 		},
 		Ledger: p.Ledger, Redis: redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}},
 	}

@@ -1,0 +1,39 @@
+package coordination
+
+import (
+	"context"
+
+	"orderstock/pkg/discovery"
+	"orderstock/pkg/zklock"
+)
+
+// Announce makes a replica of the service, which listens at addr, known to those that Discover it. If addr names no
+// host, they reach it by the address from which this machine reaches ZooKeeper. It ends with ctx or by stop, which
+// waits until the announcement is withdrawn.
+func (s *Session) Announce(ctx context.Context, service, addr string, https bool) (stop func()) {
+	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
+		reachable, err := discovery.Reachable(ctx, addr, s.cfg.ZooKeeper[0])
+		if err != nil {
+			s.cfg.Log.Error("not announced: set ADVERTISE_ADDR", "error", err)
+			return
+		}
+		if https {
+			reachable = discovery.HTTPS(reachable)
+		}
+		discovery.Announce(ctx, session, discovery.Dir(s.cfg.Root, service), reachable, s.cfg.Log)
+	})
+}
+
+// Discover calls changed with the base addresses of the service's replicas, and again whenever they change, until
+// ctx ends or stop is called, which waits for the last call.
+func (s *Session) Discover(ctx context.Context, service string, changed func(urls []string)) (stop func()) {
+	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
+		discovery.Watch(ctx, session, discovery.Dir(s.cfg.Root, service), func(addrs []string) {
+			urls := make([]string, len(addrs))
+			for i, addr := range addrs {
+				urls[i] = discovery.URL(addr)
+			}
+			changed(urls)
+		})
+	})
+}

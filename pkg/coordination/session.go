@@ -1,0 +1,137 @@
+package coordination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"orderstock/pkg/retry"
+	"orderstock/pkg/zklock"
+)
+
+// Config says where ZooKeeper is and how a process is known there.
+type Config struct {
+	// ZooKeeper lists the servers, host:port. All nodes are below Root.
+	ZooKeeper []string
+	Root      string
+	// Auth is the user:password that opens the nodes; empty: they are open to all.
+	Auth           string
+	SessionTimeout time.Duration
+	// Metrics, if not nil, is where Open registers the session's gauge.
+	Metrics prometheus.Registerer
+	Log     *slog.Logger
+}
+
+// pauses lie between tries to connect that failed, as with a password that ZooKeeper does not take.
+var pauses = retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
+
+// Connect returns a new session as soon as ZooKeeper grants it. It fails only if ctx ends first.
+func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
+	return retry.Do(ctx, pauses, func() (*zklock.Session, error) {
+		session, err := zklock.Connect(ctx, cfg.ZooKeeper, zklock.WithSessionTimeout(cfg.SessionTimeout),
+			zklock.WithAuth("digest", []byte(cfg.Auth)), zklock.WithLogger(cfg.Log))
+		if err != nil && ctx.Err() == nil {
+			cfg.Log.Warn("no ZooKeeper session", "error", err.Error())
+		}
+		return session, err
+	})
+}
+
+// Session is a ZooKeeper session of a process, which it gets in the background. Its methods are safe for
+// concurrent use.
+type Session struct {
+	cfg    Config
+	name   string
+	cancel context.CancelFunc
+	ready  chan struct{} // closed once session or err is set
+
+	session *zklock.Session
+	err     error
+}
+
+// Open begins to connect. Name tells the session from others of the process, and from those of other services.
+// Callers must Close the session.
+func Open(name string, cfg Config) *Session {
+	ctx, cancel := context.WithCancel(context.Background()) // the session's lifetime: until Close
+	s := &Session{cfg: cfg, name: name, cancel: cancel, ready: make(chan struct{})}
+	promauto.With(cfg.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "zookeeper_session_up", Help: "1 while there is a session in ZooKeeper.",
+		ConstLabels: prometheus.Labels{"session": name},
+	}, s.up)
+	go func() {
+		defer close(s.ready)
+		s.session, s.err = Connect(ctx, cfg)
+	}()
+	return s
+}
+
+// up is 1 while there is a session that ZooKeeper has not ended.
+func (s *Session) up() float64 {
+	select {
+	case <-s.ready:
+	default:
+		return 0
+	}
+	if s.session == nil || s.session.Conn().State() != zk.StateHasSession {
+		return 0
+	}
+	return 1
+}
+
+// Get waits for the session until ctx ends.
+func (s *Session) Get(ctx context.Context) (*zklock.Session, error) {
+	select {
+	case <-s.ready:
+		return s.session, s.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("connect to zookeeper: %w", ctx.Err())
+	}
+}
+
+// Ready returns nil while ZooKeeper answers in the session.
+func (s *Session) Ready(ctx context.Context) error {
+	session, err := s.Get(ctx)
+	if err != nil {
+		return err
+	}
+	if _, _, err := session.Conn().Exists("/"); err != nil {
+		return fmt.Errorf("ask zookeeper: %w", err)
+	}
+	return nil
+}
+
+// Close ends the session, and with it every lock that is left.
+func (s *Session) Close() error {
+	s.cancel()
+	<-s.ready
+	if s.session == nil {
+		return nil
+	}
+	if err := s.session.Close(); err != nil && !errors.Is(err, zklock.ErrSessionClosed) {
+		return fmt.Errorf("close zookeeper session: %w", err)
+	}
+	return nil
+}
+
+// begin does work, once there is a session, under a context that ends with ctx or by stop, which waits for the
+// work's end.
+func (s *Session) begin(ctx context.Context, work func(context.Context, *zklock.Session)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() {
+		if session, err := s.Get(ctx); err == nil {
+			work(ctx, session)
+		}
+	})
+	return func() {
+		cancel()
+		working.Wait()
+	}
+}
