@@ -6,14 +6,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"sync"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
-	"orderstock/pkg/tracing"
+	"orderstock/pkg/observe"
 )
 
 // request is what travels in the context of a request.
@@ -64,8 +60,8 @@ func Logger(ctx context.Context) *slog.Logger {
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		log = r.logger()
 	}
-	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
-		log = log.With("trace_id", sc.TraceID().String())
+	if id := observe.TraceID(ctx); id != "" {
+		log = log.With("trace_id", id)
 	}
 	return log
 }
@@ -83,11 +79,7 @@ func (r *request) logger() *slog.Logger {
 // request's logger writes from now on, and to its span. It costs nothing until
 // a line is written. Args alternates names and values.
 func AddAttrs(ctx context.Context, args ...any) {
-	if tracing.On(ctx) {
-		for i := 0; i+1 < len(args); i += 2 {
-			tracing.Set(ctx, attribute.String(fmt.Sprint(args[i]), fmt.Sprint(args[i+1])))
-		}
-	}
+	observe.Set(ctx, args...)
 	if r, ok := ctx.Value(key{}).(*request); ok {
 		r.mu.Lock()
 		r.attrs = append(r.attrs, args...)

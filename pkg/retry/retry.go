@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"go.opentelemetry.io/otel/attribute"
 
-	"orderstock/pkg/tracing"
+	"orderstock/pkg/observe"
 )
 
 // Policy says when to try again.
@@ -37,7 +36,7 @@ func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	return backoff.Retry(ctx, fn,
 		backoff.WithBackOff(pause), backoff.WithMaxTries(p.Tries), backoff.WithMaxElapsedTime(left),
 		backoff.WithNotify(func(err error, pause time.Duration) {
-			tracing.Event(ctx, "retry", err, attribute.Int64("pause_ms", pause.Milliseconds()))
+			observe.Event(ctx, "retry", err, "pause_ms", pause.Milliseconds())
 		}))
 }
 

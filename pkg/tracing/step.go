@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"orderstock/pkg/observe"
 )
 
 // scope names this project's spans among those of the libraries.
@@ -30,8 +32,12 @@ const (
 // enabled spares a process that records nothing the search for a span in each context.
 var enabled atomic.Bool
 
-// Enable lets the functions of this package record from now on. Whoever sets up a provider of spans calls it.
-func Enable() { enabled.Store(true) }
+// Enable lets the functions of this package, and those of package observe, record from now on. Whoever sets up a
+// provider of spans calls it.
+func Enable() {
+	enabled.Store(true)
+	observe.Use(recorder{})
+}
 
 // On reports whether the work of ctx is recorded.
 func On(ctx context.Context) bool { return enabled.Load() && trace.SpanFromContext(ctx).IsRecording() }
@@ -60,13 +66,6 @@ func Past(ctx context.Context, name string, began time.Time, err error, attrs ..
 func Set(ctx context.Context, attrs ...attribute.KeyValue) {
 	if On(ctx) {
 		trace.SpanFromContext(ctx).SetAttributes(attrs...)
-	}
-}
-
-// Event adds an event to the span of ctx, with what went wrong.
-func Event(ctx context.Context, name string, err error, attrs ...attribute.KeyValue) {
-	if On(ctx) {
-		trace.SpanFromContext(ctx).AddEvent(name, trace.WithAttributes(append(attrs, attribute.String("error", err.Error()))...))
 	}
 }
 

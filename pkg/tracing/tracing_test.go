@@ -1,16 +1,23 @@
 package tracing_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"orderstock/pkg/batch"
+	"orderstock/pkg/request"
+	"orderstock/pkg/retry"
 	"orderstock/pkg/tracing"
 )
 
@@ -111,5 +118,39 @@ func TestPart(t *testing.T) {
 	ended := spans.Ended()
 	if len(ended) != 2 || ended[0].SpanContext().TraceID().String() != id || len(ended[0].Links()) != 1 {
 		t.Errorf("recorded %v", ended)
+	}
+}
+
+// TestPackagesThatKnowNoTracingAreRecorded: a retry is an event of the span, an attribute of the request is one of
+// its span, and its log has the trace's id.
+func TestPackagesThatKnowNoTracingAreRecorded(t *testing.T) {
+	tracer, spans := recorder(t)
+	ctx, span := tracer.Start(t.Context(), "request")
+	var log bytes.Buffer
+	ctx = request.With(ctx, slog.New(slog.NewTextHandler(&log, nil)), "")
+	request.AddAttrs(ctx, tracing.OrderKey, int64(7))
+	request.Logger(ctx).Info("hello")
+	failed := errors.New("once")
+	_ = retry.Run(ctx, retry.Policy{First: 1, Max: 1, Tries: 2}, func() error { return failed })
+	g := batch.Func(func(ctx context.Context, ins []int) ([]int, error) { return ins, nil })
+	defer g.Close()
+	if _, err := g.Do(ctx, 1); err != nil {
+		t.Error(err)
+	}
+	span.End()
+	if want := "trace_id=" + span.SpanContext().TraceID().String(); !strings.Contains(log.String(), want) {
+		t.Errorf("no %s in the log: %s", want, log.String())
+	}
+	ended := spans.Ended()
+	if len(ended) != 2 || ended[0].Name() != "batch" {
+		t.Fatalf("recorded %v, want the batch and the request", ended)
+	}
+	of := ended[1]
+	if events := of.Events(); len(events) != 1 || events[0].Name != "retry" ||
+		!slices.Contains(events[0].Attributes, attribute.String("error", "once")) {
+		t.Errorf("events %v, want one retry", events)
+	}
+	if !slices.Contains(of.Attributes(), attribute.String(tracing.OrderKey, "7")) {
+		t.Errorf("attributes %v, want the order's id", of.Attributes())
 	}
 }

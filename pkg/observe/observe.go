@@ -1,0 +1,62 @@
+// Package observe carries what a package does to the tracing of its process, of which the package links nothing:
+// a domain, for example, stays free of OpenTelemetry. Package tracing is the recorder that the services have.
+package observe
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"time"
+)
+
+// Recorder records the work of a context. Its methods do nothing for work that is not traced. They are safe for
+// concurrent use.
+type Recorder interface {
+	// Event says that something happened, and with what error.
+	Event(ctx context.Context, name string, err error, args ...any)
+	// Set adds attributes to the work of ctx.
+	Set(ctx context.Context, args ...any)
+	// TraceID returns the id of the trace that ctx belongs to, or "".
+	TraceID(ctx context.Context) string
+	// Together begins work, at the time began, for several callers at once, whose contexts are callers. Callers
+	// must call end once.
+	Together(ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context]) (
+		work context.Context, end func(error))
+}
+
+var present atomic.Pointer[Recorder]
+
+// Use makes r the recorder of the process.
+func Use(r Recorder) { present.Store(&r) }
+
+// Event is Recorder.Event. Args alternates names and values, here and in Set.
+func Event(ctx context.Context, name string, err error, args ...any) {
+	if r := present.Load(); r != nil {
+		(*r).Event(ctx, name, err, args...)
+	}
+}
+
+// Set is Recorder.Set.
+func Set(ctx context.Context, args ...any) {
+	if r := present.Load(); r != nil {
+		(*r).Set(ctx, args...)
+	}
+}
+
+// TraceID is Recorder.TraceID.
+func TraceID(ctx context.Context) string {
+	if r := present.Load(); r != nil {
+		return (*r).TraceID(ctx)
+	}
+	return ""
+}
+
+// Together is Recorder.Together. Without a recorder it returns ctx.
+func Together(ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context]) (
+	work context.Context, end func(error),
+) {
+	if r := present.Load(); r != nil {
+		return (*r).Together(ctx, name, began, callers)
+	}
+	return ctx, func(error) {}
+}
