@@ -54,6 +54,10 @@ type Config struct {
 	Concurrency int
 	// Timeout bounds each call. Default 15 s.
 	Timeout time.Duration
+	// Insist, if above 0, is how long a client goes on repeating an order under its key, each time at the next
+	// address, after an answer of 503 or a connection that was refused or broke. The repeats are calls of the kind
+	// history.Again. It goes on if the run's ctx ends. Default: it does not repeat.
+	Insist time.Duration
 
 	Mix Mix
 
@@ -143,8 +147,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
 	case c.Concurrency < 1 || c.Concurrency > 10_000:
 		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
-	case c.Rate < 0 || c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0:
-		return errors.New("rate, duration, warm-up and timeout cannot be negative")
+	case c.Rate < 0 || c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0:
+		return errors.New("rate, duration, warm-up, timeout and insist cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
 	}

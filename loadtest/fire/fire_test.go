@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -426,6 +427,43 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 	if report.Unknown != 2 || report.Confirmed != 6 {
 		t.Errorf("%+v", report)
+	}
+}
+
+// A client that insists repeats what was not served, under the same key and at the next address, and nothing else.
+func TestAClientInsists(t *testing.T) {
+	t.Parallel()
+	stopping, s := newShop(t), newShop(t)
+	var away atomic.Bool
+	stopping.before = func(string) {
+		if away.CompareAndSwap(false, true) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	var busy atomic.Int64
+	s.answer = func(w http.ResponseWriter) {
+		if busy.Add(1) <= 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"id":"%d","status":"CONFIRMED","total":1}`, busy.Load())
+	}
+	cfg := s.config()
+	cfg.Orders, cfg.Concurrency, cfg.Insist = 6, 1, 10*time.Second
+	cfg.OrderURLs = []string{stopping.URL, s.URL}
+	h, _ := run(t, cfg)
+	unserved, ends := map[int32]int{}, map[int32]int{}
+	for _, c := range h.Calls {
+		if c.Unserved() {
+			unserved[c.Op]++
+		} else {
+			ends[c.Op]++
+		}
+	}
+	if unserved[0] != 2 || len(ends) != 6 || len(h.Calls) != 10 {
+		t.Errorf("not served %v, ended %v of %d calls; want one break, three times 503, and an end each", unserved, ends,
+			len(h.Calls))
 	}
 }
 

@@ -31,6 +31,9 @@ type laterCall struct {
 // late repeat or cancellation, if there are so many.
 const laterOrders = 5
 
+// insistEvery is the pause before a client that insists repeats an order.
+const insistEvery = 100 * time.Millisecond
+
 func (w *worker) run(ctx context.Context) {
 	defer w.main.replicas.close()
 	defer w.twin.replicas.close()
@@ -70,6 +73,9 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.main.place(ctx, op, history.Place, w.items, intended)
 		w.keep(first)
 	}
+	if w.f.cfg.Insist > 0 {
+		first = w.insist(ctx, first)
+	}
 	if first.Failure == history.Refused {
 		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nobody is there: do not spend the orders in one breath
 	}
@@ -82,6 +88,17 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	} else {
 		w.late(ctx, l)
 	}
+}
+
+// insist repeats the order of a call until it gets an answer other than 503, or Config.Insist is over, and returns the
+// last call.
+func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
+	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
+	for c.Unserved() && time.Now().Before(limit) && sleepUntil(ctx, time.Now().Add(insistEvery)) {
+		c = w.main.place(ctx, int(c.Op), history.Again, w.items, time.Since(w.f.start))
+		w.keep(c)
+	}
+	return c
 }
 
 func (w *worker) late(ctx context.Context, l laterCall) {

@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Kind says why a call was made.
 type Kind uint8
@@ -90,6 +93,12 @@ type Call struct {
 	Intended, Sent, Done time.Duration
 	// Order is the order id that the answer told, or 0, and Total its total.
 	Order, Total int64
+}
+
+// Unserved reports whether a client may repeat the call elsewhere under its key: the answer is 503, or the connection
+// was refused or broke.
+func (c Call) Unserved() bool {
+	return c.Code == http.StatusServiceUnavailable || c.Failure == Refused || c.Failure == Broken
 }
 
 // Latency counts from the intended time.
