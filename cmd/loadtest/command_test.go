@@ -209,3 +209,16 @@ func TestVerdictAsJSON(t *testing.T) {
 		t.Errorf("verdict %v, %v orders/s, p50 %v ms; want pass, 0.5 and 3", v["verdict"], v["orders_per_s"], v["p50_ms"])
 	}
 }
+
+// A part of the matrix, or one of other orders, is not written over the whole.
+func TestResultsOfFaultsAreNamedByWhatRan(t *testing.T) {
+	for want, cfg := range map[string]faultsConfig{
+		"faults": {}, "faults-reduced": {Reduced: true}, "faults-across-0.3": {Across: 0.3},
+		"faults-cluster":         {Cluster: true},
+		"faults-cluster-reduced": {Cluster: true, Reduced: true}, "faults-across-1-reduced": {Across: 1, Reduced: true},
+	} {
+		if got := cfg.name(); got != want {
+			t.Errorf("%+v is named %s, want %s", cfg, got, want)
+		}
+	}
+}

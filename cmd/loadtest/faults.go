@@ -52,7 +52,7 @@ func faultsCommand() *cobra.Command {
 	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
 		`one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
 	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "how many whole systems to break side by side (LANES)")
-	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json and for what failing runs leave behind (OUT)")
+	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json, and for what failing runs leave behind (OUT)")
 	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced,
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.Cluster, "cluster", false,
@@ -62,10 +62,26 @@ func faultsCommand() *cobra.Command {
 	return cmd
 }
 
+// name is that of the results' files, without its end. Neither a part of the matrix nor a matrix of other orders is
+// taken for the whole.
+func (c faultsConfig) name() string {
+	name := "faults"
+	if c.Cluster {
+		name += "-cluster"
+	}
+	if c.Across > 0 {
+		name += fmt.Sprintf("-across-%g", c.Across)
+	}
+	if c.Reduced {
+		name += "-reduced"
+	}
+	return name
+}
+
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite := faults.Config{
 		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
-		Print: cmd.OutOrStdout(), Cluster: cfg.Cluster, Across: cfg.Across,
+		Print: cmd.OutOrStdout(), Across: cfg.Across,
 	}
 	if cfg.Across < 0 || cfg.Across > 1 {
 		return fmt.Errorf("--across %v: want 0 to 1", cfg.Across)
@@ -87,7 +103,7 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 		if cell.NA != "" {
 			return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
 		}
-		suite.Cells, suite.Cluster = []faults.Cell{cell}, cell.Cluster
+		suite.Cells, cfg.Cluster = []faults.Cell{cell}, cell.Cluster
 		if seeded {
 			n, err := strconv.ParseUint(seed, 10, 64)
 			if err != nil {
@@ -107,13 +123,10 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 		}
 		return nil
 	}
+	suite.Cluster, suite.Result = cfg.Cluster, cfg.name()+".json"
 	report, err := faults.Execute(cmd.Context(), suite)
 	if report != nil {
-		name := "faults.html"
-		if cfg.Cluster {
-			name = "faults-cluster.html"
-		}
-		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, name), faultsSheet(report).Write))
+		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), faultsSheet(report).Write))
 	}
 	if err != nil {
 		return err

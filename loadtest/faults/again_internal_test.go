@@ -1,10 +1,14 @@
 package faults
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 )
 
 // A call is sent at each of the seconds 0 to 9 and answered half a second later; those of a gap are not acknowledged.
@@ -43,6 +47,68 @@ func TestWritesAgainIsTheLongestGap(t *testing.T) {
 		got, some := writesAgain(c.h, c.h.Started.Add(time.Duration(c.from*float64(time.Second))))
 		if d := got.Seconds() - c.want; d > 0.001 || d < -0.001 || some != c.some {
 			t.Errorf("%s: %s, %t; want %.1f s, %t", name, got, some, c.want, c.some)
+		}
+	}
+}
+
+// A rolling restart may answer 503 or lose a connection, if the client that repeats the order is served.
+func TestServedCountsWhatWasRetried(t *testing.T) {
+	t.Parallel()
+	code := func(op int32, kind history.Kind, code uint16) history.Call {
+		return history.Call{Op: op, Kind: kind, Code: code}
+	}
+	lost := func(op int32, failure history.Failure) history.Call {
+		return history.Call{Op: op, Failure: failure}
+	}
+	good := []history.Call{
+		code(0, history.Place, 201), code(1, history.Place, 202), code(2, history.Place, 409),
+		code(3, history.Place, 503), code(3, history.Again, 503), code(3, history.Again, 201),
+		lost(4, history.Refused), code(4, history.Again, 409), lost(5, history.Broken), code(5, history.Again, 202),
+		code(0, history.Cancel, 500),
+	}
+	for name, c := range map[string]struct {
+		more   []history.Call
+		failed int
+	}{
+		"all are served":            {nil, 0},
+		"another answer":            {[]history.Call{code(6, history.Place, 500), code(6, history.Again, 201)}, 1},
+		"no answer in time":         {[]history.Call{lost(6, history.TimedOut), code(6, history.Again, 201)}, 1},
+		"503 and no end":            {[]history.Call{code(6, history.Place, 503), code(6, history.Again, 503)}, 1},
+		"503 and only cancelled":    {[]history.Call{code(6, history.Place, 503), code(6, history.Cancel, 409)}, 1},
+		"a connection, and no end":  {[]history.Call{lost(6, history.Broken), lost(6, history.Refused)}, 2},
+		"one unreadable, one empty": {[]history.Call{lost(6, history.Unreadable), code(7, history.Place, 400)}, 2},
+	} {
+		r := &Run{history: &history.History{Calls: slices.Concat(good, c.more)}, Outcome: verify.Pass}
+		r.countServed(time.Time{})
+		if r.Violations != c.failed || (r.Outcome == verify.Pass) != (c.failed == 0) || r.Retried503 != 1 ||
+			r.RetriedLost != 2 {
+			t.Errorf("%s: %d violations, %s, %d and %d retried; want %d, and 1 and 2", name, r.Violations, r.Outcome,
+				r.Retried503, r.RetriedLost, c.failed)
+		}
+	}
+	early := &Run{history: &history.History{Started: time.Unix(1000, 0), Elapsed: time.Second}, Outcome: verify.Pass}
+	if early.countServed(time.Unix(1002, 0)); early.Outcome != verify.Unknown {
+		t.Errorf("traffic that was over before the restart is %s, want unknown", early.Outcome)
+	}
+}
+
+// Every row of a cluster has the field, if it is 0 s too, and no other row.
+func TestWritesAgainIsInTheRowsOfAClusterAlone(t *testing.T) {
+	t.Parallel()
+	zero, three := 0.0, 3.0
+	for want, runs := range map[string][]*Run{
+		`"writes_again_s":0,`: {{WritesAgainS: &zero}},
+		`"writes_again_s":3,`: {{WritesAgainS: &zero}, {WritesAgainS: &three}, {WritesAgainS: &zero}},
+		"":                    {{}},
+	} {
+		var row Row
+		for _, run := range runs {
+			row.add(run)
+		}
+		text, err := json.Marshal(row)
+		has := strings.Contains(string(text), "writes_again_s")
+		if err != nil || !strings.Contains(string(text), want) || has != (want != "") {
+			t.Errorf("%s, %v; want %q", text, err, want)
 		}
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
@@ -43,7 +45,7 @@ var ClusterFaults = []string{
 	RedisFailedOver, PrimaryAndLeader, RollingRestart,
 }
 
-// clusterLoad lasts until after writes are taken again; the rolling restart takes longer.
+// clusterLoad lasts until after writes are taken again, or until every process has been restarted.
 func clusterLoad(fault string) Load {
 	load := Load{Orders: 600, PerS: 20, Clients: 128, Cancel: 0.1}
 	switch fault {
@@ -52,7 +54,7 @@ func clusterLoad(fault string) Load {
 	case QuorumLost:
 		load.Orders = 800
 	case RollingRestart:
-		load.Orders = 2600
+		load.Orders, load.UntilHealed, load.Stock, load.Insist = 12_000, true, 1700, writesAgainWithin
 	}
 	return load
 }
@@ -174,9 +176,15 @@ func newClustered(l *lab.Lab, name string) Fault {
 		f.hold = quorumLostFor
 		f.mend = restartZooKeepers
 	case RedisFailedOver:
-		f.strike = func(context.Context, *clustered) error { return l.Cluster.Redis.Servers[0].Kill() }
+		var master *servers.Redis
+		f.strike = func(ctx context.Context, _ *clustered) (err error) {
+			if master, err = redisMaster(ctx, l); err != nil {
+				return err
+			}
+			return errors.Join(master.Kill(), awaitOtherRedis(ctx, l, master))
+		}
 		f.hold = 5 * time.Second
-		f.restore = func(ctx context.Context, _ *clustered) error { return l.Cluster.Redis.Servers[0].Restart(ctx) }
+		f.restore = func(ctx context.Context, _ *clustered) error { return master.Restart(ctx) }
 	case PrimaryAndLeader:
 		f.strike = func(ctx context.Context, f *clustered) error {
 			return errors.Join(killPrimary(ctx, f), killLeader(ctx, f))
@@ -293,6 +301,37 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 		}
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for another primary: %w", err)
+		}
+	}
+}
+
+// redisMaster returns the Redis server that the Sentinels say is the master.
+func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: l.Cluster.Redis.Sentinels[0].Addr()})
+	defer func() { _ = sentinel.Close() }()
+	addr, err := sentinel.GetMasterAddrByName(ctx, servers.RedisMaster).Result()
+	if err != nil {
+		return nil, fmt.Errorf("find the master of Redis: %w", err)
+	}
+	for _, s := range l.Cluster.Redis.Servers {
+		if s.Addr() == net.JoinHostPort(addr[0], addr[1]) {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("find the master of Redis: %s is none of its servers", addr)
+}
+
+// awaitOtherRedis waits until the Sentinels name another master.
+func awaitOtherRedis(ctx context.Context, l *lab.Lab, than *servers.Redis) error {
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	for {
+		master, err := redisMaster(ctx, l)
+		if err == nil && master != than {
+			return nil
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("wait for another master of Redis: %w", err)
 		}
 	}
 }

@@ -31,8 +31,10 @@ type Row struct {
 	// Linearizable counts the runs for which a linearization was found; for the
 	// others the search did not end in time.
 	Linearizable int `json:"linearizable"`
-	// WritesAgainS is the longest of the runs', in seconds; of a cluster alone.
-	WritesAgainS float64 `json:"writes_again_s,omitempty"`
+	// WritesAgainS is the longest of the runs', in seconds; nil unless the cell is of a cluster.
+	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
+	Retried503   int      `json:"retried_503,omitempty"`
+	RetriedLost  int      `json:"retried_lost,omitempty"`
 	// Unknown counts the runs that proved nothing.
 	Unknown int    `json:"unknown"`
 	Verdict string `json:"verdict"`
@@ -107,7 +109,11 @@ func (row *Row) add(run *Run) {
 	row.Violations += run.Violations
 	row.Unsettled += run.Unsettled
 	row.GivenUp += run.GivenUp
-	row.WritesAgainS = max(row.WritesAgainS, run.WritesAgainS)
+	row.Retried503 += run.Retried503
+	row.RetriedLost += run.RetriedLost
+	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {
+		row.WritesAgainS = run.WritesAgainS
+	}
 	row.settle = append(row.settle, run.SettleMS...)
 	if run.Linear == "pass" {
 		row.Linearizable++

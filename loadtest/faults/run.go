@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -37,11 +38,14 @@ type Run struct {
 	SettleMS []float64 `json:"settle_ms"`
 	// GivenUp counts orders that were cancelled though no client asked for it.
 	GivenUp int `json:"given_up"`
-	// WritesAgainS is, of a cluster, the longest time without an acknowledged write
-	// after the moment at which the cluster could heal, in seconds.
-	WritesAgainS float64 `json:"writes_again_s,omitempty"`
-	// Broken names what does not hold: the verdict's invariants, and Settled,
-	// Linearizable, NotGivenUp and FreshOrder.
+	// WritesAgainS is the longest time without an acknowledged write after the moment at which the cluster could heal,
+	// in seconds; nil unless the cell is of a cluster.
+	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
+	// Retried503 and RetriedLost count the first calls of a rolling restart's orders that were answered 503, and those
+	// whose connection was refused or broke. Clients repeated them under their keys.
+	Retried503  int `json:"retried_503,omitempty"`
+	RetriedLost int `json:"retried_lost,omitempty"`
+	// Broken names what does not hold: the verdict's invariants, and the constants from Settled to Served.
 	Broken []string `json:"broken,omitempty"`
 	// Linear is the verdict of the search for a linearization of the run.
 	Linear  string          `json:"linear"`
@@ -66,6 +70,8 @@ const (
 	NotGivenUp = "not-given-up"
 	// WritesAgain: a cluster takes writes again in time.
 	WritesAgain = "writes-again"
+	// Served: in a rolling restart every order is answered 201, 202 or 409, at once or when its client repeats it.
+	Served = "served"
 )
 
 func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
@@ -109,6 +115,9 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	time.Sleep(strikeAt + time.Duration(rng.IntN(200))*time.Millisecond)
 
 	on, healed, err := r.breakAndHeal(ctx, l, fault)
+	if load.UntilHealed {
+		traffic.stop()
+	}
 	h, fireErr := traffic.wait()
 	levels := watch.stop()
 	if err := errors.Join(err, fireErr); err != nil {
@@ -117,7 +126,7 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	r.history = h
 	r.count(on, healed)
 	if f, ok := fault.(*clustered); ok {
-		r.countCluster(f)
+		r.countCluster(f, healed)
 	}
 	if err := r.settle(ctx, l, healed); err != nil {
 		return err
@@ -231,16 +240,57 @@ func (r *Run) count(on, healed time.Time) {
 }
 
 // countCluster takes how long the cluster took no writes.
-func (r *Run) countCluster(f *clustered) {
+func (r *Run) countCluster(f *clustered, healed time.Time) {
 	again, some := writesAgain(r.history, f.healable)
 	if !some {
 		r.fail(verify.Unknown, "no write was acknowledged once the cluster could heal, or the traffic was over")
 	}
-	if r.WritesAgainS = again.Seconds(); again > writesAgainWithin {
+	seconds := again.Seconds()
+	if r.WritesAgainS = &seconds; again > writesAgainWithin {
 		r.Violations++
 		r.Broken = append(r.Broken, WritesAgain)
 		r.fail(verify.Violation, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
 	}
+	if r.Cell.Fault == RollingRestart {
+		r.countServed(healed)
+	}
+}
+
+// countServed counts the orders that were not served at once, and fails the run if one failed or had no end, or if the
+// traffic was over before healed, when the last process had been restarted.
+func (r *Run) countServed(healed time.Time) {
+	if r.history.Started.Add(r.history.Elapsed).Before(healed) {
+		r.fail(verify.Unknown, "the traffic was over before all was restarted")
+	}
+	ended := map[int32]bool{}
+	for _, c := range r.history.Calls {
+		ended[c.Op] = ended[c.Op] || c.Kind != history.Cancel && served(c)
+	}
+	var failed []history.Call
+	for _, c := range r.history.Calls {
+		if c.Kind != history.Place || served(c) {
+			continue
+		}
+		switch {
+		case !c.Unserved() || !ended[c.Op]:
+			failed = append(failed, c)
+		case c.Failure == history.Answered:
+			r.Retried503++
+		default:
+			r.RetriedLost++
+		}
+	}
+	if len(failed) > 0 {
+		r.Violations += len(failed)
+		r.Broken = append(r.Broken, Served)
+		r.fail(verify.Violation, "%d orders failed, such as %+v", len(failed), failed[0])
+	}
+}
+
+// served reports whether the answer to an order is one of those that it may have in the end.
+func served(c history.Call) bool {
+	return c.Failure == history.Answered &&
+		(c.Code == http.StatusCreated || c.Code == http.StatusAccepted || c.Code == http.StatusConflict)
 }
 
 // judge has the databases and the history judged.

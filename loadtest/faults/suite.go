@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,15 +25,16 @@ type Config struct {
 	Seeds int
 	// FirstSeed defaults to 1.
 	FirstSeed uint64
-	// Cluster runs the cells of a cluster, in one lane with one group of servers, and
-	// writes Out/faults-cluster.json.
+	// Cluster runs the cells of a cluster, in one lane with one group of servers.
 	Cluster bool
 	// Lanes is how many labs work side by side. Default 1.
 	Lanes int
 	// Across is the share of orders over several partitions. Default: about two thirds.
 	Across float64
-	// Out is the folder for faults.json, and for faults/ with what failing runs leave behind. Default "out".
+	// Out is the folder for the report, and for faults/ with what failing runs leave behind. Default "out".
 	Out string
+	// Result is the name of the report's file in Out. Default faults.json.
+	Result string
 	// Print is told each run as it ends, and the result. Default: nowhere.
 	Print io.Writer
 }
@@ -41,12 +43,12 @@ type Config struct {
 const freshAfter = 30
 
 // Execute runs the cells and returns the report, which it has written to
-// Out/faults.json. The error says that the runs could not be made at all, or
+// Out/Result. The error says that the runs could not be made at all, or
 // that ctx ended: the report is then of what was run until then.
 func Execute(ctx context.Context, cfg Config) (*Report, error) {
-	result := "faults.json"
+	cfg.Result = cmp.Or(cfg.Result, "faults.json")
 	if cfg.Cluster {
-		result, cfg.Lanes = "faults-cluster.json", 1
+		cfg.Lanes = 1
 	}
 	if cfg.Cells == nil && cfg.Cluster {
 		cfg.Cells = ClusterCells()
@@ -119,7 +121,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	working.Wait()
 	report := newReport(cfg.Seeds, cfg.Cells, runs)
 	report.Total.Seconds = time.Since(began).Seconds()
-	errs = append(errs, ctx.Err(), report.Save(filepath.Join(cfg.Out, result)), report.Write(cfg.Print))
+	errs = append(errs, ctx.Err(), report.Save(filepath.Join(cfg.Out, cfg.Result)), report.Write(cfg.Print))
 	return report, errors.Join(errs...)
 }
 

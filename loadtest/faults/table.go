@@ -31,8 +31,11 @@ func (t *table) add(r *Run) {
 	defer t.mu.Unlock()
 	t.ended++
 	verdict := string(r.Outcome)
-	if r.WritesAgainS > 0 {
-		verdict += fmt.Sprintf(" (writes again after %.1f s)", r.WritesAgainS)
+	if r.WritesAgainS != nil {
+		verdict += fmt.Sprintf(" (writes again after %.1f s)", *r.WritesAgainS)
+	}
+	if r.Retried503+r.RetriedLost > 0 {
+		verdict += fmt.Sprintf(" (retried: %d answers of 503, %d lost connections)", r.Retried503, r.RetriedLost)
 	}
 	for _, why := range r.Why {
 		verdict += "\n          " + why

@@ -36,6 +36,12 @@ type Load struct {
 	Repeat float64
 	// Several is the share of orders with two goods or more. Default: as fire.Mix draws it, two thirds.
 	Several float64
+	// Insist is how long clients repeat what was not served, as of fire.Config.
+	Insist time.Duration
+	// Stock is the pieces of each product. Default: two thirds of Orders, less than is asked for.
+	Stock int64
+	// UntilHealed ends the traffic once the fault is healed. Orders is then a bound.
+	UntilHealed bool
 }
 
 const usualRepeat = 0.15

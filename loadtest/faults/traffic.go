@@ -15,17 +15,19 @@ type traffic struct {
 	history *history.History
 	err     error
 	done    chan struct{}
+	stop    context.CancelFunc // sends no more orders
 }
 
 // startTraffic fires the orders of a load over few goods, with less stock than
 // is asked for, repeats and cancellations.
 func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traffic {
 	t := &traffic{done: make(chan struct{})}
+	ctx, t.stop = context.WithCancel(ctx)
 	cfg := fire.Config{
 		Target: l.Target(),
-		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout,
+		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout, Insist: load.Insist,
 		Mix: fire.Mix{
-			Goods: 4, Stock: int64(load.Orders) * 2 / 3, ItemsMax: 3, NumMax: 3,
+			Goods: 4, Stock: cmp.Or(load.Stock, int64(load.Orders)*2/3), ItemsMax: 3, NumMax: 3,
 			Several: load.Several, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1,
 		},
 	}
@@ -41,6 +43,7 @@ func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traf
 // wait returns once the last call is answered or given up.
 func (t *traffic) wait() (*history.History, error) {
 	<-t.done
+	t.stop()
 	return t.history, t.err
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"orderstock/loadtest/faults"
 )
 
 // What the documents say of the code is what the code says. "make readme" mends it.
@@ -71,7 +73,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("faults.json", `{"seeds":1,"cells":[
 		{"step":"commit","when":"before","fault":"kill","runs":1,"fired":2,"orders":30,"violations":0,"settle_p99_ms":1500},
 		{"step":"commit","when":"after","fault":"kill","runs":1,"fired":1,"orders":10,"violations":3,"settle_p99_ms":500}],
-		"total":{"runs":2,"orders":40,"fired":3,"violations":3}}`)
+		"total":{"runs":2,"orders":40,"fired":3,"violations":3},
+		"not_applicable":[{}`+strings.Repeat(",{}", len(faults.Cells())-3)+`]}`)
+	write("faults-across-0.3.json", `{"cells":[{}],"total":{"runs":250,"orders":900}}`)
+	write("faults-across-0.3-reduced.json", `{"cells":[{}],"total":{"runs":1}}`)
 	write("mutants.json", `{"rows":[
 		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
 		{"kind":"mutant","mutant":"no key","expected":"one-order-per-key","caught_by":"nothing","ok":false}]}`)
@@ -81,13 +86,19 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("ladder-replicas.json", `{"paths":[{"path":"order","one":[{"clients":256,"done_per_s":100},{"clients":256,"done_per_s":200}],
 		"several":[{"replicas":3,"done_per_s":90},{"replicas":3,"done_per_s":207}],"ratio":{"value":0.99,"error":0.0123,"want":1}}]}`)
 	write("faults-cluster.json", `{"cells":[{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
-		"writes_again_s":8.26,"verdict":"pass"}]}`)
+		"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},{"fault":"quorum","verdict":"unknown"}]}`)
 	for _, c := range []struct {
 		make func(sources) (string, error)
 		want []string
 	}{
-		{clusterFaults, []string{"| primary-killed | 1000 | 600 | 300 | 100 | 0 | 0 | 8.3 s | pass |"}},
-		{faultMatrix, []string{"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |"}},
+		{clusterFaults, []string{
+			"| primary-killed | 1000 | 600 | 300 | 100 | 0 | 0 | 8.3 s | pass |",
+			"| quorum | 0 | 0 | 0 | 0 | 0 | 0 | – | unknown |", "primary-killed, 7 orders were answered 503 and 2 lost",
+		}},
+		{faultMatrix, []string{
+			"With a share of 0.3 of the orders over several partitions: 250 runs of 1 cells, 900 orders, 0 violations",
+			"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |",
+		}},
 		{mutantTable, []string{
 			"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |",
 			"| mutant | no key |  | nothing | **no** |",
@@ -108,6 +119,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, text)
 			}
 		}
+	}
+	write("faults.json", `{"cells":[{"fault":"kill"}]}`)
+	if text, err := faultMatrix(from); err != nil || text != "" {
+		t.Errorf("a part of the matrix is taken for the whole: %q, %v", text, err)
 	}
 	write("faults.json", "{")
 	if _, err := faultMatrix(from); err == nil {

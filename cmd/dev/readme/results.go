@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
@@ -37,6 +39,9 @@ func faultMatrix(from sources) (string, error) {
 	report, measured, err := result[faults.Report](from, "faults.json")
 	if report == nil || err != nil {
 		return "", err
+	}
+	if len(report.Cells)+len(report.NotApplicable) < len(faults.Cells()) {
+		return "", nil // a part of the matrix
 	}
 	type sum struct {
 		cells, runs, fired, orders, violations, unsettled, unknown int
@@ -73,6 +78,30 @@ func faultMatrix(from sources) (string, error) {
 		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %.1f s |\n",
 			name, s.cells, s.runs, s.fired, s.orders, s.violations, s.unsettled, s.settle/1000)
 	}
+	across, err := acrossFaults(from)
+	return text + across, err
+}
+
+// acrossFaults is a line for each out/faults-across-<share>.json.
+func acrossFaults(from sources) (text string, err error) {
+	files, err := filepath.Glob(filepath.Join(from.out, "faults-across-*.json"))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		share := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "faults-across-"), ".json")
+		if _, err := strconv.ParseFloat(share, 64); err != nil {
+			continue // a part of the matrix
+		}
+		report, measured, err := result[faults.Report](from, filepath.Base(file))
+		if err != nil {
+			return "", err
+		}
+		t := report.Total
+		text += fmt.Sprintf("\nWith a share of %s of the orders over several partitions: %d runs of %d cells, %d orders,"+
+			" %d violations,\n%d orders left unsettled, %d runs that proved nothing. %s.\n",
+			share, t.Runs, len(report.Cells), t.Orders, t.Violations, t.Unsettled, t.Unknown, measured)
+	}
 	return text, nil
 }
 
@@ -84,11 +113,20 @@ func clusterFaults(from sources) (string, error) {
 	}
 	text := measured + ".\n\n| fault | orders | confirmed | rejected | told nothing certain | violations | unsettled |" +
 		" writes again | verdict |\n| --- | --: | --: | --: | --: | --: | --: | --: | --- |\n"
+	retried := ""
 	for _, c := range report.Cells {
-		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %.1f s | %s |\n", c.Fault, c.Orders, c.OK, c.Rejected,
-			c.UnknownToClient, c.Violations, c.Unsettled, c.WritesAgainS, c.Verdict)
+		again := "–"
+		if c.WritesAgainS != nil {
+			again = fmt.Sprintf("%.1f s", *c.WritesAgainS)
+		}
+		if c.Retried503+c.RetriedLost > 0 {
+			retried += fmt.Sprintf("\nUnder %s, %d orders were answered 503 and %d lost their connection"+
+				" before they were served.\n", c.Fault, c.Retried503, c.RetriedLost)
+		}
+		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %s | %s |\n", c.Fault, c.Orders, c.OK, c.Rejected,
+			c.UnknownToClient, c.Violations, c.Unsettled, again, c.Verdict)
 	}
-	return text, nil
+	return text + retried, nil
 }
 
 // mutantTable is out/mutants.json.
