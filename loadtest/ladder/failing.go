@@ -34,6 +34,8 @@ const (
 	failAfter  = 20 * time.Second
 	failingFor = 20 * time.Second
 	failingEnd = time.Minute
+	// failingProducts are enough for every partition, and so few that each is asked for several times in a second.
+	failingProducts = 32
 )
 
 // MeasureFailing fires whole orders of one product each, for many products, and lets one of three stock services fail,
@@ -85,7 +87,7 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 	}()
 	h, err := fire.Run(ctx, fire.Config{
 		Target: target, Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
-		Mix: fire.Mix{Goods: 100, Stock: plenty, ItemsMax: 1, NumMax: 1},
+		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	})
 	if err = errors.Join(<-failed, err); err != nil {
 		return row, err
