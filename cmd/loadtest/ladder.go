@@ -65,13 +65,13 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 				}
 			}
 			if len(plan.Strategies) > 0 {
-				f.cfg.Plan.Strategies = plan.Strategies
+				f.cfg.Plan.Strategies, f.cfg.Plan.LockCost = plan.Strategies, false
 			}
 			if len(plan.Clients) > 0 {
 				f.cfg.Plan.Clients = plan.Clients
 			}
 			if len(plan.Replicas) > 0 {
-				f.cfg.Plan.Replicas = plan.Replicas
+				f.cfg.Plan.Replicas, f.cfg.Plan.LockCost = plan.Replicas, false
 			}
 			return measureLadder(c, f)
 		},
@@ -86,7 +86,8 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f), tracedCommand(&f))
 	c.Flags().BoolVar(&quick, "quick", false,
-		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot goods")
+		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot goods;"+
+			" and grouped and grouped-rows with three replicas")
 	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil,
 		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))
 	c.Flags().IntSliceVar(&plan.Clients, "clients", nil, "only these numbers of clients")

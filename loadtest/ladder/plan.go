@@ -57,6 +57,8 @@ type Plan struct {
 	Paths      []string
 	// Faults adds what each strategy keeps when a service is killed and when Redis is flushed.
 	Faults bool
+	// LockCost adds a pass of grouped and grouped-rows alone, with three stock services; see Result.LockCost.
+	LockCost bool
 	// SellOut adds a row for each strategy and path in which the stock ends halfway.
 	SellOut bool
 }
@@ -80,7 +82,21 @@ func Quick() Plan {
 	return Plan{
 		Strategies: []string{"case-study", "conditional-update", "grouped-rows", Default, Direct}, Replicas: []int{1},
 		Clients: []int{64, 256}, Goods: []int{1}, Paths: []string{PathDeduct, PathOrder}, Faults: true,
+		LockCost: true,
 	}
+}
+
+// passes are the plan itself and, if it has LockCost, the pass of that.
+func (p Plan) passes() []Plan {
+	if !p.LockCost {
+		return []Plan{p}
+	}
+	lock := Plan{
+		Strategies: []string{"grouped-rows", Default}, Replicas: []int{3}, Clients: []int{slices.Max(p.Clients)}, Goods: []int{1},
+		Paths: p.Paths,
+	}
+	p.LockCost = false
+	return []Plan{p, lock}
 }
 
 // Check returns an error for an unknown strategy, and for a number of clients or replicas that cannot be
@@ -133,4 +149,9 @@ func (p Plan) points() []point {
 }
 
 // Size returns how many rows the plan has.
-func (p Plan) Size() int { return len(p.shapes()) * len(p.points()) }
+func (p Plan) Size() (n int) {
+	for _, pass := range p.passes() {
+		n += len(pass.shapes()) * len(pass.points())
+	}
+	return n
+}

@@ -60,18 +60,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if _, err := fmt.Fprintf(cfg.Table, "%s · %s\n%s\n", result.Server, result.Machine, header); err != nil {
 		return result, fmt.Errorf("print the table: %w", err)
 	}
-	for _, p := range cfg.Plan.points() {
-		cfg.Progress(fmt.Sprintf("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(cfg.Plan.shapes()),
-			cfg.Plan.Size()))
-		rows, err := measurePoint(ctx, cfg, len(result.Rows), p, nil)
-		if err != nil {
-			return result, fmt.Errorf("measure %s: %w", p, err)
-		}
-		result.Rows = append(result.Rows, rows...)
-		for _, row := range rows {
-			if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
-				return result, fmt.Errorf("print the table: %w", err)
-			}
+	for _, pass := range cfg.Plan.passes() {
+		if err := runPass(ctx, cfg, pass, result); err != nil {
+			return result, err
 		}
 	}
 	result.Ratios = ratios(result.Rows)
@@ -79,6 +70,26 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return result, measureSurvival(ctx, cfg, result)
 	}
 	return result, nil
+}
+
+// runPass measures the points of one pass of the plan and adds their rows to the result.
+func runPass(ctx context.Context, cfg Config, pass Plan, result *Result) error {
+	size := cfg.Plan.Size()
+	cfg.Plan = pass
+	for _, p := range pass.points() {
+		cfg.Progress(fmt.Sprintf("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(pass.shapes()), size))
+		rows, err := measurePoint(ctx, cfg, len(result.Rows), p, nil)
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", p, err)
+		}
+		result.Rows = append(result.Rows, rows...)
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
+				return fmt.Errorf("print the table: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // measurePoint measures the point with every shape of the plan; before is how many rows there are.

@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -93,4 +94,18 @@ func contestants(shapes []shape) (all []*contestant) {
 		all = append(all, &contestant{shape: s})
 	}
 	return all
+}
+
+// The quick plan says what the lock costs with three replicas, too: by groups with it and without it, and no others.
+func TestQuickHasALockPass(t *testing.T) {
+	t.Parallel()
+	quick := Quick()
+	passes := quick.passes()
+	if len(passes) != 2 || quick.Size() != passes[0].Size()+4 {
+		t.Fatalf("%d passes, %d rows; want two, the second of 4 rows", len(passes), quick.Size())
+	}
+	if got := fmt.Sprint(passes[1].shapes(), passes[1].points()); got != "[grouped-rows/3 grouped/3] "+
+		"[path deduct, 1 goods, 256 clients path order, 1 goods, 256 clients]" {
+		t.Error(got)
+	}
 }
