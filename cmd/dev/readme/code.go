@@ -42,12 +42,17 @@ var faultsOfTheCaseStudy = []struct{ letter, fault string }{
 }
 
 var (
-	faultTest  = regexp.MustCompile(`(?m)^func (TestFault([A-Q])(?:[A-Z_]\w*)?)\(`)
-	faultPatch = regexp.MustCompile(`(?m)^Published-Fault: ([A-Q])$`)
+	faultTest = regexp.MustCompile(`(?m)^func (TestFault([A-Q])(?:[A-Z_]\w*)?)\(`)
+	// faultSwitch is a fault that the published lock can be built with.
+	faultSwitch = regexp.MustCompile(`(?m)^\t// (\w+) \(([A-Q])\): `)
+	faultPatch  = regexp.MustCompile(`(?m)^Published-Fault: ([A-Q])$`)
 )
 
-// caseStudyFaults finds the regression tests by their names, TestFaultA…, and
-// the patches that bring a fault back by the letter in them.
+// publishedLock is the case study's lock, with a switch for each of its faults.
+const publishedLock = "loadtest/mutants/published/lock.go"
+
+// caseStudyFaults finds the regression tests by their names, TestFaultA…, and the patches and the switches of
+// publishedLock that bring a fault back by the letter in them.
 func caseStudyFaults(from sources) (string, error) {
 	tests, patches := map[string][]string{}, map[string][]string{}
 	err := eachFile(from.root, "_test.go", func(path, text string) {
@@ -66,7 +71,14 @@ func caseStudyFaults(from sources) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := "| | fault | test | patch that brings it back |\n| --- | --- | --- | --- |\n"
+	switches, err := os.ReadFile(filepath.Join(from.root, publishedLock))
+	if err != nil {
+		return "", err
+	}
+	for _, m := range faultSwitch.FindAllStringSubmatch(string(switches), -1) {
+		patches[m[2]] = append(patches[m[2]], link("published."+m[1], publishedLock))
+	}
+	text := "| | fault | test | what brings it back |\n| --- | --- | --- | --- |\n"
 	for _, f := range faultsOfTheCaseStudy {
 		if len(tests[f.letter]) == 0 {
 			return "", fmt.Errorf("fault %s has no test TestFault%s…", f.letter, f.letter)
