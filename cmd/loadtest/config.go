@@ -26,6 +26,8 @@ type surroundings struct {
 	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
 	// ZooKeeperAuth is the user:password by which the console may look at the lock's queue.
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
+	// StockPartitions is that of the stock services; the console needs it to find the lock's queue.
+	StockPartitions int `env:"STOCK_PARTITIONS"`
 	// RedisAuth is the user:password by which the console may look at the flags in Redis.
 	RedisAuth string `env:"REDIS_AUTH"`
 }

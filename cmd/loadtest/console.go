@@ -163,7 +163,7 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
 			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth, RedisAuth: where.RedisAuth,
-			Redis: cfg.redis, Strategy: cfg.strategy, Watched: watch,
+			Redis: cfg.redis, Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch,
 		}, cfg.out)
 		return c, func() {}, err
 	}
@@ -209,7 +209,10 @@ func startLab(cmd *cobra.Command, bin string) (*ownLab, error) {
 		return nil, err
 	}
 	say("compiling the services with all their broken variants into " + bin)
-	if err := lab.Build(cmd.Context(), filepath.Join(root, bin)); err != nil {
+	stop := command.StillCompiling(say)
+	err = lab.Build(cmd.Context(), filepath.Join(root, bin))
+	stop()
+	if err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "orderstock-console-")

@@ -93,6 +93,9 @@ func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	}
 	c.acting.Lock()
 	defer c.acting.Unlock()
+	if armed := c.armedAt(a.Target); armed != nil && a.Step != "" {
+		return "", conflict("a fault is armed already: %s; a replica keeps one, so heal first", armed.What)
+	}
 	s := c.noteArmed(a)
 	result, err := actions[i].do(c, ctx, a)
 	if err != nil {
@@ -109,7 +112,7 @@ func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	}
 	if result != nil && result.heal != nil {
 		c.mu.Lock()
-		c.heals[s.ID] = result.heal
+		c.heals[s] = result.heal
 		c.mu.Unlock()
 	} else if result == nil || result.fired == nil {
 		c.noteHealed(s)
@@ -203,13 +206,10 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 func (c *Console) heal(ctx context.Context) error {
 	c.mu.Lock()
 	heals := c.heals
-	c.heals = map[string]func(context.Context) error{}
+	c.heals = map[*Strike]func(context.Context) error{}
 	strikes := slices.Clone(c.strikes)
 	c.mu.Unlock()
-	var errs []error
-	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} { // replicas need them
-		errs = append(errs, revive(ctx, p))
-	}
+	errs := []error{c.reviveServers(ctx)} // replicas need them
 	for _, heal := range heals {
 		errs = append(errs, heal(ctx))
 	}
@@ -221,6 +221,15 @@ func (c *Console) heal(ctx context.Context) error {
 	}
 	if len(strikes) > 0 {
 		c.say("fault", "healed: everything is whole again")
+	}
+	return errors.Join(errs...)
+}
+
+// reviveServers brings dead and paused servers back.
+func (c *Console) reviveServers(ctx context.Context) error {
+	var errs []error
+	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
+		errs = append(errs, revive(ctx, p))
 	}
 	return errors.Join(errs...)
 }
@@ -303,7 +312,11 @@ func (c *Console) restart(ctx context.Context, a Action) (*strikeResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	return nil, r.Restart(ctx)
+	if err := r.Restart(ctx); err != nil {
+		return nil, err
+	}
+	c.noteEnded(a.Target, endsByRestart)
+	return nil, nil
 }
 
 func (c *Console) pause(_ context.Context, a Action) (*strikeResult, error) {
@@ -325,7 +338,11 @@ func (c *Console) resume(_ context.Context, a Action) (*strikeResult, error) {
 	if !paused(r.Pid()) {
 		return nil, conflict("%s is not paused", a.Target)
 	}
-	return nil, r.Resume()
+	if err := r.Resume(); err != nil {
+		return nil, err
+	}
+	c.noteEnded(a.Target, endsByResume)
+	return nil, nil
 }
 
 func (c *Console) killServer(_ context.Context, a Action) (*strikeResult, error) {
@@ -341,7 +358,11 @@ func (c *Console) restartServer(ctx context.Context, a Action) (*strikeResult, e
 	if err != nil {
 		return nil, err
 	}
-	return nil, errors.Join(p.Kill(), p.Restart(ctx))
+	if err := errors.Join(p.Kill(), p.Restart(ctx)); err != nil {
+		return nil, err
+	}
+	c.noteEnded(a.Target, endsByRestart)
+	return nil, nil
 }
 
 func (c *Console) pauseServer(_ context.Context, a Action) (*strikeResult, error) {

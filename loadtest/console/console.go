@@ -35,10 +35,15 @@ type Console struct {
 	began   time.Time     // of the present or last run
 	run     *Run
 	other   bool // run is that of another process
+	live    bool // the books make the headline: from the begin of a run until it is judged or has failed
+	era     int  // rises with each run and with its end: what was read before is not shown after
 	strikes []*Strike
-	wrong   bool                                   // the books of the run have disagreed
-	heals   map[string]func(context.Context) error // by the id of a strike that lasts
-	rates   map[string]Compare                     // by the letter of a fault of time
+	wrong   bool                                    // the books of the run have disagreed
+	heals   map[*Strike]func(context.Context) error // of the strikes that last
+	rates   map[string]Compare                      // by the letter of a fault of time
+
+	placing int             // orders by hand that are not answered yet
+	placed  map[string]bool // the ids of those that were
 
 	metrics, metricsBefore figures // of the services: now, and before the run
 
@@ -94,7 +99,8 @@ func newConsole(dir string) (*Console, error) {
 	}
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
-		heals: map[string]func(context.Context) error{}, rates: map[string]Compare{},
+		heals: map[*Strike]func(context.Context) error{}, rates: map[string]Compare{},
+		placed: map[string]bool{},
 	}
 	for section, value := range map[string]any{
 		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil, secReplicas: []Member{}, secServers: []Member{},
@@ -159,16 +165,20 @@ func (c *Console) spawn(job func(context.Context)) bool {
 	}
 }
 
-// startServices replaces the lab's services by those of a variant, on empty databases.
+// startServices replaces the lab's services by those of a variant, on empty databases. It brings the servers back
+// first, and ends all faults.
 func (c *Console) startServices(ctx context.Context, v variant) error {
 	c.acting.Lock()
 	defer c.acting.Unlock()
+	if err := c.reviveServers(ctx); err != nil {
+		return fmt.Errorf("start services: %w", err)
+	}
 	c.mu.Lock()
 	if c.site != nil {
 		c.site.close()
 		c.site = nil
 	}
-	clear(c.heals)
+	c.forgetStrikes()
 	c.mu.Unlock()
 	c.hub.set(secPhase, phaseStarting)
 	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
@@ -176,17 +186,28 @@ func (c *Console) startServices(ctx context.Context, v variant) error {
 	maps.Copy(env, v.env)
 	maps.Copy(env, c.traces.env)
 	env["MUTANT"] = v.mutants
+	expired, err := c.lab.ExpiredSessions(ctx)
+	if err != nil {
+		return fmt.Errorf("start services: %w", err)
+	}
+	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
+	if err != nil {
+		return fmt.Errorf("start services: %w", err)
+	}
 	if err := c.lab.StartServices(ctx, v.strategy, env); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
-	s, err := labSite(c.lab, v.strategy)
+	s, err := labSite(c.lab, v, env)
 	if err != nil {
 		return err
 	}
+	s.expired = expired + open
 	c.mu.Lock()
 	c.site = s
+	if c.stop == nil {
+		c.hub.set(secPhase, phaseIdle)
+	}
 	c.mu.Unlock()
-	c.hub.set(secPhase, phaseIdle)
 	c.hub.set(secDoing, "")
 	return nil
 }
@@ -222,8 +243,10 @@ type Target struct {
 	ZooKeeperAuth string
 	Redis         string
 	RedisAuth     string
-	// Strategy is how the stock services deduct; "" is their default.
-	Strategy string
+	// Strategy is how the stock services deduct, and Partitions their number of partitions; the zero values are their
+	// defaults.
+	Strategy   string
+	Partitions int
 	// Watched are the replicas to show; none: the services that orders are fired at.
 	Watched []Watched
 }

@@ -14,16 +14,13 @@ import (
 // english prints numbers with commas.
 var english = message.NewPrinter(language.English)
 
-// heroOf returns the sentence for the run that goes on, or nil if there is none.
+// heroOf returns the sentence for the run that goes on, or nil if there is none; mu is held.
 func (c *Console) heroOf(b Books) *Hero {
-	c.mu.Lock()
-	running, other := c.stop != nil && c.run != nil, c.other
-	c.mu.Unlock()
-	if !running && !other || len(b.Rows) == 0 {
+	if !c.live && !c.other || len(b.Rows) == 0 {
 		return nil
 	}
 	h := &Hero{}
-	if running {
+	if c.live {
 		h.Word = wordRunning
 	}
 	h.Sold, h.Stock = b.Sold, b.Stock

@@ -54,7 +54,7 @@ func (h *hub) set(section string, value any) {
 func (h *hub) sample(s Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.samples = append(h.samples, s)
+	h.samples = last(append(h.samples, s), mostSamples)
 	h.send("sample", encode(s))
 }
 
@@ -62,9 +62,19 @@ func (h *hub) sample(s Sample) {
 func (h *hub) entry(e Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.log = append(h.log, e)
+	h.log = last(append(h.log, e), mostLines)
 	h.send("log", encode(e))
 }
+
+// mostSamples and mostLines bound what is kept of a run: the samples of the longest one, and the last lines of the
+// log. An attached console may watch for days.
+const (
+	mostSamples = int(mostDuration * time.Second / interval)
+	mostLines   = 500
+)
+
+// last returns the last n elements, or all if there are fewer.
+func last[T any](all []T, n int) []T { return all[max(0, len(all)-n):] }
 
 // restart empties the series and the log for a new run.
 func (h *hub) restart() {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -151,7 +153,7 @@ type Placed struct {
 	OrderID string          `json:"order_id"`
 }
 
-// PlaceByHand sends an order to an order service and returns its answer.
+// PlaceByHand sends an order to the first order service that takes the connection, and returns its answer.
 func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error) {
 	at := c.current()
 	if at == nil {
@@ -166,18 +168,15 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.OrderURLs[0]+"/v1/orders", bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("place order: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
+	header := http.Header{"Content-Type": {"application/json"}}
 	if o.Key != "" {
-		req.Header.Set("Idempotency-Key", o.Key)
+		header.Set("Idempotency-Key", o.Key)
 	}
 	placed := &Placed{}
-	end := c.traces.begin(req, o.Key)
+	end := c.traces.begin(ctx, header, o.Key)
 	defer func() { end(placed) }()
-	resp, err := http.DefaultClient.Do(req)
+	defer c.noteByHand(placed)()
+	resp, err := postToFirst(ctx, at.OrderURLs, header, body)
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -192,6 +191,41 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	}
 	placed.OrderID, _ = told(text)
 	return placed, nil
+}
+
+// byHand keeps no connection, so that a dead order service refuses it.
+var byHand = &http.Client{Transport: probe.Transport}
+
+// postToFirst posts an order to the first of the order services that takes the connection. Another error is not tried
+// again: the order may have been placed.
+func postToFirst(ctx context.Context, urls []string, header http.Header, body []byte) (resp *http.Response, err error) {
+	for _, url := range urls {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/orders", bytes.NewReader(body))
+		if err != nil {
+			return nil, fmt.Errorf("place order: %w", err)
+		}
+		req.Header = header
+		resp, err = byHand.Do(req)
+		if refused, ok := errors.AsType[*net.OpError](err); !ok || refused.Op != "dial" {
+			return resp, err
+		}
+	}
+	return resp, err
+}
+
+// noteByHand notes that an order is placed by hand. The caller calls the function that it returns once placed is filled.
+func (c *Console) noteByHand(placed *Placed) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.placing++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.placing--
+		if placed.OrderID != "" {
+			c.placed[placed.OrderID] = true
+		}
+	}
 }
 
 // told reads an order's id and status from an answer; both are "" in a problem.

@@ -19,6 +19,7 @@ type meter struct {
 
 	mu        sync.Mutex
 	started   time.Time
+	path      history.Path
 	goods     []int64
 	stock     int64
 	told      map[int64]int64          // pieces by goods
@@ -55,12 +56,19 @@ func newMeter(h *hub) *meter {
 func (m *meter) Started(h *history.History) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.started = h.Started
+	m.started, m.path = h.Started, h.Path
 	for _, g := range h.Goods {
 		m.goods = append(m.goods, g.ID)
 		m.stock += g.Stock
 	}
 	close(m.begun)
+}
+
+// fires reports whether the run has begun and takes a path.
+func (m *meter) fires(path history.Path) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.path == path
 }
 
 // Begin implements fire.Observer. Config.Live counts the calls.

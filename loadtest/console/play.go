@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // Verdict is the verdict on a run.
@@ -78,10 +80,6 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 	}
 	maps.Copy(env, p.services.env)
 	p.services.env = env
-	p.command = fmt.Sprintf("make play FAULT=%s SEED=%d", f.letter, first)
-	if v == Fixed {
-		p.command += " FIXED=1"
-	}
 	return c.begin(p)
 }
 
@@ -122,13 +120,14 @@ func (c *Console) Stop() (string, error) {
 
 // performance is a run and its further attempts.
 type performance struct {
-	title, command string
-	fault          *fault // nil in free play
-	variant        Variant
-	services       variant
-	scene          Scenario
-	tries          int
-	seed           uint64
+	title    string
+	command  string // the command line in free play
+	fault    *fault // nil in free play
+	variant  Variant
+	services variant // their strategy is "" if it is not known
+	scene    Scenario
+	tries    int
+	seed     uint64
 }
 
 // begin starts a performance unless another goes on.
@@ -137,6 +136,11 @@ func (c *Console) begin(p *performance) (Run, error) {
 	defer c.mu.Unlock()
 	if c.stop != nil {
 		return Run{}, conflict("another run goes on; wait until it is judged, or stop it")
+	}
+	if c.lab != nil {
+		p.services.strategy = cmp.Or(p.services.strategy, strategy.Default)
+	} else if c.site != nil {
+		p.services.strategy = c.site.Strategy
 	}
 	run, stopped, ended := p.newRun(1), make(chan struct{}), make(chan struct{})
 	c.ended = ended
@@ -174,8 +178,25 @@ func (p *performance) newRun(attempt int) Run {
 		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title, Fault: p.letter(), Variant: string(p.variant),
 		Strategy: p.services.strategy, Seed: strconv.FormatUint(seed, 10), Attempt: attempt, Attempts: p.tries,
 		Orders: cfg.Orders, Buyers: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock * int64(cfg.Mix.Goods),
-		StartedAt: now, Command: p.command,
+		StartedAt: now, Command: p.commandOf(seed),
 	}
+}
+
+// commandOf returns the command line that makes the run with a seed again.
+func (p *performance) commandOf(seed uint64) string {
+	if p.fault == nil {
+		return p.command
+	}
+	command := fmt.Sprintf("make play FAULT=%s SEED=%d", p.fault.letter, seed)
+	if p.variant == Fixed {
+		command += " FIXED=1"
+	}
+	return command
+}
+
+// notCaught reports whether a broken variant passed that should have gone wrong.
+func (p *performance) notCaught(v *Verdict) bool {
+	return p.variant == Broken && p.fault.rate == "" && v.Outcome == verify.Pass
 }
 
 func (p *performance) letter() string {
@@ -212,9 +233,10 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 		if attempt > 1 {
 			run = p.newRun(attempt)
 		}
-		v, err := c.attempt(ctx, p, run, attempt == p.tries)
+		v, err := c.attempt(ctx, p, run)
 		if err != nil {
 			c.say("error", "%v", err)
+			c.endEra()
 			c.hub.set(secHero, Hero{Sentence: "The run ended early: " + err.Error(), Word: strings.ToUpper(string(verify.Unknown))})
 			return nil, err
 		}
@@ -232,15 +254,17 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 
 // attempt makes one run, from fresh services to the verdict, and keeps its
 // record.
-func (c *Console) attempt(ctx context.Context, p *performance, run Run, last bool) (*Verdict, error) {
+func (c *Console) attempt(ctx context.Context, p *performance, run Run) (*Verdict, error) {
 	m := newMeter(c.hub)
 	c.mu.Lock()
-	c.meter, c.run, c.other, c.began, c.strikes, c.wrong = m, &run, false, time.Time{}, []*Strike{}, false
+	c.meter, c.run, c.other, c.began, c.wrong = m, &run, false, time.Time{}, false
+	c.live, c.era = true, c.era+1
 	c.metricsBefore = c.metrics
 	c.mu.Unlock()
 	c.hub.restart()
 	for section, value := range map[string]any{
-		secRun: run, secVerdict: nil, secHero: nil, secCompare: nil, secFaults: []*Strike{}, secBooks: Books{Rows: []BookRow{}}, secEdges: map[string]int{},
+		secRun: run, secDoing: "", secVerdict: nil, secHero: nil, secCompare: nil, secBooks: Books{Rows: []BookRow{}},
+		secEdges: map[string]int{},
 	} {
 		c.hub.set(section, value)
 	}
@@ -264,7 +288,14 @@ func (c *Console) attempt(ctx context.Context, p *performance, run Run, last boo
 	if err != nil {
 		return nil, err
 	}
-	return v, c.keep(ctx, at, p, run, h, v, last && v.Outcome != verify.Violation)
+	return v, c.keep(ctx, at, p, run, h, v)
+}
+
+// endEra ends what the books read so far may change: the headline stands.
+func (c *Console) endEra() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live, c.era = false, c.era+1
 }
 
 func label(v Variant) string {
@@ -347,7 +378,7 @@ func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Sce
 }
 
 // strikeCell arms a cell of the fault matrix, waits until it has struck and
-// lasted, and heals it.
+// lasted, and heals it, unless somebody else does meanwhile.
 func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, done <-chan struct{}) error {
 	select {
 	case <-time.After(500 * time.Millisecond):
@@ -361,14 +392,17 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 	seed, _ := scene.seed() // validated
 	f := faults.New(c.lab, cell, seed)
 	s := c.noteArmed(Action{Action: cell.Fault, Step: cell.Step, When: cell.When})
-	c.acting.Lock()
-	defer c.acting.Unlock()
 	c.say("fault", "armed: %s %s %s", cell.Fault, cell.When, cell.Step)
+	c.acting.Lock()
 	err := f.Arm(ctx)
+	c.mu.Lock()
+	c.heals[s] = f.Heal
+	c.mu.Unlock()
+	c.acting.Unlock()
 	fired := 0
-	for waited := time.Duration(0); err == nil && fired == 0 && waited < strikeWithin; waited += 20 * time.Millisecond {
-		if fired, err = f.Fired(ctx); fired == 0 {
-			time.Sleep(20 * time.Millisecond) // a poll of another process
+	for begun := time.Now(); err == nil && fired == 0 && time.Since(begun) < strikeWithin; {
+		if fired, err = f.Fired(ctx); fired == 0 && s.healedWithin(20*time.Millisecond) { // a poll of another process
+			break
 		}
 	}
 	if fired > 0 && c.noteFired(s, fired) {
@@ -376,15 +410,23 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 			c.noteWhere(s, at)
 		}
 		c.say("fault", "fired: %s %s", s.What, s.Where)
-		time.Sleep(f.Hold())
+		s.healedWithin(f.Hold())
 		if n, err := f.Fired(ctx); err == nil {
 			c.noteFired(s, n)
 		}
 	}
-	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	err = errors.Join(err, f.Heal(healing))
-	c.noteHealed(s)
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	c.mu.Lock()
+	heal := c.heals[s]
+	delete(c.heals, s)
+	c.mu.Unlock()
+	if heal != nil {
+		healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		err = errors.Join(err, heal(healing))
+		c.noteHealed(s)
+	}
 	if fired == 0 {
 		c.say("fault", "never struck: %s %s %s", cell.Fault, cell.When, cell.Step)
 	}
@@ -427,7 +469,7 @@ func (c *Console) judge(ctx context.Context, at *site, p *performance, h *histor
 }
 
 // keep shows the verdict and writes the record of the run.
-func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h *history.History, v *Verdict, notCaught bool) error {
+func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h *history.History, v *Verdict) error {
 	report := h.Measure()
 	if run.Orders == 0 {
 		run.Orders = report.Orders
@@ -436,17 +478,18 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	run.Stock = c.meter.stock
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	books, err := c.books(ctx, at)
+	era, books, err := c.books(ctx, at)
 	if err != nil {
 		return err
 	}
-	hero := headline(run, books, v)
-	if p.variant == Broken && notCaught && p.fault.rate == "" {
-		hero.Word = wordNotCaught
+	c.showBooks(era, books)
+	c.endEra()
+	hero, outcome := headline(run, books, v), string(v.Outcome)
+	if p.notCaught(v) {
+		hero.Word, outcome = wordNotCaught, strings.ToLower(wordNotCaught)
 	}
 	compare := c.compare(p, report.OrdersPerS)
 	c.hub.set(secRun, run)
-	c.hub.set(secBooks, books)
 	c.hub.set(secVerdict, inWords(v))
 	c.hub.set(secHero, hero)
 	c.hub.set(secCompare, compare)
@@ -455,12 +498,16 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	strikes := c.recordedStrikes()
 	row := RunRow{
 		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant, Strategy: run.Strategy, Seed: run.Seed,
-		Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, HasReport: true, Command: run.Command,
+		Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: outcome, Oversold: v.Oversold, Faults: []string{},
+		HasReport: true, Command: run.Command,
 	}
 	for _, s := range strikes {
 		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
 	}
-	if err := c.runs.save(Record{Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare, Hero: &hero, Books: &books}); err != nil {
+	record := Record{
+		Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare, Hero: &hero, Books: &books,
+	}
+	if err := c.runs.save(record); err != nil {
 		return err
 	}
 	c.hub.set(secRuns, c.runs.list())

@@ -58,6 +58,21 @@ func stillOf(r *Record) page.Sheet {
 		}
 		s.Parts = append(s.Parts, page.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
 	}
+	if c := r.Compare; c != nil {
+		table := &page.Table{Head: []string{"", "How", c.What}}
+		for _, of := range []struct {
+			variant Variant
+			says    string
+			rate    float64
+		}{{Broken, c.BrokenSays, c.Broken}, {Fixed, c.FixedSays, c.Fixed}} {
+			rate := "not run yet"
+			if of.rate > 0 {
+				rate = fmt.Sprintf("%.1f", of.rate)
+			}
+			table.Add(false, of.variant, of.says, rate)
+		}
+		s.Parts = append(s.Parts, page.Part{Title: "The two rates", Table: table})
+	}
 	s.Parts = append(s.Parts,
 		page.Part{Title: "Orders a second", Picture: chart(r.Samples, func(s Sample) float64 { return s.OrdersPerS })},
 		page.Part{Title: "99 of 100 orders answered within, in ms", Picture: chart(r.Samples, func(s Sample) float64 { return s.P99MS })})
@@ -67,6 +82,13 @@ func stillOf(r *Record) page.Sheet {
 			table.Add(false, f.What, f.Where, strconv.Itoa(f.Fired)+"×", f.Status)
 		}
 		s.Parts = append(s.Parts, page.Part{Title: "What broke", Table: table})
+	}
+	if len(r.Log) > 0 {
+		table := &page.Table{Head: []string{"After", "At", "What happened"}}
+		for _, e := range r.Log {
+			table.Add(false, fmt.Sprintf("%.2f s", float64(e.TMS)/1000), e.At.Format("15:04:05.000"), e.Text)
+		}
+		s.Parts = append(s.Parts, page.Part{Title: "What happened", Table: table})
 	}
 	return s
 }

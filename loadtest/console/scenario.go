@@ -98,13 +98,18 @@ func (s Scenario) seed() (uint64, error) {
 	return n, nil
 }
 
+// timeout returns the timeout of each call.
+func (s Scenario) timeout() time.Duration {
+	return cmp.Or(time.Duration(s.TimeoutS*float64(time.Second)), 12*time.Second)
+}
+
 // config returns what package fire is told.
 func (s Scenario) config(target fire.Target) fire.Config {
 	seed, _ := s.seed() // validated
 	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	return fire.Config{
 		Target: target, Path: history.Path(s.Path), Orders: s.Orders, Duration: seconds(s.DurationS), Warmup: seconds(s.WarmupS),
-		Rate: s.Rate, Concurrency: s.Concurrency, Timeout: cmp.Or(seconds(s.TimeoutS), 12*time.Second),
+		Rate: s.Rate, Concurrency: s.Concurrency, Timeout: s.timeout(),
 		Mix: fire.Mix{
 			Goods: s.Goods, Stock: s.Stock, ItemsMax: s.ItemsMax, NumMax: s.NumMax, Zipf: s.Zipf,
 			Repeat: s.Repeat, Cancel: s.Cancel, Seed: seed,
@@ -131,9 +136,9 @@ func (s Scenario) flags() string {
 	add("items-max", s.ItemsMax, s.ItemsMax > 0)
 	add("num-max", s.NumMax, s.NumMax > 0)
 	add("zipf", s.Zipf, s.Zipf > 0)
-	add("repeat", s.Repeat, s.Repeat > 0)
+	add("repeat", s.Repeat, true) // the commands' default is not 0
 	add("cancel", s.Cancel, s.Cancel > 0)
-	add("timeout", fmt.Sprintf("%gs", s.TimeoutS), s.TimeoutS > 0)
+	add("timeout", fmt.Sprintf("%gs", s.timeout().Seconds()), true)
 	add("seed", s.Seed, s.Seed != "")
 	add("strategy", s.Strategy, s.Strategy != "")
 	for _, f := range s.Faults {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
+	"orderstock/stock-service/deduct/strategy"
 )
 
 // site is the stack that is watched at present.
@@ -27,6 +29,8 @@ type site struct {
 	orders, stock *sql.DB // as a user who may read
 	tally         tally
 	members       []member // of a lab; nil if attached
+	oneLock       bool     // fault H is broken: all products have the lock of product 0
+	expired       int      // ZooKeeper's count of expired sessions without those of this site's services
 
 	mu      sync.Mutex
 	session *zklock.Session // nil until it is first needed
@@ -40,14 +44,18 @@ type member struct {
 	replica              *lab.Replica // nil if attached
 }
 
-func labSite(l *lab.Lab, strategy string) (*site, error) {
+// labSite returns the site of a lab whose services run as a variant, in an environment.
+func labSite(l *lab.Lab, v variant, env map[string]string) (*site, error) {
+	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openSite(Target{
 		Target: l.Target(), Databases: l.Databases(),
-		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(), Redis: l.Redis.Addr(), Strategy: strategy,
+		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(), Redis: l.Redis.Addr(),
+		Strategy: v.strategy, Partitions: partitions,
 	})
 	if err != nil {
 		return nil, err
 	}
+	s.oneLock = slices.Contains(strings.Split(v.mutants, ","), "one-lock")
 	for _, r := range l.Replicas() {
 		s.members = append(s.members, member{r.Name(), string(r.Kind), r.URL(), "http://" + r.OpsAddr, r})
 	}
@@ -159,25 +167,32 @@ func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	return session, nil
 }
 
-// lockPath returns where the strategy's lock is; goods is a product of the run, or "".
-func (s *site) lockPath(goods string) string {
+// lockPath returns where the strategy's lock for a product is; goods is "" if there is no product yet. If path is "",
+// says tells why.
+func (s *site) lockPath(goods string) (path, says string) {
 	root := s.ZooKeeperRoot
-	switch s.Strategy {
-	case "", "grouped":
-		id, _ := strconv.ParseInt(goods, 10, 64) // none: the partition of 0 is as good as another
-		return deduct.PartitionPath(root, operation.Partition(id, operation.Partitions))
-	case "case-study":
-		return root + "/reduceStock"
-	case "sequential":
-		if goods != "" {
-			return root + "/stock/" + goods
-		}
-	case "zk-lock":
-		if goods != "" {
-			return root + "/zk-lock/" + goods
-		}
+	if s.oneLock {
+		goods = "0"
 	}
-	return ""
+	switch s.Strategy {
+	case "", strategy.Default:
+		id, _ := strconv.ParseInt(goods, 10, 64) // none: the partition of 0 is as good as another
+		return deduct.PartitionPath(root, operation.Partition(id, cmp.Or(s.Partitions, operation.Partitions))), ""
+	case "case-study":
+		return root + "/reduceStock", ""
+	case "sequential":
+		path = root + "/stock/" + goods
+	case "zk-lock":
+		path = root + "/zk-lock/" + goods
+	case "single-node":
+		return "", "The lock of a product is one node that every waiter watches: there is no queue."
+	default:
+		return "", "This strategy takes no lock in ZooKeeper."
+	}
+	if goods == "" {
+		return "", "No lock has been taken yet."
+	}
+	return path, ""
 }
 
 // probe keeps no connection, so that a dead replica is not taken for a living one.

@@ -115,6 +115,9 @@ type Strike struct {
 	ArmedMS  int64  `json:"armed_ms"`
 	FiredMS  int64  `json:"fired_ms,omitempty"`
 	HealedMS int64  `json:"healed_ms,omitempty"`
+
+	atStep bool          // it strikes at a step of the protocol
+	over   chan struct{} // closed when it is healed
 }
 
 // Books are the levels of the run's goods beside the sums of their ledger entries.
@@ -157,7 +160,9 @@ type Lock struct {
 	Holders []Contender `json:"holders"`
 	Waiters []Contender `json:"waiters"` // the first ten
 	Waiting int         `json:"waiting"` // how many wait in ZooKeeper
-	Local   int         `json:"local"`   // how many wait inside the stock services, behind a node here or for their group
+	// Local is how many wait inside the stock services, behind a node here or for their group.
+	Local int    `json:"local"`
+	Says  string `json:"says"` // why there is no queue, if Path is ""
 }
 
 // Contender is a node in a lock's queue.

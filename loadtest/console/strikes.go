@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/faults"
@@ -11,11 +12,11 @@ import (
 
 // noteArmed adds a fault to those of the run.
 func (c *Console) noteArmed(a Action) *Strike {
-	s := &Strike{What: a.Action, Where: a.Target, Status: "armed", ArmedMS: c.sinceMS()}
+	s := &Strike{What: a.Action, Where: a.Target, Status: "armed", ArmedMS: c.sinceMS(), over: make(chan struct{})}
 	if a.Wire != "" {
 		s.What += " the connection to " + a.Wire
 	}
-	if a.Step != "" && a.Step != faults.Around {
+	if s.atStep = a.Step != "" && a.Step != faults.Around; s.atStep {
 		s.What += " " + a.When + " " + a.Step
 	}
 	c.mu.Lock()
@@ -24,6 +25,18 @@ func (c *Console) noteArmed(a Action) *Strike {
 	c.strikes = append(c.strikes, s)
 	c.showStrikes()
 	return s
+}
+
+// armedAt returns a fault that is armed at a step of a replica and is not healed, or nil.
+func (c *Console) armedAt(replica string) *Strike {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.strikes {
+		if s.atStep && s.Status != "healed" && (s.Where == replica || s.Where == "") {
+			return s
+		}
+	}
+	return nil
 }
 
 // noteWhere notes at which replica a fault struck that could have struck at any.
@@ -66,9 +79,59 @@ func (c *Console) noteHealed(s *Strike) {
 	now := c.sinceMS()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	s.heal(now)
+	c.showStrikes()
+}
+
+// heal ends a fault, unless it has ended; mu is held.
+func (s *Strike) heal(now int64) {
 	if s.Status != "healed" {
 		s.Status, s.HealedMS = "healed", now
+		close(s.over)
 	}
+}
+
+// healedWithin waits until the fault is healed, but no longer than limit.
+func (s *Strike) healedWithin(limit time.Duration) bool {
+	select {
+	case <-s.over:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
+
+// noteEnded notes the faults at a replica or a server as healed that ended with its process, or with its pause.
+func (c *Console) noteEnded(target string, ended func(*Strike) bool) {
+	now := c.sinceMS()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.strikes {
+		if s.Where == target && ended(s) {
+			s.heal(now)
+			delete(c.heals, s)
+		}
+	}
+	c.showStrikes()
+}
+
+// endsByRestart and endsByResume tell which faults at a process end when it starts again or goes on.
+func endsByRestart(s *Strike) bool {
+	return strings.HasPrefix(s.What, "arm-") ||
+		slices.Contains([]string{"kill", "pause", "kill-server", "pause-server"}, s.What)
+}
+
+func endsByResume(s *Strike) bool {
+	return s.What == "pause" || strings.HasPrefix(s.What, "arm-pause") && s.Fired > 0
+}
+
+// forgetStrikes ends all faults, and empties their list for a new run; mu is held.
+func (c *Console) forgetStrikes() {
+	for _, s := range c.strikes {
+		s.heal(0)
+	}
+	c.strikes = []*Strike{}
+	clear(c.heals)
 	c.showStrikes()
 }
 
@@ -85,6 +148,8 @@ func (c *Console) awaitStrike(ctx context.Context, s *Strike, fired func(context
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.over:
+			return
 		case <-tick.C:
 		}
 		limited, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -92,12 +157,6 @@ func (c *Console) awaitStrike(ctx context.Context, s *Strike, fired func(context
 		cancel()
 		if err == nil && n > 0 && c.noteFired(s, n) {
 			c.say("fault", "fired: %s %s", s.What, s.Where)
-		}
-		c.mu.Lock()
-		healed := s.Status == "healed"
-		c.mu.Unlock()
-		if healed {
-			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"database/sql"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,8 +15,9 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// TestTally: the counts are those of the whole table while orders come, end and go.
-func TestTally(t *testing.T) {
+// ordersDB returns an empty database of orders.
+func ordersDB(t *testing.T) *sql.DB {
+	t.Helper()
 	db, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -28,22 +30,35 @@ func TestTally(t *testing.T) {
 	if err := migrations.Up(t.Context(), pool, "order"); err != nil {
 		t.Fatal(err)
 	}
-	id := func(age time.Duration, n int64) int64 {
-		return (time.Now().Add(-age).UnixMilli()-snowflake.Epoch)<<belowTime + n
+	return pool
+}
+
+// orderID returns the id of the nth order of an age.
+func orderID(age time.Duration, n int64) int64 {
+	return (time.Now().Add(-age).UnixMilli()-snowflake.Epoch)<<belowTime + n
+}
+
+func insertOrders(t *testing.T, orders *sql.DB, status string, ids ...int64) {
+	t.Helper()
+	var rows []string
+	for _, id := range ids {
+		rows = append(rows, fmt.Sprintf("(%d,'%s',UNHEX(SHA2(%[1]d,256)),100,NOW(6),NOW(6))", id, status))
 	}
-	exec := func(statement string, args ...any) {
-		t.Helper()
-		if _, err := pool.ExecContext(t.Context(), statement, args...); err != nil {
-			t.Fatal(err)
-		}
+	execOn(t, orders, "INSERT INTO orders (id,status,body_hash,total,created_at,updated_at) VALUES "+strings.Join(rows, ","))
+}
+
+func execOn(t *testing.T, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
 	}
-	insert := func(status string, ids ...int64) {
-		var rows []string
-		for _, id := range ids {
-			rows = append(rows, fmt.Sprintf("(%d,'%s',UNHEX(SHA2(%[1]d,256)),100,NOW(6),NOW(6))", id, status))
-		}
-		exec("INSERT INTO orders (id,status,body_hash,total,created_at,updated_at) VALUES " + strings.Join(rows, ","))
-	}
+}
+
+// TestTally: the counts are those of the whole table while orders come, end and go.
+func TestTally(t *testing.T) {
+	pool, id := ordersDB(t), orderID
+	insert := func(status string, ids ...int64) { t.Helper(); insertOrders(t, pool, status, ids...) }
+	exec := func(statement string, args ...any) { t.Helper(); execOn(t, pool, statement, args...) }
 	var counted tally
 	check := func(confirmed, pending int64) {
 		t.Helper()

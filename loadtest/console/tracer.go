@@ -48,14 +48,13 @@ func (t *tracer) receiveAt(url, token string) {
 	}
 }
 
-// begin begins the span of an order by hand, and puts its trace into the request. Repeats of a key are one trace.
-func (t *tracer) begin(req *http.Request, key string) (end func(*Placed)) {
-	ctx := req.Context()
+// begin begins the span of an order by hand, and puts its trace into the header. Repeats of a key are one trace.
+func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end func(*Placed)) {
 	if key != "" {
 		ctx = otlp.WithKey(ctx, key)
 	}
 	_, span := t.hand.Tracer(scope).Start(ctx, "place", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient))
-	req.Header.Set(tracing.Header, tracing.Format(span.SpanContext()))
+	header.Set(tracing.Header, tracing.Format(span.SpanContext()))
 	return func(p *Placed) {
 		if p.Status == 0 {
 			span.SetStatus(codes.Error, "no answer")

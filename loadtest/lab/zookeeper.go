@@ -9,16 +9,25 @@ import (
 
 // ExpiredSessions counts the sessions that ZooKeeper expired since it started.
 func (l *Lab) ExpiredSessions(ctx context.Context) (int, error) {
+	return l.monitored(ctx, "zk_stale_sessions_expired")
+}
+
+// OpenSessions counts the sessions that ZooKeeper has not expired, those of dead processes too.
+func (l *Lab) OpenSessions(ctx context.Context) (int, error) {
+	return l.monitored(ctx, "zk_global_sessions")
+}
+
+// monitored returns a number that ZooKeeper tells of itself.
+func (l *Lab) monitored(ctx context.Context, name string) (int, error) {
 	told, err := l.ZooKeeper.Command(ctx, "mntr")
 	if err != nil {
-		return 0, fmt.Errorf("count expired sessions: %w", err)
+		return 0, fmt.Errorf("count sessions: %w", err)
 	}
-	const name = "zk_stale_sessions_expired"
 	for line := range strings.Lines(told) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
 			n, err := strconv.ParseFloat(fields[1], 64)
 			return int(n), err
 		}
 	}
-	return 0, fmt.Errorf("count expired sessions: mntr has no %s", name)
+	return 0, fmt.Errorf("count sessions: mntr has no %s", name)
 }

@@ -70,7 +70,7 @@ export function Lock() {
   }, [token]);
   return html`
     <${Panel} id="lock" title="The queue for the lock" aside=${lock?.path ? html`<span class="aside">${count(lock.waiting)} wait in ZooKeeper, ${count(lock.local)} in the processes</span>` : null}>
-      ${!lock?.path ? html`<${Empty}>This strategy takes no lock in ZooKeeper, or none has been taken yet.<//>`
+      ${!lock?.path ? html`<${Empty}>${lock?.says || "No lock has been taken yet."}<//>`
         : html`
         <p class="path"><code>${lock.path}</code></p>
         ${holders.length || waiters.length ? html`

@@ -51,7 +51,7 @@ export function renderReport(data, h = node) {
   const { row, verdict, hero, books, samples = [], log = [], faults = [], compare } = data;
   const word = hero?.word || (row.verdict || "unknown").toUpperCase();
   const facts = [["Run", row.id], ["At", day(row.at)], ["Fault", row.fault ? `${row.fault}, ${row.variant}` : "none of the published ones"],
-    ["Strategy", row.strategy || "grouped"], ["Seed", row.seed], ["Orders", count(row.orders)], ["Rate", `${rate(row.orders_per_s)} orders/s`],
+    ["Strategy", row.strategy], ["Seed", row.seed], ["Orders", count(row.orders)], ["Rate", `${rate(row.orders_per_s)} orders/s`],
     ["99 of 100 within", span(row.p99_ms)], ["What broke", (row.faults || []).join(", ") || "nothing"], ["Command", row.command]];
   return h("article", { class: "report" },
     h("header", {}, h("p", { class: "what" }, row.title),

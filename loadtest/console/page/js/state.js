@@ -9,6 +9,9 @@ const EMPTY = {
   lock: null, sessions_expired: 0, verdict: null, samples: [], log: [], runs: [], recent: [],
 };
 
+// What the server keeps, too: the samples of ten minutes, and the last lines of the log.
+const [MOST_SAMPLES, MOST_LINES] = [2400, 500];
+
 export const state = Object.fromEntries(Object.entries(EMPTY).map(([name, value]) => [name, signal(value)]));
 
 // connection is "connecting", "open", "lost", "refused" or "asleep".
@@ -62,8 +65,8 @@ const on = {
     load("api/form", form);
   },
   state: put,
-  sample(data) { state.samples.value = [...state.samples.value, data]; },
-  log(data) { state.log.value = [...state.log.value, data]; },
+  sample(data) { state.samples.value = [...state.samples.value.slice(1 - MOST_SAMPLES), data]; },
+  log(data) { state.log.value = [...state.log.value.slice(1 - MOST_LINES), data]; },
 };
 
 // follow keeps the state fresh while the page can be seen.

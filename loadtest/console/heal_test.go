@@ -1,0 +1,173 @@
+//go:build browser
+
+package console_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/verify"
+)
+
+// shown is a part of the state.
+type shown struct {
+	Phase   string            `json:"phase"`
+	Faults  []*console.Strike `json:"faults"`
+	Expired int               `json:"sessions_expired"`
+}
+
+func (s *stage) get(t *testing.T, path string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.server.Token())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp
+}
+
+// until returns the state once it is as wanted.
+func (s *stage) until(t *testing.T, wanted func(shown) bool) (now shown) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // a poll, as any client's
+		now = shown{}
+		if err := json.NewDecoder(s.get(t, "/api/state").Body).Decode(&now); err != nil {
+			t.Fatal(err)
+		}
+		if wanted(now) {
+			return now
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the state is not as wanted: %+v", now)
+		}
+	}
+}
+
+func (s *stage) act(t *testing.T, a console.Action) {
+	t.Helper()
+	if _, err := s.console.Act(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// statuses returns what the faults have come to, each with its name.
+func (s shown) statuses() (all []string) {
+	for _, f := range s.Faults {
+		all = append(all, strings.TrimSpace(f.What+" "+f.Where)+": "+f.Status)
+	}
+	return all
+}
+
+// TestRestartAndResumeHeal: nothing is left to heal, or looks broken, once the process is back.
+func TestRestartAndResumeHeal(t *testing.T) {
+	s := theStage(t)
+	goods := s.stocked(t)
+	s.act(t, console.Action{Action: "kill", Target: "order-1"})
+	one := console.HandOrder{Items: []console.HandItem{{GoodsID: goods[0], Num: 1}}}
+	placed, err := s.console.PlaceByHand(t.Context(), one)
+	if err != nil || placed.Status != http.StatusCreated {
+		t.Fatalf("with one order service dead, an order by hand is answered %+v, %v", placed, err)
+	}
+	s.act(t, console.Action{Action: "restart", Target: "order-1"})
+	s.act(t, console.Action{Action: "pause", Target: "stock-1"})
+	s.act(t, console.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
+	s.act(t, console.Action{Action: "resume", Target: "stock-1"})
+	armed := console.Action{Action: "arm-error", Target: "stock-2", When: "before", Step: "commit"}
+	s.act(t, armed)
+	armed.Step = "take-flag"
+	if _, err := s.console.Act(t.Context(), armed); err == nil || !strings.Contains(err.Error(), "heal first") {
+		t.Errorf("a second step is armed: %v", err)
+	}
+	s.act(t, console.Action{Action: "restart", Target: "stock-2"})
+	s.act(t, console.Action{Action: "kill-server", Target: "redis"})
+	s.act(t, console.Action{Action: "restart-server", Target: "redis"})
+	want := []string{
+		"kill order-1: healed", "restart order-1: healed", "pause stock-1: healed",
+		"slow the connection to mysql stock-1: fired", // it has not ended with the pause
+		"resume stock-1: healed", "arm-error before commit stock-2: healed", "restart stock-2: healed",
+		"kill-server redis: healed", "restart-server redis: healed",
+	}
+	if got := s.until(t, func(shown) bool { return true }).statuses(); !slices.Equal(got, want) {
+		t.Errorf("the faults are\n%q, want\n%q", got, want)
+	}
+	if _, err := s.console.Heal(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPlayAfterAServerDied: the servers are brought back for the next run. Its phases come one after the other, and
+// sessions of the run before do not count as expired in it.
+func TestPlayAfterAServerDied(t *testing.T) {
+	s := theStage(t)
+	s.stocked(t)
+	for _, server := range []string{"mysql", "redis"} {
+		s.act(t, console.Action{Action: "kill-server", Target: server})
+	}
+	s.act(t, console.Action{Action: "pause-server", Target: "zookeeper"})
+	events := bufio.NewScanner(s.get(t, "/api/events").Body)
+	events.Buffer(nil, 64<<20)
+	if v := s.play(t, "A", console.Fixed); v.Outcome != verify.Pass {
+		t.Errorf("with its servers back: %s", v)
+	}
+	var phases []string
+	for events.Scan() {
+		var told shown
+		data, ok := strings.CutPrefix(events.Text(), "data: ")
+		if !ok || !strings.Contains(data, `"phase"`) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &told); err != nil {
+			t.Fatal(err)
+		}
+		if phases = append(phases, told.Phase); len(phases) > 1 && told.Phase == "idle" {
+			break
+		}
+	}
+	if want := []string{"idle", "starting", "firing", "settling", "judging", "idle"}; !slices.Equal(phases, want) {
+		t.Errorf("the phases are %q, want %q", phases, want)
+	}
+	now := s.until(t, func(shown) bool { return true })
+	if len(now.Faults) != 0 || now.Expired != 0 {
+		t.Errorf("the run has the faults %q and %d expired sessions, want none", now.statuses(), now.Expired)
+	}
+	s.act(t, console.Action{Action: "kill", Target: "stock-1"})
+	if _, err := s.console.Heal(t.Context()); err != nil {
+		t.Errorf("heal: %v", err)
+	}
+}
+
+// TestHealEndsAPlayedFault: one can act while a played fault lasts, and heal it before its time.
+func TestHealEndsAPlayedFault(t *testing.T) {
+	s := theStage(t)
+	if _, err := s.console.Play("O", console.Fixed, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
+	s.act(t, console.Action{Action: "pause", Target: "order-2"})
+	if got := s.until(t, func(shown) bool { return true }); got.Faults[0].Status != "fired" {
+		t.Errorf("the action waited until the fault was healed: %q", got.statuses())
+	}
+	if _, err := s.console.Heal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now := s.until(t, func(shown) bool { return true })
+	for _, f := range now.Faults {
+		if f.Status != "healed" {
+			t.Errorf("after healing: %q", now.statuses())
+		}
+	}
+	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+		t.Errorf("%v, %v", v, err)
+	}
+}

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/verify"
+)
+
+func testConsole(t *testing.T) *Console {
+	t.Helper()
+	c, err := newConsole(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.traces.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// shows fails the test unless the state holds each of the texts.
+func (c *Console) shows(t *testing.T, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if state := string(c.hub.snapshot()); !strings.Contains(state, text) {
+			t.Errorf("the state does not hold %s: %s", text, state)
+		}
+	}
+}
+
+// TestVerdictOutlivesAReadInFlight: books that were read before the verdict do not take the headline back, and those of
+// a run are not shown in the next.
+func TestVerdictOutlivesAReadInFlight(t *testing.T) {
+	c := testConsole(t)
+	c.live = true
+	books := Books{Rows: []BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
+	c.showBooks(c.era, books)
+	c.shows(t, `"word":"RUNNING"`, `"sentence":"sold 3 of 5"`)
+	era := c.era
+	c.endEra()
+	c.hub.set(secHero, Hero{Word: "PASS", Sentence: "sold 5 of 5"})
+	c.showBooks(era, books)
+	c.shows(t, `"word":"PASS"`, `"sentence":"sold 5 of 5"`)
+	books.Sold = 5
+	c.showBooks(c.era, books) // read after the verdict
+	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
+	era = c.era
+	c.live, c.era = true, c.era+1 // the next run begins
+	c.showBooks(era, Books{Rows: books.Rows, Sold: 7})
+	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
+}
+
+// TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
+func TestOrderByHandIsNobodyElses(t *testing.T) {
+	c, s := testConsole(t), &site{orders: ordersDB(t)}
+	look := c.bystander()
+	read := func(other bool) {
+		t.Helper()
+		s.tally.at, s.tally.all = time.Time{}, time.Time{} // count anew
+		if err := look(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if c.other != other {
+			t.Errorf("another process's run is seen: %t, want %t", c.other, other)
+		}
+	}
+	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Hour, 1))
+	read(false)
+	placed := &Placed{}
+	done := c.noteByHand(placed)
+	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 1))
+	read(false) // it is not answered yet
+	placed.OrderID = "1"
+	done()
+	read(false)
+	done = c.noteByHand(&Placed{OrderID: "2"})
+	done()
+	read(false) // it is answered, and the counts are older
+	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 2))
+	read(false)
+	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 3))
+	read(true)
+}
+
+func TestWhereTheLockIs(t *testing.T) {
+	for _, test := range []struct {
+		site  *site
+		goods string
+		want  string
+	}{
+		{&site{}, "700", "/r/stock/partition-"},
+		{&site{Target: Target{Partitions: 1}}, "700", "/r/stock/partition-00"},
+		{&site{Target: Target{Strategy: "sequential"}}, "700", "/r/stock/700"},
+		{&site{Target: Target{Strategy: "sequential"}}, "", ""},
+		{&site{Target: Target{Strategy: "sequential"}, oneLock: true}, "700", "/r/stock/0"},
+		{&site{Target: Target{Strategy: "single-node"}}, "700", ""},
+		{&site{Target: Target{Strategy: "optimistic"}}, "700", ""},
+	} {
+		test.site.ZooKeeperRoot = "/r"
+		path, says := test.site.lockPath(test.goods)
+		if !strings.HasPrefix(path, test.want) || (path == "") != (test.want == "") || (says == "") != (path != "") {
+			t.Errorf("%+v: %q, %q; want %q", test.site.Target, path, says, test.want)
+		}
+	}
+}
+
+// TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
+func TestCommandRepeatsTheRun(t *testing.T) {
+	f, err := find("A")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &performance{fault: &f, variant: Broken, seed: 42}
+	for attempt, want := range map[int]string{1: "make play FAULT=A SEED=42", 3: "make play FAULT=A SEED=44"} {
+		if got := p.newRun(attempt).Command; got != want {
+			t.Errorf("attempt %d: %q, want %q", attempt, got, want)
+		}
+	}
+	if got, want := (Scenario{Orders: 7}).flags(), " --orders 7 --repeat 0 --timeout 12s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestNotCaughtIsNoPass(t *testing.T) {
+	for _, test := range []struct {
+		letter  string
+		variant Variant
+		outcome verify.Outcome
+		want    bool
+	}{
+		{"A", Broken, verify.Pass, true},
+		{"A", Broken, verify.Violation, false},
+		{"A", Broken, verify.Unknown, false},
+		{"A", Fixed, verify.Pass, false},
+		{"G", Broken, verify.Pass, false}, // it costs time alone
+	} {
+		f, err := find(test.letter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &performance{fault: &f, variant: test.variant}
+		if got := p.notCaught(&Verdict{Outcome: test.outcome}); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
+}
+
+// TestReportWithoutScripts has the compared rates and the events in it, too.
+func TestReportWithoutScripts(t *testing.T) {
+	record := &Record{
+		Compare: &Compare{What: "orders per second", Broken: 12.5, BrokenSays: "a session for each lock"},
+		Log:     []Entry{{TMS: 1500, At: time.Unix(0, 0).UTC(), Text: "paused stock-1"}},
+	}
+	sheet, err := stillOf(record).Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"a session for each lock", "12.5", "not run yet", "1.50 s", "00:00:00.000", "paused stock-1"} {
+		if !strings.Contains(string(sheet), text) {
+			t.Errorf("no %q in %s", text, sheet)
+		}
+	}
+}
+
+// TestWhatIsKeptIsBounded: a console may watch for days, and each page gets all that is kept.
+func TestWhatIsKeptIsBounded(t *testing.T) {
+	h := newHub()
+	for i := range mostSamples + 5 {
+		h.sample(Sample{TMS: int64(i)})
+		h.entry(Entry{TMS: int64(i)})
+	}
+	samples, log := h.recorded()
+	if len(samples) != mostSamples || samples[0].TMS != 5 {
+		t.Errorf("%d samples, the first of %d ms", len(samples), samples[0].TMS)
+	}
+	if len(log) != mostLines || log[mostLines-1].TMS != int64(mostSamples+4) {
+		t.Errorf("%d lines, the last of %d ms", len(log), log[len(log)-1].TMS)
+	}
+}
