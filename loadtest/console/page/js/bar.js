@@ -18,6 +18,14 @@ function nextTheme() {
 
 export const helping = signal(false);
 
+// letters says whether keys of one letter act. Speech input types letters that nobody meant.
+export const letters = signal(localStorage.getItem("letters") !== "off");
+
+function switchLetters(on) {
+  letters.value = on;
+  localStorage.setItem("letters", on ? "on" : "off");
+}
+
 const WORDS = {
   connecting: "connecting …", lost: "Connection lost; trying again.", asleep: "asleep while the tab was hidden",
   refused: "No entry: open the address that the console printed when it started.",
@@ -56,6 +64,7 @@ export const KEYS = [
 
 export function Help() {
   const open = useValue(helping);
+  const act = useValue(letters);
   const ref = useRef(null);
   useEffect(() => {
     if (open && !ref.current.open) ref.current.showModal();
@@ -65,6 +74,7 @@ export function Help() {
     <dialog ref=${ref} class="help" aria-labelledby="help-title" onClose=${() => { helping.value = false; }}>
       <h2 id="help-title">Keys</h2>
       <dl>${KEYS.map(([key, says]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${says}</dd></div>`)}</dl>
+      <label class="line"><input type="checkbox" name="letters" checked=${act} onChange=${(event) => switchLetters(event.target.checked)} /> Keys of one letter act</label>
       <p>Everything here is a call that you can make yourself: <a href="/openapi.json">the API in OpenAPI</a>.</p>
       <button type="button" autofocus onClick=${() => { helping.value = false; }}>Close</button>
     </dialog>`;
@@ -72,5 +82,5 @@ export function Help() {
 
 export function Note() {
   const { text, bad } = useValue(noted);
-  return html`<div class="note ${bad ? "wrong" : ""}" role=${bad ? "alert" : "status"} hidden=${!text}>${text}</div>`;
+  return html`<div class="note ${bad ? "wrong" : ""}" role=${bad ? "alert" : "status"}>${text}</div>`;
 }

@@ -1,7 +1,7 @@
 // The charts: uPlot on a canvas, with a cursor for the keyboard and a table in place of the picture.
 import { Empty, h, html, Panel, useEffect, useRef, useState, useValue, useWidth } from "./ui.js";
 import { overlays, state } from "./state.js";
-import { CHARTS, seriesTable } from "./parts.js";
+import { CHARTS, seriesOf, seriesTable } from "./parts.js";
 import { since } from "./format.js";
 import { theme } from "./bar.js";
 
@@ -66,7 +66,7 @@ const strikes = (faults, paint) => (plot) => {
 
 // table returns uPlot's data and series for the samples and the runs laid over them.
 function table(chart, samples, over) {
-  const own = [samples.map((one) => one.t_ms / 1000), ...chart.lines.map(([key]) => samples.map((one) => one[key] ?? null))];
+  const own = seriesOf(chart, samples);
   if (!over.length) return own;
   return uPlot.join([own, ...over.map((run) => [run.samples.map((one) => one.t_ms / 1000), run.samples.map((one) => one[chart.lines[0][0]] ?? null)])]);
 }
@@ -86,7 +86,7 @@ function Chart({ chart }) {
   const [figure, width] = useWidth();
   const ref = useRef(null);
   const [asTable, setTable] = useState(false);
-  const [at, setAt] = useState(null);
+  const [at, setAt] = useState(null); // where the cursor is, in ms since the start
   const plot = useRef(null);
   const shownFaults = useRef(faults);
   shownFaults.current = faults;
@@ -114,7 +114,7 @@ function Chart({ chart }) {
       axes: [{ ...axis, size: 24, space: 64, values: (_, ticks) => ticks.map((tick) => `${tick} s`) },
         { ...axis, size: 58, space: 32, values: (_, ticks) => ticks.map((tick) => chart.tick(tick)) }],
       series: [{}, ...lines, ...more],
-      hooks: { draw: [(it) => strikes(shownFaults.current, paint)(it)], setCursor: [(it) => setAt(it.cursor.idx ?? null)] },
+      hooks: { draw: [(it) => strikes(shownFaults.current, paint)(it)], setCursor: [(it) => setAt(it.cursor.idx == null ? null : 1000 * it.data[0][it.cursor.idx])] },
     }, table(chart, samples, over), ref.current);
     return () => { plot.current.destroy(); plot.current = null; };
   }, [asTable, empty, width, look, dark, overIDs]);
@@ -122,16 +122,25 @@ function Chart({ chart }) {
   useEffect(() => { plot.current?.setData(table(chart, samples, over)); }, [samples, faults, overIDs]);
 
   const last = samples.length - 1;
-  const shown = samples[at ?? last] || samples[last];
+  // Where runs are laid over it, the cursor also stops at their samples: the legend shows the nearest of this run.
+  const off = (i) => Math.abs(samples[i].t_ms - at);
+  const here = at == null ? last : samples.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0);
+  const shown = samples[here];
   const words = shown ? `${since(shown.t_ms)}: ${chart.lines.map(([key, name]) => `${name} ${chart.write(shown[key])}`).join(", ")}` : "no data yet";
+  const clear = () => {
+    plot.current?.setCursor({ left: -10, top: -10 }, true, true);
+    setAt(null);
+  };
+  useEffect(clear, [run?.id]);
   const move = (event) => {
+    if (event.key === "Escape") return clear();
     const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10, Home: -Infinity, End: Infinity };
     if (!(event.key in steps) || !plot.current || last < 0) return;
     event.preventDefault();
     event.stopPropagation();
-    const to = Math.min(last, Math.max(0, (at ?? last) + steps[event.key]));
-    plot.current.setCursor({ left: plot.current.valToPos(samples[to].t_ms / 1000, "x"), top: 10 });
-    setAt(to);
+    const to = Math.min(last, Math.max(0, here + steps[event.key]));
+    plot.current.setCursor({ left: plot.current.valToPos(samples[to].t_ms / 1000, "x"), top: 10 }, true, true);
+    setAt(samples[to].t_ms);
   };
   return html`
     <figure class="graph" ref=${figure}>
@@ -143,9 +152,9 @@ function Chart({ chart }) {
         ${shown && at != null ? html`<span class="item">at ${since(shown.t_ms)}</span>` : null}
       </p>
       ${empty ? html`<${Empty}>${unheard ? "Only the process that fires knows how long answers took." : "No order has been sent yet. A run is sampled every 250 ms."}<//>` : null}
-      ${asTable && samples.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${chart.title}>${seriesTable(h, chart, samples)}</div>` : null}
+      ${asTable && !empty ? html`<div class="scroll" tabindex="0" role="region" aria-label=${chart.title}>${seriesTable(h, chart, table(chart, samples, over), over.map(overName))}</div>` : null}
       <div ref=${ref} class="canvas" hidden=${asTable || empty} tabindex=${asTable || empty ? null : 0} role="slider" aria-label="${chart.title}: cursor"
-        aria-valuemin="0" aria-valuemax=${Math.max(last, 0)} aria-valuenow=${Math.max(at ?? last, 0)} aria-valuetext=${words} onKeyDown=${move}></div>
+        aria-valuemin="0" aria-valuemax=${Math.max(last, 0)} aria-valuenow=${Math.max(here, 0)} aria-valuetext=${words} onKeyDown=${move} onBlur=${clear}></div>
     </figure>`;
 }
 

@@ -1,10 +1,10 @@
 // The left column: the published faults A to Q, and free play.
 import { Button, Empty, html, signal, useValue } from "./ui.js";
-import { catalogue, chosen, play, state, whyNotPlay } from "./state.js";
+import { catalogue, choose, chosen, play, state, whyNotPlay } from "./state.js";
 import { sign } from "./format.js";
 import { FreePlay } from "./fire.js";
 
-export const tab = signal(location.hash.length > 1 ? "free" : "faults");
+export const tab = signal("faults");
 const folded = signal(false);
 
 // Seen shows what came of the latest run of a variant.
@@ -20,7 +20,7 @@ function Fault({ fault, open, runs, whyNot }) {
   const why = fault.playable === false ? fault.why_not || "it cannot be played here" : whyNot;
   return html`
     <li class=${open ? "open" : ""}>
-      <button type="button" class="row" aria-expanded=${open ? "true" : "false"} aria-controls=${id} onClick=${() => { folded.value = open; chosen.value = fault.letter; }}>
+      <button type="button" class="row" aria-expanded=${open ? "true" : "false"} aria-controls=${id} onClick=${() => { folded.value = open; choose(fault.letter); }}>
         <b class="letter">${fault.letter}</b> <span>${fault.title}</span>
         <span class="marks"><${Seen} runs=${runs} letter=${fault.letter} variant="broken" /><${Seen} runs=${runs} letter=${fault.letter} variant="fixed" /></span>
       </button>
@@ -51,7 +51,7 @@ function Faults() {
 
 export function Controls() {
   const shown = useValue(tab);
-  const choose = (name, words) => html`<button type="button" role="tab" id="tab-${name}" aria-selected=${shown === name ? "true" : "false"}
+  const button = (name, words) => html`<button type="button" role="tab" id="tab-${name}" aria-selected=${shown === name ? "true" : "false"}
     tabindex=${shown === name ? 0 : -1} aria-controls="controls-body" onClick=${() => { tab.value = name; }}>${words}</button>`;
   const onKeyDown = (event) => {
     if (!["ArrowLeft", "ArrowRight"].includes(event.key)) return;
@@ -62,7 +62,7 @@ export function Controls() {
   return html`
     <section class="controls" aria-label="Faults and free play">
       <h2 class="hidden">Faults and free play</h2>
-      <div role="tablist" class="tabs" aria-label="What to do" onKeyDown=${onKeyDown}>${choose("faults", "Published faults")}${choose("free", "Free play")}</div>
+      <div role="tablist" class="tabs" aria-label="What to do" onKeyDown=${onKeyDown}>${button("faults", "Published faults")}${button("free", "Free play")}</div>
       <div role="tabpanel" id="controls-body" aria-labelledby="tab-${shown}" tabindex="-1">${shown === "faults" ? html`<${Faults} />` : html`<${FreePlay} />`}</div>
     </section>`;
 }

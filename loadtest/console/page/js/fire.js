@@ -44,7 +44,7 @@ function Settings() {
     <div class="fields">${fields(true)}</div>
     ${attached ? html`<p class="muted">The strategy is that of the running stock services.</p>` : html`<label class="whole">Strategy: how buyers are kept apart
       <select name="strategy" value=${now.strategy || "grouped"} onChange=${(event) => change({ strategy: event.target.value })}>
-        ${(known?.strategies || []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.unsafe ? " (sells too much)" : ""}</option>`)}
+        ${(known?.strategies || []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.unsafe ? " (not safe)" : ""}</option>`)}
       </select></label>`}
     ${shown?.says && !attached ? html`<p class="muted">${shown.says}</p>` : null}
     <details open=${!isDefault}><summary>All settings</summary>

@@ -1,6 +1,6 @@
 // The headline: what was sold, and whether that is right.
 import { Button, h, html, notNow, useEffect, useState, useValue } from "./ui.js";
-import { chosenFault, connection, halt, play, running, state, whyNotPlay } from "./state.js";
+import { chosenFault, connection, halt, play, running, state, variant, whyNotPlay } from "./state.js";
 import { compareBars, sentence, verdictWord } from "./parts.js";
 import { many, span } from "./format.js";
 import { copy } from "./copy.js";
@@ -42,6 +42,7 @@ export function Hero() {
   const fault = useValue(chosenFault);
   const whyNot = useValue(whyNotPlay);
   const isRunning = useValue(running);
+  const offered = useValue(variant);
   const doing = useValue(state.doing);
   const compare = useValue(state.compare);
   const online = useValue(connection);
@@ -74,7 +75,8 @@ export function Hero() {
         </div>
         <p class="why">${isRunning ? html`<span>${run ? `${run.orders ? `${many(run.orders, "order")}, ` : ""}${span(Math.max(run.elapsed_ms || 0, lastSample))} so far.` : ""}</span>
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`
-          : whyNot ? notNow(whyNot) : "Both run on real servers, with the same seed."}</p>
+          : whyNot ? notNow(whyNot) : offered && fault && (run?.fault !== fault.letter || run.variant !== offered) ? `This link offers fault ${fault.letter}, ${offered}. Press it to play it.`
+          : "Both run on real servers, with the same seed."}</p>
         ${compare ? compareBars(h, compare) : null}
       </div>
     </section>`;

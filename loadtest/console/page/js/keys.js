@@ -1,8 +1,8 @@
-// The keys. They do nothing while somebody types or while a dialog is open.
+// The keys. They do nothing while somebody types or while a dialog is open; those of one letter can be switched off.
 import { heal, play } from "./state.js";
 import { fire, kill, pauseOrResume } from "./fire.js";
 import { go } from "./tour.js";
-import { helping } from "./bar.js";
+import { helping, letters } from "./bar.js";
 
 const DO = {
   f: fire, b: () => play("broken"), x: () => play("fixed"), k: kill, p: pauseOrResume, r: heal,
@@ -11,8 +11,9 @@ const DO = {
 
 export function listen() {
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.target.closest?.("input, select, textarea, dialog, pre, .scroll")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || helping.value) return;
+    if (event.key.length === 1 && !letters.value) return;
+    if (event.target.closest?.("input, select, textarea, dialog, pre, .scroll, .lanes")) return;
     const known = DO[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!known) return;
     event.preventDefault();

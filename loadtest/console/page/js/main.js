@@ -1,7 +1,7 @@
 // The page: a bar, the headline, the tour, the stage of three columns, an order's life, the runs.
 import { effect, html, render } from "./ui.js";
 import { follow, state } from "./state.js";
-import { keepInAddress } from "./scenario.js";
+import { keepInAddress } from "./address.js";
 import { Bar, Help, keepTheme, Note } from "./bar.js";
 import { Hero, tabTitle } from "./hero.js";
 import { Tour } from "./tour.js";
@@ -29,10 +29,10 @@ const App = () => html`
   <${Note} /><${Help} />`;
 
 keepTheme();
+keepInAddress();
 const app = document.getElementById("app");
 app.replaceChildren();
 render(html`<${App} />`, app);
 effect(() => { document.title = tabTitle(state.hero.value); });
-keepInAddress();
 listen();
 follow();

@@ -1,7 +1,7 @@
 // An order's life: a lane for each process, a bar for each step, the rows of four tables, the answers.
 import { Button, Empty, html, Panel, signal, useState, useValue, useWidth } from "./ui.js";
 import { get, post } from "./api.js";
-import { connection, state } from "./state.js";
+import { offline, state } from "./state.js";
 import { clock, span, tail } from "./format.js";
 
 // life is null, { id, loading }, { id, error } or { id, data }.
@@ -22,8 +22,8 @@ async function refresh(id) {
   }
 }
 
-// linked turns the ids of orders in a text into buttons that show their lives.
-export const linked = (text) => text.split(/(?<!goods )\b(\d{15,20})\b/).map((piece, i) =>
+// linked turns the ids of orders in a text, and no other numbers, into buttons that show their lives.
+export const linked = (text) => text.split(/(?<!(?:goods|product|seed) )\b(\d{15,20})\b/).map((piece, i) =>
   (i % 2 ? html`<button type="button" class="link" key=${i} onClick=${() => show(piece)} aria-label="the life of order ${piece}">${piece}</button>` : piece));
 
 // The steps in words; the name of the step stands in the title.
@@ -158,7 +158,7 @@ export function OrderLife() {
   const shown = useValue(life);
   const books = useValue(state.books);
   const recent = useValue(state.recent) || [];
-  const online = useValue(connection);
+  const lost = useValue(offline);
   const [id, setID] = useState("");
   const [goods, setGoods] = useState("");
   const [num, setNum] = useState(1);
@@ -182,7 +182,7 @@ export function OrderLife() {
       setSent(error.message);
     }
   };
-  const why = online !== "open" ? "the connection to the console is lost" : product ? "" : "there is no product yet; play or fire a run first";
+  const why = lost || (product ? "" : "there is no product yet; play or fire a run first");
   return html`
     <${Panel} id="life" title="An order's life" class="wide">
       <div class="line">

@@ -110,13 +110,17 @@ export const CHARTS = [
     ["p99_ms", "99 of 100 within", "all", []], ["p50_ms", "half within", "rejected", [2, 3]]] },
 ];
 
-// seriesTable is a chart as a table.
-export const seriesTable = (h, chart, samples) =>
+// seriesOf returns what a chart draws: the seconds since the start, then the values of each line.
+export const seriesOf = (chart, samples) =>
+  [samples.map((one) => one.t_ms / 1000), ...chart.lines.map(([key]) => samples.map((one) => one[key] ?? null))];
+
+// seriesTable is a chart as a table, with a column for each run that is laid over it.
+export const seriesTable = (h, chart, [times, ...columns], over = []) =>
   h("table", { class: "series" },
     h("caption", { class: "hidden" }, chart.title),
-    head(h, [["Since start", 1], ...chart.lines.map(([, name]) => [name, 1])]),
-    h("tbody", {}, samples.map((sample) =>
-      h("tr", { key: sample.t_ms }, cell(h, since(sample.t_ms)), chart.lines.map(([key]) => cell(h, chart.write(sample[key]), { key }))))));
+    head(h, [["Since start", 1], ...chart.lines.map(([, name]) => [name, 1]), ...over.map((name) => [name, 1])]),
+    h("tbody", {}, times.map((time, i) =>
+      h("tr", { key: time }, cell(h, since(1000 * time)), columns.map((values, key) => cell(h, values[i] == null ? "" : chart.write(values[i]), { key }))))));
 
 // compareBars sets two rates side by side.
 export const compareBars = (h, compare) => {

@@ -1,7 +1,7 @@
 // The report: one run on one sheet. renderReport is pure; the page shows it in
 // the table of runs, and a report file shows it by itself.
 import { count, day, many, rate, span } from "./format.js";
-import { booksTable, booksWords, CHARTS, compareBars, eventsTable, faultLine, invariantsTable, invariantsWords, sentence, seriesTable,
+import { booksTable, booksWords, CHARTS, compareBars, eventsTable, faultLine, invariantsTable, invariantsWords, sentence, seriesOf, seriesTable,
   verdictWord, verdictWords } from "./parts.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -63,7 +63,7 @@ export function renderReport(data, h = node) {
       (verdict.reasons || []).map((why, i) => h("p", { key: i, class: "unsure" }, why)), invariantsTable(h, verdict, true)) : null,
     samples.length ? h("section", {}, h("h2", {}, "Over time"), CHARTS.map((chart) => h("figure", { key: chart.id },
       h("figcaption", {}, chart.title), legend(h, chart), chartSVG(h, chart, samples, faults),
-      h("details", {}, h("summary", {}, "As a table"), seriesTable(h, chart, samples))))) : null,
+      h("details", {}, h("summary", {}, "As a table"), seriesTable(h, chart, seriesOf(chart, samples)))))) : null,
     faults.length ? h("section", {}, h("h2", {}, "What broke"), h("ul", { class: "plain" }, faults.map((fault) => h("li", { key: fault.id }, faultLine(h, fault))))) : null,
     log.length ? h("section", {}, h("h2", {}, "What happened"), eventsTable(h, log)) : null);
 }

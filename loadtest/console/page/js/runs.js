@@ -32,13 +32,14 @@ function Difference({ runs }) {
   const names = new Map();
   for (const run of runs) for (const one of run.verdict?.invariants || []) names.set(one.name, one.says || one.name);
   const broken = (run, name) => run.verdict?.invariants?.find((one) => one.name === name)?.violations ?? null;
-  const differ = [...names].filter(([name]) => new Set(runs.map((run) => (broken(run, name) ?? 0) > 0)).size > 1);
+  const found = (n) => (n == null ? "not judged" : n > 0);
+  const differ = [...names].filter(([name]) => new Set(runs.map((run) => found(broken(run, name)))).size > 1);
   return html`
     <div class="difference"><h3>Where they differ</h3>
       ${differ.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Where the runs differ"><table><thead><tr><th scope="col">What must hold</th>${runs.map((run) => html`<th scope="col" class="number" key=${run.row.id}>${run.row.title} ${run.row.variant}<small> seed ${String(run.row.seed).slice(-6)}</small></th>`)}</tr></thead>
         <tbody>${differ.map(([name, says]) => html`<tr key=${name}><th scope="row">${says}</th>${runs.map((run) => {
           const n = broken(run, name);
-          return html`<td class="number ${n ? "bad" : "good"}" key=${run.row.id}>${n == null ? "not judged" : n ? `✗ ${count(n)}×` : "✓ holds"}</td>`;
+          return html`<td class="number ${n == null ? "" : n ? "bad" : "good"}" key=${run.row.id}>${n == null ? "not judged" : n ? `✗ ${count(n)}×` : "✓ holds"}</td>`;
         })}</tr>`)}</tbody></table></div>` : html`<p class="muted">The same things hold in all of them.</p>`}
     </div>`;
 }

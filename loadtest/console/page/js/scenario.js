@@ -1,5 +1,5 @@
-// The scenario of free play, kept in the address bar, and as a command line.
-import { computed, effect, signal } from "./ui.js";
+// The scenario of free play, and as a command line.
+import { computed, signal } from "./ui.js";
 import { form, state } from "./state.js";
 
 // FIELDS are the settings of "loadtest fire": name in a Scenario, flag, words, what the words mean, step, unit.
@@ -18,11 +18,9 @@ export const FIELDS = [
   ["cancel", "cancel", "Cancelled", "share of orders cancelled, 0 to 1", "any"],
   ["timeout_s", "timeout", "Patience in seconds", "of each call; 0: the default", "any", "s"],
 ];
-const TEXTS = ["path", "strategy", "seed"];
-const FAULT = ["action", "target", "step", "when", "wire", "after_ms"];
 
-// What differs from the server's defaults.
-const changes = signal(parse(location.hash));
+// changes is what differs from the server's defaults.
+export const changes = signal({});
 
 export const defaults = computed(() => ({ path: "order", strategy: "", seed: "", faults: [], ...(form.value?.defaults || {}) }));
 export const scenario = computed(() => ({ ...defaults.value, ...changes.value, faults: changes.value.faults || [] }));
@@ -36,39 +34,6 @@ export function change(part) {
   changes.value = next;
 }
 export const reset = () => { changes.value = {}; };
-
-function parse(hash) {
-  const query = new URLSearchParams(hash.replace(/^#/, ""));
-  const found = {};
-  for (const [name] of FIELDS) {
-    const value = Number(query.get(name));
-    if (query.has(name) && Number.isFinite(value)) found[name] = value;
-  }
-  for (const name of TEXTS) if (query.has(name)) found[name] = query.get(name);
-  const faults = query.getAll("fault").map((text) => {
-    const parts = text.split("~");
-    const fault = Object.fromEntries(FAULT.map((name, i) => [name, parts[i] || ""]));
-    return { ...fault, after_ms: Number(fault.after_ms) || 0 };
-  });
-  if (faults.length) found.faults = faults;
-  return found;
-}
-
-export function toHash(of) {
-  const query = new URLSearchParams();
-  for (const name of [...FIELDS.map(([field]) => field), ...TEXTS]) if (of[name] !== undefined) query.set(name, of[name]);
-  for (const fault of of.faults || []) query.append("fault", FAULT.map((name) => fault[name] ?? "").join("~"));
-  return query.toString();
-}
-
-// keepInAddress writes the scenario to the address bar, and reads it when somebody edits it there.
-export function keepInAddress() {
-  effect(() => {
-    const hash = toHash(changes.value);
-    if (hash !== location.hash.replace(/^#/, "")) history.replaceState(null, "", hash ? `#${hash}` : location.pathname);
-  });
-  addEventListener("hashchange", () => { changes.value = parse(location.hash); });
-}
 
 // faultWords says what a planned fault does.
 export const faultWords = (fault) => [fault.action, fault.target, fault.wire && `→ ${fault.wire}`, fault.when, fault.step].filter(Boolean).join(" ");

@@ -22,21 +22,32 @@ export const catalogue = signal(null);
 export const tour = signal(null);
 export const form = signal(null);
 
+// offline says why nothing can be asked of the console; "" if it can.
+export const offline = computed(() => ({ open: "", connecting: "the page is still connecting to the console" })[connection.value]
+  ?? "the connection to the console is lost");
 // busy says why nothing new can be started; "" if it can.
 export const busy = computed(() => {
-  if (connection.value !== "open") return "the connection to the console is lost";
+  if (offline.value) return offline.value;
   const words = { building: "the services are being built", starting: "the servers are starting", firing: "a run is going on",
     settling: "the last orders are coming to their ends", judging: "the verdict is being reached" };
   return words[state.phase.value] || "";
 });
 export const whyNotPlay = computed(() => state.can.value.play || busy.value);
 export const whyNotFire = computed(() => state.can.value.fire || busy.value);
-export const whyNotBreak = computed(() => state.can.value.break || (connection.value === "open" ? "" : "the connection to the console is lost"));
-export const running = computed(() => ["firing", "settling", "judging"].includes(state.phase.value));
+export const whyNotBreak = computed(() => state.can.value.break || offline.value);
+// A run that can be stopped: it also starts the services.
+export const running = computed(() => ["firing", "settling", "judging"].includes(state.phase.value) ||
+  (state.phase.value === "starting" && state.run.value != null && !state.verdict.value));
 
 // The fault that Broken and Fixed play, by its letter.
 export const chosen = signal("A");
+// Which of the two was played last, or is offered by the link that was opened; "" for neither.
+export const variant = signal("");
 export const chosenFault = computed(() => (catalogue.value || []).find((fault) => fault.letter === chosen.value) || null);
+export function choose(letter) {
+  if (letter !== chosen.value) variant.value = "";
+  chosen.value = letter;
+}
 // The replica that K and P strike.
 export const victim = signal("stock-1");
 
@@ -100,12 +111,13 @@ export function follow() {
 }
 
 // play fires a published fault, or the same seed at the product without it.
-export async function play(variant, letter = chosen.value) {
+export async function play(which, letter = chosen.value) {
   if (whyNotPlay.value) return note(notNow(whyNotPlay.value));
   chosen.value = letter;
+  variant.value = which;
   const last = state.run.value;
-  const seed = last && last.fault === letter && last.variant !== variant && last.seed ? { seed: last.seed } : {};
-  await act("api/play", { fault: letter, variant, ...seed });
+  const seed = last && last.fault === letter && last.variant !== which && last.seed ? { seed: last.seed } : {};
+  await act("api/play", { fault: letter, variant: which, ...seed });
 }
 
 export const heal = () => act("api/heal", {}, "everything is whole again");

@@ -1,21 +1,22 @@
 // The tour: six stops, forth and back.
 import { Button, html, signal, useValue } from "./ui.js";
-import { chosen, play, tour, whyNotPlay } from "./state.js";
+import { choose, play, tour, whyNotPlay } from "./state.js";
 
 export const at = signal(0);
 
 export function go(step) {
   const stops = tour.value || [];
   if (!stops.length) return;
-  at.value = Math.min(stops.length - 1, Math.max(0, at.value + step));
-  if (stops[at.value].fault) chosen.value = stops[at.value].fault;
+  at.value = Math.min(stops.length - 1, Math.max(0, Math.min(stops.length - 1, at.value) + step));
+  if (stops[at.value].fault) choose(stops[at.value].fault);
 }
 
 export function Tour() {
   const stops = useValue(tour);
-  const here = useValue(at);
+  const wanted = useValue(at);
   const whyNot = useValue(whyNotPlay);
   if (!stops?.length) return null;
+  const here = Math.min(stops.length - 1, wanted); // a link may name a stop that is not
   const stop = stops[here];
   return html`
     <section class="tour" aria-label="Tour">

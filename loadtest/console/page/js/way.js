@@ -45,7 +45,7 @@ const mark = (faults, name) => {
   return here.some((fault) => fault.status === "fired") ? "struck" : "armed";
 };
 
-function Tile({ replica, x, y, faults, chosen }) {
+function Tile({ replica, x, y, high, faults, chosen }) {
   const [symbol, words] = STATES[replica.state] || ["?", replica.state];
   const struck = mark(faults, replica.name);
   const choose = () => { victim.value = replica.name; };
@@ -54,17 +54,20 @@ function Tile({ replica, x, y, faults, chosen }) {
     <g class="tile ${replica.state.replace(" ", "-")} ${struck || ""} ${chosen ? "chosen" : ""}" transform="translate(${x} ${y})" role="button" tabindex="0"
       aria-pressed=${chosen ? "true" : "false"} aria-label=${label} onClick=${choose}
       onKeyDown=${(event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(); } }}>
-      <rect width="128" height="28" rx="3" /><text class="symbol" x="10" y="19" aria-hidden="true">${symbol}</text><text x="27" y="19">${replica.name}</text>${" "}
-      <text class="state" x="120" y="19" text-anchor="end">${words}</text>
+      <rect width="128" height=${high} rx="3" /><text class="symbol" x="10" y=${high / 2 + 5} aria-hidden="true">${symbol}</text><text x="27" y=${high / 2 + 5}>${replica.name}</text>${" "}
+      <text class="state" x="120" y=${high / 2 + 5} text-anchor="end">${words}</text>
     </g>`;
 }
 
+// Service has a tile for each replica: the more there are, the lower they are.
 function Service({ title, x, replicas, faults, chosen }) {
+  const step = Math.min(33, 87 / replicas.length);
+  const high = 34 + step * Math.max(replicas.length, 2);
+  const top = 130 - high / 2;
   return html`
     <g class="service">
-      <rect x=${x} y="80" width="148" height="100" rx="4" /><text class="title" x=${x + 10} y="99">${title}</text>
-      ${replicas.slice(0, 2).map((replica, i) => html`<${Tile} key=${replica.name} replica=${replica} x=${x + 10} y=${109 + i * 33} faults=${faults} chosen=${chosen === replica.name} />`)}
-      ${replicas.length > 2 ? html`<text class="more" x=${x + 138} y="99" text-anchor="end">+${replicas.length - 2}</text>` : null}
+      <rect x=${x} y=${top} width="148" height=${high} rx="4" /><text class="title" x=${x + 10} y=${top + 19}>${title}</text>
+      ${replicas.map((replica, i) => html`<${Tile} key=${replica.name} replica=${replica} x=${x + 10} y=${top + 29 + i * step} high=${step - 5} faults=${faults} chosen=${chosen === replica.name} />`)}
     </g>`;
 }
 

@@ -1,0 +1,57 @@
+// What the page shows, kept in the address bar, so that a link shares it: free play, the chosen fault, the tour's stop.
+import { batch, effect } from "./ui.js";
+import { chosen, variant } from "./state.js";
+import { changes, FIELDS } from "./scenario.js";
+import { tab } from "./faults.js";
+import { at } from "./tour.js";
+
+const TEXTS = ["path", "strategy", "seed"];
+const FAULT = ["action", "target", "step", "when", "wire", "after_ms"];
+
+// A link may come from anybody, and its texts end up in a command line: nothing in them means anything to a shell.
+const plain = (text) => /^[\w.-]*$/.test(text);
+
+// read takes over what the address says. It fires nothing.
+function read() {
+  const query = new URLSearchParams(location.hash.slice(1));
+  const found = {};
+  for (const [name] of FIELDS) {
+    const value = Number(query.get(name));
+    if (query.has(name) && Number.isFinite(value)) found[name] = value;
+  }
+  for (const name of TEXTS) if (query.has(name) && plain(query.get(name))) found[name] = query.get(name);
+  const faults = query.getAll("fault").filter((text) => text.includes("~")).map((text) => text.split("~")).filter((parts) => parts.every(plain))
+    .map((parts) => Object.fromEntries(FAULT.map((name, i) => [name, name === "after_ms" ? Number(parts[i]) || 0 : parts[i] || ""])));
+  if (faults.length) found.faults = faults;
+  const letter = query.getAll("fault").find((text) => /^[A-Q]$/.test(text));
+  batch(() => {
+    changes.value = found;
+    if (Object.keys(found).length) tab.value = "free";
+    if (letter) chosen.value = letter;
+    variant.value = ["broken", "fixed"].find((name) => name === query.get("variant")) || "";
+    at.value = Math.max(0, Math.trunc(query.get("stop")) - 1 || 0);
+  });
+}
+
+function write() {
+  const query = new URLSearchParams();
+  const of = changes.value;
+  for (const name of [...FIELDS.map(([field]) => field), ...TEXTS]) if (of[name] !== undefined) query.set(name, of[name]);
+  for (const fault of of.faults || []) query.append("fault", FAULT.map((name) => fault[name] ?? "").join("~"));
+  if (variant.value || chosen.value !== "A") query.append("fault", chosen.value);
+  if (variant.value) query.set("variant", variant.value);
+  if (at.value) query.set("stop", at.value + 1);
+  const hash = query.toString();
+  if (hash !== location.hash.slice(1)) history.replaceState(null, "", hash ? `#${hash}` : location.pathname);
+}
+
+// keepInAddress reads the address, also when somebody edits it, and writes what changes. A hash without "=" is
+// only a place on the page.
+export function keepInAddress() {
+  if (location.hash.includes("=")) read();
+  effect(write);
+  addEventListener("hashchange", () => {
+    if (location.hash.includes("=")) read();
+    write();
+  });
+}
