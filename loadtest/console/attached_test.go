@@ -4,12 +4,12 @@ package console_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
@@ -62,27 +62,14 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page.await(10*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
 	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => /orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
 	page.picture("attached", 1440, 1000, false)
+	page.withAxe()
+	page.barred("attached")
+	page.do(chromedp.Click("#tab-free"))
+	page.await(5*time.Second, `/Not now|does not own|did not start/.test(document.querySelector(".free .why")?.innerText)`)
+	page.barred("attached, the reasons")
 	page.clean()
 
-	var state struct {
-		Samples []console.Sample `json:"samples"`
-		Edges   map[string]int64 `json:"edges"`
-		Lock    console.Lock     `json:"lock"`
-		Log     []console.Entry  `json:"log"`
-	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/api/state", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+server.Token())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil {
-		t.Fatal(err)
-	}
+	state := stateOf(t, web.URL, server)
 	if len(state.Samples) < 8 {
 		t.Errorf("%d samples of a run of 4 s", len(state.Samples))
 	}

@@ -13,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers"
 )
@@ -96,7 +98,9 @@ func (b *browser) await(limit time.Duration, expression string) {
 	deadline := time.Now().Add(limit)
 	for !eval[bool](b, "!!("+expression+")") {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("not true within %s: %s\nthe headline says %q", limit, expression, b.text(".hero"))
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.t.Fatalf("not true within %s: %s\nthe page's console says %q", limit, expression, b.errors)
 		}
 		time.Sleep(100 * time.Millisecond) // a poll of another process
 	}
@@ -150,6 +154,52 @@ func (b *browser) picture(name string, width, height int64, whole bool) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), data, 0o644); err != nil {
 		b.t.Fatal(err)
+	}
+}
+
+// tell sends the browser a command of the DevTools protocol.
+func tell[P, R any](b *browser, command cdp.Command[P, R], params P) {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, command, params)
+		return err
+	}))
+}
+
+// idle waits until the page can start a run.
+func (b *browser) idle() {
+	b.t.Helper()
+	b.await(time.Minute, `document.querySelector(".bar .dot.idle") && document.querySelector(".tour") && document.querySelector(".faults li, .free")`)
+}
+
+// tile waits until a replica is shown in a state.
+func (b *browser) tile(name, state string) {
+	b.t.Helper()
+	b.await(30*time.Second, fmt.Sprintf("document.querySelector('#way .tile[aria-label^=%q]')", name+" "+state))
+}
+
+// press presses the button with that text within an element.
+func (b *browser) press(within, text string) {
+	b.t.Helper()
+	button := fmt.Sprintf(`[...document.querySelectorAll(%q + " button")].find((e) => e.innerText.startsWith(%q) && e.ariaDisabled !== "true")`, within, text)
+	b.await(30*time.Second, button)
+	eval[bool](b, button+".click(), true")
+}
+
+// starts does something that starts a run, and returns the run.
+func (b *browser) starts(s *stage, do func()) console.Run {
+	b.t.Helper()
+	before := s.state(b.t).Run.ID
+	do()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		if run := s.state(b.t).Run; run.ID != before {
+			return run
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("no run was started\nthe page says %q", b.text("body"))
+		}
+		time.Sleep(50 * time.Millisecond) // a poll of another process
 	}
 }
 

@@ -4,15 +4,19 @@ package console_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -20,56 +24,199 @@ import (
 	"orderstock/loadtest/verify"
 )
 
+// TestBrokenTurnsRedAndFixedPasses presses both buttons of fault A.
 func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	b.await(30*time.Second, `document.querySelectorAll("[data-letter], .fault, .faults li").length >= 17`)
-	b.await(30*time.Second, `document.body.innerText.includes("stock-2")`)
+	b.idle()
+	b.tile("stock-2", "ready")
 	b.picture("idle", 1440, 1000, false)
 
-	broken := s.play(t, "A", console.Broken)
-	if broken.Outcome != verify.Violation {
-		t.Errorf("broken: %s", broken)
+	b.starts(s, func() { b.press("#fault-A", "Broken") })
+	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Violation {
+		t.Errorf("broken: %s, %v", v, err)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero")?.innerText.includes("VIOLATION")`)
-	b.await(10*time.Second, `document.querySelector("#books").innerText.includes("but")`)
+	broken := s.state(t).Run // the last attempt
+	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
+	b.await(10*time.Second, `document.querySelector("#books tr.bad")`)
 	b.picture("broken", 1440, 1000, false)
 	b.picture("broken-whole", 1440, 1000, true)
 	b.picture("broken-narrow", 320, 800, true)
+	b.do(chromedp.EmulateViewport(1440, 1000))
 
-	fixed := s.play(t, "A", console.Fixed)
-	if fixed.Outcome != verify.Pass {
-		t.Errorf("fixed: %s", fixed)
+	b.idle()
+	fixed := b.starts(s, func() { b.press("#fault-A", "Fixed") })
+	if fixed.Fault != "A" || fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
+		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s", fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero")?.innerText.includes("PASS")`)
+	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+		t.Errorf("fixed: %s, %v", v, err)
+	}
+	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && !document.querySelector("#books tr.bad")`)
 	b.picture("fixed", 1440, 1000, false)
 	b.clean()
 }
 
+// endless is a sale under free play that ends when it is stopped.
+const endless = "#orders=0&duration_s=300&rate=50&concurrency=32&stock=10000"
+
+// stopped presses Stop and returns the verdict.
+func (b *browser) stopped(s *stage) (*console.Verdict, error) {
+	b.t.Helper()
+	b.press(".bar", "Stop")
+	defer b.idle()
+	return s.console.Await(b.t.Context())
+}
+
+// TestKillAndRestart kills, restarts, pauses and heals a replica by the buttons of free play.
 func TestKillAndRestart(t *testing.T) {
 	s := theStage(t)
-	b := open(t, s.entry())
-	if _, err := s.console.Fire(console.Scenario{DurationS: 8, Rate: 100, Concurrency: 64, Goods: 3, Stock: 10_000}); err != nil {
-		t.Fatal(err)
+	b := open(t, s.entry()+endless)
+	b.idle()
+	b.starts(s, func() { b.press(".free", "Fire") })
+	// goesOn waits until orders that were sent from now on are confirmed.
+	goesOn := func() {
+		t.Helper()
+		from := int64(0)
+		if all := s.state(t).Samples; len(all) > 0 {
+			from = all[len(all)-1].TMS + 1000
+		}
+		b.await(30*time.Second, fmt.Sprintf(`page.state.samples.value.some((one) => one.t_ms > %d && one.confirmed_per_s > 0)`, from))
 	}
-	b.await(20*time.Second, `document.querySelectorAll("#charts canvas, .charts canvas").length > 0`)
-	time.Sleep(2 * time.Second)
-	if _, err := s.console.Act(t.Context(), console.Action{Action: "kill", Target: "stock-1"}); err != nil {
-		t.Fatal(err)
-	}
-	b.await(10*time.Second, `[...document.querySelectorAll("svg text, li, g, div")].some(e => e.innerText === undefined ? /dead/.test(e.textContent) : /dead/.test(e.innerText))`)
+	eval[bool](b, `import("./js/state.js").then((module) => { window.page = module; }), true`)
+	b.await(30*time.Second, `window.page && document.querySelectorAll("#charts canvas").length === 2`)
+	goesOn()
+	b.press(".free", "Kill")
+	b.tile("stock-1", "dead")
+	goesOn()
 	b.picture("killed", 1440, 1000, false)
-	time.Sleep(time.Second)
-	if _, err := s.console.Act(t.Context(), console.Action{Action: "restart", Target: "stock-1"}); err != nil {
-		t.Fatal(err)
+	b.press(".free", "Restart")
+	b.tile("stock-1", "ready")
+	b.press(".free", "Pause")
+	b.tile("stock-1", "paused")
+	goesOn()
+	b.press(".bar", "Heal all")
+	b.tile("stock-1", "ready")
+	goesOn()
+	if v, err := b.stopped(s); err != nil || v.Outcome != verify.Pass {
+		t.Errorf("%v, %v", v, err)
 	}
-	v, err := s.console.Await(t.Context())
-	if err != nil || v.Outcome != verify.Pass {
-		t.Fatalf("%v, %v", v, err)
+	b.clean()
+}
+
+// TestKeys does by keys what the buttons do.
+func TestKeys(t *testing.T) {
+	s := theStage(t)
+	b := open(t, s.entry()+endless)
+	key := func(k string) { b.t.Helper(); b.do(chromedp.KeyEvent(k)) }
+	b.idle()
+	fired := b.starts(s, func() { key("f") })
+	b.await(time.Minute, `document.querySelector(".bar .dot.firing")`)
+	for _, step := range []struct{ key, state string }{{"k", "dead"}, {"r", "ready"}, {"p", "paused"}, {"p", "ready"}} {
+		key(step.key)
+		b.tile("stock-1", step.state)
 	}
-	if v.Confirmed < 400 {
-		t.Errorf("%d orders confirmed of 800: the others did not go on", v.Confirmed)
+	if _, err := b.stopped(s); err != nil {
+		t.Error(err)
 	}
+
+	// Neither in the dialog nor when they are switched off do letters do anything; arrows do.
+	stop := 1
+	deaf := func(when string) {
+		t.Helper()
+		key("b")
+		key(kb.ArrowRight)
+		stop++
+		b.await(10*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText.includes("%d of 6")`, stop))
+		if run := s.state(t).Run; run.ID != fired.ID {
+			t.Fatalf("%s, B started a run", when)
+		}
+	}
+	closed := func() {
+		t.Helper()
+		b.press("dialog.help", "Close")
+		b.await(5*time.Second, `!document.querySelector("dialog.help").open`)
+	}
+	key("?")
+	b.await(5*time.Second, `document.querySelector("dialog.help").open`)
+	key("b")
+	b.do(chromedp.Click("dialog.help input[name=letters]"))
+	closed()
+	deaf("with its key switched off")
+	b.do(chromedp.Reload())
+	b.idle()
+	deaf("with its key switched off before the page was loaded again")
+	b.do(chromedp.Click(".bar button.keys"), chromedp.Click("dialog.help input[name=letters]"))
+	closed()
+
+	broken := b.starts(s, func() { key("b") })
+	_, _ = b.stopped(s) // while the services start: there is nothing to judge
+	fixed := b.starts(s, func() { key("x") })
+	_, _ = b.stopped(s)
+	if broken.Fault != "O" || broken.Variant != string(console.Broken) || fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
+		t.Errorf("B played %+v, X played %+v", broken, fixed)
+	}
+	b.clean()
+}
+
+// TestAddress opens links: what they say is offered, and nothing in them reaches a shell.
+func TestAddress(t *testing.T) {
+	s := theStage(t)
+	before := s.state(t).Run.ID
+	b := open(t, s.entry()+"#orders=7&goods=2&path=$(id)&strategy=a;id&seed=1'id'&fault=kill~stock-1';id;'~~~~5&fault=kill~stock-2~~~~900")
+	b.await(30*time.Second, `document.querySelector(".free .command") && document.querySelector(".free input[name=orders]").value === "7"`)
+	if command := b.text(".free .command"); strings.Contains(command, "id") || !strings.Contains(command, "--orders 7") ||
+		!strings.Contains(command, "--break '900ms kill stock-2'") {
+		t.Errorf("the command is %s", command)
+	}
+	b.do(chromedp.Click(".mark"))
+	b.await(5*time.Second, `location.hash.includes("orders=7") && document.querySelector(".free input[name=orders]").value === "7"`)
+
+	eval[bool](b, `location.hash = "#fault=E&variant=fixed&stop=4", true`)
+	b.await(5*time.Second, `document.querySelector(".press").innerText.includes("offers fault E, fixed") && document.querySelector(".tour").innerText.includes("4 of 6")`)
+	b.do(chromedp.KeyEvent(kb.ArrowRight))
+	b.await(5*time.Second, `location.hash === "#fault=F&stop=5"`)
+	if run := s.state(t).Run; run.ID != before {
+		t.Errorf("a link fired %+v", run)
+	}
+	b.clean()
+}
+
+// TestChartWithARunLaidOver moves the cursor of a chart by the keyboard, over two runs.
+func TestChartWithARunLaidOver(t *testing.T) {
+	s := theStage(t)
+	for range 2 {
+		if _, err := s.console.Fire(console.Scenario{DurationS: 2, Rate: 100, Concurrency: 32, Goods: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.console.Await(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := open(t, s.entry())
+	b.idle()
+	eval[bool](b, `document.querySelectorAll("#runs input[type=checkbox]")[1].click(), true`)
+	b.await(10*time.Second, `document.querySelector("#charts .line.over-1") && document.querySelectorAll("#charts canvas").length === 2`)
+	samples := s.state(t).Samples
+	last := samples[len(samples)-1]
+	slider := `document.querySelector("#charts [role=slider]")`
+	eval[bool](b, slider+`.focus(), true`)
+	for back := 1; back <= 3; back++ {
+		b.do(chromedp.KeyEvent(kb.ArrowLeft))
+		want := samples[len(samples)-1-back]
+		at := fmt.Sprintf("+%.2f s", float64(want.TMS)/1000)
+		b.await(5*time.Second, fmt.Sprintf(`%s.ariaValueText.startsWith(%q) && %[1]s.ariaValueNow === "%[3]d"`, slider, at, len(samples)-1-back))
+		b.await(5*time.Second, fmt.Sprintf(`[...document.querySelectorAll("#charts .legend")].every((e) => e.innerText.includes("at %s"))`, at))
+	}
+	ended := fmt.Sprintf(`!document.querySelector("#charts").innerText.includes("at +") && %s.ariaValueText.startsWith("+%.2f s")`, slider, float64(last.TMS)/1000)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.await(5*time.Second, ended)
+	b.do(chromedp.KeyEvent(kb.ArrowLeft))
+	b.await(5*time.Second, `document.querySelector("#charts").innerText.includes("at +")`)
+	eval[bool](b, slider+`.blur(), true`)
+	b.await(5*time.Second, ended)
+	b.press("#charts", "as table")
+	b.await(5*time.Second, `document.querySelectorAll("#charts table.series thead th").length === 6 && document.querySelectorAll("#charts table.series tbody td:nth-child(6):not(:empty)").length > 4`)
 	b.clean()
 }
 
@@ -127,10 +274,23 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// TestStalledPageSlowsNobody keeps a stream open without reading it while a run goes on.
+// TestStalledPageSlowsNobody keeps a stream open without reading it while a run goes on: the server drops it.
 func TestStalledPageSlowsNobody(t *testing.T) {
 	s := theStage(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	dropped := make(chan struct{})
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(dropped)
+		s.server.Handler().ServeHTTP(w, r)
+	}))
+	web.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if err := c.(*net.TCPConn).SetWriteBuffer(4096); err != nil {
+			t.Error(err)
+		}
+		return ctx
+	}
+	web.Start()
+	defer web.Close()
+	conn, err := net.Dial("tcp", web.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,21 +313,23 @@ func TestStalledPageSlowsNobody(t *testing.T) {
 	}
 	b.await(5*time.Second, `document.querySelector(".hero")?.innerText.includes("PASS")`)
 	// A run of two seconds has its charts: a sample for each 250 ms.
-	if n := eval[int](b, `document.querySelectorAll("#charts canvas, .charts canvas").length`); n < 2 {
+	if n := eval[int](b, `document.querySelectorAll("#charts canvas").length`); n != 2 {
 		t.Errorf("%d charts after a run of 2 s, want 2", n)
+	}
+	select {
+	case <-dropped:
+	case <-time.After(30 * time.Second):
+		t.Error("the server still serves the stalled stream")
 	}
 	b.clean()
 }
 
-// TestReportNeedsNoServer opens the report of a run from the disk, with the network off.
+// TestReportNeedsNoServer opens the report of a run from the disk, with the network off, with and without scripts. It
+// says what the run's record says.
 func TestReportNeedsNoServer(t *testing.T) {
 	s := theStage(t)
-	v := s.play(t, "A", console.Fixed)
-	entries, err := os.ReadDir(filepath.Join(s.out, "runs"))
-	if err != nil || len(entries) == 0 {
-		t.Fatalf("%v, %v", entries, err)
-	}
-	record, err := s.console.Record(entries[len(entries)-1].Name())
+	s.play(t, "A", console.Fixed)
+	record, err := s.console.Record(s.state(t).Run.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +344,37 @@ func TestReportNeedsNoServer(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, "file://"+file)
-	b.await(10*time.Second, `document.querySelector("#report h1")`)
-	b.picture("report", 1000, 1200, true)
-	if !b.says("#report", string(v.Outcome)) {
-		t.Errorf("the report does not say %s: %s", v.Outcome, b.text("#report"))
+	hold := 0
+	for _, i := range record.Verdict.Invariants {
+		if i.Violations == 0 {
+			hold++
+		}
+	}
+	b := open(t, "about:blank")
+	tell(b, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+		MatchedNetworkConditions: []*network.Conditions{{Offline: true}},
+	})
+	for _, test := range []struct {
+		name    string
+		scripts bool
+		says    []string
+	}{
+		{"report", true, []string{fmt.Sprintf("Of %d things that must hold, %d hold", len(record.Verdict.Invariants), hold),
+			fmt.Sprintf("%d confirmed · %d rejected · %d cancelled", record.Verdict.Confirmed, record.Verdict.Rejected, record.Verdict.Cancelled)}},
+		{"report-without-scripts", false, []string{record.Verdict.String()}},
+	} {
+		tell(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !test.scripts})
+		b.do(chromedp.Navigate("file://" + file))
+		b.await(10*time.Second, `document.querySelector("#report h1")`)
+		if made := eval[bool](b, `!!document.querySelector("#report .invariants")`); made != test.scripts {
+			t.Errorf("%s: the script ran: %t", test.name, made)
+		}
+		for _, want := range append(test.says, record.Hero.Sentence, record.Hero.Word, record.Row.Seed) {
+			if !b.says("#report", want) {
+				t.Errorf("%s does not say %q: %s", test.name, want, b.text("#report"))
+			}
+		}
+		b.picture(test.name, 1000, 1200, true)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -111,6 +112,38 @@ func (s *stage) play(t *testing.T, fault string, v console.Variant) *console.Ver
 		t.Fatal(err)
 	}
 	return verdict
+}
+
+// shown is what the state says of the run that goes on, or of the last one.
+type shown struct {
+	Run     console.Run      `json:"run"`
+	Samples []console.Sample `json:"samples"`
+	Edges   map[string]int64 `json:"edges"`
+	Lock    console.Lock     `json:"lock"`
+}
+
+func (s *stage) state(t *testing.T) shown {
+	t.Helper()
+	return stateOf(t, s.url, s.server)
+}
+
+// stateOf returns the state that a server at an address answers.
+func stateOf(t *testing.T, url string, server *console.Server) (state shown) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/state", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+server.Token())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 // call makes a request of the API with the token and returns the answer's status.
