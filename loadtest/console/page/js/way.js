@@ -110,6 +110,6 @@ export function Way() {
           ${replicas.concat(servers).map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td class="number">${(STATES[one.state] || ["?"])[0]}</td><td>${one.state}</td></tr>`)}</tbody>
       </table>
       ${faults.length ? html`<ul class="plain struck">${faults.map((fault) => html`<li key=${fault.id}>${faultLine(h, fault)}</li>`)}</ul>`
-        : html`<${Empty}>Nothing is broken on purpose.<//>`}
+        : html`<${Empty}>No process, server or connection is broken.<//>`}
     <//>`;
 }
