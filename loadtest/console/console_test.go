@@ -150,7 +150,8 @@ func TestKeys(t *testing.T) {
 	closed()
 
 	broken := b.starts(s, func() { key("b") })
-	_, _ = b.stopped(s) // while the services start: there is nothing to judge
+	b.await(30*time.Second, `document.querySelector(".bar .dot.starting") && document.querySelector(".bar").innerText.includes("Stop")`)
+	_, _ = b.stopped(s) // there is nothing to judge yet
 	fixed := b.starts(s, func() { key("x") })
 	_, _ = b.stopped(s)
 	if broken.Fault != "O" || broken.Variant != string(console.Broken) || fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
