@@ -115,7 +115,8 @@ func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 		err := db.PingContext(ctx)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1045 { // access denied
-			return retry.Stop(err)
+			return retry.Stop(fmt.Errorf("%w: its data keeps the password that it was made with; give it that one, or "+
+				"begin without data, as after \"docker-compose down -v\"", err))
 		}
 		return err
 	})

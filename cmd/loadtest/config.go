@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/config"
 )
 
 // surroundings are where the services and databases are. They come from the
@@ -30,15 +30,14 @@ type surroundings struct {
 	StockPartitions int `env:"STOCK_PARTITIONS"`
 	// RedisAuth is the user:password by which the console may look at the flags in Redis.
 	RedisAuth string `env:"REDIS_AUTH"`
+	// ConsoleToken opens the console's page if it is not given as a flag.
+	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }
 
-func readSurroundings() (surroundings, error) {
-	s, err := env.ParseAs[surroundings]()
-	if err != nil {
-		return s, fmt.Errorf("read environment: %w", err)
-	}
-	return s, nil
-}
+// Check finds nothing wrong: each command says itself what it needs.
+func (surroundings) Check() error { return nil }
+
+func readSurroundings() (surroundings, error) { return config.Read[surroundings]() }
 
 func (s surroundings) target() fire.Target {
 	return fire.Target{OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ import (
 
 // consoleConfig is how the console is served.
 type consoleConfig struct {
-	listen, token, out, bin string
+	listen, published       string
+	token, out, bin         string
 	attach, remote          bool
 	hosts, watch, zookeeper []string
 	zookeeperRoot, redis    string
@@ -48,17 +50,19 @@ and judges, but breaks nothing.
 The last line that it prints when it is ready is CONSOLE: and the address.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cfg.attach && failed != nil {
+			if failed != nil {
 				return failed
 			}
+			cfg.token = cmp.Or(cfg.token, where.ConsoleToken)
 			return serveConsole(cmd, cfg, where)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0", "address to serve on; one that is not of this machine alone needs --remote")
+	f.StringVar(&cfg.published, "published", "", "host:port that leads to --listen, to print in its place")
 	f.BoolVar(&cfg.remote, "remote", false, "serve other machines, too, under an IP address or a name of --host; needs --token")
 	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: names under which the page may be asked for")
-	f.StringVar(&cfg.token, "token", os.Getenv("CONSOLE_TOKEN"), "token that opens the page (CONSOLE_TOKEN; default random)")
+	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")
 	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
 	f.StringArrayVar(&cfg.watch, "watch", nil,
 		"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has "+
@@ -96,14 +100,14 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	address := fmt.Sprintf("http://%s/?token=%s", listener.Addr(), server.Token())
-	forget, err := keepAddress(cfg.out, address)
+	address := func(at string) string { return fmt.Sprintf("http://%s/?token=%s", at, server.Token()) }
+	forget, err := keepAddress(cfg.out, address(listener.Addr().String()))
 	if err != nil {
 		cancel()
 		return errors.Join(err, <-ran, web.Close())
 	}
 	defer forget()
-	fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address)
+	fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address(cmp.Or(cfg.published, listener.Addr().String())))
 
 	select {
 	case err = <-ran:

@@ -6,10 +6,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
 	"orderstock/migrations"
+	environment "orderstock/pkg/config"
 )
 
 // config is read from the environment.
@@ -21,6 +21,9 @@ type config struct {
 	VerifyPassword  string        `env:"VERIFY_DB_PASSWORD,required,notEmpty"`
 	Wait            time.Duration `env:"MIGRATE_WAIT" envDefault:"60s"`
 }
+
+// Check finds nothing wrong: the tags say what must be set.
+func (config) Check() error { return nil }
 
 func (c config) migrations() migrations.Config {
 	accounts := migrations.DefaultAccounts()
@@ -34,7 +37,7 @@ func (c config) migrations() migrations.Config {
 func newCommand(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "migrate",
-		Short: "Create the databases, users and tables of orderstock, prune old orders, and form a group of MySQL servers",
+		Short: "Create the databases, users and tables of orderstock, prune old orders, form a group of MySQL servers, and make secrets",
 	}
 	root.SetOut(out)
 	root.AddCommand(
@@ -43,9 +46,9 @@ func newCommand(out io.Writer) *cobra.Command {
 			Short: "Create databases and users, and bring both schemas to the newest version",
 			Args:  cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				cfg, err := env.ParseAs[config]()
+				cfg, err := environment.Read[config]()
 				if err != nil {
-					return fmt.Errorf("read configuration: %w", err)
+					return err
 				}
 				if err := migrations.Run(cmd.Context(), cfg.migrations()); err != nil {
 					return err
@@ -58,14 +61,14 @@ func newCommand(out io.Writer) *cobra.Command {
 			Short: "Print the version of both schemas; changes nothing",
 			Args:  cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				cfg, err := env.ParseAs[config]()
+				cfg, err := environment.Read[config]()
 				if err != nil {
-					return fmt.Errorf("read configuration: %w", err)
+					return err
 				}
 				return printStatus(cmd, cfg)
 			},
 		},
-		newPrune(), newGroup(),
+		newPrune(), newGroup(), newSecrets(),
 	)
 	return root
 }
@@ -77,9 +80,9 @@ func newPrune() *cobra.Command {
 		Short: "Delete orders that ended and did not change for N days, with their flow rows, whose sums stay",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := env.ParseAs[config]()
+			cfg, err := environment.Read[config]()
 			if err != nil {
-				return fmt.Errorf("read configuration: %w", err)
+				return err
 			}
 			if days < 1 || days > 36500 {
 				return fmt.Errorf("days %d: want 1 to 36500, and longer than clients repeat or cancel orders", days)

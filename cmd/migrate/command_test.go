@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -55,6 +57,15 @@ func TestMigrateUpTwiceThenStatus(t *testing.T) {
 	}
 	if _, err := run("status"); err != nil {
 		t.Error(err)
+	}
+	wrong := filepath.Join(t.TempDir(), "dsn")
+	if err := os.WriteFile(wrong, []byte(server.DSN("root", "unused", "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MYSQL_ADMIN_DSN", "")
+	t.Setenv("MYSQL_ADMIN_DSN_FILE", wrong)
+	if _, err := run("up"); err == nil || !strings.Contains(err.Error(), "down -v") {
+		t.Errorf("with a password that is not the server's: %v; want what to do", err)
 	}
 }
 

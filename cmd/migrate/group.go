@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/command"
+	environment "orderstock/pkg/config"
 	"orderstock/pkg/mysqlgroup"
 )
 
@@ -24,8 +24,11 @@ type groupConfig struct {
 	GroupWait time.Duration `env:"GROUP_WAIT" envDefault:"2m"`
 }
 
+// Check finds nothing wrong: only some commands need the password.
+func (groupConfig) Check() error { return nil }
+
 func readGroup(needsPassword bool) (mysqlgroup.Config, error) {
-	cfg, err := env.ParseAs[groupConfig]()
+	cfg, err := environment.Read[groupConfig]()
 	if err == nil && needsPassword && cfg.GroupPassword == "" {
 		err = errors.New("GROUP_DB_PASSWORD is not set: the password of the account by which the members read from each other")
 	}

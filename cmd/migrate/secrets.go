@@ -1,0 +1,91 @@
+package main
+
+import (
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newSecrets() *cobra.Command {
+	return &cobra.Command{
+		Use:   "secrets DIR FILE=TEXT...",
+		Short: "Write files with random passwords and tokens, as docker-compose.yml does when it starts",
+		Long: `Write each TEXT to its FILE in a folder of DIR, with $NAME replaced by the secret of that name.
+
+The secret is the value of the variable NAME or, if that is not set, made of the random key in DIR/key. The key is
+written if it is not there; as long as it stays, so do the secrets. All may read the files, so that each user of a
+container can: let nobody else reach their folder.`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error { return writeSecrets(args[0], args[1:]) },
+	}
+}
+
+// writeSecrets writes the files, each of which is given as FILE=TEXT.
+func writeSecrets(dir string, files []string) error {
+	key, err := secretsKey(filepath.Join(dir, "key"))
+	if err != nil {
+		return fmt.Errorf("make secrets: %w", err)
+	}
+	for _, file := range files {
+		name, text, ok := strings.Cut(file, "=")
+		if !ok || !filepath.IsLocal(name) {
+			return fmt.Errorf("make secrets: %q is not FILE=TEXT with a FILE below the folder", name)
+		}
+		var failed error
+		text = os.Expand(text, func(name string) string {
+			secret, err := secretOf(key, name)
+			failed = errors.Join(failed, err)
+			return secret
+		})
+		if err := errors.Join(failed, writeWhole(filepath.Join(dir, name), []byte(text), 0o444)); err != nil {
+			return fmt.Errorf("make secrets: %w", err)
+		}
+	}
+	return nil
+}
+
+// secretOf returns the variable's value or, if it is not set, 160 bits in letters and digits that only the key gives.
+func secretOf(key []byte, name string) (string, error) {
+	if given := os.Getenv(name); given != "" {
+		return given, nil
+	}
+	secret, err := hkdf.Key(sha256.New, key, nil, name, 20)
+	return base32.StdEncoding.EncodeToString(secret), err
+}
+
+// secretsKey returns the key in the file, which it writes if it is not there.
+func secretsKey(path string) ([]byte, error) {
+	key, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names the folder
+	if errors.Is(err, fs.ErrNotExist) {
+		key = []byte(rand.Text())
+		err = writeWhole(path, key, 0o400)
+	}
+	return key, err
+}
+
+// writeWhole writes the file so that at all times, also after a loss of power, all of the old or of the new one is there.
+func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(text)
+	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
