@@ -8,11 +8,12 @@ COPY . .
 ARG VERSION=
 ENV CGO_ENABLED=0 GOFLAGS=-buildvcs=false
 RUN go build -trimpath -ldflags "-X orderstock/pkg/command.version=$VERSION" -o /out/bin/ ./cmd/order-service ./cmd/stock-service ./cmd/migrate ./cmd/loadtest
-# The load tester's results; a volume mounted here takes over its owner.
-RUN mkdir -p /out/home/out
+# The load tester's results, and what "migrate secrets" writes; a volume mounted here takes over its owner.
+RUN mkdir -p /out/home/out && for of in mysql redis migrate stock order loadtest; do mkdir -p /out/secrets/$of; done
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /out/bin/ /usr/local/bin/
 COPY --from=build --chown=65532:65532 /out/home/ /home/nonroot/
+COPY --from=build --chown=65532:65532 /out/secrets/ /secrets/
 WORKDIR /home/nonroot
 USER 65532:65532

@@ -131,10 +131,6 @@ install: bin/dev ## Install the servers and compilers that are missing (as root 
 readme: bin/dev ## Fill the tables of the documents from the code and from out/
 	bin/dev readme
 
-.PHONY: secrets
-secrets: bin/dev ## Write .env with random passwords for docker-compose
-	@bin/dev secrets
-
 .PHONY: sbom
 sbom: build ## Which modules, in which versions, each program holds; writes out/sbom.txt
 	@mkdir -p out

@@ -7,16 +7,25 @@
 #   replica   reads everything, for a second server (.compose/cluster.yml)
 #   sentinel  makes one of two the server
 #
-# Arguments go to redis-server. The passwords come from the environment.
+# Arguments go to redis-server. The passwords are in the files of the folder SECRETS. The server gets them by its
+# standard input, as anybody on the machine can read a command line.
 set -eu
-exec redis-server --appendonly yes --save '' --protected-mode no \
-  --user default on nopass resetkeys resetchannels -@all +ping \
-  --user order on ">$ORDER_PASSWORD" '~opflag:*' +set +ping \
-  '(~ratelimit:* +evalsha +script|load +incrby +get +pexpire +pttl)' \
-  --user stock on ">$STOCK_PASSWORD" '~opflag:*' +del +ping \
-  '(~stocklock:* ~prededuct:* +@read +@write +@scripting -@dangerous)' \
-  --user console on ">$CONSOLE_PASSWORD" '~opflag:*' +exists \
-  --user replica on ">$CLUSTER_PASSWORD" +psync +replconf +ping \
-  --user sentinel on ">$CLUSTER_PASSWORD" '&*' +ping +info +role +subscribe +publish +multi +exec +slaveof \
-  '+config|rewrite' '+client|setname' '+client|kill' '+script|kill' \
-  --masteruser replica --masterauth "$CLUSTER_PASSWORD" "$@"
+cd "${SECRETS:-/run/secrets}"
+order=$(cat order)
+stock=$(cat stock)
+console=$(cat console)
+cluster=$(cat cluster)
+cd "$OLDPWD"
+exec redis-server "$@" - <<END
+appendonly yes
+save ""
+protected-mode no
+user default on nopass resetkeys resetchannels -@all +ping
+user order on ">$order" ~opflag:* +set +ping "(~ratelimit:* +evalsha +script|load +incrby +get +pexpire +pttl)"
+user stock on ">$stock" ~opflag:* +del +ping "(~stocklock:* ~prededuct:* +@read +@write +@scripting -@dangerous)"
+user console on ">$console" ~opflag:* +exists
+user replica on ">$cluster" +psync +replconf +ping
+user sentinel on ">$cluster" &* +ping +info +role +subscribe +publish +multi +exec +slaveof +config|rewrite +client|setname +client|kill +script|kill
+masteruser replica
+masterauth "$cluster"
+END

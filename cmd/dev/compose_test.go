@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,12 +48,15 @@ func composeRedis(t *testing.T) func(user string) redis.UniversalOptions {
 	}
 	stranger := redis.NewClient(&redis.Options{Addr: addr})
 	t.Cleanup(func() { _ = stranger.Close() })
+	secrets := t.TempDir()
+	for _, name := range []string{"order", "stock", "console", "cluster"} {
+		if err := os.WriteFile(filepath.Join(secrets, name), []byte(redisPasswords), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	server, err := servers.Start(t.Context(), servers.Spec{
 		Name: "redis", Path: script, Args: []string{"--port", port, "--bind", "127.0.0.1"}, Dir: t.TempDir(), Addr: addr,
-		Env: []string{
-			"ORDER_PASSWORD=" + redisPasswords, "STOCK_PASSWORD=" + redisPasswords,
-			"CONSOLE_PASSWORD=" + redisPasswords, "CLUSTER_PASSWORD=" + redisPasswords,
-		},
+		Env:   []string{"SECRETS=" + secrets},
 		Ready: func(ctx context.Context) error { return stranger.Ping(ctx).Err() },
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -61,20 +62,18 @@ type composed struct {
 	direct               *stack.Stack
 	accounts             migrations.Accounts
 	verdict              verify.Outcome
+	password             string // for all of secrets, whatever .env says
 }
 
-// demo is every password and token, whatever .env says.
-const demo = "demo"
-
+// secrets are those of the stack that whoever measures must know.
 var secrets = []string{
-	"MYSQL_ROOT_PASSWORD", "ORDER_DB_PASSWORD", "STOCK_DB_PASSWORD", "MIGRATE_DB_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN",
-	"ZOOKEEPER_PASSWORD", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD", "REDIS_CONSOLE_PASSWORD", "REDIS_CLUSTER_PASSWORD",
+	"MYSQL_ROOT_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD",
 }
 
 // MeasureCompose brings the compose file's stack up under a project of its own, lets the shapes take turns,
 // and takes it down.
 func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err error) {
-	c := &composed{ComposePlan: plan, verdict: verify.Pass}
+	c := &composed{ComposePlan: plan, verdict: verify.Pass, password: rand.Text()}
 	for _, port := range []*int{&c.orderPort, &c.stockPort} {
 		if *port, err = servers.FreePort(); err != nil {
 			return nil, err
@@ -104,7 +103,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 			return nil, err
 		}
 	}
-	undo, err := delayCommits(ctx, servers.AttachMySQLServer(c.mysql, "root", demo), 5*time.Millisecond)
+	undo, err := delayCommits(ctx, servers.AttachMySQLServer(c.mysql, "root", c.password), 5*time.Millisecond)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +175,10 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 		if err != nil {
 			return 0, err
 		}
-		load.Target = fire.Target{OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"}, StockToken: demo}
-		dsn := func(db string) string { return "verifier:" + demo + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true" }
+		load.Target = fire.Target{OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"}, StockToken: c.password}
+		dsn := func(db string) string {
+			return "verifier:" + c.password + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true"
+		}
 		databases = verify.Databases{OrderDSN: dsn("order_db"), StockDSN: dsn("stock_db")}
 		select { // the front looks every second who is there, and the services settle
 		case <-time.After(5 * time.Second):
@@ -237,9 +238,9 @@ func (c *composed) startDirect(ctx context.Context) error {
 	var err error
 	c.direct, err = stack.Up(ctx, stack.Config{
 		Dir: c.Logs, Bin: c.Bin, OrderServices: 1, StockServices: 1, Accounts: c.accounts, ZooKeeperRoot: "/direct",
-		OrderEnv: map[string]string{"REDIS_AUTH": "order:" + demo}, StockEnv: map[string]string{"REDIS_AUTH": "stock:" + demo},
+		OrderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password}, StockEnv: map[string]string{"REDIS_AUTH": "stock:" + c.password},
 		Servers: &stack.Servers{
-			MySQL: servers.AttachMySQLServer(c.mysql, "root", demo), Redis: servers.AttachRedis(redis),
+			MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
 			ZooKeeper: servers.AttachZooKeeper(zookeeper),
 		},
 	})
@@ -255,7 +256,7 @@ func (c *composed) run(ctx context.Context, args ...string) (string, error) {
 		fmt.Sprintf("ORDER_PORT=%d", c.orderPort), fmt.Sprintf("STOCK_PORT=%d", c.stockPort), "CONSOLE_PORT=0",
 		"RATE_LIMIT_ORDERS=", "RATE_LIMIT_READS=")
 	for _, name := range secrets {
-		cmd.Env = append(cmd.Env, name+"="+demo)
+		cmd.Env = append(cmd.Env, name+"="+c.password)
 	}
 	var failure strings.Builder
 	cmd.Stderr = &failure
