@@ -360,8 +360,10 @@ func TestReportNeedsNoServer(t *testing.T) {
 		scripts bool
 		says    []string
 	}{
-		{"report", true, []string{fmt.Sprintf("Of %d things that must hold, %d hold", len(record.Verdict.Invariants), hold),
-			fmt.Sprintf("%d confirmed · %d rejected · %d cancelled", record.Verdict.Confirmed, record.Verdict.Rejected, record.Verdict.Cancelled)}},
+		{"report", true, []string{
+			fmt.Sprintf("Of %d things that must hold, %d hold", len(record.Verdict.Invariants), hold),
+			fmt.Sprintf("%d confirmed · %d rejected · %d cancelled", record.Verdict.Confirmed, record.Verdict.Rejected, record.Verdict.Cancelled),
+		}},
 		{"report-without-scripts", false, []string{record.Verdict.String()}},
 	} {
 		tell(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !test.scripts})
