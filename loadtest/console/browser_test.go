@@ -191,16 +191,7 @@ func (b *browser) starts(s *stage, do func()) console.Run {
 	b.t.Helper()
 	before := s.state(b.t).Run.ID
 	do()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		if run := s.state(b.t).Run; run.ID != before {
-			return run
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("no run was started\nthe page says %q", b.text("body"))
-		}
-		time.Sleep(50 * time.Millisecond) // a poll of another process
-	}
+	return s.until(b.t, func(now shown) bool { return now.Run.ID != before }).Run
 }
 
 // says reports whether an element shows a text, whatever the case.

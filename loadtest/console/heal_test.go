@@ -15,13 +15,6 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// shown is a part of the state.
-type shown struct {
-	Phase   string            `json:"phase"`
-	Faults  []*console.Strike `json:"faults"`
-	Expired int               `json:"sessions_expired"`
-}
-
 func (s *stage) get(t *testing.T, path string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
@@ -41,11 +34,7 @@ func (s *stage) get(t *testing.T, path string) *http.Response {
 func (s *stage) until(t *testing.T, wanted func(shown) bool) (now shown) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // a poll, as any client's
-		now = shown{}
-		if err := json.NewDecoder(s.get(t, "/api/state").Body).Decode(&now); err != nil {
-			t.Fatal(err)
-		}
-		if wanted(now) {
+		if now = s.state(t); wanted(now) {
 			return now
 		}
 		if time.Now().After(deadline) {
@@ -98,7 +87,7 @@ func TestRestartAndResumeHeal(t *testing.T) {
 		"resume stock-1: healed", "arm-error before commit stock-2: healed", "restart stock-2: healed",
 		"kill-server redis: healed", "restart-server redis: healed",
 	}
-	if got := s.until(t, func(shown) bool { return true }).statuses(); !slices.Equal(got, want) {
+	if got := s.state(t).statuses(); !slices.Equal(got, want) {
 		t.Errorf("the faults are\n%q, want\n%q", got, want)
 	}
 	if _, err := s.console.Heal(t.Context()); err != nil {
@@ -137,7 +126,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 	if want := []string{"idle", "starting", "firing", "settling", "judging", "idle"}; !slices.Equal(phases, want) {
 		t.Errorf("the phases are %q, want %q", phases, want)
 	}
-	now := s.until(t, func(shown) bool { return true })
+	now := s.state(t)
 	if len(now.Faults) != 0 || now.Expired != 0 {
 		t.Errorf("the run has the faults %q and %d expired sessions, want none", now.statuses(), now.Expired)
 	}
@@ -155,13 +144,13 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 	}
 	s.until(t, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })
 	s.act(t, console.Action{Action: "pause", Target: "order-2"})
-	if got := s.until(t, func(shown) bool { return true }); got.Faults[0].Status != "fired" {
+	if got := s.state(t); got.Faults[0].Status != "fired" {
 		t.Errorf("the action waited until the fault was healed: %q", got.statuses())
 	}
 	if _, err := s.console.Heal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	now := s.until(t, func(shown) bool { return true })
+	now := s.state(t)
 	for _, f := range now.Faults {
 		if f.Status != "healed" {
 			t.Errorf("after healing: %q", now.statuses())

@@ -114,12 +114,15 @@ func (s *stage) play(t *testing.T, fault string, v console.Variant) *console.Ver
 	return verdict
 }
 
-// shown is what the state says of the run that goes on, or of the last one.
+// shown is a part of the state.
 type shown struct {
-	Run     console.Run      `json:"run"`
-	Samples []console.Sample `json:"samples"`
-	Edges   map[string]int64 `json:"edges"`
-	Lock    console.Lock     `json:"lock"`
+	Phase   string            `json:"phase"`
+	Run     console.Run       `json:"run"`
+	Faults  []*console.Strike `json:"faults"`
+	Samples []console.Sample  `json:"samples"`
+	Edges   map[string]int64  `json:"edges"`
+	Lock    console.Lock      `json:"lock"`
+	Expired int               `json:"sessions_expired"`
 }
 
 func (s *stage) state(t *testing.T) shown {
