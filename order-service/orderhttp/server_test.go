@@ -11,9 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // orders answers as an order service whose calls fail with err.
@@ -126,6 +130,34 @@ func TestDetailsAreForTheClient(t *testing.T) {
 		var problem struct{ Detail string }
 		if err := json.Unmarshal([]byte(body), &problem); err != nil || status != c.status || problem.Detail != c.detail {
 			t.Errorf("%v: %d %s, %v; want %d with the detail %q", c.err, status, body, err, c.status, c.detail)
+		}
+	}
+}
+
+// TestTheAnswerToTooManyRequestsIsDescribed: the second call of a client that may send one a day.
+func TestTheAnswerToTooManyRequestsIsDescribed(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	var once ratelimit.Rate
+	if err := once.UnmarshalText([]byte("1-D")); err != nil {
+		t.Fatal(err)
+	}
+	limits := ratelimit.Open(ratelimit.Config{
+		Redis: redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}, Log: quiet,
+	})
+	defer func() { _ = limits.Close() }()
+	cfg := orderhttp.Config{LimitOrders: limits.Limit("orders", once), LimitReads: limits.Limit("reads", once)}
+	h := contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(orders{}, cfg, quiet))
+	for _, c := range [][3]string{
+		{"POST", "/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`}, {"GET", "/v1/orders", ""},
+	} {
+		for i := range 2 {
+			req := httptest.NewRequest(c[0], c[1], strings.NewReader(c[2]))
+			req.Header.Set("Content-Type", "application/json")
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, req)
+			if refused := rec.Code == http.StatusTooManyRequests; refused != (i == 1) || refused != (rec.Header().Get("Retry-After") != "") {
+				t.Errorf("%s %s, call %d: %d, Retry-After %q", c[0], c[1], i+1, rec.Code, rec.Header().Get("Retry-After"))
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -270,7 +271,8 @@ func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAConnection: a header that is too large is refused, and one that does not come to its end is cut.
+// TestLimitsOfAConnection: a header that is too large and a compressed body are refused; a header and a body that do
+// not come to their end are cut.
 func TestLimitsOfAConnection(t *testing.T) {
 	t.Parallel()
 	e, _ := serve(t)
@@ -309,6 +311,22 @@ func TestLimitsOfAConnection(t *testing.T) {
 	body := "POST /decode HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
 	if answer := ask(body); !strings.HasPrefix(answer, "HTTP/1.1 415 ") {
 		t.Errorf("a compressed body: %.100q", answer)
+	}
+	var bomb bytes.Buffer // 64 MiB of zeros
+	z := gzip.NewWriter(&bomb)
+	if _, err := z.Write(make([]byte, 64<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	body = strings.TrimSuffix(body, "2\r\n\r\n{}") + fmt.Sprintf("%d\r\n\r\n%s", bomb.Len(), bomb.String())
+	if answer := ask(body); !strings.HasPrefix(answer, "HTTP/1.1 415 ") {
+		t.Errorf("a compressed bomb: %.100q", answer)
+	}
+	slow := "POST /decode HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+	if answer := ask(slow); strings.HasPrefix(answer, "HTTP/1.1 2") {
+		t.Errorf("half a body: %.100q", answer)
 	}
 	stop()
 	if err := <-stopped; err != nil {
