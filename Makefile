@@ -29,6 +29,8 @@ RUN         ?=
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
+CLUSTER_TESTS := ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
+
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LICENSES    := github.com/google/go-licenses@v1.6.0
 
@@ -77,12 +79,13 @@ test-console: bin/dev ## The console in a real Chromium, on real servers; leaves
 
 .PHONY: test-cluster
 test-cluster: install ## The tests that need a group of MySQL servers (MYSQLD, or Docker with mysql:9.7) [RUN]
-	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
+	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') $(CLUSTER_TESTS)
 
 .PHONY: lint
-lint: $(GOLANGCI) ## Linter and formatting, on the release build and on the fault build
+lint: $(GOLANGCI) ## Linter and formatting, on the release build, on the fault build and on the tests of the cluster
 	$(GOLANGCI) run --allow-parallel-runners ./...
 	$(GOLANGCI) run --allow-parallel-runners --build-tags faults ./...
+	$(GOLANGCI) run --allow-parallel-runners --build-tags cluster $(CLUSTER_TESTS)
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format all Go files
