@@ -169,7 +169,6 @@ func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 	restock(t, stockServer.URL, int64(orders))
 	cfg := testConfig(t, stockServer.URL)
 	cfg.StockRequests = shared
-	cfg.ConfirmBudget, cfg.PendingLimit = 15*time.Second, 30*time.Second // a busy machine is slow
 	url, stop, ended := start(t, cfg)
 
 	var clients sync.WaitGroup
