@@ -59,7 +59,7 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0", "address to serve on; one that is not of this machine alone needs --remote")
-	f.StringVar(&cfg.published, "published", "", "host:port that leads to --listen, to print in its place")
+	f.StringVar(&cfg.published, "published", "", "host:port by which others reach --listen; printed in its place")
 	f.BoolVar(&cfg.remote, "remote", false, "serve other machines, too, under an IP address or a name of --host; needs --token")
 	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: names under which the page may be asked for")
 	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")

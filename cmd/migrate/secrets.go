@@ -21,9 +21,9 @@ func newSecrets() *cobra.Command {
 		Short: "Write files with random passwords and tokens, as docker-compose.yml does when it starts",
 		Long: `Write each TEXT to its FILE in a folder of DIR, with $NAME replaced by the secret of that name.
 
-The secret is the value of the variable NAME or, if that is not set, made of the random key in DIR/key. The key is
-written if it is not there; as long as it stays, so do the secrets. All may read the files, so that each user of a
-container can: let nobody else reach their folder.`,
+The secret is the value of the variable NAME. If that is not set, it is derived from the random key in DIR/key. If
+the key is missing, a new one is written. The secrets stay the same as long as the key does. Every user may read the
+files, since images run as different users: keep others away from DIR.`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error { return writeSecrets(args[0], args[1:]) },
 	}
@@ -53,7 +53,8 @@ func writeSecrets(dir string, files []string) error {
 	return nil
 }
 
-// secretOf returns the variable's value or, if it is not set, 160 bits in letters and digits that only the key gives.
+// secretOf returns the variable's value. If it is not set, secretOf derives 160 bits from the key and the name, in
+// letters and digits.
 func secretOf(key []byte, name string) (string, error) {
 	if given := os.Getenv(name); given != "" {
 		return given, nil
@@ -72,7 +73,7 @@ func secretsKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// writeWhole writes the file so that at all times, also after a loss of power, all of the old or of the new one is there.
+// writeWhole replaces the file: whoever reads it, also after a loss of power, finds the old or the new one whole.
 func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

@@ -35,7 +35,7 @@ type Console struct {
 	began   time.Time     // of the present or last run
 	run     *Run
 	other   bool // run is that of another process
-	live    bool // the books make the headline: from the begin of a run until it is judged or has failed
+	live    bool // the books make the headline: from the beginning of a run until it is judged or has failed
 	era     int  // rises with each run and with its end: what was read before is not shown after
 	strikes []*Strike
 	wrong   bool                                    // the books of the run have disagreed

@@ -15,8 +15,8 @@ type IDs struct {
 	generator atomic.Pointer[snowid.Generator]
 }
 
-// closeLimit bounds how long a number or the lead that is given up waits for ZooKeeper. Without an answer it ends
-// with the session.
+// closeLimit bounds the calls that give a number or the lead back. If ZooKeeper does not answer, both end with the
+// session.
 const closeLimit = 5 * time.Second
 
 // LeaseIDs begins to lease a node number below the node name. Callers must Close the IDs before the session.

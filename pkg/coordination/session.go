@@ -29,7 +29,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// pauses lie between tries to connect that failed, as with a password that ZooKeeper does not take.
+// pauses are those between tries to connect that fail, for example because ZooKeeper refuses the password.
 var pauses = retry.Policy{First: 500 * time.Millisecond, Max: 10 * time.Second}
 
 // Connect returns a new session as soon as ZooKeeper grants it. It fails only if ctx ends first.
@@ -120,8 +120,8 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// begin does work, once there is a session, under a context that ends with ctx or by stop, which waits for the
-// work's end.
+// begin runs work in the background once there is a session. The context of work ends with ctx or when stop is
+// called. Stop waits until work has returned.
 func (s *Session) begin(ctx context.Context, work func(context.Context, *zklock.Session)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup

@@ -1,5 +1,5 @@
-// Package observe carries what a package does to the tracing of its process, of which the package links nothing:
-// a domain, for example, stays free of OpenTelemetry. Package tracing is the recorder that the services have.
+// Package observe passes events to the tracing of the process. A package that uses it, such as a domain, links no
+// OpenTelemetry. Package tracing has the Recorder of the services.
 package observe
 
 import (

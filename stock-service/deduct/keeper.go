@@ -116,9 +116,9 @@ func (k *keeper) ask(ctx context.Context) {
 }
 
 // await waits for the acquisition under way and reports whether the lock is held
-// now. It looks who holds the lock after patience, and from then on after pauses in
-// which a holder as fast as the last group here lets go, but no longer than five
-// times the keeper's patience. It gives up when it sees a holder again.
+// now. After patience it looks at who holds the lock. Each later pause lasts a
+// tenure and twice the time of the last group here, at least the keeper's patience
+// and at most five times that. It gives up when it sees the same holder again.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
 	case got := <-k.asked:
