@@ -16,7 +16,7 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	took := with.NewHistogram(prometheus.HistogramOpts{
 		Name:    "order_settled_seconds",
 		Help:    "Time from an order's insert to its first end, in the process that placed it.",
-		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), NativeHistogramBucketFactor: 1.1,
 	})
 	orders.Observe = func(d time.Duration) { took.Observe(d.Seconds()) }
 
@@ -46,6 +46,6 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 		0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("books_checked_total", "Orders that the reconciler compared with their operations.", nil, &orders.BooksChecked)
-	counter("books_disagreements_total", "Orders that disagreed with their operations.", nil, &orders.BooksWrong)
+	counter("books_disagreements_total", "Findings of the audit: orders, ledgers and levels that do not agree.", nil, &orders.BooksWrong)
 	counter("order_reconciled_total", "Orders that the reconciler brought to an end.", nil, &orders.Reconciled)
 }

@@ -169,6 +169,8 @@ func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 	restock(t, stockServer.URL, int64(orders))
 	cfg := testConfig(t, stockServer.URL)
 	cfg.StockRequests = shared
+	// The orders commit one after the other, each with the disk's own time, after the test held them up.
+	cfg.ConfirmBudget, cfg.PendingLimit = 15*time.Second, 30*time.Second
 	url, stop, ended := start(t, cfg)
 
 	var clients sync.WaitGroup

@@ -29,8 +29,8 @@ type settings struct {
 	Strategy string `env:"STOCK_STRATEGY"`
 	// LockTimeout is how long a deduction waits for its lock; grouped has LOCK_PATIENCE instead.
 	LockTimeout time.Duration `env:"LOCK_TIMEOUT" envDefault:"1500ms"`
-	// LockPatience is how long one holder may keep a partition's lock from a group before the group goes on
-	// without it.
+	// LockPatience is the least pause before each look at who holds the lock that a group waits for. After two
+	// looks at the same holder the group goes on without the lock.
 	LockPatience time.Duration `env:"LOCK_PATIENCE" envDefault:"100ms"`
 	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`

@@ -16,12 +16,14 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/config"
+	"orderstock/pkg/httpapi/contract"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/deduct/strategy"
+	"orderstock/stock-service/stockhttp"
 )
 
 // settingsFor returns the settings of a service on the test's servers, with a database of its own.
@@ -66,9 +68,10 @@ func start(t *testing.T, cfg settings) (base string, stop context.CancelFunc, en
 // awaitReady waits until /readyz answers so, and fails if one answer takes long.
 func awaitReady(t *testing.T, base string, status int, body string) {
 	t.Helper()
+	client := http.Client{Transport: contract.Read(t, stockhttp.OpenAPI).Transport(t, http.DefaultTransport)}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		asked := time.Now()
-		resp, err := http.Get(base + "/readyz")
+		resp, err := client.Get(base + "/readyz")
 		if err != nil {
 			t.Fatal(err)
 		}

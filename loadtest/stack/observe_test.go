@@ -168,7 +168,7 @@ func send(t *testing.T, st *stack.Stack, method, target, body string) []byte {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+st.Token())
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := described(t, http.DefaultTransport).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

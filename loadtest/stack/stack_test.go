@@ -13,7 +13,10 @@ import (
 
 	"orderstock/loadtest/stack"
 	"orderstock/migrations"
+	"orderstock/order-service/orderhttp"
+	"orderstock/pkg/httpapi/contract"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/stock-service/stockhttp"
 )
 
 // TestUpKillPauseRestartStop takes a stack on shared servers through its life.
@@ -51,7 +54,7 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		"http://" + st.Order[0].OpsAddr + "/metrics": http.StatusOK,
 		st.Stock[1].URL() + "/v1/stock":              http.StatusUnauthorized,
 	} {
-		if code, err := get(t.Context(), url, ""); err != nil || code != want {
+		if code, err := get(t.Context(), t, url, ""); err != nil || code != want {
 			t.Errorf("%s answers %d, %v; want %d", url, code, err, want)
 		}
 	}
@@ -73,7 +76,7 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 	if !strings.Contains(logOf(t, victim), `"listening"`) {
 		t.Error("SetEnv did not change the environment of the next start")
 	}
-	if code, err := get(t.Context(), victim.URL()+"/v1/stock", st.Token()); err != nil || code != http.StatusOK {
+	if code, err := get(t.Context(), t, victim.URL()+"/v1/stock", st.Token()); err != nil || code != http.StatusOK {
 		t.Errorf("a restarted service answers %d, %v; want 200", code, err)
 	}
 
@@ -82,13 +85,13 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := get(short, victim.URL()+"/healthz", ""); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := get(short, t, victim.URL()+"/healthz", ""); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a paused service: %v; want no answer", err)
 	}
 	if err := victim.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	if code, err := get(t.Context(), victim.URL()+"/healthz", ""); err != nil || code != http.StatusOK {
+	if code, err := get(t.Context(), t, victim.URL()+"/healthz", ""); err != nil || code != http.StatusOK {
 		t.Errorf("a resumed service answers %d, %v; want 200", code, err)
 	}
 
@@ -202,7 +205,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func get(ctx context.Context, url, token string) (code int, err error) {
+// described returns a client to which each answer must be as the service's description says. Metrics have none.
+func described(t *testing.T, next http.RoundTripper) *http.Client {
+	t.Helper()
+	order := contract.Read(t, orderhttp.OpenAPI).Transport(t, next)
+	stock := contract.Read(t, stockhttp.OpenAPI).Transport(t, next)
+	return &http.Client{Timeout: 20 * time.Second, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case r.URL.Path == "/metrics":
+			return next.RoundTrip(r)
+		case strings.HasPrefix(r.URL.Path, "/v1/orders"):
+			return order.RoundTrip(r)
+		}
+		return stock.RoundTrip(r)
+	})}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func get(ctx context.Context, t *testing.T, url, token string) (code int, err error) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, err
@@ -210,7 +234,7 @@ func get(ctx context.Context, url, token string) (code int, err error) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := described(t, http.DefaultTransport).Do(req)
 	if err != nil {
 		return 0, err
 	}

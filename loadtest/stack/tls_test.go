@@ -104,7 +104,7 @@ func TestTLS(t *testing.T) {
 		"MYSQL_DSN": withTLS(mysql.DSN(cfg.Accounts.StockApp.Name, "hunter2", cfg.Accounts.StockDB)),
 	}, nil)
 	eventually(t, "a service that cannot check MySQL's certificate says so", func() bool {
-		resp, err := http.Get("http://" + lost.Addr() + "/readyz")
+		resp, err := described(t, http.DefaultTransport).Get("http://" + lost.Addr() + "/readyz")
 		if err != nil {
 			return false
 		}
@@ -236,7 +236,7 @@ func (a *authority) send(t *testing.T, name, url, body string) map[string]any {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer token")
-	resp, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Do(req)
+	resp, err := described(t, transport).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
