@@ -156,11 +156,12 @@ func TestStoppingCutsNoOrder(t *testing.T) {
 // stoppingCutsNoOrder stops the service while the orders are held up at the stock service, or wait to go there.
 func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 	t.Helper()
-	reached, leave := make(chan struct{}, orders), make(chan struct{})
+	reached, leave := make(chan struct{}), make(chan struct{})
+	var first sync.Once
 	stockServer := stockService(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPut || r.URL.Path == "/v1/operations" {
-				reached <- struct{}{}
+				first.Do(func() { close(reached) })
 				<-leave
 			}
 			next.ServeHTTP(w, r)

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"orderstock/pkg/discovery"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
 
-func session(t *testing.T) *zklock.Session {
+func session(t *testing.T, addr string) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+	s, err := zklock.Connect(t.Context(), []string{addr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +27,11 @@ func session(t *testing.T) *zklock.Session {
 // TestReplicasComeAndGo: a watcher is told of each address once, whoever came first, and an address that
 // is withdrawn, or whose process has ended, goes away. An empty set is not told.
 func TestReplicasComeAndGo(t *testing.T) {
-	dir := discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	told := make(chan []string, 16)
 	var working sync.WaitGroup
 	watching, stopWatching := context.WithCancel(t.Context())
-	working.Go(func() { discovery.Watch(watching, session(t), dir, func(addrs []string) { told <- addrs }) })
+	working.Go(func() { discovery.Watch(watching, session(t, addr), dir, func(addrs []string) { told <- addrs }) })
 	announce := func(s *zklock.Session, addr string) (withdraw func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
@@ -56,12 +57,12 @@ func TestReplicasComeAndGo(t *testing.T) {
 			}
 		}
 	}
-	dying := session(t)
-	withdrawA := announce(session(t), "10.0.0.1:8081")
+	dying := session(t, addr)
+	withdrawA := announce(session(t, addr), "10.0.0.1:8081")
 	want("10.0.0.1:8081")
 	withdrawB := announce(dying, "10.0.0.2:8081")
 	want("10.0.0.1:8081", "10.0.0.2:8081")
-	withdrawAgain := announce(session(t), "10.0.0.1:8081") // as a process that was restarted does
+	withdrawAgain := announce(session(t, addr), "10.0.0.1:8081") // as a process that was restarted does
 	withdrawA()
 	if err := dying.Close(); err != nil {
 		t.Fatal(err)
@@ -69,7 +70,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	want("10.0.0.1:8081")
 	withdrawB()
 	withdrawAgain()
-	withdrawC := announce(session(t), "[::1]:9")
+	withdrawC := announce(session(t, addr), "[::1]:9")
 	want("[::1]:9")
 	withdrawC()
 	stopWatching()
@@ -79,6 +80,54 @@ func TestReplicasComeAndGo(t *testing.T) {
 			t.Error("told of an empty set")
 		}
 	}
+}
+
+// TestZooKeeperAway: while ZooKeeper does not run, a watcher keeps what it was told. When ZooKeeper is back, the watcher
+// is told of what changed.
+func TestZooKeeperAway(t *testing.T) {
+	t.Parallel()
+	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = zookeeper.Kill() })
+	dir := discovery.Dir("/away", "stock")
+	told := make(chan []string, 16)
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	watcher, replicas := session(t, zookeeper.Addr()), session(t, zookeeper.Addr())
+	working.Go(func() { discovery.Watch(ctx, watcher, dir, func(addrs []string) { told <- addrs }) })
+	defer working.Wait()
+	defer stop()
+	announce := func(addr string) {
+		working.Go(func() { discovery.Announce(ctx, replicas, dir, addr, slog.New(slog.DiscardHandler)) })
+	}
+	want := func(addrs ...string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if !slices.Equal(got, addrs) {
+				t.Fatalf("told of %v, want %v", got, addrs)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not told of %v", addrs)
+		}
+	}
+	announce("10.0.0.1:8081")
+	want("10.0.0.1:8081")
+	if err := zookeeper.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-told:
+		t.Errorf("told of %v while ZooKeeper was away", got)
+	case <-time.After(3 * time.Second): // in which the watcher asks in vain, several times
+	}
+	if err := zookeeper.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	announce("10.0.0.2:8081")
+	want("10.0.0.1:8081", "10.0.0.2:8081")
 }
 
 func TestReachable(t *testing.T) {
