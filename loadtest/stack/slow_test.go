@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ import (
 func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	const (
 		clients, slow = 32, 10_000
-		turns, leg    = 3, 4 * time.Second
+		turns, leg    = 5, 4 * time.Second
 	)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Max < slow+1000 {
@@ -73,24 +74,27 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 		return count.Load()
 	}
 	orders() // the first orders pay for connections and prices
-	var without, with int64
+	ratios := make([]float64, turns)
 	var cut int
-	for range turns {
+	for i := range ratios {
 		addr, end := startUnread(t)
 		elsewhere := newCrowd(t, addr, slow)
-		without += orders()
+		without := orders()
 		if n := elsewhere.leave(t); n > 0 {
 			t.Fatalf("%d senders were cut where nobody reads", n)
 		}
 		end()
 		here := newCrowd(t, st.Order[0].Addr(), slow)
-		with += orders()
+		with := orders()
 		cut += here.leave(t)
+		ratios[i] = float64(with) / float64(without)
+		t.Logf("%d orders without slow senders, %d with: %.2f", without, with, ratios[i])
 	}
-	ratio := float64(with) / float64(without)
-	t.Logf("%d orders without, %d with %d slow senders, %d of whom were cut and came again: ratio %.2f", without, with, slow, cut, ratio)
-	if n := refused.Load(); n > 0 || without == 0 || ratio < 0.8 {
-		t.Errorf("orders keep %.2f of their rate, want 0.8; %d orders without, %d refused", ratio, without, n)
+	slices.Sort(ratios)
+	ratio := ratios[turns/2] // one turn beside other work on the machine does not count
+	t.Logf("orders keep %.2f of their rate beside %d slow senders; %d were cut and came again", ratio, slow, cut)
+	if n := refused.Load(); n > 0 || !(ratio >= 0.8) {
+		t.Errorf("orders keep %.2f of their rate, want 0.8; %d refused", ratio, n)
 	}
 }
 
