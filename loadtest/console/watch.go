@@ -39,7 +39,7 @@ func (c *Console) watch(ctx context.Context) {
 		{every: time.Second, read: c.readMetrics},
 		{every: time.Second, read: c.readExpired},
 		{every: 500 * time.Millisecond, read: c.readTraces},
-		{every: 250 * time.Millisecond, read: c.bystander(), most: time.Second}, // or it misses a short run
+		{every: 250 * time.Millisecond, read: c.bystander(), most: 400 * time.Millisecond}, // or a short run has no shape
 	} {
 		reading.Go(func() { c.repeat(ctx, s) })
 	}

@@ -57,8 +57,9 @@ func TestAsynchronousReplicationIsCaught(t *testing.T) {
 	violates(t, databases, h, verify.AcknowledgedOrderKept)
 }
 
-// A cluster whose secondaries take writes: one stock service deducts at a secondary,
-// while the other deducts from the same row at the primary. No lock keeps them apart.
+// A cluster whose secondaries take writes: one stock service deducts at a secondary, while the other deducts from the
+// same row at the primary. No lock keeps them apart. Each order service has a stock service of its own, and nothing is
+// reconciled: an operation that were written at both would be one row twice, on which the members stop.
 func TestWritableSecondariesAreCaught(t *testing.T) {
 	s, err := stack.StartCluster(t.Context(), t.TempDir(), nil)
 	must(t, err)
@@ -73,6 +74,10 @@ func TestWritableSecondariesAreCaught(t *testing.T) {
 	cfg.Net, cfg.Addr = "tcp", secondary.Addr()
 	stock.SetEnv(map[string]string{"MYSQL_DSN": cfg.FormatDSN()})
 	must(t, stock.Restart(t.Context()))
+	for i, order := range st.Order {
+		order.SetEnv(map[string]string{"STOCK_URLS": st.Stock[i].URL(), "PENDING_LIMIT": "5m", "CANCEL_AFTER": "10m"})
+		must(t, order.Restart(t.Context()))
+	}
 	h := fireWhile(t, st, func() error { return nil })
 	violates(t, st.Databases(), h, verify.StockEqualsFlows)
 }
