@@ -88,7 +88,8 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 		cut += here.leave(t)
 	}
 	ratio := float64(with) / float64(without)
-	t.Logf("%d orders without, %d with %d slow senders, %d of whom were cut and came again: ratio %.2f", without, with, slow, cut, ratio)
+	t.Logf("%d orders without, %d with %d slow senders, %d of whom were cut and came again: ratio %.2f",
+		without, with, slow, cut, ratio)
 	if n := refused.Load(); n > 0 || without == 0 || ratio < 0.8 {
 		t.Errorf("orders keep %.2f of their rate, want 0.8; %d orders without, %d refused", ratio, without, n)
 	}
@@ -154,7 +155,10 @@ type crowd struct {
 func newCrowd(t *testing.T, addr string, size int) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	c := &crowd{addr: addr, conns: make([]net.Conn, size), stop: stop, whole: make(chan struct{}), ended: make(chan error, 1)}
+	c := &crowd{
+		addr: addr, conns: make([]net.Conn, size), stop: stop,
+		whole: make(chan struct{}), ended: make(chan error, 1),
+	}
 	go func() { c.ended <- c.send(ctx) }()
 	select {
 	case <-c.whole:
