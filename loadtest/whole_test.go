@@ -91,7 +91,8 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	}
 	a := st.Accounts()
 	server := st.Servers.MySQL
-	if err := server.Exec(t.Context(), "UPDATE "+a.OrderDB+".orders SET created_at = created_at - INTERVAL 40 DAY, updated_at = updated_at - INTERVAL 40 DAY"); err != nil {
+	if err := server.Exec(t.Context(), "UPDATE "+a.OrderDB+".orders "+
+		"SET created_at = created_at - INTERVAL 40 DAY, updated_at = updated_at - INTERVAL 40 DAY"); err != nil {
 		t.Fatal(err)
 	}
 

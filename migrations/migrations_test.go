@@ -117,11 +117,14 @@ func TestStatusOfAnEmptyDatabaseChangesNothing(t *testing.T) {
 func TestUsersCanDoNoMoreThanTheyShould(t *testing.T) {
 	t.Parallel()
 	a := accounts(t)
-	if err := migrations.Run(t.Context(), migrations.Config{AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a}); err != nil {
+	if err := migrations.Run(t.Context(), migrations.Config{
+		AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	const (
-		insertOrder = `INSERT INTO orders (id, status, body_hash, total, created_at, updated_at) VALUES (1, 'PENDING', REPEAT('0', 32), 0, NOW(6), NOW(6))`
+		insertOrder = `INSERT INTO orders (id, status, body_hash, total, created_at, updated_at) ` +
+			`VALUES (1, 'PENDING', REPEAT('0', 32), 0, NOW(6), NOW(6))`
 		insertStock = `INSERT INTO stock (goods_id, updated_at) VALUES (1, NOW(6))`
 	)
 	for _, c := range []struct {
@@ -197,7 +200,9 @@ func TestAGrantIsForOneDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := migrations.Run(t.Context(), migrations.Config{AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a}); err != nil {
+	if err := migrations.Run(t.Context(), migrations.Config{
+		AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := connect(t, a.OrderApp, lookalike).PingContext(t.Context()); err == nil {

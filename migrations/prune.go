@@ -116,7 +116,8 @@ func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	}
 	for _, statement := range []string{
 		"INSERT INTO pruned (order_id) VALUES (" + strings.ReplaceAll(marks(held), ",", "),(") + ")",
-		"DELETE FROM orders WHERE id IN (" + marks(held) + ") ORDER BY idempotency_key", // the order in which inserts lock the keys
+		// In the order in which inserts lock the keys.
+		"DELETE FROM orders WHERE id IN (" + marks(held) + ") ORDER BY idempotency_key",
 		"DELETE FROM order_items WHERE order_id IN (" + marks(held) + ")",
 	} {
 		if _, err := tx.ExecContext(ctx, statement, args(held)...); err != nil {
@@ -138,7 +139,8 @@ func (p *pruner) finish(ctx context.Context) error {
 		if err := transact(ctx, p.stock, func(tx *sql.Tx) error { return fold(ctx, tx, ids) }); err != nil {
 			return err
 		}
-		_, err = p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...) //nolint:gosec // question marks
+		//nolint:gosec // question marks
+		_, err = p.orders.ExecContext(ctx, "DELETE FROM pruned WHERE order_id IN ("+marks(ids)+")", args(ids)...)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,8 @@ func TestPruneAfterADeathAtEachStatement(t *testing.T) {
 		}
 		return all.String
 	}
-	const sums = "SELECT GROUP_CONCAT(CONCAT(s.goods_id, ':', s.num - (SELECT SUM(num) FROM stock_flow f WHERE f.goods_id = s.goods_id)) ORDER BY s.goods_id) FROM stock s"
+	const sums = "SELECT GROUP_CONCAT(CONCAT(s.goods_id, ':', s.num - " +
+		"(SELECT SUM(num) FROM stock_flow f WHERE f.goods_id = s.goods_id)) ORDER BY s.goods_id) FROM stock s"
 	before := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	for left := int64(0); ; left++ {
 		for statement := range strings.SplitSeq(seedOrders, ";") {
@@ -103,8 +104,10 @@ func TestPruneAfterADeathAtEachStatement(t *testing.T) {
 			{orders, "SELECT COUNT(*) FROM pruned", "0"},
 			{stock, "SELECT GROUP_CONCAT(flag ORDER BY flag) FROM operations", "5,6,70"},
 			{
-				stock, "SELECT GROUP_CONCAT(CONCAT(flag, ' ', goods_id, ' ', kind, ' ', num) ORDER BY flag, goods_id, kind) FROM stock_flow",
-				" 1 pruned -9, 2 pruned -3,1 1 restock 100,5 1 deduct -1,6 1 deduct -1,6 1 restore 1,70 1 deduct -1,r 2 restock 100",
+				stock, "SELECT GROUP_CONCAT(CONCAT(flag, ' ', goods_id, ' ', kind, ' ', num) " +
+					"ORDER BY flag, goods_id, kind) FROM stock_flow",
+				" 1 pruned -9, 2 pruned -3,1 1 restock 100," +
+					"5 1 deduct -1,6 1 deduct -1,6 1 restore 1,70 1 deduct -1,r 2 restock 100",
 			},
 		} {
 			if got := read(c.db, c.query); got != c.want {
@@ -131,7 +134,8 @@ func exec(t *testing.T, db *sql.DB, statement string) {
 func TestPruneKeepsADayAtLeast(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []time.Duration{math.MinInt64, 0, 24*time.Hour - 1} {
-		if _, err := migrations.Prune(t.Context(), migrations.Config{}, keep); err == nil || !strings.Contains(err.Error(), "at least a day") {
+		if _, err := migrations.Prune(t.Context(), migrations.Config{}, keep); err == nil ||
+			!strings.Contains(err.Error(), "at least a day") {
 			t.Errorf("keep %s: %v", keep, err)
 		}
 	}

@@ -77,7 +77,8 @@ func TestWhatUsersOfRedisMayDo(t *testing.T) {
 		},
 		"order": {
 			"ping": true, "set opflag:1 1 ex 60": true, "set other 1": false, "get opflag:1": false, "del opflag:1": false,
-			"get ratelimit:reads:1": true, "del ratelimit:reads:1": false, "flushall": false, "keys *": false, "config get dir": false,
+			"get ratelimit:reads:1": true, "del ratelimit:reads:1": false, "flushall": false, "keys *": false,
+			"config get dir": false,
 		},
 		"stock": {
 			"ping": true, "del opflag:1": true, "del other": false, "get opflag:1": false, "set opflag:1 1": false,
@@ -143,7 +144,8 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	client := redis.NewClient(where.Simple())
 	defer func() { _ = client.Close() }()
 	for _, key := range []string{"stocklock:1", "prededuct:/orderstock:log"} { // of redis-lock and redis-prededuct
-		if err := redis.NewScript("return redis.call('incr', KEYS[1])").Run(t.Context(), client, []string{key}).Err(); err != nil {
+		script := redis.NewScript("return redis.call('incr', KEYS[1])")
+		if err := script.Run(t.Context(), client, []string{key}).Err(); err != nil {
 			t.Errorf("a script on %s: %v", key, err)
 		}
 	}

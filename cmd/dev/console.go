@@ -26,7 +26,8 @@ func startConsole(ctx context.Context, root, dir string, st *stack.Stack) (*serv
 	addr, token := net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), rand.Text()
 	args := []string{
 		"console", "--attach", "--listen", addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
-		"--zookeeper", st.Servers.ZooKeeper.Addr(), "--zookeeper-root", st.ZooKeeperRoot(), "--redis", st.Servers.Redis.Addr(),
+		"--zookeeper", st.Servers.ZooKeeper.Addr(), "--zookeeper-root", st.ZooKeeperRoot(),
+		"--redis", st.Servers.Redis.Addr(),
 	}
 	for _, s := range st.Services() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))

@@ -156,7 +156,8 @@ func TestTheHolderRestartsAService(t *testing.T) {
 	if err := askHolder(t.Context(), dir, "stock-2"); err == nil || err.Error() != "restart stock-2: no database" {
 		t.Errorf("a restart that fails: %v", err)
 	}
-	if err := askHolder(t.Context(), dir, "stock-3"); err == nil || !strings.Contains(err.Error(), "there are stock-1, stock-2") {
+	if err := askHolder(t.Context(), dir, "stock-3"); err == nil ||
+		!strings.Contains(err.Error(), "there are stock-1, stock-2") {
 		t.Errorf("a service that is not there: %v; want the names", err)
 	}
 	if err := stop(); err != nil {
@@ -189,7 +190,10 @@ func TestStatusHasALineForEach(t *testing.T) {
 	if s.print(t.Context(), &out) {
 		t.Errorf("ready:\n%s", out.String())
 	}
-	for _, want := range []string{`order-1 +ready +` + well + ` +http://127.0.0.1:9/metrics`, `redis +ready +127`, `order-2 +not ready +http`, `stock-1 +down +http`} {
+	for _, want := range []string{
+		`order-1 +ready +` + well + ` +http://127.0.0.1:9/metrics`, `redis +ready +127`,
+		`order-2 +not ready +http`, `stock-1 +down +http`,
+	} {
 		if !regexp.MustCompile(`(?m)^` + want).MatchString(out.String()) {
 			t.Errorf("no line like %q in\n%s", want, out.String())
 		}
@@ -232,7 +236,8 @@ func TestStrategyIsChecked(t *testing.T) {
 		var stderr strings.Builder
 		cmd.SetErr(&stderr)
 		cmd.SetArgs([]string{name, "--strategy", "groupde"})
-		if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
+		exit := command.Run(t.Context(), cmd)
+		if exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
 			t.Errorf("%s: exit code %d, printed %q", name, exit, &stderr)
 		}
 	}

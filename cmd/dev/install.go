@@ -46,8 +46,8 @@ func install(ctx context.Context, say func(string), missing []*servers.MissingEr
 	apt, err := exec.LookPath("apt-get")
 	switch {
 	case err != nil:
-		return fmt.Errorf("not installed: %s; this is not Debian or Ubuntu, so install it by hand (the Debian packages are: %s)",
-			what, list)
+		return fmt.Errorf("not installed: %s; this is not Debian or Ubuntu, so install it by hand "+
+			"(the Debian packages are: %s)", what, list)
 	case os.Geteuid() != 0:
 		return fmt.Errorf("not installed: %s; run: sudo apt-get install %s", what, list)
 	}

@@ -58,18 +58,22 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0", "address to serve on; one that is not of this machine alone needs --remote")
+	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0",
+		"address to serve on; one that is not of this machine alone needs --remote")
 	f.StringVar(&cfg.published, "published", "", "host:port by which others reach --listen; printed in its place")
-	f.BoolVar(&cfg.remote, "remote", false, "serve other machines, too, under an IP address or a name of --host; needs --token")
+	f.BoolVar(&cfg.remote, "remote", false,
+		"serve other machines, too, under an IP address or a name of --host; needs --token")
 	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: names under which the page may be asked for")
 	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")
 	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
 	f.StringArrayVar(&cfg.watch, "watch", nil,
 		"with --attach: replicas to show, as KIND=URL or KIND=URL=OPS-URL, where KIND is order or stock; a name that has "+
 			"several addresses is as many replicas (default: the services that orders are fired at)")
-	f.StringVar(&cfg.strategy, "strategy", "", "with --attach: how the stock services deduct, to find the lock's queue (default "+strategy.Default+")")
+	f.StringVar(&cfg.strategy, "strategy", "",
+		"with --attach: how the stock services deduct, to find the lock's queue (default "+strategy.Default+")")
 	f.StringSliceVar(&cfg.zookeeper, "zookeeper", nil, "with --attach: ZooKeeper's servers, to show the lock's queue")
-	f.StringVar(&cfg.zookeeperRoot, "zookeeper-root", "/orderstock", "with --attach: the node that the services' nodes are under")
+	f.StringVar(&cfg.zookeeperRoot, "zookeeper-root", "/orderstock",
+		"with --attach: the node that the services' nodes are under")
 	f.StringVar(&cfg.redis, "redis", "", "with --attach: Redis, to show an order's flag")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
@@ -166,8 +170,9 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 		c, err := console.Attach(console.Target{
 			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
-			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth, RedisAuth: where.RedisAuth,
-			Redis: cfg.redis, Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch,
+			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
+			Redis: cfg.redis, RedisAuth: where.RedisAuth,
+			Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch,
 		}, cfg.out)
 		return c, func() {}, err
 	}

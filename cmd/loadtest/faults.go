@@ -57,7 +57,8 @@ func faultsCommand() *cobra.Command {
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.Cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
-	f.Float64Var(&cfg.Across, "across", cfg.Across, "share of orders over several partitions, 0 to 1; 0: about two thirds (ACROSS)")
+	f.Float64Var(&cfg.Across, "across", cfg.Across,
+		"share of orders over several partitions, 0 to 1; 0: about two thirds (ACROSS)")
 	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
 	return cmd
 }

@@ -81,7 +81,9 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond,
 		"load before each of the turns in which a row is measured")
-	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); fast strategies get twice as much, and more where they are compared most closely")
+	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second,
+		"time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); "+
+			"fast strategies get twice as much, and more where they are compared most closely")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
 	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f), tracedCommand(&f))

@@ -60,7 +60,9 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: st.Servers.Redis.Addr(), Strategy: st.Strategy(),
 	}
 	for _, s := range st.Services() {
-		target.Watched = append(target.Watched, console.Watched{Kind: string(s.Kind), URL: s.URL(), Ops: "http://" + s.OpsAddr})
+		target.Watched = append(target.Watched, console.Watched{
+			Kind: string(s.Kind), URL: s.URL(), Ops: "http://" + s.OpsAddr,
+		})
 	}
 	c, err := console.Attach(target, dir)
 	if err != nil {

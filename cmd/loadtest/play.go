@@ -41,14 +41,17 @@ console keeps its runs.
 Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest play A
   loadtest play A --fixed --seed 42
-  loadtest play --orders 800 --strategy sequential --break "1s pause stock-1" --break "2s arm-kill stock-2 before commit"`,
+  loadtest play --orders 800 --strategy sequential --break "1s pause stock-1" ` +
+			`--break "2s arm-kill stock-2 before commit"`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	f := cmd.Flags()
 	loadFlags(f, &cfg.load)
-	f.StringVar(&cfg.strategy, "strategy", "", "how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
-	f.StringArrayVar(&cfg.breaks, "break", nil, `what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
-		`"1s arm-kill stock-1 before commit"`)
+	f.StringVar(&cfg.strategy, "strategy", "",
+		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
+	f.StringArrayVar(&cfg.breaks, "break", nil,
+		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
+			`"1s arm-kill stock-1 before commit"`)
 	scenario := names(f)
 	f.BoolVar(&cfg.fixed, "fixed", false, "with FAULT: play the product instead of the broken variant")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
@@ -85,7 +88,9 @@ func names(f *pflag.FlagSet) (all []string) {
 
 // performance returns what to play, or an error before minutes of compiling.
 // scenario names the flags that mean nothing for a published fault.
-func (cfg *playConfig) performance(f *pflag.FlagSet, scenario, args []string) (func(*console.Console) (console.Run, error), error) {
+func (cfg *playConfig) performance(
+	f *pflag.FlagSet, scenario, args []string,
+) (func(*console.Console) (console.Run, error), error) {
 	seed := ""
 	if cfg.load.Mix.Seed != 0 {
 		seed = strconv.FormatUint(cfg.load.Mix.Seed, 10)
@@ -98,7 +103,8 @@ func (cfg *playConfig) performance(f *pflag.FlagSet, scenario, args []string) (f
 			}
 		})
 		if len(odd) > 0 {
-			return nil, fmt.Errorf("a published fault has its own scenario: leave %s out, or the letter", strings.Join(odd, ", "))
+			return nil, fmt.Errorf("a published fault has its own scenario: leave %s out, or the letter",
+				strings.Join(odd, ", "))
 		}
 		variant := console.Broken
 		if cfg.fixed {
@@ -141,7 +147,9 @@ func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *
 	return errors.Join(err, <-ran)
 }
 
-func play(ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error)) (*console.Verdict, error) {
+func play(
+	ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error),
+) (*console.Verdict, error) {
 	say := command.Progress(cmd.ErrOrStderr())
 	run, err := begin(c)
 	if err != nil {

@@ -23,7 +23,9 @@ import (
 )
 
 // writeReport writes the report of a run that was judged.
-func writeReport(ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases) error {
+func writeReport(
+	ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases,
+) error {
 	record, err := console.RecordOf(ctx, h, v, databases, "loadtest "+strings.Join(os.Args[1:], " "))
 	if err != nil {
 		return err
@@ -48,7 +50,9 @@ func intoFile(file string, write func(io.Writer) error) (err error) {
 func ladderSheet(r *ladder.Result) (page.Sheet, error) {
 	s := page.Sheet{
 		Title: "The strategies of deduction beside one another", Word: "PASS",
-		Facts: []page.Fact{{Name: "Database", Value: r.Server}, {Name: "Machine", Value: r.Machine}, {Name: "Date", Value: r.Date}},
+		Facts: []page.Fact{
+			{Name: "Database", Value: r.Server}, {Name: "Machine", Value: r.Machine}, {Name: "Date", Value: r.Date},
+		},
 	}
 	if wrong := r.Wrong(); len(wrong) > 0 {
 		s.Word = strings.ToUpper(wrong[0].Verdict)
@@ -62,7 +66,8 @@ func ladderSheet(r *ladder.Result) (page.Sheet, error) {
 		return s, err
 	}
 	table := &page.Table{Head: []string{
-		"Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second", "p50 ms", "p99 ms", "Wake-ups", "Verdict",
+		"Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second", "p50 ms", "p99 ms",
+		"Wake-ups", "Verdict",
 	}}
 	for _, row := range r.Rows {
 		table.Add(row.Verdict != string(verify.Pass), row.Strategy, row.Path, row.Replicas, row.Goods, row.Clients,
@@ -70,7 +75,10 @@ func ladderSheet(r *ladder.Result) (page.Sheet, error) {
 			fmt.Sprintf("%.1f", row.P99MS), fmt.Sprintf("%.2f", row.WakeupsPerRelease), row.Verdict)
 	}
 	s.Parts = []page.Part{
-		{Title: "One product that everybody wants", Picture: template.HTML(picture.String())}, // made by the ladder, which escapes
+		{
+			Title:   "One product that everybody wants",
+			Picture: template.HTML(picture.String()), // made by the ladder, which escapes
+		},
 		{Title: "Every row", Says: "Only ratios between rows of one run mean anything.", Table: table},
 	}
 	if len(r.Ratios) > 0 {
@@ -97,12 +105,15 @@ func faultsSheet(r *faults.Report) page.Sheet {
 			{Name: "Took", Value: fmt.Sprintf("%.0f s", r.Total.Seconds)},
 		},
 	}
-	table := &page.Table{Head: []string{"Fault", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations", "No end", "Settled within, ms", "Verdict"}}
+	table := &page.Table{Head: []string{
+		"Fault", "Runs", "Fired", "Orders", "Confirmed", "Refused", "Violations", "No end", "Settled within, ms",
+		"Verdict",
+	}}
 	var bars []page.Bar
 	for _, c := range r.Cells {
 		name := c.Step + "/" + c.When + "/" + c.Fault
-		table.Add(c.Verdict != string(verify.Pass), name, c.Runs, c.Fired, c.Orders, c.OK, c.Rejected, c.Violations, c.Unsettled,
-			fmt.Sprintf("%.0f", c.SettleP99MS), c.Verdict)
+		table.Add(c.Verdict != string(verify.Pass), name, c.Runs, c.Fired, c.Orders, c.OK, c.Rejected, c.Violations,
+			c.Unsettled, fmt.Sprintf("%.0f", c.SettleP99MS), c.Verdict)
 		bars = append(bars, page.Bar{Name: name, Value: c.SettleP99MS})
 	}
 	slices.SortFunc(bars, func(a, b page.Bar) int { return cmp.Compare(b.Value, a.Value) })
@@ -111,7 +122,11 @@ func faultsSheet(r *faults.Report) page.Sheet {
 		not.Add(false, c.Name(), c.NA)
 	}
 	s.Parts = []page.Part{
-		{Title: "Longest until the last orders had ended", Says: "99 of 100 orders that were on their way ended within, in ms after all was healed.", Picture: page.Bars(bars[:min(len(bars), 12)])},
+		{
+			Title:   "Longest until the last orders had ended",
+			Says:    "99 of 100 orders that were on their way ended within, in ms after all was healed.",
+			Picture: page.Bars(bars[:min(len(bars), 12)]),
+		},
 		{Title: "Every cell", Table: table},
 		{Title: "Cells that do not apply", Table: not},
 	}
@@ -121,12 +136,14 @@ func faultsSheet(r *faults.Report) page.Sheet {
 // locksSheet returns the report of a measurement of locks.
 func locksSheet(rows []locks.Row) page.Sheet {
 	s := page.Sheet{Title: "ZooKeeper locks beside each other"}
-	table := &page.Table{Head: []string{"Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Wake-ups for each release"}}
+	table := &page.Table{Head: []string{
+		"Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Wake-ups for each release",
+	}}
 	shapes := map[string][]page.Bar{}
 	var names []string
 	for _, r := range rows {
-		table.Add(false, r.Lock, r.Processes, r.Contenders, r.Paths, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50),
-			fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.WakeupsPerRelease))
+		table.Add(false, r.Lock, r.Processes, r.Contenders, r.Paths, fmt.Sprintf("%.0f", r.PerSecond),
+			fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.WakeupsPerRelease))
 		shape := fmt.Sprintf("%d processes, %d contenders, %d paths", r.Processes, r.Contenders, r.Paths)
 		if !slices.Contains(names, shape) {
 			names = append(names, shape)
@@ -138,7 +155,9 @@ func locksSheet(rows []locks.Row) page.Sheet {
 		s.Sentence = fmt.Sprintf("%s: up to %.0f locks a second", best.Lock, best.PerSecond)
 	}
 	for _, name := range names {
-		s.Parts = append(s.Parts, page.Part{Title: name, Says: "Locks taken and released a second.", Picture: page.Bars(shapes[name])})
+		s.Parts = append(s.Parts, page.Part{
+			Title: name, Says: "Locks taken and released a second.", Picture: page.Bars(shapes[name]),
+		})
 	}
 	s.Parts = append(s.Parts, page.Part{Title: "Every row", Table: table})
 	return s

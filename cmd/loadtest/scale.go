@@ -48,12 +48,15 @@ Writes out/scale.json and out/scale.svg.`,
 		},
 	}
 	p := c.Flags()
-	p.StringVar(&f.mysql, "mysql", "auto", "the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+	p.StringVar(&f.mysql, "mysql", "auto",
+		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each leg is measured")
 	p.DurationVar(&window, "window", 3*time.Second, "time of each leg")
 	p.IntVar(&plan.Legs, "legs", 4, "how often all take turns, 2 at least")
-	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8}, "numbers of partitions; the first is what the others are compared with")
-	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond}, "how long the database lets a commit wait")
+	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8},
+		"numbers of partitions; the first is what the others are compared with")
+	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
+		"how long the database lets a commit wait")
 	p.IntVar(&plan.Products, "products", 100, "products that are asked for, all alike")
 	p.IntVar(&plan.Clients, "clients", 2000,
 		"clients of the many products: with fewer than some groups hold, one holder carries them all as fast as several")
@@ -137,5 +140,6 @@ func composeProgram(ctx context.Context) ([]string, error) {
 	if path, err := exec.LookPath("docker-compose"); err == nil {
 		return []string{path}, nil
 	}
-	return nil, errors.New("neither docker compose nor docker-compose is there: install one, or leave compose out of --parts")
+	return nil, errors.New("neither docker compose nor docker-compose is there: " +
+		"install one, or leave compose out of --parts")
 }

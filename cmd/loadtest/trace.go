@@ -40,7 +40,8 @@ JSON for each export, as the file exporter of OpenTelemetry's Collector writes i
 			if from == "" {
 				address, err := os.ReadFile(filepath.Join(out, addressFile))
 				if err != nil {
-					return errors.New("no console runs here: start one with \"make console\", or name an address or a file with --from")
+					return errors.New("no console runs here: start one with \"make console\", " +
+						"or name an address or a file with --from")
 				}
 				from = strings.TrimSpace(string(address))
 			}
@@ -55,7 +56,8 @@ JSON for each export, as the file exporter of OpenTelemetry's Collector writes i
 			return trace.Write(cmd.OutOrStdout(), spans)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "address of a console as it printed it, or a file (default the console that runs here)")
+	cmd.Flags().StringVar(&from, "from", "",
+		"address of a console as it printed it, or a file (default the console that runs here)")
 	cmd.Flags().StringVar(&out, "out", "out", "the console's folder")
 	return cmd
 }
@@ -80,7 +82,8 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.Scheme+"://"+at.Host+"/api/orders/"+url.PathEscape(order), nil)
+	target := at.Scheme + "://" + at.Host + "/api/orders/" + url.PathEscape(order)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--from %q: %w", from, err)
 	}
@@ -116,7 +119,8 @@ type traceSample struct {
 func (t *traceSample) flag(f *pflag.FlagSet) {
 	t.flags = f
 	f.Float64Var(&t.share, "trace-sample", 0,
-		"share of the orders that are traced, 0 to 1; the services are told of each (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
+		"share of the orders that are traced, 0 to 1; "+
+			"the services are told of each (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
 }
 
 // provider returns what makes the spans, or nil if the flag is not given.

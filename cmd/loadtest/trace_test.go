@@ -33,14 +33,17 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	})
 	receiver := httptest.NewServer(mux)
 	t.Cleanup(receiver.Close)
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "50", "LOG_LEVEL": "debug"}
+	env := map[string]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "50", "LOG_LEVEL": "debug",
+	}
 	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderEnv, c.StockEnv = env, env })
 	for name, value := range st.LoadtestEnv() {
 		t.Setenv(name, value)
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
 	folder := t.TempDir()
-	if _, exit := execute(t, "fire", "--orders", "5", "--concurrency", "1", "--goods", "2", "--trace-sample", "1", "--out", folder); exit != command.Passed {
+	if _, exit := execute(t, "fire", "--orders", "5", "--concurrency", "1", "--goods", "2", "--trace-sample", "1",
+		"--out", folder); exit != command.Passed {
 		t.Fatalf("exit code %d", exit)
 	}
 	history, err := os.ReadFile(filepath.Join(folder, "history.jsonl"))
@@ -53,9 +56,11 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	}
 	steps := []string{"place", "insert-order", "take-flag", "update-stock", "commit", "confirm", "set-status"}
 	var tree string
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // spans come some time after the answer
+	// The spans come some time after the answer.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var exit int
-		if tree, exit = printed(t, "trace", string(order[1]), "--from", receiver.URL+"/?token=secret"); exit == command.Passed && hasAll(tree, steps) {
+		tree, exit = printed(t, "trace", string(order[1]), "--from", receiver.URL+"/?token=secret")
+		if exit == command.Passed && hasAll(tree, steps) {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -36,8 +36,9 @@ func (c config) migrations() migrations.Config {
 
 func newCommand(out io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "migrate",
-		Short: "Create the databases, users and tables of orderstock, prune old orders, form a group of MySQL servers, and make secrets",
+		Use: "migrate",
+		Short: "Create the databases, users and tables of orderstock, prune old orders, " +
+			"form a group of MySQL servers, and make secrets",
 	}
 	root.SetOut(out)
 	root.AddCommand(

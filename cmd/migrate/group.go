@@ -30,7 +30,8 @@ func (groupConfig) Check() error { return nil }
 func readGroup(needsPassword bool) (mysqlgroup.Config, error) {
 	cfg, err := environment.Read[groupConfig]()
 	if err == nil && needsPassword && cfg.GroupPassword == "" {
-		err = errors.New("GROUP_DB_PASSWORD is not set: the password of the account by which the members read from each other")
+		err = errors.New("GROUP_DB_PASSWORD is not set: " +
+			"the password of the account by which the members read from each other")
 	}
 	if err != nil {
 		return mysqlgroup.Config{}, fmt.Errorf("read configuration: %w", err)
@@ -42,8 +43,9 @@ func readGroup(needsPassword bool) (mysqlgroup.Config, error) {
 
 func newGroup() *cobra.Command {
 	group := &cobra.Command{
-		Use:   "group",
-		Short: "Form a group of MySQL servers, of which one may die; MYSQL_ADMIN_DSN names all: root:…@group(a:3306,b:3306,c:3306)/",
+		Use: "group",
+		Short: "Form a group of MySQL servers, of which one may die; " +
+			"MYSQL_ADMIN_DSN names all: root:…@group(a:3306,b:3306,c:3306)/",
 	}
 	var force bool
 	reboot := &cobra.Command{

@@ -24,7 +24,8 @@ func TestGroupSaysWhatItNeeds(t *testing.T) {
 	t.Setenv("GROUP_DB_PASSWORD", "x")
 	for _, verb := range []string{"up", "reboot", "status"} {
 		err := run(verb)
-		if err == nil || !strings.Contains(err.Error(), "group(a:3306,b:3306,c:3306)") || strings.Contains(err.Error(), "hunter2") {
+		if err == nil || !strings.Contains(err.Error(), "group(a:3306,b:3306,c:3306)") ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s of one server: %v; want how to name the members", verb, err)
 		}
 	}

@@ -33,8 +33,8 @@ func TestSecretsAreRandomAndStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // the second time over the files of the first
-			if err := write(dir, "order/PASSWORD=$A_PASSWORD", "order/DSN=app:$A_PASSWORD@$MYSQL/db?x=y", "order/OTHER=$B_PASSWORD",
-				"order/GIVEN=$GIVEN"); err != nil {
+			if err := write(dir, "order/PASSWORD=$A_PASSWORD", "order/DSN=app:$A_PASSWORD@$MYSQL/db?x=y",
+				"order/OTHER=$B_PASSWORD", "order/GIVEN=$GIVEN"); err != nil {
 				t.Fatal(err)
 			}
 			a, b := read(dir, "order/PASSWORD"), read(dir, "order/OTHER")

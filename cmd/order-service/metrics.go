@@ -46,6 +46,7 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 		0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("books_checked_total", "Orders that the reconciler compared with their operations.", nil, &orders.BooksChecked)
-	counter("books_disagreements_total", "Findings of the audit: orders, ledgers and levels that do not agree.", nil, &orders.BooksWrong)
+	counter("books_disagreements_total", "Findings of the audit: orders, ledgers and levels that do not agree.", nil,
+		&orders.BooksWrong)
 	counter("order_reconciled_total", "Orders that the reconciler brought to an end.", nil, &orders.Reconciled)
 }

@@ -34,7 +34,8 @@ func heavy(t *testing.T, cfg settings, orders int) {
 				items = append(items, fmt.Sprintf("(%d,%d,1,1)", id, goods))
 			}
 		}
-		must(t, db.Exec("INSERT INTO orders (id,status,outcome,body_hash,total,created_at,updated_at) VALUES "+strings.Join(rows, ",")).Error)
+		must(t, db.Exec("INSERT INTO orders (id,status,outcome,body_hash,total,created_at,updated_at) VALUES "+
+			strings.Join(rows, ",")).Error)
 		must(t, db.Exec("INSERT INTO order_items (order_id,goods_id,num,price) VALUES "+strings.Join(items, ",")).Error)
 	}
 }
@@ -85,7 +86,8 @@ func TestReadersLeaveOrdersTheirRate(t *testing.T) {
 		for i := range clients {
 			all.Go(func() {
 				for ctx.Err() == nil {
-					if call(ctx, "POST", "/v1/orders", fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, i+1)) == http.StatusCreated {
+					body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, i+1)
+					if call(ctx, "POST", "/v1/orders", body) == http.StatusCreated {
 						placed.Add(1)
 					}
 				}

@@ -62,7 +62,9 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	limits := ratelimit.Open(ratelimit.Config{Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: named, Log: log})
 	defer func() { err = errors.Join(err, limits.Close()) }()
 	calls := []stockapi.Option{
-		stockapi.WithServerName(cfg.StockServerName), stockapi.WithMiddleware(traces.Transport), stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions), stockapi.WithBreakers(time.Second, log),
+		stockapi.WithServerName(cfg.StockServerName), stockapi.WithMiddleware(traces.Transport),
+		stockapi.WithDiscovery(), stockapi.WithPartitions(cfg.StockPartitions),
+		stockapi.WithBreakers(time.Second, log),
 	}
 	if cfg.StockRequests > 0 {
 		calls = append(calls, stockapi.WithSharedRequests(cfg.StockRequests))

@@ -106,7 +106,10 @@ func start(t *testing.T, cfg settings) (url string, stop context.CancelFunc, end
 	case err := <-end:
 		t.Fatal(err)
 	}
-	eventually(t, "the service is ready", func() bool { status, _ := send(t, "GET", url+"/readyz", ""); return status == http.StatusOK })
+	eventually(t, "the service is ready", func() bool {
+		status, _ := send(t, "GET", url+"/readyz", "")
+		return status == http.StatusOK
+	})
 	return url, stop, end
 }
 
@@ -177,7 +180,8 @@ func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 	var clients sync.WaitGroup
 	for range orders {
 		clients.Go(func() {
-			if status, body := send(t, "POST", url+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`); status != http.StatusCreated {
+			status, body := send(t, "POST", url+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+			if status != http.StatusCreated {
 				t.Errorf("an order in flight got %d %s", status, body)
 			}
 		})
@@ -188,14 +192,18 @@ func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 		return strings.Count(body, `"PENDING"`) == orders
 	})
 	stop()
-	eventually(t, "new requests are refused", func() bool { status, _ := send(t, "GET", url+"/healthz", ""); return status == 0 })
+	eventually(t, "new requests are refused", func() bool {
+		status, _ := send(t, "GET", url+"/healthz", "")
+		return status == 0
+	})
 	close(leave)
 	clients.Wait()
 	must(t, <-ended)
 
 	// What it left is whole, and a new process goes on with it.
 	url, stop, ended = start(t, cfg)
-	if status, body := send(t, "GET", url+"/v1/orders?status=CONFIRMED&limit=100", ""); status != http.StatusOK || strings.Count(body, `"CONFIRMED"`) != orders {
+	status, body := send(t, "GET", url+"/v1/orders?status=CONFIRMED&limit=100", "")
+	if status != http.StatusOK || strings.Count(body, `"CONFIRMED"`) != orders {
 		t.Errorf("after a restart: %d %s", status, body)
 	}
 	stop()

@@ -83,7 +83,8 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 
 	stocks := stock.NewService(stocktrace.Flags(faults.flags(flags)), stocktrace.Ledger(faults.ledger(ledger)), deducter)
 	handler := stockhttp.New(stocks, stockhttp.Config{
-		Token: string(cfg.Token), OldToken: string(cfg.OldToken), MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
+		Token: string(cfg.Token), OldToken: string(cfg.OldToken),
+		MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
 		Checks: map[string]httpapi.Check{
 			"mysql":    {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":    {Ask: flags.Ping, Optional: true},

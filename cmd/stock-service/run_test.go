@@ -214,7 +214,8 @@ func TestConfigKeepsSecrets(t *testing.T) {
 		}
 	}
 	bad := settings{LockTimeout: -1}
-	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "LOCK_TIMEOUT") || !strings.Contains(err.Error(), "ZOOKEEPER_ROOT") {
+	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "LOCK_TIMEOUT") ||
+		!strings.Contains(err.Error(), "ZOOKEEPER_ROOT") {
 		t.Errorf("check: %v", err)
 	}
 }

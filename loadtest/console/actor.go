@@ -65,9 +65,15 @@ func init() { // the functions below read the list
 		{"restart-server", "kill the server and start it again", toServer, (*Console).restartServer},
 		{"pause-server", "stop the server in its tracks", toServer, (*Console).pauseServer},
 		{"flush-redis", "delete everything in Redis", toNothing, (*Console).flushRedis},
-		{"expire-sessions", "cut every replica off from ZooKeeper until its session expires", toNothing, (*Console).expireSessions},
+		{
+			"expire-sessions", "cut every replica off from ZooKeeper until its session expires",
+			toNothing, (*Console).expireSessions,
+		},
 		{"duplicate", "deliver each request between the services twice", toNothing, (*Console).duplicate},
-		{"cut", "close the connections and refuse new ones", toWire, wireAction(func(w *lab.Wire) error { w.Cut(); return nil })},
+		{"cut", "close the connections and refuse new ones", toWire, wireAction(func(w *lab.Wire) error {
+			w.Cut()
+			return nil
+		})},
 		{"slow", "delay each direction by 200 ms", toWire, wireAction(func(w *lab.Wire) error { return w.Slow(slowBy) })},
 		{"lose-replies", "let requests through and drop what comes back", toWire, wireAction((*lab.Wire).LoseReplies)},
 		{"lose-requests", "drop what is sent; nobody tells the sender", toWire, wireAction((*lab.Wire).LoseRequests)},
@@ -164,7 +170,8 @@ func ParseAction(text string) (Action, error) {
 	words := strings.Fields(text)
 	wrong := func() (Action, error) {
 		return Action{}, invalid("%q: want a time, an action and what it is done to, such as \"1s pause stock-1\", "+
-			"\"1s cut stock-1 to mysql\" or \"1s arm-kill stock-1 before commit\"; the actions are %s", text, strings.Join(actionNames(), ", "))
+			"\"1s cut stock-1 to mysql\" or \"1s arm-kill stock-1 before commit\"; the actions are %s",
+			text, strings.Join(actionNames(), ", "))
 	}
 	if len(words) < 2 || !slices.Contains(actionNames(), words[1]) {
 		return wrong()
@@ -446,7 +453,10 @@ func armAction(what string, times int) func(*Console, context.Context, Action) (
 		if err != nil {
 			return nil, err
 		}
-		rule := lab.Rule{Step: faultpoint.Step(a.Step), When: faultpoint.When(a.When), Action: what, Times: times, DelayMS: 1000}
+		rule := lab.Rule{
+			Step: faultpoint.Step(a.Step), When: faultpoint.When(a.When),
+			Action: what, Times: times, DelayMS: 1000,
+		}
 		if !slices.Contains(faultpoint.Steps, rule.Step) {
 			return nil, invalid("there is no step %q", a.Step)
 		}

@@ -25,7 +25,9 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(), Redis: s.lab.Redis.Addr(),
 	}
 	for _, r := range s.lab.Replicas() {
-		target.Watched = append(target.Watched, console.Watched{Kind: string(r.Kind), URL: r.URL(), Ops: "http://" + r.OpsAddr})
+		target.Watched = append(target.Watched, console.Watched{
+			Kind: string(r.Kind), URL: r.URL(), Ops: "http://" + r.OpsAddr,
+		})
 	}
 	watcher, err := console.Attach(target, t.TempDir())
 	if err != nil {
@@ -54,13 +56,15 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 		fired <- err
 	}()
 	page.await(10*time.Second, `document.querySelector(".hero").innerText.includes("orders of another process")`)
-	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length === 1`) // latency is the other process's
+	// Latency is the other process's.
+	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length === 1`)
 	if err := <-fired; err != nil {
 		t.Fatal(err)
 	}
 	page.await(10*time.Second, `/sold [1-9][0-9,]* of 3,000/i.test(document.querySelector(".hero").innerText)`)
 	page.await(10*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
-	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => /orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
+	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => `+
+		`/orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
 	page.picture("attached", 1440, 1000, false)
 	page.withAxe()
 	page.barred("attached")

@@ -23,7 +23,9 @@ func TestNothingKeepsAnybodyOut(t *testing.T) {
 	b := open(t, s.entry())
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
 	for range 2 { // the first one is laid over the second
-		if _, err := s.console.Fire(console.Scenario{Strategy: "unsafe", Orders: 200, Concurrency: 64, Goods: 1, Stock: 50}); err != nil {
+		if _, err := s.console.Fire(console.Scenario{
+			Strategy: "unsafe", Orders: 200, Concurrency: 64, Goods: 1, Stock: 50,
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.console.Await(t.Context()); err != nil {

@@ -86,7 +86,8 @@ func (r BookRow) disagreement(told bool) string {
 	case r.There < 0:
 		return fmt.Sprintf("%d pieces are there: fewer than none", r.There)
 	case r.In-r.Out+r.Back != r.There:
-		return fmt.Sprintf("%d in, %d out, %d back make %d, but %d are there", r.In, r.Out, r.Back, r.In-r.Out+r.Back, r.There)
+		return fmt.Sprintf("%d in, %d out, %d back make %d, but %d are there",
+			r.In, r.Out, r.Back, r.In-r.Out+r.Back, r.There)
 	case told && r.Told > r.In:
 		return fmt.Sprintf("clients were told that %d pieces are theirs, but only %d came in", r.Told, r.In)
 	}

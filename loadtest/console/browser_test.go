@@ -169,7 +169,8 @@ func tell[P, R any](b *browser, command cdp.Command[P, R], params P) {
 // idle waits until the page can start a run.
 func (b *browser) idle() {
 	b.t.Helper()
-	b.await(time.Minute, `document.querySelector(".bar .dot.idle") && document.querySelector(".tour") && document.querySelector(".faults li, .free")`)
+	b.await(time.Minute, `document.querySelector(".bar .dot.idle") && document.querySelector(".tour") && `+
+		`document.querySelector(".faults li, .free")`)
 }
 
 // tile waits until a replica is shown in a state.
@@ -181,7 +182,8 @@ func (b *browser) tile(name, state string) {
 // press presses the button with that text within an element.
 func (b *browser) press(within, text string) {
 	b.t.Helper()
-	button := fmt.Sprintf(`[...document.querySelectorAll(%q + " button")].find((e) => e.innerText.startsWith(%q) && e.ariaDisabled !== "true")`, within, text)
+	button := fmt.Sprintf(`[...document.querySelectorAll(%q + " button")].find((e) => `+
+		`e.innerText.startsWith(%q) && e.ariaDisabled !== "true")`, within, text)
 	b.await(30*time.Second, button)
 	eval[bool](b, button+".click(), true")
 }

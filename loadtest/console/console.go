@@ -85,7 +85,8 @@ func Attach(target Target, dir string) (*Console, error) {
 
 const (
 	notHere = "The broken variants are built for a lab of their own: start it with \"make console\"."
-	notOurs = "This console did not start these processes, so it does not break them. \"make console\" starts a stack that it may break."
+	notOurs = "This console did not start these processes, so it does not break them. " +
+		"\"make console\" starts a stack that it may break."
 )
 
 func newConsole(dir string) (*Console, error) {
@@ -103,9 +104,10 @@ func newConsole(dir string) (*Console, error) {
 		placed: map[string]bool{},
 	}
 	for section, value := range map[string]any{
-		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil, secReplicas: []Member{}, secServers: []Member{},
-		secEdges: map[string]int{}, secFaults: []*Strike{}, secBooks: Books{Rows: []BookRow{}}, secStatuses: map[string]int64{},
-		secCommits: Commits{}, secLock: Lock{Holders: []Contender{}, Waiters: []Contender{}}, secExpired: 0, secVerdict: nil,
+		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil,
+		secReplicas: []Member{}, secServers: []Member{}, secEdges: map[string]int{}, secFaults: []*Strike{},
+		secBooks: Books{Rows: []BookRow{}}, secStatuses: map[string]int64{}, secCommits: Commits{},
+		secLock: Lock{Holders: []Contender{}, Waiters: []Contender{}}, secExpired: 0, secVerdict: nil,
 		secRuns: kept.list(), secRecent: []trace.Recent{},
 	} {
 		c.hub.set(section, value)

@@ -47,12 +47,14 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	b.idle()
 	fixed := b.starts(s, func() { b.press("#fault-A", "Fixed") })
 	if fixed.Fault != "A" || fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
-		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s", fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
+		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s",
+			fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
 	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("fixed: %s, %v", v, err)
 	}
-	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && !document.querySelector("#books tr.bad")`)
+	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && `+
+		`!document.querySelector("#books tr.bad")`)
 	b.picture("fixed", 1440, 1000, false)
 	b.clean()
 }
@@ -81,7 +83,8 @@ func TestKillAndRestart(t *testing.T) {
 		if all := s.state(t).Samples; len(all) > 0 {
 			from = all[len(all)-1].TMS + 1000
 		}
-		b.await(30*time.Second, fmt.Sprintf(`page.state.samples.value.some((one) => one.t_ms > %d && one.confirmed_per_s > 0)`, from))
+		b.await(30*time.Second, fmt.Sprintf(
+			`page.state.samples.value.some((one) => one.t_ms > %d && one.confirmed_per_s > 0)`, from))
 	}
 	eval[bool](b, `import("./js/state.js").then((module) => { window.page = module; }), true`)
 	b.await(30*time.Second, `window.page && document.querySelectorAll("#charts canvas").length === 2`)
@@ -150,11 +153,13 @@ func TestKeys(t *testing.T) {
 	closed()
 
 	broken := b.starts(s, func() { key("b") })
-	b.await(30*time.Second, `document.querySelector(".bar .dot.starting") && document.querySelector(".bar").innerText.includes("Stop")`)
+	b.await(30*time.Second, `document.querySelector(".bar .dot.starting") && `+
+		`document.querySelector(".bar").innerText.includes("Stop")`)
 	_, _ = b.stopped(s) // there is nothing to judge yet
 	fixed := b.starts(s, func() { key("x") })
 	_, _ = b.stopped(s)
-	if broken.Fault != "O" || broken.Variant != string(console.Broken) || fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
+	if broken.Fault != "O" || broken.Variant != string(console.Broken) ||
+		fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
 		t.Errorf("B played %+v, X played %+v", broken, fixed)
 	}
 	b.clean()
@@ -164,17 +169,21 @@ func TestKeys(t *testing.T) {
 func TestAddress(t *testing.T) {
 	s := theStage(t)
 	before := s.state(t).Run.ID
-	b := open(t, s.entry()+"#orders=7&goods=2&path=$(id)&strategy=a;id&seed=1'id'&fault=kill~stock-1';id;'~~~~5&fault=kill~stock-2~~~~900")
-	b.await(30*time.Second, `document.querySelector(".free .command") && document.querySelector(".free input[name=orders]").value === "7"`)
+	b := open(t, s.entry()+"#orders=7&goods=2&path=$(id)&strategy=a;id&seed=1'id'"+
+		"&fault=kill~stock-1';id;'~~~~5&fault=kill~stock-2~~~~900")
+	b.await(30*time.Second, `document.querySelector(".free .command") && `+
+		`document.querySelector(".free input[name=orders]").value === "7"`)
 	if command := b.text(".free .command"); strings.Contains(command, "id") || !strings.Contains(command, "--orders 7") ||
 		!strings.Contains(command, "--break '900ms kill stock-2'") {
 		t.Errorf("the command is %s", command)
 	}
 	b.do(chromedp.Click(".mark"))
-	b.await(5*time.Second, `location.hash.includes("orders=7") && document.querySelector(".free input[name=orders]").value === "7"`)
+	b.await(5*time.Second, `location.hash.includes("orders=7") && `+
+		`document.querySelector(".free input[name=orders]").value === "7"`)
 
 	eval[bool](b, `location.hash = "#fault=E&variant=fixed&stop=4", true`)
-	b.await(5*time.Second, `document.querySelector(".press").innerText.includes("offers fault E, fixed") && document.querySelector(".tour").innerText.includes("4 of 6")`)
+	b.await(5*time.Second, `document.querySelector(".press").innerText.includes("offers fault E, fixed") && `+
+		`document.querySelector(".tour").innerText.includes("4 of 6")`)
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
 	b.await(5*time.Second, `location.hash === "#fault=F&stop=5"`)
 	if run := s.state(t).Run; run.ID != before {
@@ -197,7 +206,8 @@ func TestChartWithARunLaidOver(t *testing.T) {
 	b := open(t, s.entry())
 	b.idle()
 	eval[bool](b, `document.querySelectorAll("#runs input[type=checkbox]")[1].click(), true`)
-	b.await(10*time.Second, `document.querySelector("#charts .line.over-1") && document.querySelectorAll("#charts canvas").length === 2`)
+	b.await(10*time.Second, `document.querySelector("#charts .line.over-1") && `+
+		`document.querySelectorAll("#charts canvas").length === 2`)
 	samples := s.state(t).Samples
 	last := samples[len(samples)-1]
 	slider := `document.querySelector("#charts [role=slider]")`
@@ -206,10 +216,13 @@ func TestChartWithARunLaidOver(t *testing.T) {
 		b.do(chromedp.KeyEvent(kb.ArrowLeft))
 		want := samples[len(samples)-1-back]
 		at := fmt.Sprintf("+%.2f s", float64(want.TMS)/1000)
-		b.await(5*time.Second, fmt.Sprintf(`%s.ariaValueText.startsWith(%q) && %[1]s.ariaValueNow === "%[3]d"`, slider, at, len(samples)-1-back))
-		b.await(5*time.Second, fmt.Sprintf(`[...document.querySelectorAll("#charts .legend")].every((e) => e.innerText.includes("at %s"))`, at))
+		b.await(5*time.Second, fmt.Sprintf(`%s.ariaValueText.startsWith(%q) && %[1]s.ariaValueNow === "%[3]d"`,
+			slider, at, len(samples)-1-back))
+		b.await(5*time.Second, fmt.Sprintf(
+			`[...document.querySelectorAll("#charts .legend")].every((e) => e.innerText.includes("at %s"))`, at))
 	}
-	ended := fmt.Sprintf(`!document.querySelector("#charts").innerText.includes("at +") && %s.ariaValueText.startsWith("+%.2f s")`, slider, float64(last.TMS)/1000)
+	ended := fmt.Sprintf(`!document.querySelector("#charts").innerText.includes("at +") && `+
+		`%s.ariaValueText.startsWith("+%.2f s")`, slider, float64(last.TMS)/1000)
 	b.do(chromedp.KeyEvent(kb.Escape))
 	b.await(5*time.Second, ended)
 	b.do(chromedp.KeyEvent(kb.ArrowLeft))
@@ -217,7 +230,8 @@ func TestChartWithARunLaidOver(t *testing.T) {
 	eval[bool](b, slider+`.blur(), true`)
 	b.await(5*time.Second, ended)
 	b.press("#charts", "as table")
-	b.await(5*time.Second, `document.querySelectorAll("#charts table.series thead th").length === 6 && document.querySelectorAll("#charts table.series tbody td:nth-child(6):not(:empty)").length > 4`)
+	b.await(5*time.Second, `document.querySelectorAll("#charts table.series thead th").length === 6 && `+
+		`document.querySelectorAll("#charts table.series tbody td:nth-child(6):not(:empty)").length > 4`)
 	b.clean()
 }
 
@@ -232,7 +246,8 @@ func TestPausedHolder(t *testing.T) {
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
 	// What was observed stands at the replica that was paused.
-	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && /fired 1×/.test(document.querySelector("#way .struck").innerText)`)
+	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && `+
+		`/fired 1×/.test(document.querySelector("#way .struck").innerText)`)
 	b.picture("paused", 1440, 1000, false)
 	if v := s.play(t, "O", console.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with fencing: %s", v)
@@ -254,9 +269,21 @@ func TestWhoMayAsk(t *testing.T) {
 		{"a wrong token", "GET", "/?token=wrong", nil, http.StatusUnauthorized},
 		{"the token", "GET", "/?token=" + s.server.Token(), nil, http.StatusSeeOther},
 		{"the token as a header", "GET", "/api/state", http.Header{"Authorization": {token}}, http.StatusOK},
-		{"another name of this machine", "GET", "/api/state", http.Header{"Authorization": {token}, "Host": {"evil.example"}}, http.StatusMisdirectedRequest},
-		{"another site", "POST", "/api/stop", http.Header{"Authorization": {token}, "Origin": {"http://evil.example"}, "Content-Type": {"application/json"}}, http.StatusForbidden},
-		{"not JSON", "POST", "/api/stop", http.Header{"Authorization": {token}, "Content-Type": {"text/plain"}}, http.StatusUnsupportedMediaType},
+		{
+			"another name of this machine", "GET", "/api/state",
+			http.Header{"Authorization": {token}, "Host": {"evil.example"}},
+			http.StatusMisdirectedRequest,
+		},
+		{
+			"another site", "POST", "/api/stop",
+			http.Header{"Authorization": {token}, "Origin": {"http://evil.example"}, "Content-Type": {"application/json"}},
+			http.StatusForbidden,
+		},
+		{
+			"not JSON", "POST", "/api/stop",
+			http.Header{"Authorization": {token}, "Content-Type": {"text/plain"}},
+			http.StatusUnsupportedMediaType,
+		},
 		{"no such run", "GET", "/api/runs/..%2f..%2fetc", http.Header{"Authorization": {token}}, http.StatusNotFound},
 		{"no such order", "GET", "/api/orders/x", http.Header{"Authorization": {token}}, http.StatusBadRequest},
 	} {
@@ -299,7 +326,8 @@ func TestStalledPageSlowsNobody(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Write([]byte("GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + s.server.Token() + "\r\n\r\n")); err != nil {
+	if _, err := conn.Write([]byte("GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+		"Authorization: Bearer " + s.server.Token() + "\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
@@ -362,7 +390,8 @@ func TestReportNeedsNoServer(t *testing.T) {
 	}{
 		{"report", true, []string{
 			fmt.Sprintf("Of %d things that must hold, %d hold", len(record.Verdict.Invariants), hold),
-			fmt.Sprintf("%d confirmed · %d rejected · %d cancelled", record.Verdict.Confirmed, record.Verdict.Rejected, record.Verdict.Cancelled),
+			fmt.Sprintf("%d confirmed · %d rejected · %d cancelled",
+				record.Verdict.Confirmed, record.Verdict.Rejected, record.Verdict.Cancelled),
 		}},
 		{"report-without-scripts", false, []string{record.Verdict.String()}},
 	} {

@@ -26,8 +26,10 @@ type FormStrategy struct {
 func (c *Console) form() Form {
 	f := Form{
 		Steps: faultpoint.Steps, Whens: []faultpoint.When{faultpoint.Before, faultpoint.After}, Actions: actions,
-		Wires:    []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
-		Defaults: Scenario{Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
+		Wires: []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
+		Defaults: Scenario{
+			Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1,
+		},
 	}
 	for _, s := range strategy.All {
 		f.Strategies = append(f.Strategies, FormStrategy{Name: s.Name, Says: s.Summary, Unsafe: s.Unsafe()})

@@ -60,7 +60,9 @@ func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
 			asked[call.Op] = true
 		}
 	}
-	found := &verify.Invariant{Name: "not-given-up", Says: "no order is given up that no client cancelled", Sample: []string{}}
+	found := &verify.Invariant{
+		Name: "not-given-up", Says: "no order is given up that no client cancelled", Sample: []string{},
+	}
 	if n := v.Cancelled - len(asked); n > 0 {
 		found.Violations = n
 		found.Sample = append(found.Sample, fmt.Sprintf("%d orders can never be deducted and were given up", n))
@@ -70,7 +72,10 @@ func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
 
 // nobodyFailed demands that every order was confirmed or rejected by its first answer.
 func nobodyFailed(h *history.History, _ *Verdict) *verify.Invariant {
-	found := &verify.Invariant{Name: "first-answer-is-an-end", Says: "every order is confirmed or rejected by its first answer", Sample: []string{}}
+	found := &verify.Invariant{
+		Name: "first-answer-is-an-end", Says: "every order is confirmed or rejected by its first answer",
+		Sample: []string{},
+	}
 	for _, call := range h.Calls {
 		if call.Kind != history.Place {
 			continue

@@ -49,17 +49,21 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 		query string
 		arg   any
 	}{
-		{at.orders, &life.Items, "SELECT CAST(goods_id AS CHAR) AS goods_id, num, price FROM order_items WHERE order_id = ? ORDER BY goods_id", id},
-		{at.stock, &life.Flows, "SELECT CAST(goods_id AS CHAR) AS goods_id, kind, num, created_at FROM stock_flow WHERE flag = ? ORDER BY created_at, goods_id", order},
+		{at.orders, &life.Items, "SELECT CAST(goods_id AS CHAR) AS goods_id, num, price FROM order_items " +
+			"WHERE order_id = ? ORDER BY goods_id", id},
+		{at.stock, &life.Flows, "SELECT CAST(goods_id AS CHAR) AS goods_id, kind, num, created_at FROM stock_flow " +
+			"WHERE flag = ? ORDER BY created_at, goods_id", order},
 	} {
 		if *read.into, err = rows(ctx, read.db, read.query, read.arg); err != nil {
 			return nil, err
 		}
 	}
-	if life.Order, err = row(ctx, at.orders, "SELECT CAST(id AS CHAR) AS id, status, outcome, reason, idempotency_key, total, created_at, updated_at FROM orders WHERE id = ?", id); err != nil {
+	if life.Order, err = row(ctx, at.orders, "SELECT CAST(id AS CHAR) AS id, status, outcome, reason, "+
+		"idempotency_key, total, created_at, updated_at FROM orders WHERE id = ?", id); err != nil {
 		return nil, err
 	}
-	if life.Operation, err = row(ctx, at.stock, "SELECT flag, state, reason, items, LOWER(HEX(fencing_token)) AS fencing_token, created_at FROM operations WHERE flag = ?", order); err != nil {
+	if life.Operation, err = row(ctx, at.stock, "SELECT flag, state, reason, items, "+
+		"LOWER(HEX(fencing_token)) AS fencing_token, created_at FROM operations WHERE flag = ?", order); err != nil {
 		return nil, err
 	}
 	if life.Order == nil && life.Operation == nil {
@@ -213,7 +217,8 @@ func postToFirst(ctx context.Context, urls []string, header http.Header, body []
 	return resp, err
 }
 
-// noteByHand notes that an order is placed by hand. The caller calls the function that it returns once placed is filled.
+// noteByHand notes that an order is placed by hand. The caller calls the function
+// that it returns once placed is filled.
 func (c *Console) noteByHand(placed *Placed) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

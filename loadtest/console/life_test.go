@@ -84,9 +84,12 @@ func TestLifeOfAnOrderByHand(t *testing.T) {
 	goods := s.stocked(t)[15] // the form offers the first
 	b := open(t, s.entry())
 	b.await(10*time.Second, `document.querySelector("#life input[name=goods]")?.value === "`+goods+`"`)
-	b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("#life button")].find((e) => e.innerText === "Send").click()`))
+	b.do(chromedp.Evaluate[chromedp.Void](
+		`[...document.querySelectorAll("#life button")].find((e) => e.innerText === "Send").click()`))
 	b.await(15*time.Second, `document.querySelector("#life .lanes")?.textContent.includes("set the status")`)
-	for _, step := range []string{"wait for the lock", "update the stock", "commit", "release the lock", "confirm from the ledger"} {
+	for _, step := range []string{
+		"wait for the lock", "update the stock", "commit", "release the lock", "confirm from the ledger",
+	} {
 		if !strings.Contains(eval[string](b, `document.querySelector("#life .lanes").textContent`), step) {
 			t.Errorf("the figure lacks the step %q", step)
 		}
@@ -123,7 +126,8 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 	}
 	b := open(t, s.entry())
 	b.do(chromedp.Evaluate[chromedp.Void](`import("./js/order.js").then((life) => life.show("` + order + `"))`))
-	b.await(15*time.Second, `document.querySelector("#life .bar.paused .stood") && document.querySelector("#life .bar.error .cross")`)
+	b.await(15*time.Second, `document.querySelector("#life .bar.paused .stood") && `+
+		`document.querySelector("#life .bar.error .cross")`)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
 	b.picture("life-paused", 1440, 1000, false)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "dark"`))

@@ -23,7 +23,8 @@ func (c *Console) readMetrics(ctx context.Context, s *site) error {
 		if m.ops == "" || m.replica != nil && (!m.replica.Running() || paused(m.replica.Pid())) {
 			continue
 		}
-		asked.Go(func() { each[i], _ = stack.Metrics(ctx, probe, m.ops+"/metrics") }) // the tiles tell of a replica that does not answer
+		// The tiles tell of a replica that does not answer.
+		asked.Go(func() { each[i], _ = stack.Metrics(ctx, probe, m.ops+"/metrics") })
 	}
 	asked.Wait()
 	now := figures{}

@@ -38,7 +38,10 @@ func (c *Console) Faults() []FaultInfo {
 	}
 	all := make([]FaultInfo, len(published))
 	for i, f := range published {
-		all[i] = FaultInfo{Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea, Kind: f.kind(), Playable: why == "", WhyNot: why}
+		all[i] = FaultInfo{
+			Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea,
+			Kind: f.kind(), Playable: why == "", WhyNot: why,
+		}
 	}
 	return all
 }
@@ -175,7 +178,8 @@ func (p *performance) newRun(attempt int) Run {
 	seed := p.seed + uint64(attempt-1)
 	cfg := p.scene.config(fire.Target{})
 	return Run{
-		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title, Fault: p.letter(), Variant: string(p.variant),
+		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title,
+		Fault: p.letter(), Variant: string(p.variant),
 		Strategy: p.services.strategy, Seed: strconv.FormatUint(seed, 10), Attempt: attempt, Attempts: p.tries,
 		Orders: cfg.Orders, Buyers: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock * int64(cfg.Mix.Goods),
 		StartedAt: now, Command: p.commandOf(seed),
@@ -237,7 +241,9 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 		if err != nil {
 			c.say("error", "%v", err)
 			c.endEra()
-			c.hub.set(secHero, Hero{Sentence: "The run ended early: " + err.Error(), Word: strings.ToUpper(string(verify.Unknown))})
+			c.hub.set(secHero, Hero{
+				Sentence: "The run ended early: " + err.Error(), Word: strings.ToUpper(string(verify.Unknown)),
+			})
 			return nil, err
 		}
 		if v.Outcome == verify.Violation || attempt == p.tries {
@@ -306,7 +312,9 @@ func label(v Variant) string {
 }
 
 // fire sends the orders, with the faults of the scenario meanwhile, and heals.
-func (c *Console) fire(ctx context.Context, at *site, p *performance, scene Scenario, m *meter) (*history.History, error) {
+func (c *Console) fire(
+	ctx context.Context, at *site, p *performance, scene Scenario, m *meter,
+) (*history.History, error) {
 	c.hub.set(secPhase, phaseFiring)
 	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
 	done := make(chan struct{})
@@ -497,15 +505,16 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	samples, log := c.hub.recorded()
 	strikes := c.recordedStrikes()
 	row := RunRow{
-		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant, Strategy: run.Strategy, Seed: run.Seed,
-		Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: outcome, Oversold: v.Oversold, Faults: []string{},
-		HasReport: true, Command: run.Command,
+		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant,
+		Strategy: run.Strategy, Seed: run.Seed, Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms,
+		Verdict: outcome, Oversold: v.Oversold, Faults: []string{}, HasReport: true, Command: run.Command,
 	}
 	for _, s := range strikes {
 		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
 	}
 	record := Record{
-		Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare, Hero: &hero, Books: &books,
+		Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare,
+		Hero: &hero, Books: &books,
 	}
 	if err := c.runs.save(record); err != nil {
 		return err

@@ -75,7 +75,10 @@ func stillOf(r *Record) page.Sheet {
 	}
 	s.Parts = append(s.Parts,
 		page.Part{Title: "Orders a second", Picture: chart(r.Samples, func(s Sample) float64 { return s.OrdersPerS })},
-		page.Part{Title: "99 of 100 orders answered within, in ms", Picture: chart(r.Samples, func(s Sample) float64 { return s.P99MS })})
+		page.Part{
+			Title:   "99 of 100 orders answered within, in ms",
+			Picture: chart(r.Samples, func(s Sample) float64 { return s.P99MS }),
+		})
 	if len(r.Faults) > 0 {
 		table := &page.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
 		for _, f := range r.Faults {
@@ -114,13 +117,17 @@ func chart(samples []Sample, of func(Sample) float64) template.HTML {
 	}
 	return template.HTML(fmt.Sprintf( // numbers only
 		`<svg viewBox="0 -4 %d %d" width="%d" height="%d" role="img" aria-label="highest %.0f, over %.1f s">`+
-			`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/></svg><figcaption>highest %.0f, over %.1f s</figcaption>`,
-		chartWidth, chartHeight+8, chartWidth, chartHeight+8, highest, float64(last)/1000, points.String(), highest, float64(last)/1000))
+			`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/></svg>`+
+			`<figcaption>highest %.0f, over %.1f s</figcaption>`,
+		chartWidth, chartHeight+8, chartWidth, chartHeight+8, highest, float64(last)/1000, points.String(),
+		highest, float64(last)/1000))
 }
 
 // RecordOf makes the record of a run that another part of the load tester fired
 // and judged. It reads the books as they are now.
-func RecordOf(ctx context.Context, h *history.History, v *Verdict, databases verify.Databases, command string) (*Record, error) {
+func RecordOf(
+	ctx context.Context, h *history.History, v *Verdict, databases verify.Databases, command string,
+) (*Record, error) {
 	stock, err := openReader(databases.StockDSN)
 	if err != nil {
 		return nil, err
@@ -136,8 +143,9 @@ func RecordOf(ctx context.Context, h *history.History, v *Verdict, databases ver
 	hero := headline(run, books, v)
 	return &Record{
 		Row: RunRow{
-			ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10), Orders: v.Orders,
-			OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, Command: command,
+			ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
+			Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome),
+			Oversold: v.Oversold, Faults: []string{}, Command: command,
 		},
 		Samples: samples, Log: []Entry{}, Verdict: inWords(v), Faults: []*Strike{}, Hero: &hero, Books: &books,
 	}, nil

@@ -46,10 +46,10 @@ const (
 // ScenarioOf returns the load of a configuration as a scenario without faults.
 func ScenarioOf(cfg fire.Config) Scenario {
 	s := Scenario{
-		Path: string(cfg.Path), Orders: cfg.Orders, DurationS: cfg.Duration.Seconds(), WarmupS: cfg.Warmup.Seconds(), Rate: cfg.Rate,
-		Concurrency: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock, ItemsMax: cfg.Mix.ItemsMax, NumMax: cfg.Mix.NumMax,
-		Zipf: cfg.Mix.Zipf, Repeat: cfg.Mix.Repeat, Cancel: cfg.Mix.Cancel,
-		TimeoutS: cfg.Timeout.Seconds(),
+		Path: string(cfg.Path), Orders: cfg.Orders, DurationS: cfg.Duration.Seconds(), WarmupS: cfg.Warmup.Seconds(),
+		Rate: cfg.Rate, Concurrency: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock,
+		ItemsMax: cfg.Mix.ItemsMax, NumMax: cfg.Mix.NumMax, Zipf: cfg.Mix.Zipf,
+		Repeat: cfg.Mix.Repeat, Cancel: cfg.Mix.Cancel, TimeoutS: cfg.Timeout.Seconds(),
 	}
 	if cfg.Mix.Seed != 0 {
 		s.Seed = strconv.FormatUint(cfg.Mix.Seed, 10)
@@ -108,7 +108,8 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	seed, _ := s.seed() // validated
 	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	return fire.Config{
-		Target: target, Path: history.Path(s.Path), Orders: s.Orders, Duration: seconds(s.DurationS), Warmup: seconds(s.WarmupS),
+		Target: target, Path: history.Path(s.Path), Orders: s.Orders,
+		Duration: seconds(s.DurationS), Warmup: seconds(s.WarmupS),
 		Rate: s.Rate, Concurrency: s.Concurrency, Timeout: s.timeout(),
 		Mix: fire.Mix{
 			Goods: s.Goods, Stock: s.Stock, ItemsMax: s.ItemsMax, NumMax: s.NumMax, Zipf: s.Zipf,

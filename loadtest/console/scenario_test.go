@@ -20,14 +20,17 @@ import (
 
 func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
 	for _, text := range []string{
-		"1s pause stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis", "0s kill-server mysql",
+		"1s pause stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis",
+		"0s kill-server mysql",
 	} {
 		a, err := console.ParseAction(text)
 		if err != nil || a.String() != text {
 			t.Errorf("%q is read as %q, %v", text, a, err)
 		}
 	}
-	for _, text := range []string{"", "pause stock-1", "1s", "1s dance stock-1", "-1s pause stock-1", "1s cut stock-1 mysql", "1s cut stock-1 to"} {
+	for _, text := range []string{
+		"", "pause stock-1", "1s", "1s dance stock-1", "-1s pause stock-1", "1s cut stock-1 mysql", "1s cut stock-1 to",
+	} {
 		_, err := console.ParseAction(text)
 		if refused, ok := errors.AsType[*problem.Problem](err); !ok || !strings.Contains(refused.Detail, "such as") {
 			t.Errorf("%q: %v; want an error with an example", text, err)
@@ -36,11 +39,24 @@ func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
 }
 
 func TestATourIsJudgedByItsWorstFault(t *testing.T) {
-	caught := console.Pair{Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Pass}}
-	missed := console.Pair{Kind: "books", Broken: console.Played{Outcome: verify.Pass}, Fixed: console.Played{Outcome: verify.Pass}}
-	slower := console.Pair{Kind: "time", Broken: console.Played{OrdersPerS: 10}, Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 20}}
-	faster := console.Pair{Kind: "time", Broken: console.Played{OrdersPerS: 20}, Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 10}}
-	failed := console.Pair{Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Violation}}
+	caught := console.Pair{
+		Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Pass},
+	}
+	missed := console.Pair{
+		Kind: "books", Broken: console.Played{Outcome: verify.Pass}, Fixed: console.Played{Outcome: verify.Pass},
+	}
+	slower := console.Pair{
+		Kind: "time", Broken: console.Played{OrdersPerS: 10},
+		Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 20},
+	}
+	faster := console.Pair{
+		Kind: "time", Broken: console.Played{OrdersPerS: 20},
+		Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 10},
+	}
+	failed := console.Pair{
+		Kind: "books", Broken: console.Played{Outcome: verify.Violation},
+		Fixed: console.Played{Outcome: verify.Violation},
+	}
 	for _, test := range []struct {
 		pairs []console.Pair
 		want  verify.Outcome
@@ -55,7 +71,8 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 		}
 	}
 	var table bytes.Buffer
-	if err := console.WritePairs(&table, []console.Pair{missed}); err != nil || !strings.Contains(table.String(), "not caught this time") {
+	if err := console.WritePairs(&table, []console.Pair{missed}); err != nil ||
+		!strings.Contains(table.String(), "not caught this time") {
 		t.Errorf("%q, %v", &table, err)
 	}
 }

@@ -84,14 +84,18 @@ func (s *Server) Handler() http.Handler {
 		run, err := s.console.Fire(body)
 		return map[string]any{"run": run}, err
 	}))
-	mux.HandleFunc("POST /api/stop", command(http.StatusOK, func(*http.Request, struct{}) (any, error) { return said(s.console.Stop()) }))
+	mux.HandleFunc("POST /api/stop", command(http.StatusOK, func(*http.Request, struct{}) (any, error) {
+		return said(s.console.Stop())
+	}))
 	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body Action) (any, error) {
 		return said(s.console.Act(r.Context(), body))
 	}))
 	mux.HandleFunc("POST /api/heal", command(http.StatusOK, func(r *http.Request, _ struct{}) (any, error) {
 		return said(s.console.Heal(r.Context()))
 	}))
-	mux.HandleFunc("GET /api/runs/{id}", answer(func(r *http.Request) (any, error) { return s.console.runs.load(r.PathValue("id")) }))
+	mux.HandleFunc("GET /api/runs/{id}", answer(func(r *http.Request) (any, error) {
+		return s.console.runs.load(r.PathValue("id"))
+	}))
 	mux.HandleFunc("GET /api/runs/{id}/report", s.report)
 	mux.HandleFunc("POST /api/orders", command(http.StatusOK, func(r *http.Request, body HandOrder) (any, error) {
 		return s.console.PlaceByHand(r.Context(), body)
@@ -135,10 +139,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		}
 		if token := r.URL.Query().Get("token"); token != "" && r.Method == http.MethodGet {
 			if !s.valid(token) {
-				refuse(w, problem.New(http.StatusUnauthorized, "unauthorized", "wrong token: open the address that the console printed when it started"))
+				refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
+					"wrong token: open the address that the console printed when it started"))
 				return
 			}
-			http.SetCookie(w, &http.Cookie{Name: cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // not Secure: the console speaks HTTP, on this machine
+			//nolint:gosec // not Secure: the console speaks HTTP, on this machine
+			http.SetCookie(w, &http.Cookie{
+				Name: cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			})
 			q := r.URL.Query()
 			q.Del("token")
 			// A path that begins with // would name another server.
@@ -154,7 +162,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			shown = bearer
 		}
 		if !s.valid(shown) {
-			refuse(w, problem.New(http.StatusUnauthorized, "unauthorized", "no token: open the address that the console printed when it started"))
+			refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
+				"no token: open the address that the console printed when it started"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -230,7 +239,8 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 func command[T any](status int, do func(*http.Request, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			refuse(w, problem.New(http.StatusUnsupportedMediaType, "not_json", "send a JSON body with Content-Type: application/json"))
+			refuse(w, problem.New(http.StatusUnsupportedMediaType, "not_json",
+				"send a JSON body with Content-Type: application/json"))
 			return
 		}
 		var body T

@@ -81,7 +81,8 @@ func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, err
 // countOrders counts the orders with an id above after and not above last.
 func countOrders(ctx context.Context, orders *sql.DB, after, last int64) (map[string]int64, error) {
 	counts := map[string]int64{"PENDING": 0, "CONFIRMED": 0, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
-	rows, err := orders.QueryContext(ctx, "SELECT status, COUNT(*) FROM orders WHERE id > ? AND id <= ? GROUP BY status", after, last)
+	rows, err := orders.QueryContext(ctx,
+		"SELECT status, COUNT(*) FROM orders WHERE id > ? AND id <= ? GROUP BY status", after, last)
 	if err != nil {
 		return nil, fmt.Errorf("count orders: %w", err)
 	}

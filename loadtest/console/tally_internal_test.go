@@ -44,7 +44,8 @@ func insertOrders(t *testing.T, orders *sql.DB, status string, ids ...int64) {
 	for _, id := range ids {
 		rows = append(rows, fmt.Sprintf("(%d,'%s',UNHEX(SHA2(%[1]d,256)),100,NOW(6),NOW(6))", id, status))
 	}
-	execOn(t, orders, "INSERT INTO orders (id,status,body_hash,total,created_at,updated_at) VALUES "+strings.Join(rows, ","))
+	execOn(t, orders, "INSERT INTO orders (id,status,body_hash,total,created_at,updated_at) VALUES "+
+		strings.Join(rows, ","))
 }
 
 func execOn(t *testing.T, db *sql.DB, statement string, args ...any) {

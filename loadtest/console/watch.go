@@ -183,7 +183,8 @@ func (c *Console) readLock(ctx context.Context, s *site) error {
 	local := c.metrics.local()
 	c.mu.Unlock()
 	c.hub.set(secLock, Lock{
-		Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters), Waiting: status.Waiting, Local: local,
+		Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters),
+		Waiting: status.Waiting, Local: local,
 	})
 	return nil
 }

@@ -159,7 +159,9 @@ func TestReportWithoutScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"a session for each lock", "12.5", "not run yet", "1.50 s", "00:00:00.000", "paused stock-1"} {
+	for _, text := range []string{
+		"a session for each lock", "12.5", "not run yet", "1.50 s", "00:00:00.000", "paused stock-1",
+	} {
 		if !strings.Contains(string(sheet), text) {
 			t.Errorf("no %q in %s", text, sheet)
 		}

@@ -41,8 +41,8 @@ const (
 
 // ClusterFaults lists the faults of a cluster.
 var ClusterFaults = []string{
-	PrimaryKilled, PrimaryFrozen, PrimarySwitched, PrimaryCutOff, SecondaryKilled, MajorityKilled, LeaderKilled, QuorumLost,
-	RedisFailedOver, PrimaryAndLeader, RollingRestart,
+	PrimaryKilled, PrimaryFrozen, PrimarySwitched, PrimaryCutOff, SecondaryKilled, MajorityKilled, LeaderKilled,
+	QuorumLost, RedisFailedOver, PrimaryAndLeader, RollingRestart,
 }
 
 // clusterLoad lasts until after writes are taken again, or until every process has been restarted.
@@ -97,7 +97,9 @@ func newClustered(l *lab.Lab, name string) Fault {
 	f := &clustered{lab: l, hold: time.Second}
 	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
 	// A member that starts before the group has expelled it tries in vain for a minute and a half.
-	killPrimary := func(ctx context.Context, f *clustered) error { return errors.Join(f.primary.Kill(), f.awaitOther(ctx)) }
+	killPrimary := func(ctx context.Context, f *clustered) error {
+		return errors.Join(f.primary.Kill(), f.awaitOther(ctx))
+	}
 	switch name {
 	case PrimaryKilled:
 		f.strike, f.restore = killPrimary, restartPrimary

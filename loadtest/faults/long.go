@@ -22,7 +22,7 @@ import (
 // The faults that last longer than the others, and of which something is asked
 // while they last or just after. They strike alone.
 const (
-	OrderFrozen     = "order-frozen"     // an order service is paused inside a transaction, its keys are repeated elsewhere
+	OrderFrozen     = "order-frozen"     // an order service is paused in a transaction, its keys are repeated elsewhere
 	StockFrozen     = "stock-frozen"     // a stock service is, and its flags are
 	ZooKeeperFrozen = "zookeeper-frozen" // ZooKeeper is paused for 14 s
 	LeaderCut       = "leader-cut"       // no reply of a stock service reaches the order service that reconciles

@@ -159,6 +159,7 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w,
 		"FAULTS: %s cells=%d runs=%d orders=%d fired=%d violations=%d unknown=%d unsettled=%d in %.0f s\n",
-		r.Verdict, len(r.Cells), r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Unknown, r.Total.Unsettled, r.Total.Seconds)
+		r.Verdict, len(r.Cells), r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Unknown,
+		r.Total.Unsettled, r.Total.Seconds)
 	return err
 }

@@ -45,8 +45,9 @@ func TestReportSumsUp(t *testing.T) {
 		t.Fatalf("%d seeds, %d cells", got.Seeds, len(got.Cells))
 	}
 	for field, want := range map[string]any{
-		"step": "commit", "when": "before", "fault": "kill", "runs": 2., "fired": 2., "orders": 600., "ok": 410., "rejected": 170.,
-		"unknown_to_client": 2., "violations": 0., "unsettled": 0., "settle_p99_ms": 400., "linearizable": 1., "verdict": "pass",
+		"step": "commit", "when": "before", "fault": "kill", "runs": 2., "fired": 2., "orders": 600., "ok": 410.,
+		"rejected": 170., "unknown_to_client": 2., "violations": 0., "unsettled": 0., "settle_p99_ms": 400.,
+		"linearizable": 1., "verdict": "pass",
 	} {
 		if got.Cells[0][field] != want {
 			t.Errorf("%s is %v, want %v", field, got.Cells[0][field], want)

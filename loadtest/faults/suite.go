@@ -100,7 +100,10 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	close(todo)
 	for i := range cfg.Lanes {
 		working.Go(func() {
-			lane := &lane{dir: filepath.Join(dir, fmt.Sprint("lane-", i)), bin: bin, out: filepath.Join(cfg.Out, "faults"), across: cfg.Across}
+			lane := &lane{
+				dir: filepath.Join(dir, fmt.Sprint("lane-", i)), bin: bin,
+				out: filepath.Join(cfg.Out, "faults"), across: cfg.Across,
+			}
 			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
 			for j := range todo {
 				if ctx.Err() != nil {

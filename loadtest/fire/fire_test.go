@@ -220,7 +220,8 @@ func TestFireSendsEachOrderOnceAndRepeatsAShare(t *testing.T) {
 		}
 	}
 	if thrice < 60 || thrice > 140 || cancelled < 30 || cancelled > 90 || twice == 0 || twice > cancelled/2 {
-		t.Errorf("%d repeated, want about 100; %d cancelled, want about 60; %d of them by two calls, want about 15", thrice, cancelled, twice)
+		t.Errorf("%d repeated, want about 100; %d cancelled, want about 60; %d of them by two calls, want about 15",
+			thrice, cancelled, twice)
 	}
 	if s.peak > 40 {
 		t.Errorf("%d calls at once of 20 clients and their twins", s.peak)

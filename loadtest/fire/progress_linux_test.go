@@ -71,7 +71,8 @@ func TestABarIsShownOnATerminal(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if !strings.Contains(text, c.want) || !strings.Contains(text, "confirmed") || !strings.Contains(text, "[==") {
-			t.Errorf("%s: %d orders, and on the terminal %q; want a bar, the outcomes and %q", name, h.Measure().Orders, text, c.want)
+			t.Errorf("%s: %d orders, and on the terminal %q; want a bar, the outcomes and %q",
+				name, h.Measure().Orders, text, c.want)
 		}
 	}
 }

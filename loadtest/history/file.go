@@ -90,7 +90,8 @@ func (h *History) line(c *Call) callLine {
 	l := callLine{
 		Op: int64(c.Op), Kind: c.Kind.String(), Key: h.Key(int(c.Op)),
 		IntendedUs: c.Intended.Microseconds(), SentUs: c.Sent.Microseconds(), DoneUs: c.Done.Microseconds(),
-		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed, Error: c.Failure.String(),
+		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed,
+		Error: c.Failure.String(),
 	}
 	if c.Kind != Cancel {
 		l.Body = AppendBody(nil, h.Items(int(c.Op)))
@@ -117,7 +118,8 @@ func Read(r io.Reader) (*History, error) {
 	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	h := &History{
 		Run: header.Run, Path: header.Path, Started: header.Started, Seed: header.Seed,
-		Elapsed: us(header.ElapsedUs), Warmup: us(header.WarmupUs), Window: us(header.WindowUs), Timeout: us(header.TimeoutUs),
+		Elapsed: us(header.ElapsedUs), Warmup: us(header.WarmupUs), Window: us(header.WindowUs),
+		Timeout: us(header.TimeoutUs),
 	}
 	for _, g := range header.Goods {
 		h.Goods = append(h.Goods, Goods(g))

@@ -28,7 +28,8 @@ func TestSumOfReports(t *testing.T) {
 		t.Errorf("%.1f and %.1f of %.1f a second, want 1 and 2 of 3: over 5 s", sum.DonePerS, sum.RejectedPerS,
 			sum.OrdersPerS)
 	}
-	if p50 := sum.P50.Round(time.Millisecond); p50 != 30*time.Millisecond || sum.Max.Round(time.Millisecond) != 30*time.Millisecond {
+	if p50 := sum.P50.Round(time.Millisecond); p50 != 30*time.Millisecond ||
+		sum.Max.Round(time.Millisecond) != 30*time.Millisecond {
 		t.Errorf("p50 %s, max %s; want 30ms: two of three took so long", sum.P50, sum.Max)
 	}
 }

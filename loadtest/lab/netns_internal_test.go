@@ -45,7 +45,8 @@ func TestCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if between(0, 1) || between(1, 0) || between(2, 0) || !between(1, 2) || !client(0) {
-		t.Errorf("cut off: 0→1 %t, 1→0 %t, 2→0 %t, 1→2 %t, client→0 %t", between(0, 1), between(1, 0), between(2, 0), between(1, 2), client(0))
+		t.Errorf("cut off: 0→1 %t, 1→0 %t, 2→0 %t, 1→2 %t, client→0 %t",
+			between(0, 1), between(1, 0), between(2, 0), between(1, 2), client(0))
 	}
 	if err := w.mend(t.Context(), 0); err != nil {
 		t.Fatal(err)

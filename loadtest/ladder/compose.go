@@ -112,7 +112,10 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 			return nil, errors.Join(err, undo())
 		}
 	}
-	s = &ComposeScale{OrdersPerS: PerS(rates[one.String()]), DirectPerS: PerS(rates[shapeOf{}.String()]), Verdict: string(c.verdict)}
+	s = &ComposeScale{
+		OrdersPerS: PerS(rates[one.String()]), DirectPerS: PerS(rates[shapeOf{}.String()]),
+		Verdict: string(c.verdict),
+	}
 	for _, r := range []struct {
 		of, to       string
 		ratio, error *float64
@@ -139,7 +142,9 @@ func (s shapeOf) String() string {
 }
 
 // leg measures each shape once, every second leg in the reverse order.
-func (c *composed) leg(ctx context.Context, leg int, shapes []shapeOf, goods int, rates map[string][]Row, prefix string) error {
+func (c *composed) leg(
+	ctx context.Context, leg int, shapes []shapeOf, goods int, rates map[string][]Row, prefix string,
+) error {
 	for k := range shapes {
 		s := shapes[k]
 		if leg%2 == 1 {
@@ -175,7 +180,10 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 		if err != nil {
 			return 0, err
 		}
-		load.Target = fire.Target{OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"}, StockToken: c.password}
+		load.Target = fire.Target{
+			OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"},
+			StockToken: c.password,
+		}
 		dsn := func(db string) string {
 			return "verifier:" + c.password + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true"
 		}
@@ -238,7 +246,8 @@ func (c *composed) startDirect(ctx context.Context) error {
 	var err error
 	c.direct, err = stack.Up(ctx, stack.Config{
 		Dir: c.Logs, Bin: c.Bin, OrderServices: 1, StockServices: 1, Accounts: c.accounts, ZooKeeperRoot: "/direct",
-		OrderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password}, StockEnv: map[string]string{"REDIS_AUTH": "stock:" + c.password},
+		OrderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password},
+		StockEnv: map[string]string{"REDIS_AUTH": "stock:" + c.password},
 		Servers: &stack.Servers{
 			MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
 			ZooKeeper: servers.AttachZooKeeper(zookeeper),

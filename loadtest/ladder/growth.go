@@ -136,24 +136,30 @@ func fill(ctx context.Context, cfg Config, st *stack.Stack, orders int) (err err
 		return err
 	}
 	for id := 1; id <= fillItems; id++ {
-		if err := exec("INSERT INTO "+stock+".stock (goods_id, name, price, num, updated_at) VALUES (?, '', 100, ?, NOW(6))", id, plenty-orders); err != nil {
+		if err := exec("INSERT INTO "+stock+".stock (goods_id, name, price, num, updated_at) "+
+			"VALUES (?, '', 100, ?, NOW(6))", id, plenty-orders); err != nil {
 			return err
 		}
-		if err := exec("INSERT INTO "+stock+".stock_flow (flag, goods_id, kind, num, created_at) VALUES ('ladder-restock', ?, 'restock', ?, NOW(6))", id, plenty); err != nil {
+		if err := exec("INSERT INTO "+stock+".stock_flow (flag, goods_id, kind, num, created_at) "+
+			"VALUES ('ladder-restock', ?, 'restock', ?, NOW(6))", id, plenty); err != nil {
 			return err
 		}
 	}
 	for first := 1; first <= orders; first += fillChunk {
 		ids := fmt.Sprintf("SELECT n + %d AS id FROM %s.ladder_numbers WHERE n + %d <= %d", first, order, first, orders)
 		statements := []string{
-			"INSERT INTO " + order + ".orders (id, status, outcome, body_hash, total, created_at, updated_at) SELECT id, 'CONFIRMED', 'CONFIRMED', UNHEX(SHA2(id, 256)), 300, NOW(6), NOW(6) FROM (" + ids + ") ids",
-			"INSERT INTO " + stock + ".operations (flag, state, items, created_at) SELECT CONVERT(id, CHAR CHARACTER SET ascii), 'DONE', '1:1,2:1,3:1', NOW(6) FROM (" + ids + ") ids",
+			"INSERT INTO " + order + ".orders (id, status, outcome, body_hash, total, created_at, updated_at) " +
+				"SELECT id, 'CONFIRMED', 'CONFIRMED', UNHEX(SHA2(id, 256)), 300, NOW(6), NOW(6) FROM (" + ids + ") ids",
+			"INSERT INTO " + stock + ".operations (flag, state, items, created_at) " +
+				"SELECT CONVERT(id, CHAR CHARACTER SET ascii), 'DONE', '1:1,2:1,3:1', NOW(6) FROM (" + ids + ") ids",
 		}
 		for goods := 1; goods <= fillItems; goods++ {
 			statements = append(statements,
 				fmt.Sprintf("INSERT INTO %s.order_items (order_id, goods_id, num, price) SELECT id, %d, 1, 100 FROM (%s) ids",
 					order, goods, ids),
-				fmt.Sprintf("INSERT INTO %s.stock_flow (flag, goods_id, kind, num, created_at) SELECT CONVERT(id, CHAR CHARACTER SET ascii), %d, 'deduct', -1, NOW(6) FROM (%s) ids", stock, goods, ids))
+				fmt.Sprintf("INSERT INTO %s.stock_flow (flag, goods_id, kind, num, created_at) "+
+					"SELECT CONVERT(id, CHAR CHARACTER SET ascii), %d, 'deduct', -1, NOW(6) FROM (%s) ids",
+					stock, goods, ids))
 		}
 		for _, s := range statements {
 			if err := exec(s); err != nil {

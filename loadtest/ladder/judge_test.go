@@ -12,7 +12,10 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	missed := ladder.Ratio{Name: "grouped / case-study", Value: 2, Want: 40}
 	result := func(strategy, verdict string) *ladder.Result {
-		return &ladder.Result{Rows: []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}}, Ratios: []ladder.Ratio{missed}}
+		return &ladder.Result{
+			Rows:   []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
+			Ratios: []ladder.Ratio{missed},
+		}
 	}
 	soak := func(ratio float64, verdict string) ladder.Soak {
 		return ladder.Soak{Services: []ladder.ServiceSoak{{Name: "order-1", Ratio: ratio}}, Verdict: verdict}
@@ -23,21 +26,31 @@ func TestJudge(t *testing.T) {
 		text    string // "" for no error
 		failure bool
 	}{
-		"all is well":                       {err: result(ladder.Default, "pass").Judge(false)},
-		"a missed target":                   {result(ladder.Default, "pass").Judge(true), "missed: grouped / case-study: 2.00, want 40", true},
-		"a violation":                       {result(ladder.Default, "violation").Judge(false), "verdict violation on grouped", true},
-		"a verdict of unknown":              {result(ladder.Default, "unknown").Judge(false), "verdict unknown on grouped", false},
-		"a violation of unsafe":             {err: result(ladder.Unsafe, "violation").Judge(false)},
-		"unsafe was not found out":          {result(ladder.Unsafe, "pass").Judge(false), "verdict pass on unsafe", true},
-		"slower when grown":                 {ladder.Growth{Empty: pass, Grown: pass, Ratio: missed}.Judge(true), "missed: ", true},
-		"slower when grown, not a target":   {err: ladder.Growth{Empty: pass, Grown: pass, Ratio: missed}.Judge(false)},
-		"a violation when grown":            {ladder.Growth{Empty: pass, Grown: violation}.Judge(false), "verdict violation", true},
-		"steady memory":                     {err: soak(1, "pass").Judge(true)},
-		"growing memory":                    {soak(1.2, "pass").Judge(true), "missed: memory of order-1: ratio 1.20", true},
-		"a soak that proved nothing":        {soak(1, "unknown").Judge(true), "verdict unknown", false},
-		"slower with replicas":              {ladder.Replicas{Paths: []ladder.PathReplicas{{One: []ladder.Row{pass}, Ratio: missed}}}.Judge(true), "missed: ", true},
-		"replicas that were not measured":   {err: ladder.Replicas{Paths: []ladder.PathReplicas{{Ratio: missed}}}.Judge(true)},
-		"a violation with several replicas": {ladder.Replicas{Paths: []ladder.PathReplicas{{Several: []ladder.Row{violation}}}}.Judge(false), "verdict violation", true},
+		"all is well": {err: result(ladder.Default, "pass").Judge(false)},
+		"a missed target": {
+			result(ladder.Default, "pass").Judge(true), "missed: grouped / case-study: 2.00, want 40", true,
+		},
+		"a violation":              {result(ladder.Default, "violation").Judge(false), "verdict violation on grouped", true},
+		"a verdict of unknown":     {result(ladder.Default, "unknown").Judge(false), "verdict unknown on grouped", false},
+		"a violation of unsafe":    {err: result(ladder.Unsafe, "violation").Judge(false)},
+		"unsafe was not found out": {result(ladder.Unsafe, "pass").Judge(false), "verdict pass on unsafe", true},
+		"slower when grown":        {ladder.Growth{Empty: pass, Grown: pass, Ratio: missed}.Judge(true), "missed: ", true},
+		"slower when grown, not a target": {
+			err: ladder.Growth{Empty: pass, Grown: pass, Ratio: missed}.Judge(false),
+		},
+		"a violation when grown":     {ladder.Growth{Empty: pass, Grown: violation}.Judge(false), "verdict violation", true},
+		"steady memory":              {err: soak(1, "pass").Judge(true)},
+		"growing memory":             {soak(1.2, "pass").Judge(true), "missed: memory of order-1: ratio 1.20", true},
+		"a soak that proved nothing": {soak(1, "unknown").Judge(true), "verdict unknown", false},
+		"slower with replicas": {
+			ladder.Replicas{Paths: []ladder.PathReplicas{{One: []ladder.Row{pass}, Ratio: missed}}}.Judge(true),
+			"missed: ", true,
+		},
+		"replicas that were not measured": {err: ladder.Replicas{Paths: []ladder.PathReplicas{{Ratio: missed}}}.Judge(true)},
+		"a violation with several replicas": {
+			ladder.Replicas{Paths: []ladder.PathReplicas{{Several: []ladder.Row{violation}}}}.Judge(false),
+			"verdict violation", true,
+		},
 	} {
 		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v, want %q", name, test.err, test.text)

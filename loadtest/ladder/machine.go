@@ -46,7 +46,8 @@ func startContainer(ctx context.Context) (*servers.MySQL, func(context.Context) 
 	out, err := exec.CommandContext(ctx, "docker", "run", "--detach", "--rm", "--name", name, "--network", "host",
 		"--env", "MYSQL_ROOT_PASSWORD="+containerPassword, Image,
 		"--port="+strconv.Itoa(port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
-		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G", fmt.Sprintf("--max-connections=%d", maxConnections)).CombinedOutput()
+		"--sync-binlog=1", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=1G",
+		fmt.Sprintf("--max-connections=%d", maxConnections)).CombinedOutput()
 	if err != nil {
 		return nil, nil, fmt.Errorf("start %s: %w: %s", Image, err, out)
 	}
@@ -84,7 +85,8 @@ func serverVersion(ctx context.Context, m *servers.MySQL) (string, error) {
 	defer func() { _ = db.Close() }()
 	var version, syncBinlog, flush string
 	var logBin bool
-	err = db.QueryRowContext(ctx, "SELECT VERSION(), @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit").Scan(&version, &logBin, &syncBinlog, &flush)
+	err = db.QueryRowContext(ctx, "SELECT VERSION(), @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit").
+		Scan(&version, &logBin, &syncBinlog, &flush)
 	if err != nil {
 		return "", fmt.Errorf("ask the database for its version: %w", err)
 	}

@@ -55,10 +55,14 @@ func (r *Result) Picture(w io.Writer) error {
 		height += float64(len(strategies)+4) * lineHeight
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" `+
+		`font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
-	fmt.Fprintf(&b, `<text x="%.0f" y="28" font-size="17" font-weight="bold" fill="#222">One hot goods: what each strategy sells, and how long a buyer waits</text>`+"\n", marginLeft)
-	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n", marginLeft, html.EscapeString(strings.Join(slices.DeleteFunc([]string{r.Server, r.Machine, r.Date}, func(s string) bool { return s == "" }), " · ")))
+	fmt.Fprintf(&b, `<text x="%.0f" y="28" font-size="17" font-weight="bold" fill="#222">`+
+		`One hot goods: what each strategy sells, and how long a buyer waits</text>`+"\n", marginLeft)
+	facts := slices.DeleteFunc([]string{r.Server, r.Machine, r.Date}, func(s string) bool { return s == "" })
+	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n",
+		marginLeft, html.EscapeString(strings.Join(facts, " · ")))
 	for i, path := range paths {
 		top := titleHeight + float64(i)*(marginTop+panelHeight+gapY) + marginTop
 		what := map[string]string{PathDeduct: "the deduction call alone", PathOrder: "whole orders"}[path]

@@ -17,7 +17,10 @@ func sample() *ladder.Result {
 	for i, s := range []string{"case-study", "conditional-update", "grouped", "a&b"} {
 		for _, c := range []int{1, 16, 64, 256} {
 			for _, path := range []string{ladder.PathDeduct, ladder.PathOrder} {
-				r.Rows = append(r.Rows, ladder.Row{Strategy: s, Path: path, Replicas: 1, Goods: 1, Clients: c, DonePerS: float64((i + 1) * 300 * c), P99MS: 3 / float64(i+1) * float64(c), Verdict: "pass"})
+				r.Rows = append(r.Rows, ladder.Row{
+					Strategy: s, Path: path, Replicas: 1, Goods: 1, Clients: c,
+					DonePerS: float64((i + 1) * 300 * c), P99MS: 3 / float64(i+1) * float64(c), Verdict: "pass",
+				})
 			}
 		}
 	}
@@ -25,7 +28,9 @@ func sample() *ladder.Result {
 		{Strategy: "grouped", Fault: ladder.Killed, Verdict: "pass"},
 		{Strategy: "a&b", Fault: ladder.Flushed, Verdict: "violation", Broken: []string{"acknowledged-order-kept", "x"}},
 	}
-	r.Rows = append(r.Rows, ladder.Row{Strategy: "grouped", Path: ladder.PathDeduct, Replicas: 3, Goods: 1, Clients: 64, DonePerS: 777777})
+	r.Rows = append(r.Rows, ladder.Row{
+		Strategy: "grouped", Path: ladder.PathDeduct, Replicas: 3, Goods: 1, Clients: 64, DonePerS: 777777,
+	})
 	return r
 }
 
@@ -81,7 +86,8 @@ func TestTheTableOfRatiosTellsWhatWasMissed(t *testing.T) {
 		{Name: "b", Value: 0.8, Want: 0.9},
 		{Name: "c", Value: 0.98, Error: 0.02, Want: 1, OK: true},
 	}}
-	want := "| compared | ratio | to reach |\n| --- | --- | --- |\n| a | 13.00 ± 0.50 | 12 |\n| b | 0.80 | 0.9, **missed** |\n| c | 0.98 ± 0.02 | 1, within its error |\n"
+	want := "| compared | ratio | to reach |\n| --- | --- | --- |\n" +
+		"| a | 13.00 ± 0.50 | 12 |\n| b | 0.80 | 0.9, **missed** |\n| c | 0.98 ± 0.02 | 1, within its error |\n"
 	if got := r.MarkdownRatios(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -92,8 +92,8 @@ func (p Plan) passes() []Plan {
 		return []Plan{p}
 	}
 	lock := Plan{
-		Strategies: []string{"grouped-rows", Default}, Replicas: []int{3}, Clients: []int{slices.Max(p.Clients)}, Goods: []int{1},
-		Paths: p.Paths,
+		Strategies: []string{"grouped-rows", Default}, Replicas: []int{3},
+		Clients: []int{slices.Max(p.Clients)}, Goods: []int{1}, Paths: p.Paths,
 	}
 	p.LockCost = false
 	return []Plan{p, lock}

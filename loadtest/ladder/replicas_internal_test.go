@@ -14,7 +14,8 @@ func TestReplicasAreComparedOverAllLegs(t *testing.T) {
 		}
 	}
 	// The ratio is 594/600 = 0.99, and the legs are 11, -7 and -4 off: a deviation of 9.64 each.
-	if want := math.Sqrt((121+49+16)/2.0/3) / 200; math.Abs(p.Ratio.Value-0.99) > 1e-9 || math.Abs(p.Ratio.Error-want) > 1e-9 || !p.Ratio.OK {
+	if want := math.Sqrt((121+49+16)/2.0/3) / 200; math.Abs(p.Ratio.Value-0.99) > 1e-9 ||
+		math.Abs(p.Ratio.Error-want) > 1e-9 || !p.Ratio.OK {
 		t.Errorf("%+v, want 0.99 ± %.4f, within its error", p.Ratio, want)
 	}
 	if err := p.add(row(Default, 1, 1, 256, 600, 0), row(Default, 3, 1, 256, 500, 0)); err != nil {
@@ -30,7 +31,10 @@ func TestReplicasAreComparedOverAllLegs(t *testing.T) {
 
 func TestReplicasTellOfWrongVerdicts(t *testing.T) {
 	passed, violated, unknown := Row{Verdict: "pass"}, Row{Verdict: "violation"}, Row{Verdict: "unknown"}
-	r := Replicas{Paths: []PathReplicas{{One: []Row{passed, unknown}, Several: []Row{passed, passed}}, {One: []Row{passed}, Several: []Row{violated}}}}
+	r := Replicas{Paths: []PathReplicas{
+		{One: []Row{passed, unknown}, Several: []Row{passed, passed}},
+		{One: []Row{passed}, Several: []Row{violated}},
+	}}
 	if wrong := r.Wrong(); !slices.Equal(wrong, []Row{unknown, violated}) {
 		t.Errorf("%+v, want the unknown and the violation", wrong)
 	}

@@ -87,7 +87,8 @@ func decodeResult(body []byte) (*Result, error) {
 }
 
 // header stands above the lines of the table as it grows.
-const header = "strategy            path    replicas  goods  clients     done/s  rejected/s    p50 ms    p99 ms  wakeups  verdict"
+const header = "strategy            path    replicas  goods  clients     done/s  rejected/s" +
+	"    p50 ms    p99 ms  wakeups  verdict"
 
 // Line returns the row as a line under the table's header.
 func (r Row) Line() string {
@@ -96,7 +97,8 @@ func (r Row) Line() string {
 		sellOut = "  (sell-out)"
 	}
 	return fmt.Sprintf("%-19s %-7s %8d  %5d  %7d  %9.0f  %10.0f  %8.2f  %8.2f  %7.2f  %s%s",
-		r.Strategy, r.Path, r.Replicas, r.Goods, r.Clients, r.DonePerS, r.RejectedPerS, r.P50MS, r.P99MS, r.WakeupsPerRelease, r.Verdict, sellOut)
+		r.Strategy, r.Path, r.Replicas, r.Goods, r.Clients, r.DonePerS, r.RejectedPerS, r.P50MS, r.P99MS,
+		r.WakeupsPerRelease, r.Verdict, sellOut)
 }
 
 // Markdown returns the rows of one hot goods and one replica as a table for
@@ -155,8 +157,8 @@ func (r *Result) LockCost() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "What the lock of `grouped` costs or gives, beside the same groups without it (`grouped-rows`), one hot product:\n\n- " +
-		strings.Join(parts, "\n- ") + "\n"
+	return "What the lock of `grouped` costs or gives, beside the same groups without it (`grouped-rows`), " +
+		"one hot product:\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 
 // best returns the most sales a second that the strategy reached in rows.

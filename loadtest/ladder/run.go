@@ -291,8 +291,8 @@ func asOrderService(load *fire.Config, redis string, partitions int) (stop func(
 // row judges all turns and sums them up. Its verdict is the worst.
 func (c *contestant) row(ctx context.Context, p point) (Row, error) {
 	row := Row{
-		Strategy: c.shape.strategy, Path: p.path, Replicas: c.shape.replicas, Goods: p.goods, Clients: p.clients, SellOut: p.sellOut,
-		WakeupsPerRelease: c.locks.wakeups(), Verdict: string(verify.Pass),
+		Strategy: c.shape.strategy, Path: p.path, Replicas: c.shape.replicas, Goods: p.goods, Clients: p.clients,
+		SellOut: p.sellOut, WakeupsPerRelease: c.locks.wakeups(), Verdict: string(verify.Pass),
 	}
 	for _, report := range c.reports {
 		verdict, err := verify.Run(ctx, verify.Config{

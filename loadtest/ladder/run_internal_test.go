@@ -13,7 +13,9 @@ func TestTurns(t *testing.T) {
 	const slow, quick = 2 * time.Second, time.Second // to serve all clients of a turn of a second
 	took := map[string]time.Duration{"case-study": slow, "sequential": quick, Default: quick}
 	both := []shape{{Default, 1}, {Default, 3}}
-	twice := []string{"grouped/1", "grouped/3", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/1", "grouped/3"}
+	twice := []string{
+		"grouped/1", "grouped/3", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/1", "grouped/3",
+	}
 	for name, test := range map[string]struct {
 		point  point
 		shapes []shape
@@ -31,8 +33,9 @@ func TestTurns(t *testing.T) {
 			point{goods: 1, clients: 64},
 			[]shape{{"case-study", 1}, {Default, 1}, {Default, 3}},
 			[]string{
-				"case-study/1", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/3",
-				"grouped/3", "grouped/3", "grouped/1", "grouped/1", "grouped/1", "grouped/3", "case-study/1", "grouped/3", "grouped/1",
+				"case-study/1", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1",
+				"grouped/3", "grouped/1", "grouped/3", "grouped/3", "grouped/3", "grouped/1",
+				"grouped/1", "grouped/1", "grouped/3", "case-study/1", "grouped/3", "grouped/1",
 			},
 		},
 		"one alone is compared with no other": {
@@ -51,7 +54,9 @@ func TestTurns(t *testing.T) {
 			var got []string
 			for c := range turns(test.point, contestants(test.shapes)) {
 				got = append(got, c.shape.String())
-				c.reports = append(c.reports, &history.Report{Elapsed: took[c.shape.strategy], History: &history.History{Window: time.Second}})
+				c.reports = append(c.reports, &history.Report{
+					Elapsed: took[c.shape.strategy], History: &history.History{Window: time.Second},
+				})
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("%v\nwant %v", got, test.want)
@@ -77,7 +82,8 @@ func TestClosest(t *testing.T) {
 		{point{goods: 100, clients: 64}, full, nil},
 		{point{goods: 1, clients: 256}, Quick().shapes(), nil},
 		{point{goods: 1, clients: 1}, []shape{{"case-study", 1}, {Default, 1}, {Default, 3}}, nil},
-		{point{goods: 1, clients: 256}, []shape{{Default, 1}, {Default, 1}}, []string{"grouped/1", "grouped/1"}}, // of the growth
+		// Of the growth.
+		{point{goods: 1, clients: 256}, []shape{{Default, 1}, {Default, 1}}, []string{"grouped/1", "grouped/1"}},
 	} {
 		var got []string
 		for _, c := range closest(test.point, contestants(test.shapes)) {

@@ -97,8 +97,8 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 	}
 	s.Hot, err = measureHot(ctx, cfg, plan)
 	if err == nil {
-		_, err = fmt.Fprintf(cfg.Table, "one hot product / %s: %.2f ±%.2f, want %.2f, %s\n", s.Hot.Than, s.Hot.Ratio, s.Hot.Error,
-			s.Hot.Want, s.Hot.Verdict)
+		_, err = fmt.Fprintf(cfg.Table, "one hot product / %s: %.2f ±%.2f, want %.2f, %s\n",
+			s.Hot.Than, s.Hot.Ratio, s.Hot.Error, s.Hot.Want, s.Hot.Verdict)
 	}
 	return s, err
 }
@@ -138,7 +138,8 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan) (*HotRow, error
 		shapes[0] = partitioned{replicas: 1, bin: plan.Before}
 	}
 	cfg.Progress("one hot product, beside " + hot.Than)
-	legs, verdicts, err := measureLegs(ctx, cfg, shapes, point{path: PathDeduct, goods: 1, clients: UsualClients}, 2*plan.Legs)
+	legs, verdicts, err := measureLegs(ctx, cfg, shapes,
+		point{path: PathDeduct, goods: 1, clients: UsualClients}, 2*plan.Legs)
 	if err != nil {
 		return nil, fmt.Errorf("one hot product: %w", err)
 	}
@@ -157,7 +158,9 @@ type partitioned struct {
 
 // measureLegs lets the shapes take turns at the point, and returns for each its legs and the verdict on all
 // of them. Each leg goes in the reverse order of the one before.
-func measureLegs(ctx context.Context, cfg Config, shapes []partitioned, p point, legs int) (rows [][]Row, verdicts []string, err error) {
+func measureLegs(
+	ctx context.Context, cfg Config, shapes []partitioned, p point, legs int,
+) (rows [][]Row, verdicts []string, err error) {
 	var all []*contestant
 	defer func() {
 		for _, c := range all {
@@ -241,7 +244,8 @@ func (r ScaleRow) Line() string {
 
 // Save writes scale.json and scale.svg into the folder.
 func (s Scale) Save(folder string) error {
-	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s), s.Draw(filepath.Join(folder, "scale.svg")))
+	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s),
+		s.Draw(filepath.Join(folder, "scale.svg")))
 }
 
 // Missed returns what was not reached, or whose verdict is not pass.

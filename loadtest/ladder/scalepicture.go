@@ -11,9 +11,13 @@ import (
 func (s Scale) Draw(file string) error {
 	const width, height, left, top, right = 620.0, 300.0, 60.0, 70.0, 130.0
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", left+width+right, top+height+50)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/><text x="%.0f" y="26" font-size="17" font-weight="bold" fill="#222">Deductions by the holders of locks, as times those of one</text>`+"\n", left)
-	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n", left, html.EscapeString(s.Server+" · "+s.Machine+" · "+s.Date))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" `+
+		`font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", left+width+right, top+height+50)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+
+		`<text x="%.0f" y="26" font-size="17" font-weight="bold" fill="#222">`+
+		`Deductions by the holders of locks, as times those of one</text>`+"\n", left)
+	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n",
+		left, html.EscapeString(s.Server+" · "+s.Machine+" · "+s.Date))
 	most, highest := 1, 1.0
 	var delays []float64
 	for _, r := range s.Rows {
@@ -25,7 +29,8 @@ func (s Scale) Draw(file string) error {
 	xOf := func(holders int) float64 { return left + float64(holders)/float64(most)*width }
 	yOf := func(ratio float64) float64 { return top + height - ratio/highest*height }
 	for ratio := 0.0; ratio <= highest; ratio++ {
-		fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#ddd"/><text x="%.1f" y="%.1f" text-anchor="end" fill="#555">%.0f</text>`+"\n",
+		fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="#ddd"/>`+
+			`<text x="%.1f" y="%.1f" text-anchor="end" fill="#555">%.0f</text>`+"\n",
 			left, yOf(ratio), left+width, yOf(ratio), left-8, yOf(ratio)+4, ratio)
 	}
 	for i, delay := range delays {
@@ -38,13 +43,19 @@ func (s Scale) Draw(file string) error {
 			}
 			x, y := xOf(r.Holders), yOf(r.Ratio)
 			line, last = append(line, fmt.Sprintf("%.1f,%.1f", x, y)), r
-			fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/><circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x, yOf(r.Ratio-r.Error), x, yOf(r.Ratio+r.Error), colour, x, y, colour)
-			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">%d</text>`+"\n", x, top+height+18, r.Holders)
+			fmt.Fprintf(&b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/>`+
+				`<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`,
+				x, yOf(r.Ratio-r.Error), x, yOf(r.Ratio+r.Error), colour, x, y, colour)
+			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">%d</text>`+"\n",
+				x, top+height+18, r.Holders)
 		}
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(line, " "), colour)
-		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">commits of %g ms</text>`+"\n", xOf(last.Holders)+8, yOf(last.Ratio)+4, colour, delay)
+		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
+			strings.Join(line, " "), colour)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">commits of %g ms</text>`+"\n",
+			xOf(last.Holders)+8, yOf(last.Ratio)+4, colour, delay)
 	}
-	fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">holders</text></svg>`+"\n", left+width/2, top+height+38)
+	fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">holders</text></svg>`+"\n",
+		left+width/2, top+height+38)
 	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("draw the holders: %w", err)
 	}

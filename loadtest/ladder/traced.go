@@ -88,7 +88,8 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, turn
 		if off.DonePerS <= 0 {
 			return t, errors.New("nothing was sold without tracing")
 		}
-		t.Ratio = compare(fmt.Sprintf("order, one hot goods, %d clients: grouped, %g traced / none", clients, share), on, off, tracedWant)
+		t.Ratio = compare(fmt.Sprintf("order, one hot goods, %d clients: grouped, %g traced / none", clients, share),
+			on, off, tracedWant)
 		t.Ratio.OK = t.Ratio.withinError()
 		if _, err := fmt.Fprintln(cfg.Table, t.Ratio.Line()); err != nil {
 			return t, fmt.Errorf("print the ratio: %w", err)

@@ -31,7 +31,8 @@ const mostLost = 0.02
 // one between watch and its stop. Each pair begins with the other. Config.Measure
 // is the time of a turn.
 func MeasureWatched(
-	ctx context.Context, cfg Config, clients, pairs int, watch func(context.Context, *stack.Stack) (stop func() error, err error),
+	ctx context.Context, cfg Config, clients, pairs int,
+	watch func(context.Context, *stack.Stack) (stop func() error, err error),
 ) (w Watched, err error) {
 	w = Watched{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Clients: clients}
 	if w.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {

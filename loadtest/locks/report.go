@@ -15,7 +15,8 @@ func printHeader(out io.Writer) {
 
 func printRow(out io.Writer, r Row) {
 	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.4f %10.3f %10.1f %15.2f %10.0f%%\n",
-		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.longest, r.WakeupsPerRelease, 100*r.leastShare)
+		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.longest,
+		r.WakeupsPerRelease, 100*r.leastShare)
 }
 
 // Save writes the rows as JSON to the file, and makes its folder.

@@ -27,16 +27,20 @@ var inputs = []input{
 		expected: verify.DoneHasItsFlows,
 	},
 	{
-		name:  "a flow row added",
-		stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow WHERE flag = '%d' LIMIT 1"}, expected: verify.FlowHasOrder,
+		name: "a flow row added",
+		stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow " +
+			"WHERE flag = '%d' LIMIT 1"},
+		expected: verify.FlowHasOrder,
 	},
 	{
 		name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
 		expected: verify.FlowMatchesOrder,
 	},
 	{
-		name:  "a stock level off by one",
-		stock: []string{"UPDATE stock SET num = num + 1 WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"}, expected: verify.StockEqualsFlows,
+		name: "a stock level off by one",
+		stock: []string{"UPDATE stock SET num = num + 1 " +
+			"WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"},
+		expected: verify.StockEqualsFlows,
 	},
 	{
 		name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"},
@@ -47,8 +51,9 @@ var inputs = []input{
 		expected: verify.OrderMatchesOperation,
 	},
 	{
-		name:  "an order flipped",
-		order: []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"}, expected: verify.OrderMatchesOperation,
+		name:     "an order flipped",
+		order:    []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"},
+		expected: verify.OrderMatchesOperation,
 	},
 	{
 		name:  "an order left pending",

@@ -194,7 +194,8 @@ var layers = []Mutant{
 	},
 	{
 		Name: "released before the commit, absolute write, fenced", Load: uncancelled,
-		Switches: "release-early,read-modify-write", Cell: quiet, AbsorbedBy: "the fencing token, which turns the earlier holder away",
+		Switches: "release-early,read-modify-write", Cell: quiet,
+		AbsorbedBy: "the fencing token, which turns the earlier holder away",
 	},
 	{
 		Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold",

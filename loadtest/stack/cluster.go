@@ -46,8 +46,8 @@ func StartCluster(ctx context.Context, dir string, member func(i int) []servers.
 		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.each(killed))
 	}
 	return &Servers{
-		MySQL: c.MySQL.MySQL(), Redis: servers.AttachRedis(c.Redis.Addr()), ZooKeeper: servers.AttachZooKeeper(c.ZooKeeper.Addr()),
-		Cluster: &c,
+		MySQL: c.MySQL.MySQL(), Redis: servers.AttachRedis(c.Redis.Addr()),
+		ZooKeeper: servers.AttachZooKeeper(c.ZooKeeper.Addr()), Cluster: &c,
 	}, nil
 }
 

@@ -31,7 +31,8 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Max < slow+1000 {
-		t.Fatalf("a process may open %d files, want %d: raise the limit with \"ulimit -Hn\" (%v)", files.Max, slow+1000, err)
+		t.Fatalf("a process may open %d files, want %d: raise the limit with \"ulimit -Hn\" (%v)",
+			files.Max, slow+1000, err)
 	}
 	st, err := stack.Up(t.Context(), config(t))
 	if err != nil {
@@ -158,7 +159,10 @@ type crowd struct {
 func newCrowd(t *testing.T, addr string, size int) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	c := &crowd{addr: addr, conns: make([]net.Conn, size), stop: stop, whole: make(chan struct{}), ended: make(chan error, 1)}
+	c := &crowd{
+		addr: addr, conns: make([]net.Conn, size), stop: stop,
+		whole: make(chan struct{}), ended: make(chan error, 1),
+	}
 	go func() { c.ended <- c.send(ctx) }()
 	select {
 	case <-c.whole:

@@ -37,7 +37,8 @@ func TestTLS(t *testing.T) {
 	authority := newAuthority(t, dir)
 	cfg := config(t)
 	mysql, err := servers.StartMySQL(t.Context(), filepath.Join(dir, "mysql"), servers.WithArgs(
-		"--ssl-ca="+authority.file, "--ssl-cert="+authority.issue(t, "mysql", net.IPv4(127, 0, 0, 1)), "--ssl-key="+filepath.Join(dir, "mysql.key")))
+		"--ssl-ca="+authority.file, "--ssl-cert="+authority.issue(t, "mysql", net.IPv4(127, 0, 0, 1)),
+		"--ssl-key="+filepath.Join(dir, "mysql.key")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +67,9 @@ func TestTLS(t *testing.T) {
 
 	// The certificate of the stock service is for a name, wherever it runs; that of the order service for the address.
 	common := map[string]string{
-		"REDIS_ADDR": cfg.Servers.Redis.Addr(), "ZOOKEEPER_ADDRS": cfg.Servers.ZooKeeper.Addr(), "ZOOKEEPER_ROOT": cfg.ZooKeeperRoot,
-		"SERVICE_TOKEN": cfg.Token, "SSL_CERT_FILE": authority.file, "SSL_CERT_DIR": t.TempDir(),
+		"REDIS_ADDR": cfg.Servers.Redis.Addr(), "ZOOKEEPER_ADDRS": cfg.Servers.ZooKeeper.Addr(),
+		"ZOOKEEPER_ROOT": cfg.ZooKeeperRoot, "SERVICE_TOKEN": cfg.Token,
+		"SSL_CERT_FILE": authority.file, "SSL_CERT_DIR": t.TempDir(),
 	}
 	stock := authority.serve(t, cfg.Bin, "stock-service", common, map[string]string{
 		"MYSQL_DSN":     withTLS(mysql.DSN(cfg.Accounts.StockApp.Name, "hunter2", cfg.Accounts.StockDB)),
@@ -77,10 +79,12 @@ func TestTLS(t *testing.T) {
 		"MYSQL_DSN": withTLS(orderDSN), "STOCK_SERVER_NAME": "stock.internal",
 		"TLS_CERT_FILE": authority.issue(t, "order", net.IPv4(127, 0, 0, 1)), "TLS_KEY_FILE": filepath.Join(dir, "order.key"),
 	})
-	if answer := authority.send(t, "stock.internal", "https://"+stock.Addr()+"/v1/stock/1/restock", `{"flag":"first","num":5}`); answer["num"] != 5.0 {
+	if answer := authority.send(t, "stock.internal", "https://"+stock.Addr()+"/v1/stock/1/restock",
+		`{"flag":"first","num":5}`); answer["num"] != 5.0 {
 		t.Fatalf("restocked: %v", answer)
 	}
-	if answer := authority.send(t, "", "https://"+order.Addr()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`); answer["status"] != "CONFIRMED" {
+	if answer := authority.send(t, "", "https://"+order.Addr()+"/v1/orders",
+		`{"items":[{"goods_id":"1","num":1}]}`); answer["status"] != "CONFIRMED" {
 		t.Errorf("ordered: %v", answer)
 	}
 	if resp, err := http.Get("http://" + order.Addr() + "/healthz"); err == nil { // of net/http itself
@@ -94,7 +98,8 @@ func TestTLS(t *testing.T) {
 		"MYSQL_DSN": withTLS(orderDSN), "STOCK_SERVER_NAME": "other.internal",
 		"TLS_CERT_FILE": filepath.Join(dir, "order.pem"), "TLS_KEY_FILE": filepath.Join(dir, "order.key"),
 	})
-	if answer := authority.send(t, "", "https://"+stranger.Addr()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`); answer["code"] != "stock_unavailable" {
+	if answer := authority.send(t, "", "https://"+stranger.Addr()+"/v1/orders",
+		`{"items":[{"goods_id":"1","num":1}]}`); answer["code"] != "stock_unavailable" {
 		t.Errorf("ordered of a stock service of another name: %v", answer)
 	}
 	// Nor does a service talk to a MySQL server whose certificate it cannot check.
@@ -143,7 +148,10 @@ func newAuthority(t *testing.T, dir string) *authority {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authority{dir: dir, file: writePEM(t, filepath.Join(dir, "ca.pem"), "CERTIFICATE", der), key: key, pool: x509.NewCertPool()}
+	a := &authority{
+		dir: dir, file: writePEM(t, filepath.Join(dir, "ca.pem"), "CERTIFICATE", der),
+		key: key, pool: x509.NewCertPool(),
+	}
 	if a.cert, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
@@ -164,8 +172,9 @@ func (a *authority) issue(t *testing.T, name string, addrs ...net.IP) string {
 	}
 	writePEM(t, filepath.Join(a.dir, name+".key"), "PRIVATE KEY", secret)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: addrs,
-		NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		DNSNames: []string{name}, IPAddresses: addrs, NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, a.cert, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +210,9 @@ func (a *authority) serve(t *testing.T, bin, service string, common, own map[str
 	return a.start(t, bin, service, env, env, ready)
 }
 
-func (a *authority) start(t *testing.T, bin, service string, common, own map[string]string, ready func(context.Context) error) *servers.Server {
+func (a *authority) start(
+	t *testing.T, bin, service string, common, own map[string]string, ready func(context.Context) error,
+) *servers.Server {
 	t.Helper()
 	port, err := servers.PortOr(0)
 	if err != nil {
@@ -216,7 +227,8 @@ func (a *authority) start(t *testing.T, bin, service string, common, own map[str
 		}
 	}
 	s, err := servers.Start(t.Context(), servers.Spec{
-		Name: service, Path: filepath.Join(bin, service), Args: []string{"serve"}, Env: env, Dir: t.TempDir(), Addr: addr, Ready: ready,
+		Name: service, Path: filepath.Join(bin, service), Args: []string{"serve"}, Env: env, Dir: t.TempDir(),
+		Addr: addr, Ready: ready,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,9 @@ func span(trace, id, parent byte, name string, at uint64, attributes ...*common.
 }
 
 func linked(s *wire.Span, trace, id byte) *wire.Span {
-	s.Links = append(s.Links, &wire.Span_Link{TraceId: bytes.Repeat([]byte{trace}, 16), SpanId: bytes.Repeat([]byte{id}, 8)})
+	s.Links = append(s.Links, &wire.Span_Link{
+		TraceId: bytes.Repeat([]byte{trace}, 16), SpanId: bytes.Repeat([]byte{id}, 8),
+	})
 	return s
 }
 
@@ -93,7 +95,8 @@ func TestStoreIsBounded(t *testing.T) {
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()
-	line := `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"order-service"}}]},` +
+	line := `{"resourceSpans":[{` +
+		`"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"order-service"}}]},` +
 		`"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"place",` +
 		`"startTimeUnixNano":"1544712660000000000","endTimeUnixNano":"1544712661000000000","kind":2,` +
 		`"attributes":[{"key":"order_id","value":{"stringValue":"7"}}],"status":{"code":2,"message":"stale"}}]}]}]}` + "\n"

@@ -230,7 +230,9 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 		t.Fatal(err)
 	}
 	spans := r.await(t, told.ID, func(spans []trace.Span) bool {
-		return len(where(spans, func(s trace.Span) bool { return s.Name == "reconcile" && s.Attributes["to"] == "CONFIRMED" })) > 0
+		return len(where(spans, func(s trace.Span) bool {
+			return s.Name == "reconcile" && s.Attributes["to"] == "CONFIRMED"
+		})) > 0
 	})
 	first := find(spans, "POST /v1/orders")
 	for _, span := range spans {

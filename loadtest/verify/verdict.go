@@ -82,8 +82,10 @@ func (o Outcome) ExitCode() int {
 
 // String is the verdict's last line.
 func (v *Verdict) String() string {
-	return fmt.Sprintf("VERDICT: %s orders=%d confirmed=%d rejected=%d cancelled=%d pending=%d oversold=%d double_deducted=%d",
-		strings.ToUpper(string(v.Outcome)), v.Orders, v.Confirmed, v.Rejected, v.Cancelled, v.Pending, v.Oversold, v.DoubleDeducted)
+	return fmt.Sprintf(
+		"VERDICT: %s orders=%d confirmed=%d rejected=%d cancelled=%d pending=%d oversold=%d double_deducted=%d",
+		strings.ToUpper(string(v.Outcome)), v.Orders, v.Confirmed, v.Rejected, v.Cancelled, v.Pending,
+		v.Oversold, v.DoubleDeducted)
 }
 
 // Write prints the invariants that do not hold, how many do, what is unknown, and the verdict's line. With

@@ -34,7 +34,8 @@ func TestTheVerdictIsPrintedShort(t *testing.T) {
 	if got, want := printed(false), head+broken+"1 of 2 invariants hold\n"+last; got != want {
 		t.Errorf("printed\n%swant\n%s", got, want)
 	}
-	if got, want := printed(true), head+"stock-not-negative 0 no stock level is below zero\n"+broken+"1 of 2 invariants hold\n"+last; got != want {
+	if got, want := printed(true), head+"stock-not-negative 0 no stock level is below zero\n"+broken+
+		"1 of 2 invariants hold\n"+last; got != want {
 		t.Errorf("printed all\n%swant\n%s", got, want)
 	}
 	// What could not be read does not hold.

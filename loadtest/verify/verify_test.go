@@ -117,7 +117,8 @@ var corruptions = []corruption{
 		"DELETE FROM stock_flow WHERE kind = 'restore' AND goods_id = 3 AND flag = '{4}'",
 	}},
 	{name: "restored and still done", finds: verify.NoRestoreWithoutDeduct, stock: []string{
-		"INSERT INTO stock_flow SELECT flag, goods_id, 'restore', -num, created_at FROM stock_flow WHERE kind = 'deduct' AND flag = '{0}'",
+		"INSERT INTO stock_flow SELECT flag, goods_id, 'restore', -num, created_at FROM stock_flow " +
+			"WHERE kind = 'deduct' AND flag = '{0}'",
 	}},
 	{name: "a deduction without an order", finds: verify.FlowHasOrder, stock: []string{
 		"INSERT INTO operations (flag, state, items, created_at) VALUES ('77', 'DONE', '3:1', NOW(6))",
@@ -196,10 +197,12 @@ var corruptions = []corruption{
 	}},
 	{name: "two orders under one key", finds: verify.OneOrderPerKey, order: []string{
 		"ALTER TABLE orders DROP KEY uq_orders_idempotency_key",
-		"INSERT INTO orders SELECT id + 1000, status, outcome, reason, idempotency_key, body_hash, total, created_at, updated_at, trace FROM orders WHERE id = {23}",
+		"INSERT INTO orders SELECT id + 1000, status, outcome, reason, idempotency_key, body_hash, total, " +
+			"created_at, updated_at, trace FROM orders WHERE id = {23}",
 		"INSERT INTO order_items SELECT order_id + 1000, goods_id, num, price FROM order_items WHERE order_id = {23}",
 	}, stock: []string{
-		"INSERT INTO operations SELECT CONCAT(flag + 1000), state, reason, items, fencing_token, created_at FROM operations WHERE flag = '{23}'",
+		"INSERT INTO operations SELECT CONCAT(flag + 1000), state, reason, items, fencing_token, created_at " +
+			"FROM operations WHERE flag = '{23}'",
 	}},
 	{
 		name: "rejected while stock was there", finds: verify.RejectedOnlyWhenShort,
@@ -256,7 +259,9 @@ var corruptions = []corruption{
 		l := w.placed(25)
 		l.Code, l.Error = 201, "unreadable"
 	}},
-	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) { w.placed(0).Code = 409 }},
+	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
+		w.placed(0).Code = 409
+	}},
 	{name: "more acknowledged than there was", finds: verify.AcknowledgedNotOversold, history: func(w *world) {
 		for n := range 24 {
 			l := w.placed(n)
@@ -326,7 +331,8 @@ func TestFiguresOfTheVerdict(t *testing.T) {
 	w := newWorld(t)
 	exec(t, w.stock, "ALTER TABLE stock_flow DROP PRIMARY KEY")
 	exec(t, w.stock, "INSERT INTO stock_flow SELECT * FROM stock_flow WHERE flag = '"+flag(0)+"' AND kind = 'deduct'")
-	exec(t, w.stock, "UPDATE stock_flow SET num = num - 50 WHERE goods_id = 2 AND kind = 'deduct' AND flag = '"+flag(3)+"'")
+	exec(t, w.stock, "UPDATE stock_flow SET num = num - 50 "+
+		"WHERE goods_id = 2 AND kind = 'deduct' AND flag = '"+flag(3)+"'")
 	v := w.verify(t)
 	if v.DoubleDeducted != 3 {
 		t.Errorf("%d deducted twice, want the 3 items of one order", v.DoubleDeducted)
@@ -367,9 +373,11 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 		return h
 	}
 	for name, change := range map[string]func(*verify.Config){
-		"no history":              func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere/history.jsonl" },
-		"no traffic":              func(c *verify.Config) { c.History = idle() },
-		"no stock database":       func(c *verify.Config) { c.StockDSN = strings.Replace(c.StockDSN, good.stockName, "nowhere", 1) },
+		"no history": func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere/history.jsonl" },
+		"no traffic": func(c *verify.Config) { c.History = idle() },
+		"no stock database": func(c *verify.Config) {
+			c.StockDSN = strings.Replace(c.StockDSN, good.stockName, "nowhere", 1)
+		},
 		"a server that is down":   func(c *verify.Config) { c.OrderDSN = "verifier:x@tcp(127.0.0.1:1)/order_db" },
 		"the wrong database":      func(c *verify.Config) { c.StockDSN = c.OrderDSN },
 		"databases the wrong way": func(c *verify.Config) { c.StockDSN, c.OrderDSN = c.OrderDSN, c.StockDSN },

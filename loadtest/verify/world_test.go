@@ -176,7 +176,9 @@ func (w *world) total(items []item) (sum int64) {
 
 func (w *world) insert(t *testing.T, n int, items []item, status string, outcome any) {
 	t.Helper()
-	exec(t, w.order, "INSERT INTO orders (id, status, outcome, idempotency_key, body_hash, total, created_at, updated_at) VALUES (?, ?, ?, ?, REPEAT('h', 32), ?, NOW(6), NOW(6))",
+	exec(t, w.order, "INSERT INTO orders "+
+		"(id, status, outcome, idempotency_key, body_hash, total, created_at, updated_at) "+
+		"VALUES (?, ?, ?, ?, REPEAT('h', 32), ?, NOW(6), NOW(6))",
 		orderID(n), status, outcome, fmt.Sprintf("%s-%d", run, n), w.total(items))
 	for _, it := range items {
 		exec(t, w.order, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES (?, ?, ?, ?)", orderID(n),

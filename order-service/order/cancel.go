@@ -12,7 +12,8 @@ import (
 // comes back, once. Cancel may be repeated. It writes the wish before it asks the
 // stock service, so the wish is carried out even if this process dies. Until then
 // the order is returned CANCELLING. If the write was not answered, the order is
-// returned as it was read before, and the wish may be written or not. ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
+// returned as it was read before, and the wish may be written or not.
+// ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	request.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {

@@ -8,7 +8,9 @@ import (
 
 // The domain links no framework and no driver, not even through another package.
 func TestTheDomainIsPure(t *testing.T) {
-	impure := regexp.MustCompile(`(?m)^(net/http|database/sql|.*(gin-gonic|opentelemetry|prometheus|zookeeper|redis|gorm).*|orderstock/(stock-service|loadtest).*)$`)
+	impure := regexp.MustCompile(`(?m)^(net/http|database/sql|` +
+		`.*(gin-gonic|opentelemetry|prometheus|zookeeper|redis|gorm).*|` +
+		`orderstock/(stock-service|loadtest).*)$`)
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,8 @@ func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 	defer cancel()
 	o, err := s.latest(ctx, o)
 	if err != nil { // not found is no answer either: the insert may be on its way
-		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err) //nolint:errorlint // for the reason given
+		//nolint:errorlint // for the reason given
+		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err)
 	}
 	return Placement{Order: o.AtFirstEnd()}, nil
 }

@@ -125,7 +125,8 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 		page, more, err := stores[0].Page(t.Context(), tc.status, tc.after, tc.limit)
 		must(t, err)
 		if len(page) != tc.want || more != tc.more {
-			t.Errorf("after %d, limit %d: %d orders, more %v; want %d, %v", tc.after, tc.limit, len(page), more, tc.want, tc.more)
+			t.Errorf("after %d, limit %d: %d orders, more %v; want %d, %v",
+				tc.after, tc.limit, len(page), more, tc.want, tc.more)
 		}
 		for i, o := range page {
 			want := 2
@@ -214,7 +215,8 @@ func TestAMoveIsGuarded(t *testing.T) {
 		{order.Pending, order.Confirmed, "", false, order.Confirmed, order.Confirmed}, // a repeat: another call moved it
 		{order.Confirmed, order.Cancelling, "it's a wish", true, order.Cancelling, order.Confirmed},
 		{order.Cancelling, order.Cancelled, strings.Repeat("ü", 300), true, order.Cancelled, order.Confirmed},
-		{order.Cancelled, order.Pending, "", true, order.Pending, order.Confirmed}, // no such step in life: the first end is kept even then
+		// No such step in life: the first end is kept even then.
+		{order.Cancelled, order.Pending, "", true, order.Pending, order.Confirmed},
 	} {
 		moved, err := store.Move(t.Context(), order.Move{ID: 1, From: step.from, To: step.to, Reason: step.reason})
 		must(t, err)
@@ -227,7 +229,9 @@ func TestAMoveIsGuarded(t *testing.T) {
 			t.Errorf("step %d: reason %q", i, o.Reason)
 		}
 	}
-	if moved, err := store.Move(t.Context(), order.Move{ID: 2, From: order.Pending, To: order.Confirmed}); moved || err != nil {
+	if moved, err := store.Move(t.Context(), order.Move{
+		ID: 2, From: order.Pending, To: order.Confirmed,
+	}); moved || err != nil {
 		t.Errorf("an order that is not there: %v, %v", moved, err)
 	}
 }
@@ -264,7 +268,8 @@ func TestConcurrentMovesOfOneOrder(t *testing.T) {
 		must(t, err)
 		won := slices.Index(ends, o.Status)
 		if won < 0 || moved[1-won][id] || o.Outcome != o.Status {
-			t.Errorf("order %d: %s, outcome %s; the two were told %v and %v", id+1, o.Status, o.Outcome, moved[0][id], moved[1][id])
+			t.Errorf("order %d: %s, outcome %s; the two were told %v and %v",
+				id+1, o.Status, o.Outcome, moved[0][id], moved[1][id])
 		}
 	}
 }
@@ -277,7 +282,8 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 		must(t, err)
 	}
 	now := time.Now()
-	must(t, db.Exec("UPDATE orders SET updated_at = ? WHERE id = 4", now.Add(time.Hour)).Error) // changed just now, as it were
+	// Changed just now, as it were.
+	must(t, db.Exec("UPDATE orders SET updated_at = ? WHERE id = 4", now.Add(time.Hour)).Error)
 	found, err := store.Stuck(t.Context(), order.Pending, 2, now, 4)
 	must(t, err)
 	var got []int64

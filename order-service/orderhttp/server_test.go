@@ -38,7 +38,8 @@ func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, 
 
 func call(t *testing.T, o orders, method, path, body string) (int, string) {
 	t.Helper()
-	server := httptest.NewServer(contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(o, orderhttp.Config{}, slog.New(slog.DiscardHandler))))
+	server := httptest.NewServer(contract.Read(t, orderhttp.OpenAPI).Check(t,
+		orderhttp.New(o, orderhttp.Config{}, slog.New(slog.DiscardHandler))))
 	defer server.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -59,7 +60,8 @@ func call(t *testing.T, o orders, method, path, body string) (int, string) {
 
 func TestTheRootListsTheCalls(t *testing.T) {
 	t.Parallel()
-	if status, body := call(t, orders{}, "GET", "/", ""); status != http.StatusOK || !strings.Contains(body, "POST /v1/orders") {
+	if status, body := call(t, orders{}, "GET", "/", ""); status != http.StatusOK ||
+		!strings.Contains(body, "POST /v1/orders") {
 		t.Errorf("GET /: %d %s", status, body)
 	}
 }
@@ -67,11 +69,15 @@ func TestTheRootListsTheCalls(t *testing.T) {
 // TestTheDescriptionIsServed: as it stands, and as a page that names each call and loads nothing.
 func TestTheDescriptionIsServed(t *testing.T) {
 	t.Parallel()
-	if status, body := call(t, orders{}, "GET", "/openapi.json", ""); status != http.StatusOK || body != string(orderhttp.OpenAPI) {
+	if status, body := call(t, orders{}, "GET", "/openapi.json", ""); status != http.StatusOK ||
+		body != string(orderhttp.OpenAPI) {
 		t.Errorf("GET /openapi.json: %d %.100s", status, body)
 	}
 	status, page := call(t, orders{}, "GET", "/docs", "")
-	for _, want := range []string{"POST /v1/orders/{id}/cancel", "Idempotency-Key", "has used its share up", `href="#OrderRequest"`, `id="OrderRequest"`} {
+	for _, want := range []string{
+		"POST /v1/orders/{id}/cancel", "Idempotency-Key", "has used its share up",
+		`href="#OrderRequest"`, `id="OrderRequest"`,
+	} {
 		if status != http.StatusOK || !strings.Contains(page, want) {
 			t.Errorf("GET /docs: %d without %q:\n%s", status, want, page)
 		}
@@ -85,7 +91,8 @@ func TestTheDescriptionIsServed(t *testing.T) {
 
 func TestAKeyCanBeRequired(t *testing.T) {
 	t.Parallel()
-	h := contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(orders{}, orderhttp.Config{RequireKey: true}, slog.New(slog.DiscardHandler)))
+	h := contract.Read(t, orderhttp.OpenAPI).Check(t,
+		orderhttp.New(orders{}, orderhttp.Config{RequireKey: true}, slog.New(slog.DiscardHandler)))
 	for key, want := range map[string]int{"": http.StatusBadRequest, "k": http.StatusAccepted} {
 		req := httptest.NewRequest("POST", "/v1/orders", strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
 		req.Header.Set("Content-Type", "application/json")
@@ -122,9 +129,15 @@ func TestDetailsAreForTheClient(t *testing.T) {
 		status int
 		detail string
 	}{
-		{place, fmt.Errorf("price order: %w", fmt.Errorf("%w: goods 7", order.ErrUnknownGoods)), 422, "unknown goods: goods 7"},
+		{
+			place, fmt.Errorf("price order: %w", fmt.Errorf("%w: goods 7", order.ErrUnknownGoods)),
+			422, "unknown goods: goods 7",
+		},
 		{cancel, fmt.Errorf("cancel order: %w", order.ErrRejected), 409, "the order was rejected"},
-		{cancel, fmt.Errorf("insert order: %w: dial tcp 10.0.0.1: refused", order.ErrUnavailable), 503, "not available in time"},
+		{
+			cancel, fmt.Errorf("insert order: %w: dial tcp 10.0.0.1: refused", order.ErrUnavailable),
+			503, "not available in time",
+		},
 	} {
 		status, body := call(t, orders{err: c.err}, "POST", c.path, `{"items":[{"goods_id":"7","num":1}]}`)
 		var problem struct{ Detail string }
@@ -155,7 +168,8 @@ func TestTheAnswerToTooManyRequestsIsDescribed(t *testing.T) {
 			req.Header.Set("Content-Type", "application/json")
 			rec := httptest.NewRecorder()
 			h.ServeHTTP(rec, req)
-			if refused := rec.Code == http.StatusTooManyRequests; refused != (i == 1) || refused != (rec.Header().Get("Retry-After") != "") {
+			if refused := rec.Code == http.StatusTooManyRequests; refused != (i == 1) ||
+				refused != (rec.Header().Get("Retry-After") != "") {
 				t.Errorf("%s %s, call %d: %d, Retry-After %q", c[0], c[1], i+1, rec.Code, rec.Header().Get("Retry-After"))
 			}
 		}

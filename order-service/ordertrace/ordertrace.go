@@ -45,11 +45,15 @@ func Stock(s order.Stock) order.Stock { return stock{s} }
 type stock struct{ order.Stock }
 
 func (s stock) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
-	return record(ctx, "call-stock", func(ctx context.Context) (order.Operation, error) { return s.Stock.Deduct(ctx, flag, items) })
+	return record(ctx, "call-stock", func(ctx context.Context) (order.Operation, error) {
+		return s.Stock.Deduct(ctx, flag, items)
+	})
 }
 
 func (s stock) Cancel(ctx context.Context, flag string) (order.Operation, error) {
-	return record(ctx, "cancel-flag", func(ctx context.Context) (order.Operation, error) { return s.Stock.Cancel(ctx, flag) })
+	return record(ctx, "cancel-flag", func(ctx context.Context) (order.Operation, error) {
+		return s.Stock.Cancel(ctx, flag)
+	})
 }
 
 func (s stock) Recorded(ctx context.Context, flag string) (op order.Operation, found bool, err error) {
@@ -60,7 +64,9 @@ func (s stock) Recorded(ctx context.Context, flag string) (op order.Operation, f
 	return op, found, err
 }
 
-func record(ctx context.Context, step string, call func(context.Context) (order.Operation, error)) (order.Operation, error) {
+func record(
+	ctx context.Context, step string, call func(context.Context) (order.Operation, error),
+) (order.Operation, error) {
 	ctx, end := tracing.Step(ctx, step)
 	op, err := call(ctx)
 	tracing.Set(ctx, attribute.String("state", string(op.State)))

@@ -180,7 +180,8 @@ func TestRetriesHaveABudget(t *testing.T) {
 	all.Wait()
 	retries := s.requests.Load() - calls
 	if counted(t, metrics, "order_stock_budget_refusals_total") == 0 || retries > calls {
-		t.Errorf("%d calls were tried again %d times; the budget refused %v", calls, retries, counted(t, metrics, "order_stock_budget_refusals_total"))
+		t.Errorf("%d calls were tried again %d times; the budget refused %v",
+			calls, retries, counted(t, metrics, "order_stock_budget_refusals_total"))
 	}
 }
 
@@ -303,7 +304,8 @@ func TestConcurrentConfirmationsShareRequests(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(time.Second); s.requests.Load() < 2 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Second); s.requests.Load() < 2 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(20 * time.Millisecond) // let the others queue up behind the two that are held
 	close(first)

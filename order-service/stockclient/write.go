@@ -66,7 +66,9 @@ func (c *Caller) write(
 }
 
 // try sends once.
-func (c *Caller) try(ctx context.Context, send func(context.Context) (stockapi.Operation, error)) (stockapi.Operation, error) {
+func (c *Caller) try(
+	ctx context.Context, send func(context.Context) (stockapi.Operation, error),
+) (stockapi.Operation, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > c.cfg.Timeout {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)

@@ -60,7 +60,9 @@ func TestExitCodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			root := &cobra.Command{Use: "shop"}
-			root.AddCommand(&cobra.Command{Use: "check", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return test.err }})
+			root.AddCommand(&cobra.Command{
+				Use: "check", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return test.err },
+			})
 			var stdout, stderr bytes.Buffer
 			root.SetOut(&stdout)
 			root.SetErr(&stderr)

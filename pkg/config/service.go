@@ -69,7 +69,9 @@ func (s Service) Check() error {
 		partitions = fmt.Errorf("%s must be from 1 to %d", n, maxPartitions)
 	}
 	_, tlsWrong := s.TLS()
-	return errors.Join(tlsWrong, root, checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth), partitions, s.checkRedis(),
+	return errors.Join(tlsWrong, root,
+		checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth),
+		partitions, s.checkRedis(),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)
@@ -100,7 +102,8 @@ func (s Service) checkRedis() error {
 	case s.RedisAddr == "" && len(s.RedisAddrs) == 0:
 		return errors.New("REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER")
 	case s.RedisAddr != "" && (len(s.RedisAddrs) > 0 || s.RedisMaster != ""):
-		return errors.New("REDIS_ADDR is for one server, REDIS_ADDRS and REDIS_MASTER are for Sentinels: set one or the other")
+		return errors.New("REDIS_ADDR is for one server, REDIS_ADDRS and REDIS_MASTER are for Sentinels: " +
+			"set one or the other")
 	case s.RedisAddr == "" && s.RedisMaster == "":
 		return errors.New("REDIS_MASTER is not set: the name by which the Sentinels of REDIS_ADDRS know the server")
 	}

@@ -82,8 +82,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 }
 
-// TestZooKeeperAway: while ZooKeeper does not run, a watcher keeps what it was told. When ZooKeeper is back, the watcher
-// is told of what changed.
+// TestZooKeeperAway: while ZooKeeper does not run, a watcher keeps what it was told. When ZooKeeper is back, the
+// watcher is told of what changed.
 func TestZooKeeperAway(t *testing.T) {
 	t.Parallel()
 	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())

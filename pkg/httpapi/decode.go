@@ -22,12 +22,14 @@ import (
 func Decode(c *gin.Context, dst any) error {
 	if kind := c.GetHeader("Content-Type"); kind != "application/json" {
 		media, params, err := mime.ParseMediaType(kind)
-		if charset := params["charset"]; err != nil || media != "application/json" || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
+		if charset := params["charset"]; err != nil || media != "application/json" ||
+			(charset != "" && !strings.EqualFold(charset, "utf-8")) {
 			return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
 		}
 	}
 	if c.GetHeader("Content-Encoding") != "" { // of which a few bytes can be a body of gigabytes
-		return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send the body without Content-Encoding")
+		return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
+			"send the body without Content-Encoding")
 	}
 	body, err := io.ReadAll(c.Request.Body)
 	if err != nil {

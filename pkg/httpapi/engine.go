@@ -111,7 +111,8 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 				panic(p)
 			}
 			request.Logger(ctx).Error("panic", "panic", p, "stack", string(debug.Stack()))
-			write(c, problem.New(http.StatusInternalServerError, "internal", "the request failed; the log has the cause under this request id"))
+			write(c, problem.New(http.StatusInternalServerError, "internal",
+				"the request failed; the log has the cause under this request id"))
 		}
 		level := slog.LevelDebug
 		if c.Writer.Status() >= http.StatusInternalServerError {

@@ -110,7 +110,9 @@ func TestDecodeRefuses(t *testing.T) {
 			wantProblem(t, call(e, "POST", "/decode", tc.body, "Content-Type", tc.kind), tc.status, tc.code)
 		})
 	}
-	if rec := call(e, "POST", "/decode", `{"num":7}`, "Content-Type", "application/json; charset=UTF-8"); rec.Code != 200 || !strings.Contains(rec.Body.String(), `"num":7`) {
+	if rec := call(e, "POST", "/decode", `{"num":7}`,
+		"Content-Type", "application/json; charset=UTF-8"); rec.Code != 200 ||
+		!strings.Contains(rec.Body.String(), `"num":7`) {
 		t.Errorf("a good body got %d %s", rec.Code, rec.Body)
 	}
 }
@@ -227,7 +229,8 @@ func TestReadyWaitsForNoCheckThatHangs(t *testing.T) {
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if rec := call(e, "GET", "/readyz", ""); rec.Code != 503 || rec.Body.String() != `{"status":"not ready","failing":["one","other"]}` {
+			if rec := call(e, "GET", "/readyz", ""); rec.Code != 503 ||
+				rec.Body.String() != `{"status":"not ready","failing":["one","other"]}` {
 				t.Errorf("got %d %s", rec.Code, rec.Body)
 			}
 		})
@@ -249,7 +252,9 @@ func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	addr, stopped := make(chan string, 1), make(chan error, 1)
 	go func() {
-		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{Addr: "127.0.0.1:0", OnListen: func(a string) { addr <- a }}, e, slog.New(slog.DiscardHandler))
+		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{
+			Addr: "127.0.0.1:0", OnListen: func(a string) { addr <- a },
+		}, e, slog.New(slog.DiscardHandler))
 	}()
 	conn, err := net.Dial("tcp", <-addr)
 	if err != nil {
@@ -302,13 +307,15 @@ func TestLimitsOfAConnection(t *testing.T) {
 		return string(answer)
 	}
 	const head = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
-	if answer := ask(head + "X: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 431 ") {
+	long := head + "X: " + strings.Repeat("x", 64<<10) + "\r\n\r\n"
+	if answer := ask(long); !strings.HasPrefix(answer, "HTTP/1.1 431 ") {
 		t.Errorf("a header of 64 KiB: %.100q", answer)
 	}
 	if answer := ask(head); answer != "" {
 		t.Errorf("half a header: %.100q", answer)
 	}
-	body := "POST /decode HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+	body := "POST /decode HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n" +
+		"Connection: close\r\nContent-Length: 2\r\n\r\n{}"
 	if answer := ask(body); !strings.HasPrefix(answer, "HTTP/1.1 415 ") {
 		t.Errorf("a compressed body: %.100q", answer)
 	}
@@ -347,7 +354,9 @@ func TestStoppingCutsNoRequest(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	addr, stopped := make(chan string, 1), make(chan error, 1)
 	go func() {
-		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{Addr: "127.0.0.1:0", OpsAddr: "127.0.0.1:0", OnListen: func(a string) { addr <- a }}, h, slog.New(slog.DiscardHandler))
+		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{
+			Addr: "127.0.0.1:0", OpsAddr: "127.0.0.1:0", OnListen: func(a string) { addr <- a },
+		}, h, slog.New(slog.DiscardHandler))
 	}()
 	url := "http://" + <-addr
 	answer := make(chan error, 1)

@@ -37,7 +37,8 @@ func ProblemOf(ctx context.Context, err error, table func(error) *problem.Proble
 		p = table(err)
 	}
 	if p == nil {
-		p = problem.New(http.StatusInternalServerError, "internal", "the request failed; the log has the cause under this request id")
+		p = problem.New(http.StatusInternalServerError, "internal",
+			"the request failed; the log has the cause under this request id")
 	}
 	if p.Status >= http.StatusInternalServerError {
 		request.Logger(ctx).Warn("request failed", "status", p.Status, "code", p.Code, "error", err.Error())

@@ -97,7 +97,9 @@ const (
 )
 
 // heldForLong reports for each item whether held did so at each of the looks.
-func heldForLong[T any](ctx context.Context, items []T, held func(ctx context.Context, items []T) ([]bool, error)) ([]bool, error) {
+func heldForLong[T any](
+	ctx context.Context, items []T, held func(ctx context.Context, items []T) ([]bool, error),
+) ([]bool, error) {
 	aside, err := held(ctx, items)
 	for look := 1; err == nil && look < looks && slices.Contains(aside, true); look++ {
 		select {

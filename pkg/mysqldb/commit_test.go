@@ -25,7 +25,8 @@ func TestAnErrorOfTheCommitIsUnknown(t *testing.T) {
 		if err == nil || errors.Is(err, mysqldb.ErrCommitUnknown) != unknown {
 			t.Errorf("error %d of a statement with its own commit: %v; unknown: want %t", number, err, unknown)
 		}
-		if unknown && (mysqldb.IsDeadlock(err) || mysqldb.IsLockWait(err) || mysqldb.IsRefusal(err) || mysqldb.IsDuplicate(err)) {
+		if unknown && (mysqldb.IsDeadlock(err) || mysqldb.IsLockWait(err) ||
+			mysqldb.IsRefusal(err) || mysqldb.IsDuplicate(err)) {
 			t.Errorf("error %d is unknown, and told as something after which nothing changed", number)
 		}
 		// Inside a transaction, before its commit, nothing has changed in any case.

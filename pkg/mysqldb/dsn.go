@@ -28,7 +28,8 @@ func ParseDSN(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	slash := strings.LastIndexByte(dsn, '/') // the database and its options follow, as the driver reads it
 	if err != nil || slash < 0 {
-		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database, or group(host:port,…) in place of tcp(host:port)")
+		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database, " +
+			"or group(host:port,…) in place of tcp(host:port)")
 	}
 	if _, err := Addrs(cfg); err != nil {
 		return nil, err
@@ -37,8 +38,8 @@ func ParseDSN(dsn string) (*mysql.Config, error) {
 	for option := range strings.SplitSeq(options, "&") {
 		name, _, _ := strings.Cut(option, "=")
 		if name != "" && !slices.Contains(dsnOptions, name) {
-			return nil, fmt.Errorf("read DSN: option %q could change the meaning of statements or results: leave it out (allowed: %s)",
-				name, strings.Join(dsnOptions, ", "))
+			return nil, fmt.Errorf("read DSN: option %q could change the meaning of statements or results: "+
+				"leave it out (allowed: %s)", name, strings.Join(dsnOptions, ", "))
 		}
 	}
 	return cfg, nil

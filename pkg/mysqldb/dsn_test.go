@@ -19,7 +19,8 @@ func TestAnOptionThatChangesResultsIsRefused(t *testing.T) {
 	}
 	for _, option := range []string{
 		"clientFoundRows=true", "columnsWithAlias=true", "multiStatements=true", "loc=Asia%2FShanghai", "charset=latin1",
-		"collation=latin1_bin", "timeTruncate=1s", "sql_mode=%27%27", "autocommit=0", "allowAllFiles=true", "rejectReadOnly=true",
+		"collation=latin1_bin", "timeTruncate=1s", "sql_mode=%27%27", "autocommit=0", "allowAllFiles=true",
+		"rejectReadOnly=true",
 	} {
 		name, _, _ := strings.Cut(option, "=")
 		db, err := mysqldb.Open(dsn+option, mysqldb.Options{})
@@ -28,7 +29,8 @@ func TestAnOptionThatChangesResultsIsRefused(t *testing.T) {
 			must(t, mysqldb.Close(db))
 			continue
 		}
-		if !strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "leave it out") || strings.Contains(err.Error(), "tcp(") {
+		if !strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "leave it out") ||
+			strings.Contains(err.Error(), "tcp(") {
 			t.Errorf("%s: error %q; want the option's name and what to do, and nothing of the DSN", option, err)
 		}
 	}

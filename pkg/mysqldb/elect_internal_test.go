@@ -39,16 +39,19 @@ func TestElect(t *testing.T) {
 		},
 		"one that thaws, against one": {[]answer{of("a", false, "a"), of("b", false, "b"), silent}, -1},
 		"cut off with the minority": {[]answer{
-			answered("a", false, said{"a", online, primary}, said{"b", lost, secondary}, said{"c", lost, secondary}), silent, silent,
+			answered("a", false, said{"a", online, primary}, said{"b", lost, secondary}, said{"c", lost, secondary}),
+			silent, silent,
 		}, -1},
 		"one lost of three": {[]answer{
-			answered("a", false, said{"a", online, primary}, said{"b", online, secondary}, said{"c", lost, secondary}), silent, silent,
+			answered("a", false, said{"a", online, primary}, said{"b", online, secondary}, said{"c", lost, secondary}),
+			silent, silent,
 		}, 0},
 		"half is no majority": {[]answer{
 			answered("a", false, said{"a", online, primary}, said{"b", lost, secondary}), silent, silent,
 		}, -1},
 		"the others join again": {[]answer{
-			answered("a", false, said{"a", online, primary}, said{"b", joining, secondary}, said{"c", joining, secondary}), silent, silent,
+			answered("a", false, said{"a", online, primary}, said{"b", joining, secondary}, said{"c", joining, secondary}),
+			silent, silent,
 		}, 0},
 		"it left the group": {[]answer{answered("a", false, said{"a", "ERROR", ""}), silent, silent}, -1},
 		"a secondary without a primary in its list": {[]answer{

@@ -38,7 +38,9 @@ const (
 func Connector(cfg *mysql.Config) (driver.Connector, error) { return connect(cfg, nil, nil) }
 
 // connect is Connector, with wrap, if not nil, around the connector to each server.
-func connect(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger) (driver.Connector, error) {
+func connect(
+	cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger,
+) (driver.Connector, error) {
 	if wrap == nil {
 		wrap = func(c driver.Connector) driver.Connector { return c }
 	}
@@ -82,7 +84,8 @@ func Addrs(cfg *mysql.Config) ([]string, error) {
 	addrs := strings.Split(cfg.Addr, ",")
 	for i, addr := range addrs {
 		if addr = strings.TrimSpace(addr); addr == "" {
-			return nil, fmt.Errorf("read DSN: want the members of the group, group(a:3306,b:3306,c:3306), not group(%s)", cfg.Addr)
+			return nil, fmt.Errorf("read DSN: want the members of the group, group(a:3306,b:3306,c:3306), "+
+				"not group(%s)", cfg.Addr)
 		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			addr = net.JoinHostPort(addr, "3306")

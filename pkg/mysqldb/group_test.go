@@ -21,7 +21,9 @@ func TestAGroupNamesItsMembers(t *testing.T) {
 	if must(t, err); !slices.Equal(addrs, []string{"a:3306", "b:3307", "c:3306"}) {
 		t.Errorf("members %q", addrs)
 	}
-	for _, bad := range []string{"app:secret@group(a,,b)/shop", "app:secret@group(a,b,a:3306)/shop", "app:secret@group()/shop"} {
+	for _, bad := range []string{
+		"app:secret@group(a,,b)/shop", "app:secret@group(a,b,a:3306)/shop", "app:secret@group()/shop",
+	} {
 		if _, err := mysqldb.ParseDSN(bad); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("DSN %q: %v", bad, err)
 		}

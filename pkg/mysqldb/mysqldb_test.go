@@ -143,12 +143,14 @@ func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
 	if changed != 2 || err != nil {
 		t.Errorf("changed %d rows, %v", changed, err)
 	}
-	if _, err = mysqldb.Exec(t.Context(), db, "UPDATE no_table SET num = 1"); !mysqldb.IsRefusal(err) || errors.Is(err, mysqldb.ErrCommitUnknown) {
+	_, err = mysqldb.Exec(t.Context(), db, "UPDATE no_table SET num = 1")
+	if !mysqldb.IsRefusal(err) || errors.Is(err, mysqldb.ErrCommitUnknown) {
 		t.Errorf("refused by the server: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err = mysqldb.Exec(ended, db, "UPDATE rows_of_test SET num = 0"); err == nil || errors.Is(err, mysqldb.ErrCommitUnknown) {
+	_, err = mysqldb.Exec(ended, db, "UPDATE rows_of_test SET num = 0")
+	if err == nil || errors.Is(err, mysqldb.ErrCommitUnknown) {
 		t.Errorf("never sent: %v", err)
 	}
 
@@ -157,7 +159,8 @@ func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
 	defer holder.Rollback()
 	short, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer stop()
-	if _, err = mysqldb.Exec(short, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1"); !errors.Is(err, mysqldb.ErrCommitUnknown) {
+	_, err = mysqldb.Exec(short, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1")
+	if !errors.Is(err, mysqldb.ErrCommitUnknown) {
 		t.Errorf("sent, and given up while it waited: %v", err)
 	}
 }

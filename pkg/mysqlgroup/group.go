@@ -130,8 +130,8 @@ func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err err
 			if m.Err == nil {
 				there = append(there, m)
 			} else if !force {
-				return fmt.Errorf("reboot the group: %w: it may have orders that the others lack; start it, or do without it by --force: %w",
-					ErrAway, m.Err)
+				return fmt.Errorf("reboot the group: %w: it may have orders that the others lack; "+
+					"start it, or do without it by --force: %w", ErrAway, m.Err)
 			}
 		}
 		if _, err := mostAdvanced(ctx, there); err != nil {
@@ -162,7 +162,8 @@ func mostAdvanced(ctx context.Context, all []*Member) (*Member, error) {
 		complete := true
 		for _, other := range all {
 			var contained bool
-			if err := m.db.QueryRowContext(ctx, "SELECT GTID_SUBSET(?, ?)", other.Transactions, m.Transactions).Scan(&contained); err != nil {
+			if err := m.db.QueryRowContext(ctx, "SELECT GTID_SUBSET(?, ?)", other.Transactions, m.Transactions).
+				Scan(&contained); err != nil {
 				return nil, fmt.Errorf("compare transactions: %w", err)
 			}
 			if !contained {

@@ -29,7 +29,9 @@ func start(t *testing.T) (*servers.MySQLGroup, mysqlgroup.Config) {
 	g, err := servers.StartMySQLGroup(t.Context(), t.TempDir(), 3, nil)
 	must(t, err)
 	t.Cleanup(func() { must(t, g.Kill()) })
-	return g, mysqlgroup.Config{AdminDSN: g.MySQL().AdminDSN(), Password: "it's a secret", Say: func(s string) { t.Log(s) }}
+	return g, mysqlgroup.Config{
+		AdminDSN: g.MySQL().AdminDSN(), Password: "it's a secret", Say: func(s string) { t.Log(s) },
+	}
 }
 
 func states(t *testing.T, cfg mysqlgroup.Config) []mysqlgroup.Member {
@@ -97,7 +99,8 @@ func TestUp(t *testing.T) {
 
 	// One that is out joins by Up.
 	local(t, g.Members[2], "STOP GROUP_REPLICATION")
-	if err := mysqlgroup.Whole(states(t, cfg)); err == nil || !strings.Contains(err.Error(), g.Members[2].Addr()+" is OFFLINE") {
+	if err := mysqlgroup.Whole(states(t, cfg)); err == nil ||
+		!strings.Contains(err.Error(), g.Members[2].Addr()+" is OFFLINE") {
 		t.Errorf("one is out: %v", err)
 	}
 	must(t, mysqlgroup.Up(t.Context(), cfg))
@@ -121,11 +124,13 @@ func TestReboot(t *testing.T) {
 	if err := mysqlgroup.Up(t.Context(), short); !errors.Is(err, mysqlgroup.ErrAway) {
 		t.Errorf("up after a loss of all, one away: %v; want ErrAway", err)
 	}
-	if _, err := mysqlgroup.Reboot(t.Context(), short, false); !errors.Is(err, mysqlgroup.ErrAway) || !strings.Contains(err.Error(), "--force") {
+	if _, err := mysqlgroup.Reboot(t.Context(), short, false); !errors.Is(err, mysqlgroup.ErrAway) ||
+		!strings.Contains(err.Error(), "--force") {
 		t.Errorf("reboot with one away: %v; want ErrAway, and how to go on", err)
 	}
 	must(t, g.Members[1].Restart(t.Context()))
-	if err := mysqlgroup.Up(t.Context(), cfg); !errors.Is(err, mysqlgroup.ErrHoldsData) || !strings.Contains(err.Error(), "reboot") {
+	if err := mysqlgroup.Up(t.Context(), cfg); !errors.Is(err, mysqlgroup.ErrHoldsData) ||
+		!strings.Contains(err.Error(), "reboot") {
 		t.Errorf("up after a loss of all: %v; want ErrHoldsData, and how to go on", err)
 	}
 
@@ -157,7 +162,8 @@ func TestReboot(t *testing.T) {
 		}
 	}
 	_, err = mysqlgroup.Reboot(t.Context(), cfg, true)
-	if !errors.Is(err, mysqlgroup.ErrParted) || !strings.Contains(err.Error(), g.Members[0].Addr()+" lacks some of "+g.Members[1].Addr()) {
+	if !errors.Is(err, mysqlgroup.ErrParted) ||
+		!strings.Contains(err.Error(), g.Members[0].Addr()+" lacks some of "+g.Members[1].Addr()) {
 		t.Errorf("reboot of two histories: %v; want ErrParted, and whose", err)
 	}
 	for _, m := range states(t, cfg) {

@@ -49,7 +49,8 @@ func open(adminDSN string) ([]*Member, error) {
 		return nil, fmt.Errorf("administrator's account: %w", err)
 	}
 	if cfg.Net != mysqldb.GroupNet {
-		return nil, errors.New("administrator's account: want all members of the group: root:secret@group(a:3306,b:3306,c:3306)/")
+		return nil, errors.New("administrator's account: want all members of the group: " +
+			"root:secret@group(a:3306,b:3306,c:3306)/")
 	}
 	addrs, err := mysqldb.Addrs(cfg)
 	if err != nil {
@@ -98,7 +99,8 @@ func (m *Member) readAll(ctx context.Context) error {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
 	}
 	if plugin.String != "ACTIVE" {
-		return fmt.Errorf("%s has not loaded the plugin group_replication: start it with plugin-load-add=group_replication.so", m.Addr)
+		return fmt.Errorf("%s has not loaded the plugin group_replication: "+
+			"start it with plugin-load-add=group_replication.so", m.Addr)
 	}
 	var received sql.NullString
 	err = m.db.QueryRowContext(ctx, `SELECT GROUP_CONCAT(REPLACE(received_transaction_set, '\n', ''))

@@ -20,7 +20,8 @@ const (
 var (
 	ErrInvalidItems   = errors.New("the number of items must be from 1 to 100")
 	ErrInvalidNum     = errors.New("a quantity must be a whole number from 1 to 2147483647")
-	ErrInvalidGoodsID = errors.New("a goods id must be a whole number from 1 to 9223372036854775807, in decimal without leading zeros")
+	ErrInvalidGoodsID = errors.New("a goods id must be a whole number from 1 to 9223372036854775807, " +
+		"in decimal without leading zeros")
 	ErrDuplicateGoods = errors.New("the same goods must not appear twice")
 )
 

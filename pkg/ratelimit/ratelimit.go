@@ -121,7 +121,8 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 		c.Header("RateLimit", fmt.Sprintf("%q;r=%d;t=%d", name, count.Remaining, wait))
 		if count.Reached {
 			l.counted.WithLabelValues(name, "refused").Inc()
-			return problem.New(http.StatusTooManyRequests, "rate_limited", "%d requests in %v are used up", rate.rate.Limit, rate.rate.Period).
+			return problem.New(http.StatusTooManyRequests, "rate_limited",
+				"%d requests in %v are used up", rate.rate.Limit, rate.rate.Period).
 				After(time.Duration(wait) * time.Second)
 		}
 		l.counted.WithLabelValues(name, "allowed").Inc()

@@ -36,7 +36,9 @@ func newReplica(t *testing.T, addr string, db int) replica {
 	}
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	metrics := prometheus.NewRegistry()
-	limits := ratelimit.Open(ratelimit.Config{Redis: redis.UniversalOptions{Addrs: []string{addr}, DB: db}, Proxies: proxies, Metrics: metrics, Log: quiet})
+	limits := ratelimit.Open(ratelimit.Config{
+		Redis: redis.UniversalOptions{Addrs: []string{addr}, DB: db}, Proxies: proxies, Metrics: metrics, Log: quiet,
+	})
 	t.Cleanup(func() { _ = limits.Close() })
 	e := httpapi.NewEngine(quiet, httpapi.Options{TrustedProxies: proxies})
 	e.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
@@ -59,10 +61,14 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 	addr, db := serverstest.Redis(t).Addr(), serverstest.RedisDB(t)
 	one, two := newReplica(t, addr, db), newReplica(t, addr, db)
 	for name, who := range map[string][3][2]string{ // three requests of one client, each from and forwarded
-		"by itself":                           {{"192.0.2.1:1"}, {"192.0.2.1:2"}, {"192.0.2.1:3"}},
-		"a header of its own changes nothing": {{"192.0.2.2:1", "1.1.1.1"}, {"192.0.2.2:1", "1.1.1.2"}, {"192.0.2.2:1", "1.1.1.3"}},
-		"behind proxies":                      {{"10.0.0.1:1", "192.0.2.3"}, {"10.0.0.2:1", "192.0.2.3"}, {"10.0.0.1:1", "9.9.9.9, 192.0.2.3"}},
-		"a network of IPv6":                   {{"[2001:db8::1]:1"}, {"[2001:db8::2]:1"}, {"[2001:db8::3:4]:1"}},
+		"by itself": {{"192.0.2.1:1"}, {"192.0.2.1:2"}, {"192.0.2.1:3"}},
+		"a header of its own changes nothing": {
+			{"192.0.2.2:1", "1.1.1.1"}, {"192.0.2.2:1", "1.1.1.2"}, {"192.0.2.2:1", "1.1.1.3"},
+		},
+		"behind proxies": {
+			{"10.0.0.1:1", "192.0.2.3"}, {"10.0.0.2:1", "192.0.2.3"}, {"10.0.0.1:1", "9.9.9.9, 192.0.2.3"},
+		},
+		"a network of IPv6": {{"[2001:db8::1]:1"}, {"[2001:db8::2]:1"}, {"[2001:db8::3:4]:1"}},
 	} {
 		for i, r := range who {
 			rec := one.get(r[0], r[1])
@@ -105,7 +111,8 @@ func TestWithoutRedisAllPass(t *testing.T) {
 	const want = "# TYPE rate_limit_requests_total counter\n" +
 		`rate_limit_requests_total{limit="reads",result="unchecked"} 6` + "\n"
 	if err := testutil.GatherAndCompare(r.metrics, strings.NewReader(
-		"# HELP rate_limit_requests_total Requests by limit and result; unchecked: let through because Redis did not answer.\n"+want,
+		"# HELP rate_limit_requests_total Requests by limit and result; "+
+			"unchecked: let through because Redis did not answer.\n"+want,
 	)); err != nil {
 		t.Error(err)
 	}
@@ -121,7 +128,9 @@ func TestWithoutRedisAllPass(t *testing.T) {
 
 func TestRatesAreChecked(t *testing.T) {
 	t.Parallel()
-	for text, good := range map[string]bool{"": true, "10-S": true, "5-M": true, "10": false, "0-S": false, "-1-S": false, "x-S": false, "10-Y": false} {
+	for text, good := range map[string]bool{
+		"": true, "10-S": true, "5-M": true, "10": false, "0-S": false, "-1-S": false, "x-S": false, "10-Y": false,
+	} {
 		var rate ratelimit.Rate
 		if err := rate.UnmarshalText([]byte(text)); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)

@@ -54,10 +54,19 @@ func TestItEnds(t *testing.T) {
 			}
 			return nil
 		}, time.Hour, 3, nil, 4 * time.Second},
-		"by Stop":             {forever, func(int) error { return retry.Stop(errSick) }, time.Hour, 1, errSick, 0},
-		"by the context":      {forever, func(int) error { return errSick }, 100 * time.Millisecond, 1, context.DeadlineExceeded, 100 * time.Millisecond},
-		"in time":             {retry.Policy{First: time.Second, Max: time.Second, InTime: true}, func(int) error { return errSick }, 400 * time.Millisecond, 1, errSick, 0},
-		"later than it asked": {retry.Policy{First: 1, Max: 1, InTime: true}, func(int) error { return retry.After(errSick, time.Minute) }, time.Second, 1, errSick, 0},
+		"by Stop": {forever, func(int) error { return retry.Stop(errSick) }, time.Hour, 1, errSick, 0},
+		"by the context": {
+			forever, func(int) error { return errSick },
+			100 * time.Millisecond, 1, context.DeadlineExceeded, 100 * time.Millisecond,
+		},
+		"in time": {
+			retry.Policy{First: time.Second, Max: time.Second, InTime: true},
+			func(int) error { return errSick }, 400 * time.Millisecond, 1, errSick, 0,
+		},
+		"later than it asked": {
+			retry.Policy{First: 1, Max: 1, InTime: true},
+			func(int) error { return retry.After(errSick, time.Minute) }, time.Second, 1, errSick, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,7 +87,8 @@ func TestItEnds(t *testing.T) {
 
 func TestAfterSetsThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, err := tries(t.Context(), retry.Policy{First: 1, Max: 1, Tries: 2}, func(int) error { return retry.After(errSick, time.Minute) })
+		began, err := tries(t.Context(), retry.Policy{First: 1, Max: 1, Tries: 2},
+			func(int) error { return retry.After(errSick, time.Minute) })
 		if pause := began[1] - began[0]; pause < time.Minute || pause > 90*time.Second {
 			t.Errorf("pause %s, want a minute and up to half of it more", pause)
 		}

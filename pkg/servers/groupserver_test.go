@@ -35,7 +35,8 @@ func TestAGroupNeedsMySQL(t *testing.T) {
 		})
 	}
 	t.Setenv(servers.EnvMySQLD, "/no/such/mysqld")
-	if _, err := servers.StartMySQLGroup(t.Context(), t.TempDir(), 3, nil); err == nil || !strings.Contains(err.Error(), "MYSQLD=/no/such/mysqld") {
+	if _, err := servers.StartMySQLGroup(t.Context(), t.TempDir(), 3, nil); err == nil ||
+		!strings.Contains(err.Error(), "MYSQLD=/no/such/mysqld") {
 		t.Errorf("no such program: %v", err)
 	}
 }

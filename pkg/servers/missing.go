@@ -33,8 +33,8 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not installed; on Debian or Ubuntu: apt-get install %s; elsewhere install it and put it on the PATH",
-		e.Program, strings.Join(e.Packages, " "))
+	return fmt.Sprintf("%s is not installed; on Debian or Ubuntu: apt-get install %s; "+
+		"elsewhere install it and put it on the PATH", e.Program, strings.Join(e.Packages, " "))
 }
 
 // Missing returns what the servers of this package need and do not find on this machine, or nil.

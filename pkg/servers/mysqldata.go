@@ -81,7 +81,8 @@ func (p mysqlInstall) makeTemplate(ctx context.Context, template string) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	data := filepath.Join(work, "data")
-	cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs("--no-defaults"), "--initialize-insecure", "--datadir="+data)...)
+	cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs("--no-defaults"),
+		"--initialize-insecure", "--datadir="+data)...)
 	if p.mariaDB() {
 		cmd = exec.CommandContext(ctx, p.install, append(p.serverArgs("--no-defaults"),
 			"--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...)

@@ -44,7 +44,8 @@ func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err 
 	}
 	r.Servers = append(r.Servers, replica)
 	for i := range 3 {
-		s, err := startSentinel(ctx, filepath.Join(dir, fmt.Sprintf("sentinel-%d", i+1)), fmt.Sprintf("sentinel-%d", i+1), host, port)
+		name := fmt.Sprintf("sentinel-%d", i+1)
+		s, err := startSentinel(ctx, filepath.Join(dir, name), name, host, port)
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,8 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 		s := start(t, func(ctx context.Context, dir string) (*servers.MySQL, error) {
 			return servers.StartMySQL(ctx, dir, servers.WithBufferPoolMB(64))
 		})
-		if err := s.Exec(t.Context(), "CREATE DATABASE d", "CREATE TABLE d.t (n INT)", "INSERT INTO d.t VALUES (7)"); err != nil {
+		if err := s.Exec(t.Context(),
+			"CREATE DATABASE d", "CREATE TABLE d.t (n INT)", "INSERT INTO d.t VALUES (7)"); err != nil {
 			t.Fatal(err)
 		}
 		killAndRestart(t, s.Server)
@@ -43,10 +44,12 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 			t.Errorf("after a kill the row reads %d, %v; want 7", n, err)
 		}
 		for name, want := range map[string]string{
-			"sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1", "log_bin": "ON", "binlog_format": "ROW", "character_set_server": "utf8mb4",
+			"sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1", "log_bin": "ON", "binlog_format": "ROW",
+			"character_set_server": "utf8mb4",
 		} {
 			var key, value string
-			if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL VARIABLES LIKE '"+name+"'").Scan(&key, &value); err != nil || value != want {
+			if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL VARIABLES LIKE '"+name+"'").
+				Scan(&key, &value); err != nil || value != want {
 				t.Errorf("%s = %q, %v; want %q", name, value, err, want)
 			}
 		}
@@ -252,7 +255,8 @@ func TestStopTellsOfABadEnd(t *testing.T) {
 		}
 		return s
 	}
-	if err := run("bad", `trap "exit 3" TERM; : >bad.up; while :; do sleep 0.05; done`).Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 3") {
+	if err := run("bad", `trap "exit 3" TERM; : >bad.up; while :; do sleep 0.05; done`).Stop(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("stop of a process that exits with 3: %v", err)
 	}
 	deaf := run("deaf", `trap "" TERM; : >deaf.up; while :; do sleep 0.05; done`)
@@ -297,7 +301,8 @@ func TestMissingProgram(t *testing.T) {
 		!strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("error %v; want a MissingError that says apt-get install redis-server", err)
 	}
-	if _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "apt-get install zookeeper default-jre-headless") {
+	if _, err := servers.StartZooKeeper(t.Context(), t.TempDir()); err == nil ||
+		!strings.Contains(err.Error(), "apt-get install zookeeper default-jre-headless") {
 		t.Errorf("without Java: %v; want all that ZooKeeper needs", err)
 	}
 	if got := servers.Missing(); len(got) < 2 {

@@ -50,7 +50,10 @@ func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Genera
 	for _, opt := range opts {
 		opt(&o)
 	}
-	g := &Generator{registry: newRegistry(conn, root, o.acl), opts: o, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	g := &Generator{
+		registry: newRegistry(conn, root, o.acl), opts: o,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 	if err := g.leaseAgain(ctx); err != nil {
 		return nil, err
 	}

@@ -143,7 +143,8 @@ func (c *Client) Flows(ctx context.Context, flags ...string) (FlowsResponse, err
 // Stock returns the products with these ids, at most 500, by rising id. Unknown
 // ones are missing.
 func (c *Client) Stock(ctx context.Context, goodsIDs ...string) ([]Goods, error) {
-	page, err := call[StockResponse](ctx, c, reads, http.MethodGet, "/v1/stock?"+url.Values{"goods_id": goodsIDs}.Encode(), nil)
+	query := url.Values{"goods_id": goodsIDs}.Encode()
+	page, err := call[StockResponse](ctx, c, reads, http.MethodGet, "/v1/stock?"+query, nil)
 	return page.Goods, err
 }
 

@@ -147,7 +147,8 @@ func TestCutConnectionIsUnknown(t *testing.T) {
 		calls.Add(1)
 		panic(http.ErrAbortHandler)
 	})
-	if _, err := client(t, cut, cut).Deduct(t.Context(), "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) || calls.Load() != 1 {
+	if _, err := client(t, cut, cut).Deduct(t.Context(), "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) ||
+		calls.Load() != 1 {
 		t.Errorf("%v after %d calls; want unknown after 1", err, calls.Load())
 	}
 	slow := server(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -156,7 +157,8 @@ func TestCutConnectionIsUnknown(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := client(t, slow).Deduct(ctx, "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := client(t, slow).Deduct(ctx, "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v; want unknown, for the deadline", err)
 	}
 }
@@ -356,7 +358,8 @@ func TestSharedRequestsSpread(t *testing.T) {
 func TestSharedRequestCutShort(t *testing.T) {
 	const first = `{"index":0,"operation":{"flag":"a","state":"DONE"}}` + "\n"
 	for name, answer := range map[string]string{
-		"cut": first, "an index of nobody": first + `{"index":7,"operation":{}}`, "an empty answer": first + `{"index":1}`, "no JSON": first + "<html>",
+		"cut": first, "an index of nobody": first + `{"index":7,"operation":{}}`,
+		"an empty answer": first + `{"index":1}`, "no JSON": first + "<html>",
 	} {
 		held := make(chan struct{})
 		url := server(t, func(w http.ResponseWriter, r *http.Request) {

@@ -154,10 +154,13 @@ func (c *Client) SetReplicas(bases []string) error {
 }
 
 func (c *Client) newReplica(base string) *replica {
-	r := &replica{base: base, writes: c.newBreaker("stock writes at " + base), reads: c.newBreaker("stock reads at " + base)}
+	r := &replica{
+		base: base, writes: c.newBreaker("stock writes at " + base), reads: c.newBreaker("stock reads at " + base),
+	}
 	if c.requests > 0 {
 		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
-			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(c.requests), batch.WithSurge(4*c.requests), batch.WithGather(8))
+			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(c.requests),
+			batch.WithSurge(4*c.requests), batch.WithGather(8))
 	}
 	return r
 }

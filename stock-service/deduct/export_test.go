@@ -14,7 +14,8 @@ type Keeper struct{ k *keeper }
 
 func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error), patience time.Duration) Keeper {
 	return Keeper{&keeper{
-		locker: newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}), acquire: acquire, holder: holder, patience: patience,
+		locker:  newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}),
+		acquire: acquire, holder: holder, patience: patience,
 	}}
 }
 

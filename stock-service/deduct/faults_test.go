@@ -118,7 +118,8 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 			}
 			// A flow row that is in the way fails the last statement of the transaction.
 			flag := p.Flag()
-			must(t, p.DB.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, 'deduct', 0, NOW(6))", flag, b).Error)
+			must(t, p.DB.Exec("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) "+
+				"VALUES (?, ?, 'deduct', 0, NOW(6))", flag, b).Error)
 			if op, err = s.Deduct(t.Context(), flag, []operation.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}}); err == nil {
 				t.Errorf("deducted though its flow could not be written: %+v", op)
 			}
@@ -192,7 +193,9 @@ func TestFaultGOneSessionForAllLocks(t *testing.T) {
 			s := p.Open(t, name, func(c *compared.Config) { c.ZooKeeper = []string{front.addr} })
 			stocktest.Workers(4, func(int) {
 				for range 3 {
-					if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}); err != nil {
+					if _, err := s.Deduct(t.Context(), stock.Request{
+						Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}},
+					}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -213,7 +216,9 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, lock.Release(t.Context())) }()
 	s := p.Open(t, "sequential", func(c *compared.Config) { c.Root, c.LockTimeout = root, 300*time.Millisecond })
-	if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: idle, Num: 1}}}); err != nil {
+	if _, err := s.Deduct(t.Context(), stock.Request{
+		Flag: p.Flag(), Items: []operation.Item{{GoodsID: idle, Num: 1}},
+	}); err != nil {
 		t.Errorf("other goods: %v; want them to go on", err)
 	}
 	flag := p.Flag()
@@ -224,7 +229,8 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	if !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("goods under another's lock: %v; want unavailable", err)
 	}
-	if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, busy) != 5 || p.Level(t, idle) != 4 {
+	if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 ||
+		p.Level(t, busy) != 5 || p.Level(t, idle) != 4 {
 		t.Errorf("recorded %v, %v, levels %d, %d; want nothing changed", recorded, err, p.Level(t, busy), p.Level(t, idle))
 	}
 }

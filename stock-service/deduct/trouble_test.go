@@ -308,8 +308,10 @@ func TestStaleTokenIsRefused(t *testing.T) {
 			if !errors.Is(err, stock.ErrStaleToken) {
 				t.Errorf("%+v, %v; want the token refused", op, err)
 			}
-			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, goods) != 5 || p.Level(t, other) != 5 {
-				t.Errorf("recorded %v, %v, levels %d, %d; want nothing changed", recorded, err, p.Level(t, goods), p.Level(t, other))
+			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 ||
+				p.Level(t, goods) != 5 || p.Level(t, other) != 5 {
+				t.Errorf("recorded %v, %v, levels %d, %d; want nothing changed",
+					recorded, err, p.Level(t, goods), p.Level(t, other))
 			}
 		})
 	}
@@ -368,7 +370,9 @@ func TestReleaseIsNotALoss(t *testing.T) {
 	})
 	stocktest.Workers(32, func(int) {
 		for range 100 {
-			if _, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}); err != nil {
+			if _, err := s.Deduct(t.Context(), stock.Request{
+				Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}},
+			}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -468,7 +472,8 @@ func TestGroupOfManyGoods(t *testing.T) {
 		for k := range items {
 			items[k] = operation.Item{GoodsID: ids[(i%3)*operation.MaxItems+k], Num: 1}
 		}
-		if op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: items}); err != nil || op.State != operation.Done {
+		if op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: items}); err != nil ||
+			op.State != operation.Done {
 			t.Errorf("%s, %v; want it done", op.State, err)
 		}
 	})

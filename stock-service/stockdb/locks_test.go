@@ -22,7 +22,8 @@ import (
 func deadlocks(t *testing.T, db *gorm.DB) int64 {
 	t.Helper()
 	var n int64
-	if err := db.Raw("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'").Row().Scan(&n); err != nil {
+	if err := db.Raw("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'").
+		Row().Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -79,7 +80,9 @@ func TestNoDeadlocks(t *testing.T) {
 	for i := range 24 {
 		all.Go(func() {
 			for time.Now().Before(end) {
-				if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) && !mysqldb.IsDuplicate(err) { // a group may find a flag used meanwhile
+				// A group may find a flag used meanwhile.
+				if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) &&
+					!mysqldb.IsDuplicate(err) {
 					t.Error(err)
 					return
 				}

@@ -76,7 +76,8 @@ func (s *DB) readVersions(
 	ctx context.Context, goods []int64,
 ) (versions map[int64]int64, levels map[int64]*stock.Level, err error) {
 	var rows []struct{ GoodsID, Num, Version int64 }
-	err = s.db.WithContext(ctx).Raw("SELECT goods_id, num, version FROM stock WHERE goods_id IN ?", goods).Scan(&rows).Error
+	err = s.db.WithContext(ctx).Raw("SELECT goods_id, num, version FROM stock WHERE goods_id IN ?", goods).
+		Scan(&rows).Error
 	if err != nil {
 		return nil, nil, fmt.Errorf("read versions: %w", err)
 	}

@@ -128,8 +128,8 @@ func (s *DB) Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error) {
 
 // GoodsAfter implements stock.Ledger.
 func (s *DB) GoodsAfter(ctx context.Context, after int64, limit int) ([]stock.Goods, error) {
-	return s.goods(ctx, "SELECT goods_id, name, price, "+levelOf+" FROM stock WHERE goods_id > ? ORDER BY goods_id LIMIT ?",
-		after, limit)
+	return s.goods(ctx, "SELECT goods_id, name, price, "+levelOf+" FROM stock "+
+		"WHERE goods_id > ? ORDER BY goods_id LIMIT ?", after, limit)
 }
 
 func (s *DB) goods(ctx context.Context, query string, args ...any) ([]stock.Goods, error) {

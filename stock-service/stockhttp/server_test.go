@@ -44,7 +44,8 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 		d = s
 	}
 	cfg.Token = token
-	h := httptest.NewServer(contract.Read(t, stockhttp.OpenAPI).Check(t, stockhttp.New(p.Service(d), cfg, stocktest.Quiet)))
+	h := httptest.NewServer(contract.Read(t, stockhttp.OpenAPI).Check(t,
+		stockhttp.New(p.Service(d), cfg, stocktest.Quiet)))
 	t.Cleanup(h.Close)
 	c, err := stockapi.NewClient([]string{h.URL}, token)
 	if err != nil {
@@ -62,10 +63,12 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	if want := (stockapi.Goods{GoodsID: "1001", Name: "lamp", Price: 1999, Num: 10}); err != nil || goods != want {
 		t.Fatalf("restock: %+v, %v; want %+v", goods, err, want)
 	}
-	if goods, err = s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 10}); err != nil || goods.Num != 10 {
+	if goods, err = s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 10}); err != nil ||
+		goods.Num != 10 {
 		t.Errorf("restock again: %+v, %v; want no more than 10", goods, err)
 	}
-	if _, err = s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 11}); !errors.Is(err, stockapi.ErrFlagConflict) {
+	_, err = s.client.Restock(ctx, "1001", stockapi.RestockRequest{Flag: "r1", Num: 11})
+	if !errors.Is(err, stockapi.ErrFlagConflict) {
 		t.Errorf("restock another number under the flag: %v", err)
 	}
 
@@ -77,13 +80,16 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 	if op, err = s.client.Deduct(ctx, "f1", items); err != nil || op.State != operation.Done || !op.Repeat {
 		t.Errorf("deduct again: %+v, %v; want the repeat", op, err)
 	}
-	if _, err = s.client.Deduct(ctx, "f1", []stockapi.Item{{GoodsID: "1001", Num: 5}}); !errors.Is(err, stockapi.ErrFlagConflict) {
+	_, err = s.client.Deduct(ctx, "f1", []stockapi.Item{{GoodsID: "1001", Num: 5}})
+	if !errors.Is(err, stockapi.ErrFlagConflict) {
 		t.Errorf("deduct other items under the flag: %v", err)
 	}
-	if _, err = s.client.Deduct(ctx, "f2", []stockapi.Item{{GoodsID: "77", Num: 1}}); !errors.Is(err, stockapi.ErrUnknownGoods) {
+	_, err = s.client.Deduct(ctx, "f2", []stockapi.Item{{GoodsID: "77", Num: 1}})
+	if !errors.Is(err, stockapi.ErrUnknownGoods) {
 		t.Errorf("deduct unknown goods: %v", err)
 	}
-	if op, err = s.client.Deduct(ctx, "f3", []stockapi.Item{{GoodsID: "1001", Num: 7}}); err != nil || op.State != operation.Rejected || op.Reason != "insufficient_stock: goods 1001" {
+	if op, err = s.client.Deduct(ctx, "f3", []stockapi.Item{{GoodsID: "1001", Num: 7}}); err != nil ||
+		op.State != operation.Rejected || op.Reason != "insufficient_stock: goods 1001" {
 		t.Errorf("deduct too many: %+v, %v", op, err)
 	}
 
@@ -160,7 +166,11 @@ func TestBadInput(t *testing.T) {
 		{"items missing", op, `{}`, 422, "invalid_items"},
 		{"items null", op, `{"items":null}`, 422, "invalid_items"},
 		{"101 items", op, `{"items":[` + hundredAndOne + `]}`, 422, "invalid_items"},
-		{"the same goods twice", op, `{"items":[{"goods_id":"` + goods + `","num":1},{"goods_id":"` + goods + `","num":1}]}`, 422, "duplicate_goods"},
+		{
+			"the same goods twice", op,
+			`{"items":[{"goods_id":"` + goods + `","num":1},{"goods_id":"` + goods + `","num":1}]}`,
+			422, "duplicate_goods",
+		},
 		{"num 0", op, item("0"), 422, "invalid_num"},
 		{"num -1", op, item("-1"), 422, "invalid_num"},
 		{"num 1.5", op, item("1.5"), 400, "invalid_field"},
@@ -206,14 +216,21 @@ func TestBadInput(t *testing.T) {
 		{"restock without a flag", "POST /v1/stock/" + goods + "/restock", `{"num":1}`, 422, "invalid_flag"},
 		{"restock of 0", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":0}`, 422, "invalid_num"},
 		{"restock of -1", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":-1}`, 422, "invalid_num"},
-		{"restock at a price below 0", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":1,"price":-1}`, 422, "invalid_price"},
-		{"restock under a long name", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":1,"name":"` + strings.Repeat("é", 101) + `"}`, 422, "invalid_name"},
+		{
+			"restock at a price below 0", "POST /v1/stock/" + goods + "/restock",
+			`{"flag":"x","num":1,"price":-1}`, 422, "invalid_price",
+		},
+		{
+			"restock under a long name", "POST /v1/stock/" + goods + "/restock",
+			`{"flag":"x","num":1,"name":"` + strings.Repeat("é", 101) + `"}`, 422, "invalid_name",
+		},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
 			before := s.dump(t)
 			p, _ := s.send(t, bad.request, bad.body, "application/json", token)
 			if p.Status != bad.status || p.Code != bad.code || p.RequestID == "" {
-				t.Errorf("answer %d %s (%s), request id %q; want %d %s", p.Status, p.Code, p.Detail, p.RequestID, bad.status, bad.code)
+				t.Errorf("answer %d %s (%s), request id %q; want %d %s",
+					p.Status, p.Code, p.Detail, p.RequestID, bad.status, bad.code)
 			}
 			if after := s.dump(t); after != before {
 				t.Errorf("changed the database: %s; was %s", after, before)
@@ -357,12 +374,14 @@ func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 		t.Errorf("shedding took %v", took)
 	}
 	wg.Wait()
-	p, header := s.send(t, "PUT /v1/operations/late", `{"items":[{"goods_id":"1","num":1}]}`, "application/json", token+"x")
+	p, header := s.send(t, "PUT /v1/operations/late", `{"items":[{"goods_id":"1","num":1}]}`,
+		"application/json", token+"x")
 	if p.Status != 401 || header.Get("Retry-After") != "" {
 		t.Errorf("after the load: %d", p.Status)
 	}
 
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.url+"/v1/operations/x", strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.url+"/v1/operations/x",
+		strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +395,8 @@ func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if took := time.Since(start); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || took > 5*time.Second {
-		t.Errorf("a deadline of 150 ms: %d after %v, Retry-After %q; want 503 in time", resp.StatusCode, took, resp.Header.Get("Retry-After"))
+		t.Errorf("a deadline of 150 ms: %d after %v, Retry-After %q; want 503 in time",
+			resp.StatusCode, took, resp.Header.Get("Retry-After"))
 	}
 }
 

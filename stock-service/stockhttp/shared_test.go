@@ -170,10 +170,12 @@ func TestASharedRequestHoldsNobodyUp(t *testing.T) {
 		a := line(t, lines)
 		seen[a.Index] = a
 	}
-	if a := seen[1]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeInternal) || strings.Contains(a.Problem.Detail, "demand") {
+	if a := seen[1]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeInternal) ||
+		strings.Contains(a.Problem.Detail, "demand") {
 		t.Errorf("the one that panics: %+v", a)
 	}
-	if a := seen[2]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeUnavailable) || a.RetryAfter != 1 || a.Problem.RequestID != "of-its-own" {
+	if a := seen[2]; a.Problem == nil || a.Problem.Code != string(stockapi.CodeUnavailable) ||
+		a.RetryAfter != 1 || a.Problem.RequestID != "of-its-own" {
 		t.Errorf("the one that runs out of time: %+v", a)
 	}
 	if a := seen[3]; a.Operation == nil || a.Operation.Flag != "fast" || a.Operation.State != operation.Done {
@@ -220,7 +222,8 @@ func TestBadSharedRequests(t *testing.T) {
 			t.Errorf("%.80s: %q; want %q", body, p.Code, code)
 		}
 	}
-	if p, _ := s.send(t, "POST /v1/operations", `{"operations":[`+op+`]}`, "application/json", "wrong"); p.Code != "unauthorized" {
+	if p, _ := s.send(t, "POST /v1/operations", `{"operations":[`+op+`]}`,
+		"application/json", "wrong"); p.Code != "unauthorized" {
 		t.Errorf("without the token: %q", p.Code)
 	}
 	if after := s.dump(t); after != before {
@@ -240,13 +243,15 @@ func TestGivingUpASharedRequest(t *testing.T) {
 	later, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	all.Go(func() {
-		if _, err := c.Deduct(later, "slow-sent", items); !errors.Is(err, stockapi.ErrUnknownOutcome) && !errors.Is(err, stockapi.ErrUnavailable) {
+		if _, err := c.Deduct(later, "slow-sent", items); !errors.Is(err, stockapi.ErrUnknownOutcome) &&
+			!errors.Is(err, stockapi.ErrUnavailable) {
 			t.Errorf("sent and given up: %v", err)
 		}
 	})
 	<-g.entered // the one request is on its way
 	all.Go(func() {
-		if _, err := c.Deduct(soon, "queued", items); !errors.Is(err, stockapi.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Deduct(soon, "queued", items); !errors.Is(err, stockapi.ErrUnavailable) ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("given up in the queue: %v", err)
 		}
 	})

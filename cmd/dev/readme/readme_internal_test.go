@@ -80,13 +80,18 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("mutants.json", `{"rows":[
 		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
 		{"kind":"mutant","mutant":"no key","expected":"one-order-per-key","caught_by":"nothing","ok":false}]}`)
-	write("ladder-growth.json", `{"orders":1000,"flows":3000,"empty":{"done_per_s":200},"grown":{"done_per_s":190},"ratio":{"value":0.95,"error":0.03,"want":0.9}}`)
+	write("ladder-growth.json", `{"orders":1000,"flows":3000,"empty":{"done_per_s":200},"grown":{"done_per_s":190},
+		"ratio":{"value":0.95,"error":0.03,"want":0.9}}`)
 	write("ladder-soak.json", `{"minutes":10,"done_per_s":500,"verdict":"pass","services":[
 		{"name":"order-1","end_rss":104857600,"ratio":1.02},{"name":"stock-1","end_rss":52428800,"ratio":0.98}]}`)
-	write("ladder-replicas.json", `{"paths":[{"path":"order","one":[{"clients":256,"done_per_s":100},{"clients":256,"done_per_s":200}],
-		"several":[{"replicas":3,"done_per_s":90},{"replicas":3,"done_per_s":207}],"ratio":{"value":0.99,"error":0.0123,"want":1}}]}`)
-	write("faults-cluster.json", `{"cells":[{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
-		"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},{"fault":"quorum","verdict":"unknown"}]}`)
+	write("ladder-replicas.json", `{"paths":[{"path":"order",
+		"one":[{"clients":256,"done_per_s":100},{"clients":256,"done_per_s":200}],
+		"several":[{"replicas":3,"done_per_s":90},{"replicas":3,"done_per_s":207}],
+		"ratio":{"value":0.99,"error":0.0123,"want":1}}]}`)
+	write("faults-cluster.json", `{"cells":[
+		{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
+			"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
+		{"fault":"quorum","verdict":"unknown"}]}`)
 	for _, c := range []struct {
 		make func(sources) (string, error)
 		want []string
@@ -103,7 +108,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |",
 			"| mutant | no key |  | nothing | **no** |",
 		}},
-		{growth, []string{"190 orders a second over 1000 orders and 3000 flow rows, 200 over empty tables:\n0.95 ± 0.03 times as many (to reach: 0.9)"}},
+		{growth, []string{
+			"190 orders a second over 1000 orders and 3000 flow rows, 200 over empty tables:\n" +
+				"0.95 ± 0.03 times as many (to reach: 0.9)",
+		}},
 		{soak, []string{
 			"10 minutes at 500 orders a second, verdict pass", "after 2 minutes", "| order-1 | 100 MiB | 1.02 |",
 			"| stock-1 | 50 MiB | 0.98 |",

@@ -211,7 +211,8 @@ times within half a second.
 What the default strategy must reach. The error is the standard error over slices of 250 ms. It is too small for a row
 of few turns, as one turn is off by a sixth. "One hot goods" is the best of 64 and 256 clients.
 
-%s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder), r.LockCost(), r.MarkdownRatios()), nil
+%s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder),
+		r.LockCost(), r.MarkdownRatios()), nil
 }
 
 // scale is out/scale.json, with its picture beside the document.
@@ -223,7 +224,8 @@ func scale(from sources) (string, error) {
 	if err := r.Draw(filepath.Join(from.root, filepath.Dir(loadtestDoc), "scale.svg")); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("%s\non %s, %s.\n\n| a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
+	text := fmt.Sprintf("%s\non %s, %s.\n\n"+
+		"| a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
 		"| --: | --: | --: | --: | --: | --- |\n", measured, r.Server, r.Machine)
 	for _, row := range r.Rows {
 		text += fmt.Sprintf("| %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n",
@@ -232,7 +234,9 @@ func scale(from sources) (string, error) {
 	text += "\n![Deductions by holders](scale.svg)\n\n| compared | ratio | to reach |\n| --- | --: | --: |\n"
 	var ratios []ladder.Ratio
 	if h := r.Hot; h != nil {
-		ratios = append(ratios, ladder.Ratio{Name: "one hot product / " + h.Than, Value: h.Ratio, Error: h.Error, Want: h.Want})
+		ratios = append(ratios, ladder.Ratio{
+			Name: "one hot product / " + h.Than, Value: h.Ratio, Error: h.Error, Want: h.Want,
+		})
 	}
 	if r.Compose != nil {
 		ratios = append(ratios, r.Compose.Ratios()...)
@@ -240,9 +244,11 @@ func scale(from sources) (string, error) {
 	for _, c := range ratios {
 		text += fmt.Sprintf("| %s | %.2f ± %.2f | %s |\n", c.Name, c.Value, c.Error, wanted(c.Value, c.Error, c.Want))
 	}
-	text += "\n| holder, for 20 s | answers | other than 201, 202, 409 | first success after | verdict |\n| --- | --: | --: | --: | --- |\n"
+	text += "\n| holder, for 20 s | answers | other than 201, 202, 409 | first success after | verdict |\n" +
+		"| --- | --: | --: | --: | --- |\n"
 	for _, f := range r.Failing {
-		text += fmt.Sprintf("| %s | %d | %.2f %% | %.2f s | %s |\n", f.Fault, f.Answers, 100*f.OtherShare, f.FirstSuccessS, f.Verdict)
+		text += fmt.Sprintf("| %s | %d | %.2f %% | %.2f s | %s |\n",
+			f.Fault, f.Answers, 100*f.OtherShare, f.FirstSuccessS, f.Verdict)
 	}
 	return text, nil
 }
@@ -278,8 +284,9 @@ func soak(from sources) (string, error) {
 	}
 	text := fmt.Sprintf("%s.\n%.0f minutes at %.0f orders a second, verdict %s.\n\n", measured, r.Minutes, r.DonePerS,
 		r.Verdict)
-	text += fmt.Sprintf("| service | resident memory at the end | times that after %.0f minutes (to reach: 0.9 to 1.1) |\n"+
-		"| --- | --: | --: |\n", r.Minutes/5)
+	text += fmt.Sprintf(
+		"| service | resident memory at the end | times that after %.0f minutes (to reach: 0.9 to 1.1) |\n"+
+			"| --- | --: | --: |\n", r.Minutes/5)
 	for _, s := range r.Services {
 		text += fmt.Sprintf("| %s | %d MiB | %.2f |\n", s.Name, s.End>>20, s.Ratio)
 	}

@@ -77,14 +77,17 @@ var body = template.Must(template.New("sheet").Funcs(template.FuncMap{
 	"sign": func(word string) [2]string { return signs[strings.ToUpper(word)] },
 }).Parse(`<article class="report">
 <header><p class="what">{{.Title}}</p>
-<h1><span class="sentence">{{.Sentence}}</span>{{with .Word}}{{$sign := sign .}} <span class="verdict {{index $sign 1}}"><span class="sign" aria-hidden="true">{{index $sign 0}}</span> {{.}}</span>{{end}}</h1></header>
+<h1><span class="sentence">{{.Sentence}}</span>{{with .Word}}{{$sign := sign .}} ` +
+	`<span class="verdict {{index $sign 1}}"><span class="sign" aria-hidden="true">{{index $sign 0}}</span> ` +
+	`{{.}}</span>{{end}}</h1></header>
 <dl class="facts">{{range .Facts}}{{if .Value}}<div><dt>{{.Name}}</dt><dd>{{.Value}}</dd></div>{{end}}{{end}}</dl>
 {{range .Parts}}<section><h2>{{.Title}}</h2>
 {{with .Says}}<p>{{.}}</p>{{end}}
 {{with .Picture}}<figure>{{.}}</figure>{{end}}
 {{with .Table}}<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
 <thead><tr>{{range $i, $name := .Head}}<th scope="col"{{if $i}} class="number"{{end}}>{{$name}}</th>{{end}}</tr></thead>
-<tbody>{{range .Rows}}<tr{{if .Wrong}} class="bad"{{end}}>{{range $i, $cell := .Cells}}{{if $i}}<td class="number">{{$cell}}</td>{{else}}<th scope="row">{{$cell}}</th>{{end}}{{end}}</tr>
+<tbody>{{range .Rows}}<tr{{if .Wrong}} class="bad"{{end}}>{{range $i, $cell := .Cells}}` +
+	`{{if $i}}<td class="number">{{$cell}}</td>{{else}}<th scope="row">{{$cell}}</th>{{end}}{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}
 </section>
 {{end}}</article>
@@ -109,14 +112,17 @@ func Bars(bars []Bar) template.HTML {
 		return "<p>nothing to draw</p>"
 	}
 	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="The table has the same values">`,
+	fmt.Fprintf(&svg,
+		`<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="The table has the same values">`,
 		barWidth, barHeight*len(bars), barWidth, barHeight*len(bars))
 	for i, b := range bars {
 		y := i * barHeight
-		fmt.Fprintf(&svg, `<text x="0" y="%d" fill="currentColor" font-size="13">%s</text>`, y+15, template.HTMLEscapeString(b.Name))
+		fmt.Fprintf(&svg, `<text x="0" y="%d" fill="currentColor" font-size="13">%s</text>`,
+			y+15, template.HTMLEscapeString(b.Name))
 		fmt.Fprintf(&svg, `<rect class="value" x="%d" y="%d" width="%.1f" height="%d"/>`,
 			barLabel, y+3, b.Value/most*(barWidth-barLabel-80), barHeight-6)
-		fmt.Fprintf(&svg, `<text x="%d" y="%d" fill="currentColor" font-size="13" text-anchor="end">%.0f</text>`, barWidth, y+15, b.Value)
+		fmt.Fprintf(&svg, `<text x="%d" y="%d" fill="currentColor" font-size="13" text-anchor="end">%.0f</text>`,
+			barWidth, y+15, b.Value)
 	}
 	svg.WriteString("</svg>")
 	return template.HTML(svg.String()) // numbers, and names that were escaped

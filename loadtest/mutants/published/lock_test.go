@@ -76,12 +76,20 @@ func TestEachFaultShows(t *testing.T) {
 		patience time.Duration
 		shows    func(*result) bool
 	}{
-		{"none, patient", published.Faults{}, long, func(r *result) bool { return r.overlaps.Load() == 0 && r.failed.Load() == 0 }},
-		{"none, impatient", published.Faults{}, 30 * time.Millisecond, func(r *result) bool { return r.overlaps.Load() == 0 && r.acquired.Load() > 0 }},
+		{"none, patient", published.Faults{}, long, func(r *result) bool {
+			return r.overlaps.Load() == 0 && r.failed.Load() == 0
+		}},
+		{"none, impatient", published.Faults{}, 30 * time.Millisecond, func(r *result) bool {
+			return r.overlaps.Load() == 0 && r.acquired.Load() > 0
+		}},
 		{"I", published.Faults{Parent: true}, long, func(r *result) bool { return r.failed.Load() > 0 }},
 		{"J", published.Faults{Latch: true}, 300 * time.Millisecond, func(r *result) bool { return r.failed.Load() > 0 }},
-		{"K", published.Faults{NoSecondLook: true}, 30 * time.Millisecond, func(r *result) bool { return r.overlaps.Load() > 0 }},
-		{"L", published.Faults{LeftBehind: true}, 30 * time.Millisecond, func(r *result) bool { return r.acquired.Load() < 60 }},
+		{"K", published.Faults{NoSecondLook: true}, 30 * time.Millisecond, func(r *result) bool {
+			return r.overlaps.Load() > 0
+		}},
+		{"L", published.Faults{LeftBehind: true}, 30 * time.Millisecond, func(r *result) bool {
+			return r.acquired.Load() < 60
+		}},
 		{"N", published.Faults{SplitName: true}, long, func(r *result) bool { return r.overlaps.Load() > 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

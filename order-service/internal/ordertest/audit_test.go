@@ -26,10 +26,22 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 		t.Fatalf("%d of good books disagree", wrong)
 	}
 	for name, change := range map[string][2]string{ // and its undoing
-		"an order said to be confirmed": {"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + rejected.order.ID, "UPDATE orders SET status = 'REJECTED' WHERE id = " + rejected.order.ID},
-		"an order said to be rejected":  {"UPDATE orders SET status = 'REJECTED' WHERE id = " + confirmed.order.ID, "UPDATE orders SET status = 'CONFIRMED' WHERE id = " + confirmed.order.ID},
-		"a cancellation undone":         {"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + cancelled.order.ID, "UPDATE orders SET status = 'CANCELLED' WHERE id = " + cancelled.order.ID},
-		"other items":                   {"UPDATE order_items SET num = 2 WHERE order_id = " + confirmed.order.ID, "UPDATE order_items SET num = 1 WHERE order_id = " + confirmed.order.ID},
+		"an order said to be confirmed": {
+			"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + rejected.order.ID,
+			"UPDATE orders SET status = 'REJECTED' WHERE id = " + rejected.order.ID,
+		},
+		"an order said to be rejected": {
+			"UPDATE orders SET status = 'REJECTED' WHERE id = " + confirmed.order.ID,
+			"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + confirmed.order.ID,
+		},
+		"a cancellation undone": {
+			"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + cancelled.order.ID,
+			"UPDATE orders SET status = 'CANCELLED' WHERE id = " + cancelled.order.ID,
+		},
+		"other items": {
+			"UPDATE order_items SET num = 2 WHERE order_id = " + confirmed.order.ID,
+			"UPDATE order_items SET num = 1 WHERE order_id = " + confirmed.order.ID,
+		},
 	} {
 		must(t, w.orderDB.Exec(change[0]).Error)
 		if wrong := audit(); wrong != 1 {

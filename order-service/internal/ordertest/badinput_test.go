@@ -39,7 +39,10 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		{"items missing", `{}`, 422, "invalid_items", nil},
 		{"items null", `{"items":null}`, 422, "invalid_items", nil},
 		{"101 items", many(101), 422, "invalid_items", nil},
-		{"the same goods twice", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"1001","num":2}]}`, 422, "duplicate_goods", nil},
+		{
+			"the same goods twice", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"1001","num":2}]}`,
+			422, "duplicate_goods", nil,
+		},
 		{"num 0", item("0"), 422, "invalid_num", nil},
 		{"num -1", item("-1"), 422, "invalid_num", nil},
 		{"num 1.5", item("1.5"), 422, "invalid_num", nil},
@@ -51,7 +54,10 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		{"num 2^31", item("2147483648"), 422, "invalid_num", nil},
 		{"num 2^63", item("9223372036854775808"), 422, "invalid_num", nil},
 		{"total overflows", `{"items":[{"goods_id":"1003","num":2147483647}]}`, 422, "total_overflow", nil},
-		{"total above 2^53-1", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"1003","num":1}]}`, 422, "total_overflow", nil},
+		{
+			"total above 2^53-1", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"1003","num":1}]}`,
+			422, "total_overflow", nil,
+		},
 		{"unknown goods", `{"items":[{"goods_id":"1001","num":1},{"goods_id":"404","num":1}]}`, 422, "unknown_goods", nil},
 		{"goods id 0", `{"items":[{"goods_id":"0","num":1}]}`, 422, "invalid_goods_id", nil},
 		{"goods id with a leading zero", `{"items":[{"goods_id":"01001","num":1}]}`, 422, "invalid_goods_id", nil},
@@ -65,8 +71,14 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		{"goods id with dots", `{"items":[{"goods_id":"../1001","num":1}]}`, 422, "invalid_goods_id", nil},
 		{"goods id with a zero byte", `{"items":[{"goods_id":"1001\u0000","num":1}]}`, 422, "invalid_goods_id", nil},
 		{"goods id with quotes", `{"items":[{"goods_id":"1001' OR '1'='1","num":1}]}`, 422, "invalid_goods_id", nil},
-		{"goods id of 4 KiB", `{"items":[{"goods_id":"` + strings.Repeat("1", 4096) + `","num":1}]}`, 422, "invalid_goods_id", nil},
-		{"a status of the client's", `{"items":[{"goods_id":"1001","num":1}],"status":"CONFIRMED"}`, 400, "unknown_field", nil},
+		{
+			"goods id of 4 KiB", `{"items":[{"goods_id":"` + strings.Repeat("1", 4096) + `","num":1}]}`,
+			422, "invalid_goods_id", nil,
+		},
+		{
+			"a status of the client's", `{"items":[{"goods_id":"1001","num":1}],"status":"CONFIRMED"}`,
+			400, "unknown_field", nil,
+		},
 		{"a price of the client's", `{"items":[{"goods_id":"1001","num":1,"price":1}]}`, 400, "unknown_field", nil},
 		{"broken JSON", `{"items":[{"goods_id":"1001","num":1}`, 400, "malformed_json", nil},
 		{"two values", item("1") + item("1"), 400, "malformed_json", nil},
@@ -104,7 +116,8 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		"status=DONE", "limit=0", "limit=-1", "limit=501", "limit=x", "limit=1&limit=2", "after=x", "after=-1", "order=id",
 		"after=" + url.QueryEscape("1' OR '1'='1"),
 	} {
-		if a := r.call("GET", "/v1/orders?"+query, ""); a.status != http.StatusUnprocessableEntity || a.order.Code != "invalid_page" {
+		if a := r.call("GET", "/v1/orders?"+query, ""); a.status != http.StatusUnprocessableEntity ||
+			a.order.Code != "invalid_page" {
 			t.Errorf("page ?%s: %d %s", query, a.status, a.body)
 		}
 	}
@@ -116,13 +129,16 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 	}
 
 	// The bounds themselves are inside.
-	if a := r.call("POST", "/v1/orders", item("10"), "Idempotency-Key", strings.Repeat("k", 255)); a.status != http.StatusCreated {
+	if a := r.call("POST", "/v1/orders", item("10"),
+		"Idempotency-Key", strings.Repeat("k", 255)); a.status != http.StatusCreated {
 		t.Errorf("a key of 255 characters: %d %s", a.status, a.body)
 	}
-	if a := r.call("POST", "/v1/orders", item("2147483647")); a.status != http.StatusConflict || a.order.Status != order.Rejected {
+	if a := r.call("POST", "/v1/orders", item("2147483647")); a.status != http.StatusConflict ||
+		a.order.Status != order.Rejected {
 		t.Errorf("num 2^31-1: %d %s", a.status, a.body)
 	}
-	if a := r.call("POST", "/v1/orders", `{"items":[{"goods_id":"1003","num":1}]}`); a.status != http.StatusCreated || a.order.Total != dear {
+	if a := r.call("POST", "/v1/orders", `{"items":[{"goods_id":"1003","num":1}]}`); a.status != http.StatusCreated ||
+		a.order.Total != dear {
 		t.Errorf("a total of 2^53-1: %d %s", a.status, a.body)
 	}
 }

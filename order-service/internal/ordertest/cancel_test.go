@@ -80,7 +80,8 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 		t.Errorf("operation is %s", state)
 	}
 	w.wantLevel(1, 10)
-	if again := r.place("key", 1, 4); again.status != http.StatusConflict || again.order.Status != order.Cancelled || !again.replayed {
+	if again := r.place("key", 1, 4); again.status != http.StatusConflict ||
+		again.order.Status != order.Cancelled || !again.replayed {
 		t.Errorf("the repeat is told %d %s", again.status, again.body)
 	}
 }

@@ -71,7 +71,8 @@ func newWorld(t *testing.T) *world {
 	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
-	handler := contract.Read(t, stockhttp.OpenAPI).Check(t, stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))
+	handler := contract.Read(t, stockhttp.OpenAPI).Check(t,
+		stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))
 	direct := httptest.NewServer(handler)
 	w.wire = newWire(handler)
 	broken := httptest.NewServer(w.wire)
@@ -131,7 +132,8 @@ func (w *world) replica(cfg order.Config) *replica {
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{})
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
-	r.http = httptest.NewServer(contract.Read(w.t, orderhttp.OpenAPI).Check(w.t, orderhttp.New(r.Service, orderhttp.Config{}, quiet)))
+	r.http = httptest.NewServer(contract.Read(w.t, orderhttp.OpenAPI).Check(w.t,
+		orderhttp.New(r.Service, orderhttp.Config{}, quiet)))
 	w.t.Cleanup(func() {
 		w.wire.heal()
 		r.http.Close()

@@ -54,7 +54,8 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 	}
 	w.restock(1, 100) // a rejected order stays rejected
 	// Also after a cancellation: the first answer is what a repeat is told.
-	if c := one.call("POST", "/v1/orders/"+confirmed.order.ID+"/cancel", ""); c.status != http.StatusOK || c.order.Status != order.Cancelled {
+	if c := one.call("POST", "/v1/orders/"+confirmed.order.ID+"/cancel", ""); c.status != http.StatusOK ||
+		c.order.Status != order.Cancelled {
 		t.Fatalf("cancel: %d %s", c.status, c.body)
 	}
 	for _, r := range []*replica{one, two} {
@@ -225,7 +226,8 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	if a := r.call("GET", "/v1/orders/"+placed.order.ID, ""); a.status != http.StatusOK {
 		t.Errorf("GET while orders are slow: %d %s", a.status, a.body)
 	}
-	if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusServiceUnavailable || a.order.Code != "overloaded" || a.retry == "" {
+	if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusServiceUnavailable ||
+		a.order.Code != "overloaded" || a.retry == "" {
 		t.Errorf("one order too many: %d %s, Retry-After %q", a.status, a.body, a.retry)
 	}
 	slow.Wait()

@@ -116,7 +116,8 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 		},
 		{
 			name: "never deducted, long ago", age: old,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired, state: operation.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonExpired,
+			state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "wish to cancel, nothing deducted", age: young, prepare: moved(order.Pending, order.Cancelling),
@@ -139,11 +140,13 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 		},
 		{
 			name: "flag cancelled, order not", age: young, prepare: flagCancelled,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign, state: operation.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonForeign,
+			state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "goods that the stock service does not know", age: young, goods: 404,
-			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown, state: operation.Cancelled, level: 10,
+			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonUnknown,
+			state: operation.Cancelled, level: 10,
 		},
 		{
 			name: "flag in use for something else", age: young, prepare: flagTaken,
@@ -208,7 +211,8 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 		must(t, err)
 		_, err = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
 		must(t, err)
-		if oldest := time.Duration(r.Stats().OldestMillis.Load()) * time.Millisecond; oldest < 10*time.Second || oldest > time.Minute {
+		if oldest := time.Duration(r.Stats().OldestMillis.Load()) * time.Millisecond; oldest < 10*time.Second ||
+			oldest > time.Minute {
 			t.Errorf("id off by %s: the oldest order is told to be %s old", off, oldest)
 		}
 		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
@@ -273,7 +277,8 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 		t.Errorf("a round without the stock service: %v", err)
 	}
 	stats := r.Stats()
-	if oldest := time.Duration(stats.OldestMillis.Load()) * time.Millisecond; stats.Backlog.Load() != 2 || oldest < 40*time.Second || oldest > 60*time.Second {
+	if oldest := time.Duration(stats.OldestMillis.Load()) * time.Millisecond; stats.Backlog.Load() != 2 ||
+		oldest < 40*time.Second || oldest > 60*time.Second {
 		t.Errorf("backlog %d, oldest %s", stats.Backlog.Load(), oldest)
 	}
 	w.wire.heal()

@@ -13,7 +13,8 @@ import (
 
 const thing = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/v1/things/{id}": {"get": {
 	"parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string", "pattern": "^[0-9]+$"}}],
-	"responses": {"200": {"description": "d", "headers": {"X-Request-Id": {"required": true, "schema": {"type": "string"}}},
+	"responses": {"200": {"description": "d",
+		"headers": {"X-Request-Id": {"required": true, "schema": {"type": "string"}}},
 		"content": {"application/json": {"schema": {"type": "object", "required": ["num"], "additionalProperties": false,
 			"properties": {"num": {"type": "integer"}}}}}}}}}}}`
 
@@ -46,7 +47,10 @@ func TestWhatIsNotAsDescribedIsTold(t *testing.T) {
 		{"a header missing", "/v1/things/1", "application/json", "", `{"num":1}`, 200, "X-Request-Id"},
 		{"a request that should fail", "/v1/things/x", "application/json", "r", `{"num":1}`, 200, "succeeds"},
 		{"another path", "/v1/nothing", "application/json", "r", `{"num":1}`, 200, "not described"},
-		{"another path that is refused", "/v1/nothing", "application/problem+json", "r", `{"status":404,"code":"not_found"}`, 404, ""},
+		{
+			"another path that is refused", "/v1/nothing", "application/problem+json", "r",
+			`{"status":404,"code":"not_found"}`, 404, "",
+		},
 	} {
 		answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", c.kind)

@@ -100,8 +100,9 @@ func (g *Generator) Call() Call {
 
 // odd are values that no field wants, but some code might choke on.
 var odd = []any{
-	nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, math.MinInt64, "", " ", "0", "-1", "01", "\x00", "\u202e", "'", `" OR ""="`, "%", "../..",
-	"a/b", "null", "9223372036854775808", strings.Repeat("9", 300), strings.Repeat("é", 101),
+	nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, math.MinInt64, "", " ", "0", "-1", "01", "\x00", "\u202e", "'",
+	`" OR ""="`, "%", "../..", "a/b", "null", "9223372036854775808",
+	strings.Repeat("9", 300), strings.Repeat("é", 101),
 	[]any{},
 	map[string]any{},
 	[]any{nil},

@@ -33,7 +33,8 @@ func Interrupt(pid int) error {
 
 // Kill ends the process pid and its children.
 func Kill(pid int) error {
-	out, err := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(pid)).CombinedOutput() //nolint:noctx // ends by itself
+	//nolint:noctx // ends by itself
+	out, err := exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(pid)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("taskkill: %w: %s", err, out)
 	}

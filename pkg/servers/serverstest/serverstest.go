@@ -33,7 +33,8 @@ func share[T any](
 			var none T
 			return none, err
 		}
-		return start(context.Background(), filepath.Join(root.path, name)) //nolint:forbidigo // outlives the test that asked first
+		//nolint:forbidigo // outlives the test that asked first
+		return start(context.Background(), filepath.Join(root.path, name))
 	})}
 }
 

@@ -24,7 +24,9 @@ type belowTracer struct {
 	opts []trace.TracerOption
 }
 
-func (t belowTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+func (t belowTracer) Start(
+	ctx context.Context, name string, opts ...trace.SpanStartOption,
+) (context.Context, trace.Span) {
 	if !tracing.On(ctx) {
 		return ctx, noop.Span{}
 	}

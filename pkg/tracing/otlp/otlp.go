@@ -40,7 +40,8 @@ type Settings struct {
 }
 
 var samplers = []string{
-	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
+	"always_on", "always_off", "traceidratio",
+	"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
 }
 
 // Check returns what is wrong with the settings, or nil.

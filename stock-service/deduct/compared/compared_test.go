@@ -52,7 +52,8 @@ func TestUnsafeOversells(t *testing.T) {
 		})
 	}
 	// The ledger is broken as it should be: make it right for the check at the end.
-	if err := p.DB.Exec("UPDATE stock s SET num = (SELECT SUM(num) FROM stock_flow f WHERE f.goods_id = s.goods_id)").Error; err != nil {
+	if err := p.DB.Exec("UPDATE stock s SET num = " +
+		"(SELECT SUM(num) FROM stock_flow f WHERE f.goods_id = s.goods_id)").Error; err != nil {
 		t.Fatal(err)
 	}
 }

@@ -55,7 +55,9 @@ func New(t testing.TB) *Place {
 		t.Fatal(err)
 	}
 	p.Ledger = stockdb.New(p.DB)
-	p.Flags = opflag.OpenAt(redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}, Quiet)
+	p.Flags = opflag.OpenAt(redis.UniversalOptions{
+		Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t),
+	}, Quiet)
 	t.Cleanup(func() {
 		p.CheckLedger(t)
 		p.Ledger.Close()

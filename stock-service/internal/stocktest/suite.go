@@ -312,7 +312,8 @@ func (s *suite) restoredOnce(t *testing.T) {
 	if firsts.Load() != 1 || s.Level(t, a) != 10 || s.Level(t, b) != 10 {
 		t.Errorf("%d restored it, levels %d, %d; want 1, 10, 10", firsts.Load(), s.Level(t, a), s.Level(t, b))
 	}
-	if op := s.deduct(t, flag, operation.Item{GoodsID: a, Num: 4}, operation.Item{GoodsID: b, Num: 1}); op.State != operation.Restored {
+	if op := s.deduct(t, flag,
+		operation.Item{GoodsID: a, Num: 4}, operation.Item{GoodsID: b, Num: 1}); op.State != operation.Restored {
 		t.Errorf("deduct after restore: %s", op.State)
 	}
 }

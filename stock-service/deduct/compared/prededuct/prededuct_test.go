@@ -57,7 +57,8 @@ func newShop(t *testing.T, pieces int64) *shop {
 // open returns a strategy, as a process of its own has it.
 func (s *shop) open() *prededuct.Strategy {
 	return prededuct.New(prededuct.Config{
-		Ledger: s.ledger, Redis: &redis.Options{Addr: s.redis.Addr()}, Prefix: "shop:", Wait: stocktest.Patience, Log: stocktest.Quiet,
+		Ledger: s.ledger, Redis: &redis.Options{Addr: s.redis.Addr()}, Prefix: "shop:",
+		Wait: stocktest.Patience, Log: stocktest.Quiet,
 	})
 }
 
