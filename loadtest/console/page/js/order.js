@@ -176,7 +176,7 @@ export function OrderLife() {
       if (answer.order_id) {
         setID(answer.order_id);
         await show(answer.order_id);
-        setTimeout(() => refresh(answer.order_id), 1500); // spans come in batches
+        for (const wait of [1500, 6000]) setTimeout(() => refresh(answer.order_id), wait); // spans come in batches
       }
     } catch (error) {
       setSent(error.message);
