@@ -59,7 +59,7 @@ func TestAsynchronousReplicationIsCaught(t *testing.T) {
 
 // A cluster whose secondaries take writes: one stock service deducts at a secondary, while the other deducts from the
 // same row at the primary. No lock keeps them apart. Each order service has a stock service of its own, and nothing is
-// reconciled: an operation that were written at both would be one row twice, on which the members stop.
+// reconciled: the members stop on a duplicate key if one operation is written at both.
 func TestWritableSecondariesAreCaught(t *testing.T) {
 	s, err := stack.StartCluster(t.Context(), t.TempDir(), nil)
 	must(t, err)
