@@ -182,8 +182,9 @@ type Sample struct {
 	Confirmed  float64 `json:"confirmed_per_s"`
 	Rejected   float64 `json:"rejected_per_s"`
 	Failed     float64 `json:"failed_per_s"`
-	P50MS      float64 `json:"p50_ms"`
-	P99MS      float64 `json:"p99_ms"`
+	// Absent if nothing was answered meanwhile, or if another process fires.
+	P50MS float64 `json:"p50_ms,omitzero"`
+	P99MS float64 `json:"p99_ms,omitzero"`
 }
 
 // Entry is a line of the log of events.

@@ -330,6 +330,7 @@ func (c *Console) bystander() func(context.Context, *site) error {
 		if err != nil {
 			return err
 		}
+		c.hub.set(secStatuses, counts)
 		c.mu.Lock() // after the read: an order by hand that it counts is known here
 		own, placing, hand := c.stop != nil, c.placing, len(c.placed)
 		c.mu.Unlock()
