@@ -79,8 +79,8 @@ func validKey(key string) bool {
 
 // ParseID reads an order id in its one written form, or returns ErrInvalidID.
 func ParseID(s string) (int64, error) {
-	id, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || id < 1 || s[0] == '0' || s[0] == '+' {
+	id, ok := operation.ParseID(s)
+	if !ok {
 		return 0, ErrInvalidID
 	}
 	return id, nil

@@ -57,11 +57,21 @@ func NewItems(items []Item) ([]Item, error) {
 // ParseGoodsID reads a goods id as FormatGoodsID writes it. It returns
 // ErrInvalidGoodsID for any other spelling of the number.
 func ParseGoodsID(s string) (int64, error) {
-	id, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || id < 1 || s[0] == '0' || s[0] == '+' {
+	id, ok := ParseID(s)
+	if !ok {
 		return 0, ErrInvalidGoodsID
 	}
 	return id, nil
+}
+
+// ParseID reads the id of an order or a product in its one written form: decimal, at least 1, without leading zeros or a
+// sign. It reports whether s is one.
+func ParseID(s string) (id int64, ok bool) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || id < 1 || s[0] == '0' || s[0] == '+' {
+		return 0, false
+	}
+	return id, true
 }
 
 // FormatGoodsID writes a goods id for URLs, bodies and lock names.
