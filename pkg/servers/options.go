@@ -8,9 +8,8 @@ type Option func(*options)
 type options struct {
 	addr              string
 	args              []string
-	config            []string
+	config            []string // further lines of zoo.cfg
 	heapMB            int
-	tickTime          time.Duration
 	containerInterval time.Duration
 	slowSync          time.Duration
 	bufferPoolMB      int
@@ -28,7 +27,6 @@ type options struct {
 func newOptions(opts []Option) options {
 	o := options{
 		heapMB:            512,
-		tickTime:          500 * time.Millisecond,
 		containerInterval: time.Minute,
 		bufferPoolMB:      512,
 		maxConnections:    1000,
@@ -47,15 +45,6 @@ func WithAddr(addr string) Option { return func(o *options) { o.addr = addr } }
 // WithArgs adds arguments to the server's command line (MySQL, Redis) or to
 // the Java virtual machine's (ZooKeeper), after those of this package.
 func WithArgs(args ...string) Option { return func(o *options) { o.args = append(o.args, args...) } }
-
-// WithZooKeeperConfig adds lines to zoo.cfg.
-func WithZooKeeperConfig(lines ...string) Option {
-	return func(o *options) { o.config = append(o.config, lines...) }
-}
-
-// WithTickTime sets ZooKeeper's tick, in whole milliseconds: the step in which
-// it rounds session timeouts. Default 500 ms, with timeouts from 1 s to 60 s.
-func WithTickTime(d time.Duration) Option { return func(o *options) { o.tickTime = d } }
 
 // WithContainerCheckInterval sets how often ZooKeeper looks for empty
 // container nodes to delete. Default one minute.

@@ -51,7 +51,7 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 		"dataDir=" + filepath.Join(dir, "data"),
 		"clientPortAddress=" + host,
 		"clientPort=" + port,
-		fmt.Sprintf("tickTime=%d", o.tickTime.Milliseconds()),
+		"tickTime=500", // milliseconds: the step in which session timeouts are rounded
 		"initLimit=20",
 		"syncLimit=10",
 		"minSessionTimeout=1000",
