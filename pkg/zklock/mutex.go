@@ -206,3 +206,19 @@ func (s *Session) awaitTurn(
 		}
 	}
 }
+
+// hold makes the node at place one that holds the lock, unless the session may be over by now.
+func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*holder, error) {
+	if !life.Alive() {
+		return nil, fmt.Errorf("%s: %w", place.Node.Path, queue.ErrVanished)
+	}
+	h := &holder{
+		Node: place.Node, s: s, life: life, czxid: place.Czxid, hooks: o.hooks,
+		behind: len(place.Members) - 1 - place.At,
+	}
+	h.ctx, h.cancel = context.WithCancelCause(life.Context())
+	// The session may come back with the node after its lifetime has ended by the local clock.
+	h.unlink = context.AfterFunc(life.Context(), func() { h.Remove() })
+	place.Own.AfterFired(func() { h.changed(place.Own) })
+	return h, nil
+}
