@@ -78,18 +78,20 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	ratios := make([]float64, turns)
 	var cut int
 	for i := range ratios {
+		alone := orders()
 		addr, end := startUnread(t)
-		elsewhere := newCrowd(t, addr, slow)
+		elsewhere := newCrowd(t, addr, slow, 2)
 		without := orders()
 		if n := elsewhere.leave(t); n > 0 {
 			t.Fatalf("%d senders were cut where nobody reads", n)
 		}
 		end()
-		here := newCrowd(t, st.Order[0].Addr(), slow)
+		here := newCrowd(t, st.Order[0].Addr(), slow, 10)
 		with := orders()
 		cut += here.leave(t)
 		ratios[i] = float64(with) / float64(without)
-		t.Logf("%d orders without slow senders, %d with: %.2f", without, with, ratios[i])
+		t.Logf("%d orders alone, %d with slow senders elsewhere, %d beside them: %.2f of elsewhere, %.2f of alone",
+			alone, without, with, ratios[i], float64(with)/float64(alone))
 	}
 	slices.Sort(ratios)
 	ratio := ratios[turns/2] // one turn beside other work on the machine does not count
@@ -142,8 +144,6 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-const grows = 10 // seconds for which the service waits for a header
-
 // crowd is connections that send a byte each second.
 type crowd struct {
 	addr  string
@@ -154,16 +154,16 @@ type crowd struct {
 	cut   int
 }
 
-// newCrowd returns when the crowd is whole. It grows evenly for as long as the service waits for a header, so that from
-// then on the service cuts as many of it in each second.
-func newCrowd(t *testing.T, addr string, size int) *crowd {
+// newCrowd returns when the crowd is whole, after the seconds in which it grows evenly. If these are as many as a service
+// waits for a header, then from then on the service cuts as many of the crowd in each second.
+func newCrowd(t *testing.T, addr string, size, grows int) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	c := &crowd{
 		addr: addr, conns: make([]net.Conn, size), stop: stop,
 		whole: make(chan struct{}), ended: make(chan error, 1),
 	}
-	go func() { c.ended <- c.send(ctx) }()
+	go func() { c.ended <- c.send(ctx, grows) }()
 	select {
 	case <-c.whole:
 	case err := <-c.ended:
@@ -185,9 +185,9 @@ func (c *crowd) come(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// send lets each connection send a byte each second, a hundredth of them at a time. In each of the first seconds an
-// equal part of them comes.
-func (c *crowd) send(ctx context.Context) error {
+// send lets each connection send a byte each second, a hundredth of them at a time. An equal part of them comes in each
+// of the first grows seconds.
+func (c *crowd) send(ctx context.Context, grows int) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ; n++ {
