@@ -121,7 +121,7 @@ func TestZooKeeperAway(t *testing.T) {
 	select {
 	case got := <-told:
 		t.Errorf("told of %v while ZooKeeper was away", got)
-	case <-time.After(3 * time.Second): // in which the watcher asks in vain, several times
+	case <-time.After(watcher.Timeout() + time.Second): // the session counts as lost by then
 	}
 	if err := zookeeper.Restart(t.Context()); err != nil {
 		t.Fatal(err)
