@@ -64,8 +64,8 @@ func ParseGoodsID(s string) (int64, error) {
 	return id, nil
 }
 
-// ParseID reads the id of an order or a product in its one written form: decimal, at least 1, without leading zeros or a
-// sign. It reports whether s is one.
+// ParseID reads the id of an order or a product in its one written form:
+// decimal, at least 1, without leading zeros or a sign. It reports whether s is one.
 func ParseID(s string) (id int64, ok bool) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || id < 1 || s[0] == '0' || s[0] == '+' {
