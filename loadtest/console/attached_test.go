@@ -48,6 +48,9 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page := open(t, web.URL+"/?token="+server.Token())
 	page.await(10*time.Second, `document.body.innerText.includes("stock-2")`)
 
+	eval[bool](page, `window.told = new Set(), new MutationObserver(() => `+
+		`told.add(document.querySelector("#orders dd").innerText)).observe(document.querySelector("#orders"), `+
+		`{subtree: true, childList: true, characterData: true}), true`)
 	fired := make(chan error, 1)
 	go func() {
 		_, err := fire.Run(t.Context(), fire.Config{
@@ -60,6 +63,12 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page.await(10*time.Second, `document.querySelectorAll("#charts canvas").length === 1`)
 	if err := <-fired; err != nil {
 		t.Fatal(err)
+	}
+	if words := page.text("#charts"); !strings.Contains(words, "within –") {
+		t.Errorf("the charts say %q, want no latency", words)
+	}
+	if n := eval[int](page, `told.size`); n < 6 {
+		t.Errorf("the number of confirmed orders changed %d times in 4 s", n)
 	}
 	page.await(10*time.Second, `/sold [1-9][0-9,]* of 3,000/i.test(document.querySelector(".hero").innerText)`)
 	page.await(10*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)

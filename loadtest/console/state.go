@@ -182,7 +182,7 @@ type Sample struct {
 	Confirmed  float64 `json:"confirmed_per_s"`
 	Rejected   float64 `json:"rejected_per_s"`
 	Failed     float64 `json:"failed_per_s"`
-	// Absent if nothing was answered meanwhile, or if another process fires.
+	// P50MS and P99MS are absent if no order was answered in the interval, or if another process fires.
 	P50MS float64 `json:"p50_ms,omitzero"`
 	P99MS float64 `json:"p99_ms,omitzero"`
 }
