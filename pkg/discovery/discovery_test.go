@@ -115,13 +115,14 @@ func TestZooKeeperAway(t *testing.T) {
 	}
 	announce("10.0.0.1:8081")
 	want("10.0.0.1:8081")
+	lost := watcher.Timeout() + time.Second // after which the session counts as lost
 	if err := zookeeper.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case got := <-told:
 		t.Errorf("told of %v while ZooKeeper was away", got)
-	case <-time.After(watcher.Timeout() + time.Second): // the session counts as lost by then
+	case <-time.After(lost):
 	}
 	if err := zookeeper.Restart(t.Context()); err != nil {
 		t.Fatal(err)
