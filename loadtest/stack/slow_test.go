@@ -23,7 +23,8 @@ import (
 
 // TestSlowSendersLeaveOrdersTheirRate places orders beside 10,000 connections that send one byte a second each: half of
 // them of a header, half of a body. One that is cut comes again. It compares their rate in turns with that beside the
-// same senders at a port where nobody reads. So the work of sending, which elsewhere other machines do, slows both.
+// same senders at a port where nobody reads. So the work of sending, which elsewhere other machines do, slows both. The
+// rate of orders alone is only logged.
 func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	const (
 		clients, slow = 32, 10_000
@@ -80,18 +81,19 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	for i := range ratios {
 		alone := orders()
 		addr, end := startUnread(t)
-		elsewhere := newCrowd(t, addr, slow, 2)
-		without := orders()
-		if n := elsewhere.leave(t); n > 0 {
+		unread := newCrowd(t, addr, slow, 2)
+		besideUnread := orders()
+		if n := unread.leave(t); n > 0 {
 			t.Fatalf("%d senders were cut where nobody reads", n)
 		}
 		end()
-		here := newCrowd(t, st.Order[0].Addr(), slow, 10)
-		with := orders()
-		cut += here.leave(t)
-		ratios[i] = float64(with) / float64(without)
-		t.Logf("%d orders alone, %d with slow senders elsewhere, %d beside them: %.2f of elsewhere, %.2f of alone",
-			alone, without, with, ratios[i], float64(with)/float64(alone))
+		read := newCrowd(t, st.Order[0].Addr(), slow, headerLimit)
+		besideRead := orders()
+		cut += read.leave(t)
+		ratios[i] = float64(besideRead) / float64(besideUnread)
+		t.Logf("orders: %d alone, %d beside senders that nobody reads, %d beside senders that the service reads: "+
+			"%.2f of the second, %.2f of the first",
+			alone, besideUnread, besideRead, ratios[i], float64(besideRead)/float64(alone))
 	}
 	slices.Sort(ratios)
 	ratio := ratios[turns/2] // one turn beside other work on the machine does not count
@@ -154,16 +156,19 @@ type crowd struct {
 	cut   int
 }
 
-// newCrowd returns when the crowd is whole, after the seconds in which it grows evenly. If these are as many as a service
-// waits for a header, then from then on the service cuts as many of the crowd in each second.
-func newCrowd(t *testing.T, addr string, size, grows int) *crowd {
+// headerLimit is how many seconds the service waits for a header. A crowd that grows evenly for as long is then cut
+// evenly.
+const headerLimit = 10
+
+// newCrowd lets a crowd grow evenly over some seconds, and returns once it is whole.
+func newCrowd(t *testing.T, addr string, size, seconds int) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	c := &crowd{
 		addr: addr, conns: make([]net.Conn, size), stop: stop,
 		whole: make(chan struct{}), ended: make(chan error, 1),
 	}
-	go func() { c.ended <- c.send(ctx, grows) }()
+	go func() { c.ended <- c.send(ctx, seconds) }()
 	select {
 	case <-c.whole:
 	case err := <-c.ended:
@@ -186,12 +191,12 @@ func (c *crowd) come(ctx context.Context, i int) (err error) {
 }
 
 // send lets each connection send a byte each second, a hundredth of them at a time. An equal part of them comes in each
-// of the first grows seconds.
-func (c *crowd) send(ctx context.Context, grows int) error {
+// of the first seconds.
+func (c *crowd) send(ctx context.Context, seconds int) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for n := 0; ; n++ {
-		if n == 100*grows {
+		if n == 100*seconds {
 			close(c.whole)
 		}
 		select {
@@ -199,7 +204,7 @@ func (c *crowd) send(ctx context.Context, grows int) error {
 		case <-ctx.Done():
 			return nil
 		}
-		here := min(len(c.conns), (n/100+1)*len(c.conns)/grows)
+		here := min(len(c.conns), (n/100+1)*len(c.conns)/seconds)
 		for i := n % 100; i < here; i += 100 {
 			if c.conns[i] != nil {
 				if _, err := c.conns[i].Write([]byte(" ")); err == nil {
