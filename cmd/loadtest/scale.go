@@ -61,7 +61,8 @@ Writes out/scale.json and out/scale.svg.`,
 	p.IntVar(&plan.Clients, "clients", 2000,
 		"clients of the many products: with fewer than some groups hold, one holder carries them all as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
-	p.StringVar(&plan.Before, "before", "", "folder of an earlier build's binaries, to compare the hot product with")
+	p.StringVar(&plan.Before, "before", "",
+		"folder of an earlier build's binaries, to compare deductions and orders of the hot product with")
 	p.StringSliceVar(&parts, "parts", []string{scaleHolders, scaleFailing, scaleCompose}, "what to measure")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail where a figure was missed")

@@ -23,8 +23,10 @@ type Scale struct {
 	Date    string `json:"date"`
 	// Rows are the deductions of many products by how many partitions, each with its lock, share them.
 	Rows []ScaleRow `json:"rows"`
-	// Hot compares one hot product under all partitions with the same under one.
+	// Hot compares deductions of one hot product under all partitions with the same under one, or with an earlier build.
 	Hot *HotRow `json:"hot,omitempty"`
+	// HotOrders compares whole orders of one hot product with those of an earlier build.
+	HotOrders *HotRow `json:"hot_orders,omitempty"`
 	// Failing are the runs in which the holder of a lock fails.
 	Failing []FailingRow `json:"failing,omitempty"`
 	// Compose is the compose file's stack.
@@ -47,6 +49,7 @@ type ScaleRow struct {
 
 // HotRow compares two builds or two settings on one product.
 type HotRow struct {
+	Path    string  `json:"path"`
 	Than    string  `json:"than"`
 	Ratio   float64 `json:"ratio"`
 	Error   float64 `json:"error"`
@@ -62,8 +65,8 @@ type ScalePlan struct {
 	Products, Clients, Replicas int
 	// Legs is how often all take turns.
 	Legs int
-	// Before is a folder with the binaries of an earlier build, with which the hot product is compared;
-	// empty: with one partition.
+	// Before is a folder with the binaries of an earlier build, with which the hot product is compared, also by
+	// whole orders; empty: with one partition.
 	Before string
 }
 
@@ -95,10 +98,11 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 		}
 		s.Rows = append(s.Rows, rows...)
 	}
-	s.Hot, err = measureHot(ctx, cfg, plan)
-	if err == nil {
-		_, err = fmt.Fprintf(cfg.Table, "one hot product / %s: %.2f ±%.2f, want %.2f, %s\n",
-			s.Hot.Than, s.Hot.Ratio, s.Hot.Error, s.Hot.Want, s.Hot.Verdict)
+	if s.Hot, err = measureHot(ctx, cfg, plan, PathDeduct); err != nil {
+		return s, err
+	}
+	if plan.Before != "" {
+		s.HotOrders, err = measureHot(ctx, cfg, plan, PathOrder)
 	}
 	return s, err
 }
@@ -130,20 +134,22 @@ func measureHolders(ctx context.Context, cfg Config, plan ScalePlan, delay time.
 	return rows, nil
 }
 
-func measureHot(ctx context.Context, cfg Config, plan ScalePlan) (*HotRow, error) {
-	hot := &HotRow{Than: "one partition", Want: 0.97}
+func measureHot(ctx context.Context, cfg Config, plan ScalePlan, path string) (*HotRow, error) {
+	hot := &HotRow{Path: path, Than: "one partition", Want: 0.97}
 	shapes := []partitioned{{replicas: 1, partitions: 1}, {replicas: 1}}
 	if plan.Before != "" {
 		hot.Than = "the build in " + filepath.Base(plan.Before)
 		shapes[0] = partitioned{replicas: 1, bin: plan.Before}
 	}
-	cfg.Progress("one hot product, beside " + hot.Than)
-	legs, verdicts, err := measureLegs(ctx, cfg, shapes,
-		point{path: PathDeduct, goods: 1, clients: UsualClients}, 2*plan.Legs)
+	cfg.Progress(path + " of one hot product, beside " + hot.Than)
+	legs, verdicts, err := measureLegs(ctx, cfg, shapes, point{path: path, goods: 1, clients: UsualClients}, 2*plan.Legs)
 	if err != nil {
-		return nil, fmt.Errorf("one hot product: %w", err)
+		return nil, fmt.Errorf("%s of one hot product: %w", path, err)
 	}
 	hot.Ratio, hot.Error, hot.Verdict = PerS(legs[1])/PerS(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
+	if _, err := fmt.Fprintln(cfg.Table, hot.Line()); err != nil {
+		return nil, fmt.Errorf("print the ratio: %w", err)
+	}
 	return hot, nil
 }
 
@@ -242,6 +248,12 @@ func (r ScaleRow) Line() string {
 		r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
 }
 
+// Line returns the row as a line to print.
+func (h HotRow) Line() string {
+	return fmt.Sprintf("%s of one hot product / %s: %.2f ±%.2f, want %.2f, %s",
+		h.Path, h.Than, h.Ratio, h.Error, h.Want, h.Verdict)
+}
+
 // Save writes scale.json and scale.svg into the folder.
 func (s Scale) Save(folder string) error {
 	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s),
@@ -255,8 +267,10 @@ func (s Scale) Missed() (missed []string) {
 			missed = append(missed, r.Line())
 		}
 	}
-	if h := s.Hot; h != nil && (h.Verdict != "pass" || h.Ratio+h.Error < h.Want) {
-		missed = append(missed, fmt.Sprintf("one hot product / %s: %.2f ±%.2f, %s", h.Than, h.Ratio, h.Error, h.Verdict))
+	for _, h := range []*HotRow{s.Hot, s.HotOrders} {
+		if h != nil && (h.Verdict != "pass" || h.Ratio+h.Error < h.Want) {
+			missed = append(missed, h.Line())
+		}
 	}
 	for _, f := range s.Failing {
 		if !f.OK {

@@ -233,10 +233,12 @@ func scale(from sources) (string, error) {
 	}
 	text += "\n![Deductions by holders](scale.svg)\n\n| compared | ratio | to reach |\n| --- | --: | --: |\n"
 	var ratios []ladder.Ratio
-	if h := r.Hot; h != nil {
-		ratios = append(ratios, ladder.Ratio{
-			Name: "one hot product / " + h.Than, Value: h.Ratio, Error: h.Error, Want: h.Want,
-		})
+	for _, h := range []*ladder.HotRow{r.Hot, r.HotOrders} {
+		if h != nil {
+			ratios = append(ratios, ladder.Ratio{
+				Name: h.Path + ", one hot product / " + h.Than, Value: h.Ratio, Error: h.Error, Want: h.Want,
+			})
+		}
 	}
 	if r.Compose != nil {
 		ratios = append(ratios, r.Compose.Ratios()...)
