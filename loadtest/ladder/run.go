@@ -33,6 +33,8 @@ type Config struct {
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
+	// tellStock gives the order services the stock services' addresses, which they otherwise find in ZooKeeper.
+	tellStock bool
 	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
 	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
 	// closely, those for many times as long.
@@ -372,6 +374,9 @@ func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env ma
 		Strategy:      s.strategy,
 		Accounts:      accounts,
 		ZooKeeperRoot: "/orderstock" + suffix,
+	}
+	if cfg.tellStock {
+		c.Route = func(_ string, real stack.Addresses) (stack.Addresses, error) { return real, nil }
 	}
 	if s.strategy == Direct {
 		c.Strategy = Default // of the service that makes the goods
