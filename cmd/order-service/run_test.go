@@ -63,7 +63,7 @@ func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptes
 	t.Helper()
 	db, err := mysqldb.Open(migrated(t, migrations.Stock), mysqldb.Options{})
 	must(t, err)
-	ledger := stockdb.New(db)
+	ledger := stockdb.New(db, nil)
 	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)

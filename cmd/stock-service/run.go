@@ -59,7 +59,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
-	ledger := stockdb.New(db)
+	ledger := stockdb.New(db, mysqldb.NewEvictor(db, named, log))
 	defer ledger.Close()
 	flags := opflag.OpenAt(cfg.Redis(), log)
 	defer func() { err = errors.Join(err, flags.Close()) }()

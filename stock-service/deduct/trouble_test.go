@@ -284,7 +284,7 @@ func ledgerAt(t *testing.T, dsn string, opts mysqldb.Options) *stockdb.DB {
 	t.Helper()
 	db, err := mysqldb.Open(dsn, opts)
 	must(t, err)
-	ledger := stockdb.New(db)
+	ledger := stockdb.New(db, nil)
 	t.Cleanup(func() {
 		ledger.Close()
 		_ = mysqldb.Close(db)

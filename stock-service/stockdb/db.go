@@ -19,14 +19,15 @@ type DB struct {
 	flows *reads[[]stock.Flow]
 
 	caution mysqldb.Caution
+	evictor *mysqldb.Evictor
 }
 
 var _ stock.Ledger = (*DB)(nil)
 
-// New returns the ledger in db, whose schema is that of migrations/stock. Callers
-// must Close it.
-func New(db *gorm.DB) *DB {
-	s := &DB{db: db}
+// New returns the ledger in db, whose schema is that of migrations/stock. The
+// evictor, which may be nil, watches its transactions. Callers must Close it.
+func New(db *gorm.DB, evictor *mysqldb.Evictor) *DB {
+	s := &DB{db: db, evictor: evictor}
 	s.finds, s.flows = newReads(s.findOperations), newReads(s.findFlows)
 	return s
 }
@@ -48,7 +49,9 @@ const (
 // server's refusal of a row unchanged. If the commit was not answered, the error is
 // ErrUnknownOutcome. Any other error is ErrUnavailable: nothing changed.
 func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	stop := s.evictor.Watch(ctx)
 	err := mysqldb.Transact(ctx, s.db, fn)
+	stop()
 	switch {
 	case err == nil, isDecision(err):
 		return err

@@ -33,7 +33,7 @@ func deadlocks(t *testing.T, db *gorm.DB) int64 {
 // same few goods at two replicas: they wait for each other, and never in a circle.
 func TestNoDeadlocks(t *testing.T) {
 	p := stocktest.New(t)
-	ledgers := []*stockdb.DB{p.Ledger, stockdb.New(p.DB)}
+	ledgers := []*stockdb.DB{p.Ledger, stockdb.New(p.DB, nil)}
 	defer ledgers[1].Close()
 	goods := make([]int64, 6)
 	for i := range goods {

@@ -54,7 +54,7 @@ func New(t testing.TB) *Place {
 	if err := migrations.Up(t.Context(), pool, migrations.Stock); err != nil {
 		t.Fatal(err)
 	}
-	p.Ledger = stockdb.New(p.DB)
+	p.Ledger = stockdb.New(p.DB, nil)
 	p.Flags = opflag.OpenAt(redis.UniversalOptions{
 		Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t),
 	}, Quiet)

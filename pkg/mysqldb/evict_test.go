@@ -1,0 +1,97 @@
+package mysqldb_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"gorm.io/gorm"
+
+	"orderstock/pkg/mysqldb"
+)
+
+// evicting returns a database, an evictor for it and the number of its evictions.
+func evicting(t *testing.T) (db *gorm.DB, evictor *mysqldb.Evictor, evictions func() float64) {
+	t.Helper()
+	db = open(t, mysqldb.Options{LockWait: 10 * time.Second, IdleTimeout: time.Minute})
+	metrics := prometheus.NewRegistry()
+	evictor = mysqldb.NewEvictor(db, metrics, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	return db, evictor, func() float64 {
+		n, err := testutil.GatherAndCount(metrics, "mysql_evictions_total")
+		if err != nil || n != 1 {
+			t.Fatalf("%d counters of evictions: %v", n, err)
+		}
+		families, err := metrics.Gather()
+		must(t, err)
+		return families[0].GetMetric()[0].GetCounter().GetValue()
+	}
+}
+
+// add adds to the row while the evictor watches.
+func add(t *testing.T, db *gorm.DB, evictor *mysqldb.Evictor, id int) {
+	t.Helper()
+	stop := evictor.Watch(t.Context())
+	defer stop()
+	must(t, db.Exec("UPDATE rows_of_test SET num = num + 1 WHERE id = ?", id).Error)
+}
+
+func TestEvictorEndsAStoppedTransaction(t *testing.T) {
+	db, evictor, evictions := evicting(t)
+	stopped := db.Begin()
+	must(t, stopped.Exec("UPDATE rows_of_test SET num = 100 WHERE id = 1").Error)
+	began := time.Now()
+	add(t, db, evictor, 1) // would wait for as long as LockWait
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the row was free after %s", took)
+	}
+	if err := stopped.Commit().Error; err == nil {
+		t.Error("the stopped transaction has committed")
+	}
+	var num int
+	must(t, db.Raw("SELECT num FROM rows_of_test WHERE id = 1").Scan(&num).Error)
+	if num != 1 || evictions() != 1 {
+		t.Errorf("the row has %d, and %g transactions were ended; want 1 and 1", num, evictions())
+	}
+}
+
+func TestEvictorSparesOthers(t *testing.T) {
+	for name, hold := range map[string]func(t *testing.T, db *gorm.DB) (end func() error){
+		"a transaction at work": func(t *testing.T, db *gorm.DB) func() error {
+			tx := db.Begin()
+			must(t, tx.Exec("UPDATE rows_of_test SET num = 0 WHERE id = 1").Error)
+			worked := make(chan error, 1)
+			go func() {
+				_ = tx.Exec("DO SLEEP(1.2)").Error // MariaDB calls it an error if it is ended
+				worked <- tx.Commit().Error
+			}()
+			return func() error { return <-worked }
+		},
+		"an idle transaction that nobody waits for": func(t *testing.T, db *gorm.DB) func() error {
+			idle, busy := db.Begin(), db.Begin()
+			must(t, idle.Exec("UPDATE rows_of_test SET num = 0 WHERE id = 2").Error)
+			must(t, busy.Exec("UPDATE rows_of_test SET num = 0 WHERE id = 1").Error)
+			worked := make(chan error, 1)
+			go func() {
+				_ = busy.Exec("DO SLEEP(1.2)").Error
+				worked <- busy.Commit().Error
+			}()
+			return func() error {
+				if err := <-worked; err != nil {
+					return err
+				}
+				return idle.Commit().Error
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, evictor, evictions := evicting(t)
+			end := hold(t, db)
+			add(t, db, evictor, 1)
+			if err := end(); err != nil || evictions() != 0 {
+				t.Errorf("%g transactions were ended: %v", evictions(), err)
+			}
+		})
+	}
+}
