@@ -7,23 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
-	"orderstock/pkg/servers/serverstest"
 )
 
 // TestStockServiceMayEvict has a transaction stand still that holds a row. A user with the right to see that ends it;
 // another user waits in vain, and says once why.
 func TestStockServiceMayEvict(t *testing.T) {
 	t.Parallel()
-	a := accounts(t)
-	if err := migrations.Run(t.Context(), migrations.Config{
-		AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	a := migrated(t)
 	for _, c := range []struct {
 		user           migrations.User
 		database       string
@@ -40,12 +32,7 @@ func TestStockServiceMayEvict(t *testing.T) {
 			"UPDATE orders SET total = total + 1 WHERE id = 1", false,
 		},
 	} {
-		cfg, err := mysql.ParseDSN(serverstest.MySQLAdminDSN(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.User, cfg.Passwd, cfg.DBName = c.user.Name, c.user.Password, c.database
-		db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{LockWait: 2 * time.Second, IdleTimeout: time.Minute})
+		db, err := mysqldb.Open(as(t, c.user, c.database).FormatDSN(), mysqldb.Options{LockWait: 2 * time.Second, IdleTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

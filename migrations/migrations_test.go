@@ -43,13 +43,32 @@ func accounts(t *testing.T) migrations.Accounts {
 	return a
 }
 
-func connect(t *testing.T, u migrations.User, database string) *sql.DB {
+// migrated returns new accounts with both databases.
+func migrated(t *testing.T) migrations.Accounts {
+	t.Helper()
+	a := accounts(t)
+	if err := migrations.Run(t.Context(), migrations.Config{
+		AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// as returns how the user connects to the database.
+func as(t *testing.T, u migrations.User, database string) *mysql.Config {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(serverstest.MySQLAdminDSN(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.User, cfg.Passwd, cfg.DBName = u.Name, u.Password, database
+	return cfg
+}
+
+func connect(t *testing.T, u migrations.User, database string) *sql.DB {
+	t.Helper()
+	cfg := as(t, u, database)
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -116,12 +135,7 @@ func TestStatusOfAnEmptyDatabaseChangesNothing(t *testing.T) {
 
 func TestUsersCanDoNoMoreThanTheyShould(t *testing.T) {
 	t.Parallel()
-	a := accounts(t)
-	if err := migrations.Run(t.Context(), migrations.Config{
-		AdminDSN: serverstest.MySQLAdminDSN(t), Accounts: a,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	a := migrated(t)
 	const (
 		insertOrder = `INSERT INTO orders (id, status, body_hash, total, created_at, updated_at) ` +
 			`VALUES (1, 'PENDING', REPEAT('0', 32), 0, NOW(6), NOW(6))`

@@ -26,15 +26,13 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// Config says how to measure. Every field but Progress is required.
+// Config says how to measure. Every exported field but Progress is required.
 type Config struct {
 	Plan Plan
 	// Servers serve every row.
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
 	Bin, Dir string
-	// tellStock gives the order services the stock services' addresses, which they otherwise find in ZooKeeper.
-	tellStock bool
 	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
 	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
 	// closely, those for many times as long.
@@ -43,6 +41,9 @@ type Config struct {
 	// what is being done.
 	Table    io.Writer
 	Progress func(doing string)
+
+	// tellStock gives the order services the stock services' addresses, which they otherwise find in ZooKeeper.
+	tellStock bool
 }
 
 // Run measures the plan's rows. Each row has databases, Redis keys and services

@@ -9,6 +9,7 @@ import (
 // Error numbers of the server.
 const (
 	numDuplicate = 1062
+	numNoThread  = 1094 // KILL of a connection that is gone
 	numLockWait  = 1205
 	numDeadlock  = 1213
 	numReadOnly  = 1290 // super_read_only

@@ -17,9 +17,8 @@ import (
 // rows that others wait for. By itself the server keeps such rows for Options.IdleTimeout.
 //
 // A transaction counts as stopped if, at two looks in a row, it blocks another one and its connection waits for a
-// statement. Only connections of the same user to the same database are ended. That is safe: to the process, if it
-// goes on, its transaction has failed as with any lost connection. So it does no harm either if the process was only
-// slow.
+// statement. Only connections of the same user to the same database are ended. If the process goes on, its connection is
+// lost and its transaction has failed. A process that was only slow gets the same error and may try again.
 //
 // It needs the rights that migrations.Bootstrap grants. If the server refuses its look, it logs so once and looks no
 // more.
@@ -29,16 +28,17 @@ type Evictor struct {
 	db      *gorm.DB
 	log     *slog.Logger
 	evicted prometheus.Counter
-	looking atomic.Bool // one look at a time is enough
-	refused atomic.Bool // the server did not let it look
+	turn    chan struct{} // holds a value while somebody looks: one at a time is enough
+	refused atomic.Bool   // the server did not let it look
 }
 
 // NewEvictor returns an Evictor for the database. It registers a counter at metrics, if that is not nil.
 func NewEvictor(db *gorm.DB, metrics prometheus.Registerer, log *slog.Logger) *Evictor {
-	return &Evictor{db: db, log: log, evicted: promauto.With(metrics).NewCounter(prometheus.CounterOpts{
-		Name: "mysql_evictions_total",
-		Help: "Transactions of processes that stood still that were ended, as others waited for their rows.",
-	})}
+	return &Evictor{db: db, log: log, turn: make(chan struct{}, 1), evicted: promauto.With(metrics).NewCounter(
+		prometheus.CounterOpts{
+			Name: "mysql_evictions_total",
+			Help: "Transactions ended because their process stood still while others waited for their rows.",
+		})}
 }
 
 const (
@@ -71,12 +71,14 @@ func (e *Evictor) Watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// evict looks until ctx ends, unless another call does already.
+// evict looks until ctx ends, but not while another call looks.
 func (e *Evictor) evict(ctx context.Context) {
-	if !e.looking.CompareAndSwap(false, true) {
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
 		return
 	}
-	defer e.looking.Store(false)
 	var before map[idleTransaction]bool
 	for {
 		now, err := e.blocking(ctx)
@@ -145,9 +147,7 @@ const (
 		WHERE p.command = 'Sleep' AND p.db = DATABASE() AND p.user = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)`
 )
 
-// numNoThread is the error of a KILL that comes too late.
-const numNoThread = 1094
-
+// end ends the connection of t. That it is gone already is no error.
 func (e *Evictor) end(ctx context.Context, t idleTransaction) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evictLimit)
 	defer cancel()

@@ -56,6 +56,22 @@ func TestEvictorEndsAStoppedTransaction(t *testing.T) {
 	}
 }
 
+// TestEvictorTakesOver has two transactions watched. The one that looks first ends before its second look.
+func TestEvictorTakesOver(t *testing.T) {
+	db, evictor, evictions := evicting(t)
+	stopped := db.Begin()
+	must(t, stopped.Exec("UPDATE rows_of_test SET num = 100 WHERE id = 1").Error)
+	first := evictor.Watch(t.Context())
+	ended := time.AfterFunc(250*time.Millisecond, first)
+	defer ended.Stop()
+	time.Sleep(20 * time.Millisecond) // first's timer is the earlier one
+	add(t, db, evictor, 1)
+	if evictions() != 1 {
+		t.Errorf("%g transactions were ended, want 1", evictions())
+	}
+	_ = stopped.Rollback()
+}
+
 func TestEvictorSparesOthers(t *testing.T) {
 	for name, hold := range map[string]func(t *testing.T, db *gorm.DB) (end func() error){
 		"a transaction at work": func(t *testing.T, db *gorm.DB) func() error {
