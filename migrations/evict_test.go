@@ -32,7 +32,8 @@ func TestStockServiceMayEvict(t *testing.T) {
 			"UPDATE orders SET total = total + 1 WHERE id = 1", false,
 		},
 	} {
-		db, err := mysqldb.Open(as(t, c.user, c.database).FormatDSN(), mysqldb.Options{LockWait: 2 * time.Second, IdleTimeout: time.Minute})
+		db, err := mysqldb.Open(as(t, c.user, c.database).FormatDSN(),
+			mysqldb.Options{LockWait: 2 * time.Second, IdleTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
