@@ -9,6 +9,7 @@ import (
 
 	"orderstock/pkg/config"
 	"orderstock/pkg/tracing/otlp"
+	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -32,6 +33,9 @@ type settings struct {
 	// LockPatience is the least pause before each look at who holds the lock that a group waits for. After two
 	// looks at the same holder the group goes on without the lock.
 	LockPatience time.Duration `env:"LOCK_PATIENCE" envDefault:"100ms"`
+	// MaxGroup bounds the operations of one transaction under grouped and grouped-rows, from 1 to 256. Small groups
+	// hold rows and a partition for a shorter time; large ones get more done with each commit.
+	MaxGroup int `env:"STOCK_GROUP" envDefault:"256"`
 	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 	// OldToken is taken beside SERVICE_TOKEN. To change the token without a stop, start the stock services again
@@ -75,6 +79,7 @@ func (s settings) Check() error {
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),
 		config.Var("LOCK_TIMEOUT", s.LockTimeout).Positive(),
 		config.Var("LOCK_PATIENCE", s.LockPatience).Positive(),
+		config.Var("STOCK_GROUP", s.MaxGroup).Between(1, deduct.MaxGroup),
 		config.Var("MAX_IN_FLIGHT", s.MaxInFlight).Positive(),
 		config.Var("REQUEST_TIMEOUT", s.RequestTimeout).Positive(),
 	)

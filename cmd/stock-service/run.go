@@ -72,7 +72,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
 			Config: zookeeper, LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience,
-			Partitions: cfg.StockPartitions, WrapLock: faults.lock,
+			Partitions: cfg.StockPartitions, MaxGroup: cfg.MaxGroup, WrapLock: faults.lock,
 		},
 		Ledger: ledger, Redis: cfg.Redis(), AllowUnsafe: opts.allowUnsafe,
 	})

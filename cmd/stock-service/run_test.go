@@ -184,13 +184,18 @@ func TestServesAndStops(t *testing.T) {
 	}
 }
 
-func TestUnsafeNeedsLeave(t *testing.T) {
+func TestWhatSettingsAreRefused(t *testing.T) {
 	if err := run(t.Context(), settingsFor(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
 		t.Errorf("started without --allow-unsafe: %v", err)
 	}
 	bad := settingsFor(t, "nonsense")
 	if err := bad.Check(); err == nil || !strings.Contains(err.Error(), "grouped") {
 		t.Errorf("unknown strategy: %v; want the names of the strategies", err)
+	}
+	large := settingsFor(t, "grouped")
+	large.MaxGroup = 257
+	if err := large.Check(); err == nil || !strings.Contains(err.Error(), "STOCK_GROUP (257) must be from 1 to 256") {
+		t.Errorf("groups of 257: %v", err)
 	}
 }
 

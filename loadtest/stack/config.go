@@ -26,7 +26,8 @@ type Config struct {
 	Cluster bool
 
 	// OrderServices and StockServices are how many of each to run. Default 2;
-	// a negative number means none.
+	// a negative number means none. They share this machine's processors: each gets
+	// an equal share as its GOMAXPROCS, at least 1, unless that is set for this process.
 	OrderServices, StockServices int
 	// OrderPort and StockPort are the ports of the first service of each kind, if nobody listens on them.
 	// Default, and otherwise: free ones.

@@ -1,12 +1,16 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 
 	"orderstock/pkg/servers"
@@ -115,6 +119,7 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		"ZOOKEEPER_ADDRS": strings.Join(told.ZooKeeper, ","),
 		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
 		"SERVICE_TOKEN":   st.cfg.Token,
+		"GOMAXPROCS":      cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU()))),
 		// Spans, if there are any, tell the replicas apart.
 		"OTEL_RESOURCE_ATTRIBUTES": "service.instance.id=" + name,
 	}
@@ -135,6 +140,11 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	}
 	maps.Copy(env, st.cfg.OrderEnv)
 	return env, nil
+}
+
+// share returns how many of so many processors each service uses.
+func (st *Stack) share(processors int) int {
+	return max(1, processors/max(1, max(0, st.cfg.OrderServices)+max(0, st.cfg.StockServices)))
 }
 
 // ask returns nil if url answers 200.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,14 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		if code, err := get(t.Context(), t, url, ""); err != nil || code != want {
 			t.Errorf("%s answers %d, %v; want %d", url, code, err, want)
 		}
+	}
+
+	metrics, err := st.Order[0].Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, share := metrics["go_sched_gomaxprocs_threads"], max(1, runtime.NumCPU()/3); n != float64(share) {
+		t.Errorf("one of three services uses %v processors of %d; want %d", n, runtime.NumCPU(), share)
 	}
 
 	victim := st.Stock[0]

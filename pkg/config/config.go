@@ -96,6 +96,11 @@ func (v Variable[T]) AtLeast(least T) error {
 	return v.must(v.Value >= least, fmt.Sprintf("be at least %v", least))
 }
 
+// Between returns an error if the value is below least or above most.
+func (v Variable[T]) Between(least, most T) error {
+	return v.must(v.Value >= least && v.Value <= most, fmt.Sprintf("be from %v to %v", least, most))
+}
+
 // Above returns an error if the value is not above that of another variable.
 func (v Variable[T]) Above(other Variable[T]) error {
 	return v.must(v.Value > other.Value, "be above "+other.String())

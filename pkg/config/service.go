@@ -19,6 +19,9 @@ type Service struct {
 	OpsAddr string `env:"OPS_ADDR"`
 	// LogLevel is DEBUG, INFO, WARN or ERROR.
 	LogLevel slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`
+	// Processors is how many processors the service uses at a time, which the Go runtime reads; 0: all of the machine.
+	// Services that share a machine get more done if each has its share.
+	Processors int `env:"GOMAXPROCS" envDefault:"0"`
 	// ShutdownTimeout is how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
 
@@ -64,14 +67,12 @@ func (s Service) Check() error {
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
 		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
 	}
-	var partitions error
-	if n := Var("STOCK_PARTITIONS", s.StockPartitions); n.Value < 1 || n.Value > maxPartitions {
-		partitions = fmt.Errorf("%s must be from 1 to %d", n, maxPartitions)
-	}
 	_, tlsWrong := s.TLS()
 	return errors.Join(tlsWrong, root,
 		checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth),
-		partitions, s.checkRedis(),
+		s.checkRedis(),
+		Var("STOCK_PARTITIONS", s.StockPartitions).Between(1, maxPartitions),
+		Var("GOMAXPROCS", s.Processors).AtLeast(0),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)

@@ -45,6 +45,9 @@ type Config struct {
 	// Processes with different numbers cost each other locks, and no more. Default
 	// operation.Partitions.
 	Partitions int
+	// MaxGroup bounds the operations of one transaction under the strategies that make
+	// groups. Default, and at most, MaxGroup.
+	MaxGroup int
 	// WrapLock, if not nil, is put around the acquisition of every lock. Tests
 	// watch and break locks there.
 	WrapLock func(Acquire) Acquire
@@ -52,6 +55,9 @@ type Config struct {
 
 // DefaultLockTimeout is the default of Config.LockTimeout.
 const DefaultLockTimeout = 1500 * time.Millisecond
+
+// MaxGroup is the most operations that one transaction holds.
+const MaxGroup = 256
 
 // New returns the strategy of that name: grouped, grouped-rows, sequential or
 // conditional-update. Callers must Close it.

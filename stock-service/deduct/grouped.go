@@ -27,11 +27,11 @@ func newGrouped(cfg Config) Strategy {
 		cfg.Partitions = operation.Partitions
 	}
 	session, metrics := OpenSession(cfg), newGroupMetrics(cfg.Metrics)
-	g := &grouped{Session: session, across: newGroups(cfg.Ledger, metrics, nil)}
+	g := &grouped{Session: session, across: newGroups(cfg, metrics, nil)}
 	locker := newLocker(cfg)
 	for i := range cfg.Partitions {
 		k := newKeeper(cfg, locker, session, PartitionPath(cfg.Root, i))
-		g.partitions = append(g.partitions, newGroups(cfg.Ledger, metrics, k))
+		g.partitions = append(g.partitions, newGroups(cfg, metrics, k))
 	}
 	return g
 }

@@ -63,6 +63,38 @@ func one(p *stocktest.Place, goods int64) stock.Request {
 	return stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}}
 }
 
+// TestAGroupIsBounded: no transaction holds more operations than the settings allow.
+func TestAGroupIsBounded(t *testing.T) {
+	p := stocktest.New(t)
+	goods := p.Goods(t, 1000)
+	for _, name := range []string{"grouped", "grouped-rows"} {
+		var largest atomic.Int64
+		s := p.Open(t, name, func(c *compared.Config) {
+			c.Root, c.MaxGroup = serverstest.ZooKeeperRoot(t), 4
+			c.Ledger = sizes{p.Ledger, &largest}
+		})
+		stocktest.Workers(30, func(int) {
+			if _, err := s.Deduct(t.Context(), one(p, goods)); err != nil {
+				t.Error(err)
+			}
+		})
+		if n := largest.Load(); n != 4 {
+			t.Errorf("%s: the largest of the groups of 30 deductions had %d; want 4", name, n)
+		}
+	}
+}
+
+// sizes is a ledger that notes its largest group.
+type sizes struct {
+	compared.Ledger
+	largest *atomic.Int64
+}
+
+func (s sizes) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+	s.largest.Store(max(s.largest.Load(), int64(len(requests)))) // groups of one partition take turns
+	return s.Ledger.DeductGroup(ctx, requests, token)
+}
+
 // TestAStuckHolderIsPassedBy: a holder that does not let go costs a moment, and the lock is used again
 // when it has.
 func TestAStuckHolderIsPassedBy(t *testing.T) {

@@ -24,8 +24,6 @@ type groups struct {
 }
 
 const (
-	// maxGroup bounds the operations of one transaction.
-	maxGroup = 256
 	// maxWaiting bounds the operations that wait for a transaction.
 	maxWaiting = 4096
 	// groupLimit bounds the work for one group, with the wait for the lock.
@@ -37,10 +35,15 @@ const (
 
 type groupCall = batch.Call[stock.Request, stock.Operation]
 
-func newGroups(ledger Ledger, metrics groupMetrics, lock *keeper) *groups {
-	g := &groups{ledger: ledger, metrics: metrics, lock: lock}
+// newGroups returns groups for cfg, whose metrics metrics are.
+func newGroups(cfg Config, metrics groupMetrics, lock *keeper) *groups {
+	g := &groups{ledger: cfg.Ledger, metrics: metrics, lock: lock}
+	size := MaxGroup
+	if cfg.MaxGroup > 0 {
+		size = min(size, cfg.MaxGroup)
+	}
 	opts := []batch.Option{
-		batch.WithMaxSize(maxGroup), batch.WithMaxQueue(maxWaiting),
+		batch.WithMaxSize(size), batch.WithMaxQueue(maxWaiting),
 		batch.WithTimeout(groupLimit), batch.WithGather(gatherPart),
 	}
 	if lock != nil {
