@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct"
 )
 
 // The parts of the measurement.
@@ -57,6 +58,9 @@ Writes out/scale.json and out/scale.svg.`,
 		"numbers of partitions; the first is what the others are compared with")
 	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
 		"how long the database lets a commit wait")
+	p.IntSliceVar(&plan.Groups, "groups", []int{32, deduct.MaxGroup},
+		"the most operations of one transaction: with small groups the holders wait for commits side by side, "+
+			"with large ones each commit serves more")
 	p.IntVar(&plan.Products, "products", 100, "products that are asked for, all alike")
 	p.IntVar(&plan.Clients, "clients", 2000,
 		"clients of the many products: with fewer than some groups hold, one holder carries them all as fast as several")
@@ -77,6 +81,9 @@ func measureScale(c *cobra.Command, f ladderFlags, plan ladder.ScalePlan, parts 
 	}
 	if plan.Legs < 2 || len(plan.Holders) == 0 || slices.Min(plan.Holders) < 1 {
 		return errors.New("--legs must be at least 2, and --holders numbers above 0")
+	}
+	if len(plan.Groups) == 0 || slices.Min(plan.Groups) < 1 || slices.Max(plan.Groups) > deduct.MaxGroup {
+		return fmt.Errorf("--groups must be numbers from 1 to %d", deduct.MaxGroup)
 	}
 	var scale ladder.Scale
 	err := f.onServers(c, func(cfg ladder.Config) (err error) {

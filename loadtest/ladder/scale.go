@@ -36,7 +36,9 @@ type Scale struct {
 // ScaleRow is one number of holders.
 type ScaleRow struct {
 	// DelayMS is how long the database lets each commit wait, as a replicated primary does.
-	DelayMS     float64 `json:"delay_ms"`
+	DelayMS float64 `json:"delay_ms"`
+	// Group is the most operations of one transaction.
+	Group       int     `json:"group"`
 	Holders     int     `json:"holders"`
 	Products    int     `json:"products"`
 	DeductsPerS float64 `json:"deducts_per_s"`
@@ -60,6 +62,7 @@ type HotRow struct {
 // ScalePlan says what to measure.
 type ScalePlan struct {
 	Delays  []time.Duration
+	Groups  []int
 	Holders []int
 	// Products, Clients and Replicas of the stock service, for the rows.
 	Products, Clients, Replicas int
@@ -86,17 +89,19 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 	if s.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
 		return s, err
 	}
-	for _, delay := range plan.Delays {
-		rows, err := measureHolders(ctx, cfg, plan, delay)
-		if err != nil {
-			return s, fmt.Errorf("commits of %s: %w", delay, err)
-		}
-		for _, row := range rows {
-			if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
-				return s, fmt.Errorf("print the row: %w", err)
+	for _, group := range plan.Groups {
+		for _, delay := range plan.Delays {
+			rows, err := measureHolders(ctx, cfg, plan, group, delay)
+			if err != nil {
+				return s, fmt.Errorf("groups of %d, commits of %s: %w", group, delay, err)
 			}
+			for _, row := range rows {
+				if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
+					return s, fmt.Errorf("print the row: %w", err)
+				}
+			}
+			s.Rows = append(s.Rows, rows...)
 		}
-		s.Rows = append(s.Rows, rows...)
 	}
 	if s.Hot, err = measureHot(ctx, cfg, plan, PathDeduct); err != nil {
 		return s, err
@@ -107,7 +112,9 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 	return s, err
 }
 
-func measureHolders(ctx context.Context, cfg Config, plan ScalePlan, delay time.Duration) (rows []ScaleRow, err error) {
+func measureHolders(
+	ctx context.Context, cfg Config, plan ScalePlan, group int, delay time.Duration,
+) (rows []ScaleRow, err error) {
 	undo, err := delayCommits(ctx, cfg.Servers.MySQL, delay)
 	if err != nil {
 		return nil, err
@@ -115,9 +122,9 @@ func measureHolders(ctx context.Context, cfg Config, plan ScalePlan, delay time.
 	defer func() { err = errors.Join(err, undo()) }()
 	shapes := make([]partitioned, len(plan.Holders))
 	for i, n := range plan.Holders {
-		shapes[i] = partitioned{replicas: plan.Replicas, partitions: n}
+		shapes[i] = partitioned{replicas: plan.Replicas, partitions: n, group: group}
 	}
-	cfg.Progress(fmt.Sprintf("commits of %s: %d legs of %v holders", delay, plan.Legs, plan.Holders))
+	cfg.Progress(fmt.Sprintf("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders))
 	p := point{path: PathDeduct, goods: plan.Products, clients: plan.Clients, uniform: true}
 	legs, verdicts, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
 	if err != nil {
@@ -125,8 +132,8 @@ func measureHolders(ctx context.Context, cfg Config, plan ScalePlan, delay time.
 	}
 	for i, n := range plan.Holders {
 		row := ScaleRow{
-			DelayMS: float64(delay.Microseconds()) / 1000, Holders: n, Products: plan.Products, DeductsPerS: PerS(legs[i]),
-			Ratio: PerS(legs[i]) / PerS(legs[0]), Error: legsError(legs[0], legs[i]),
+			DelayMS: float64(delay.Microseconds()) / 1000, Group: group, Holders: n, Products: plan.Products,
+			DeductsPerS: PerS(legs[i]), Ratio: PerS(legs[i]) / PerS(legs[0]), Error: legsError(legs[0], legs[i]),
 			Want: wanted[delay][n], Verdict: verdicts[i],
 		}
 		rows = append(rows, row)
@@ -158,6 +165,8 @@ type partitioned struct {
 	replicas int
 	// partitions of the stock; 0: the services' default.
 	partitions int
+	// group bounds the operations of one transaction; 0: the services' default.
+	group int
 	// bin is the folder of other binaries than the run's; empty: the run's.
 	bin string
 }
@@ -179,6 +188,9 @@ func measureLegs(
 		own.tellStock = s.bin != "" // an earlier build may not look in ZooKeeper
 		if s.partitions > 0 {
 			env["STOCK_PARTITIONS"] = strconv.Itoa(s.partitions)
+		}
+		if s.group > 0 {
+			env["STOCK_GROUP"] = strconv.Itoa(s.group)
 		}
 		st, err := upWith(ctx, own, i+1, of, p.path, env)
 		if err != nil {
@@ -245,8 +257,8 @@ func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo 
 
 // Line returns the row as a line to print.
 func (r ScaleRow) Line() string {
-	return fmt.Sprintf("commits of %4.0f ms  %2d holders  %4d products  %8.0f deductions/s  %5.2f ±%.2f  want %4.1f  %s",
-		r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
+	return fmt.Sprintf("groups of %3d  commits of %2.0f ms  %2d holders  %4d products  %8.0f deductions/s  %5.2f ±%.2f"+
+		"  want %4.1f  %s", r.Group, r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
 }
 
 // Line returns the row as a line to print.

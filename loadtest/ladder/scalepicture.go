@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Draw writes the ratios to one holder into an SVG file: a line for each delay, over the holders.
+// Draw writes the ratios to one holder into an SVG file: a line for each delay and size of groups, over the holders.
 func (s Scale) Draw(file string) error {
 	const width, height, left, top, right = 620.0, 300.0, 60.0, 70.0, 130.0
 	var b strings.Builder
@@ -15,15 +15,20 @@ func (s Scale) Draw(file string) error {
 		`font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", left+width+right, top+height+50)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+
 		`<text x="%.0f" y="26" font-size="17" font-weight="bold" fill="#222">`+
-		`Deductions by the holders of locks, as times those of one</text>`+"\n", left)
+		`Deductions by the holders of locks, as times those of one; by what a commit waits</text>`+"\n", left)
 	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n",
 		left, html.EscapeString(s.Server+" · "+s.Machine+" · "+s.Date))
 	most, highest := 1, 1.0
-	var delays []float64
+	type series struct {
+		group int
+		delay float64
+	}
+	var lines []series
+	groups := map[int]bool{}
 	for _, r := range s.Rows {
-		most, highest = max(most, r.Holders), max(highest, r.Ratio)
-		if len(delays) == 0 || delays[len(delays)-1] != r.DelayMS {
-			delays = append(delays, r.DelayMS)
+		most, highest, groups[r.Group] = max(most, r.Holders), max(highest, r.Ratio), true
+		if of := (series{r.Group, r.DelayMS}); len(lines) == 0 || lines[len(lines)-1] != of {
+			lines = append(lines, of)
 		}
 	}
 	xOf := func(holders int) float64 { return left + float64(holders)/float64(most)*width }
@@ -33,12 +38,16 @@ func (s Scale) Draw(file string) error {
 			`<text x="%.1f" y="%.1f" text-anchor="end" fill="#555">%.0f</text>`+"\n",
 			left, yOf(ratio), left+width, yOf(ratio), left-8, yOf(ratio)+4, ratio)
 	}
-	for i, delay := range delays {
-		colour := colours[i%len(colours)]
+	for i, of := range lines {
+		delays := len(lines) / len(groups) // each group was measured with all of them
+		colour, dashes := colours[i%delays%len(colours)], ""
+		if i >= delays {
+			dashes = ` stroke-dasharray="6 4"`
+		}
 		var line []string
 		var last ScaleRow
 		for _, r := range s.Rows {
-			if r.DelayMS != delay {
+			if (series{r.Group, r.DelayMS}) != of {
 				continue
 			}
 			x, y := xOf(r.Holders), yOf(r.Ratio)
@@ -49,10 +58,10 @@ func (s Scale) Draw(file string) error {
 			fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">%d</text>`+"\n",
 				x, top+height+18, r.Holders)
 		}
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-			strings.Join(line, " "), colour)
-		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">commits of %g ms</text>`+"\n",
-			xOf(last.Holders)+8, yOf(last.Ratio)+4, colour, delay)
+		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n",
+			strings.Join(line, " "), colour, dashes)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" fill="%s">%g ms, groups of %d</text>`+"\n",
+			xOf(last.Holders)+8, yOf(last.Ratio)+4, colour, of.delay, of.group)
 	}
 	fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="middle" fill="#555">holders</text></svg>`+"\n",
 		left+width/2, top+height+38)

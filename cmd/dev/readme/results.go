@@ -225,11 +225,11 @@ func scale(from sources) (string, error) {
 		return "", err
 	}
 	text := fmt.Sprintf("%s\non %s, %s.\n\n"+
-		"| a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
-		"| --: | --: | --: | --: | --: | --- |\n", measured, r.Server, r.Machine)
+		"| groups of | a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
+		"| --: | --: | --: | --: | --: | --: | --- |\n", measured, r.Server, r.Machine)
 	for _, row := range r.Rows {
-		text += fmt.Sprintf("| %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n",
-			row.DelayMS, row.Holders, row.DeductsPerS, row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want), row.Verdict)
+		text += fmt.Sprintf("| %d | %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n", row.Group, row.DelayMS, row.Holders,
+			row.DeductsPerS, row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want), row.Verdict)
 	}
 	text += "\n![Deductions by holders](scale.svg)\n\n| compared | ratio | to reach |\n| --- | --: | --: |\n"
 	var ratios []ladder.Ratio
