@@ -2,13 +2,13 @@
 # Starts a Redis server on which each user may do what it must, and a stranger nothing but PING:
 #
 #   order     sets operation flags, and counts the requests of clients
-#   stock     takes the flags; what the strategies redis-lock and redis-prededuct keep is its own
-#   console   looks whether a flag is there
+#   stock     takes the flags, and owns the keys of the strategies redis-lock and redis-prededuct
+#   console   checks whether a flag is set
 #   replica   reads everything, for a second server (.compose/cluster.yml)
-#   sentinel  makes one of two the server
+#   sentinel  makes one of the two servers the primary
 #
-# Arguments go to redis-server. The passwords are in the files of the folder SECRETS. The server gets them by its
-# standard input, as anybody on the machine can read a command line.
+# Arguments go to redis-server. The passwords are in the files of the folder SECRETS. The server gets them on
+# its standard input, as anybody on the machine can read a command line.
 set -eu
 cd "${SECRETS:-/run/secrets}"
 order=$(cat order)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts a Sentinel that watches the Redis server "flags" at first at redis:6379. A stranger may do nothing but PING;
-# the services, under the names that they have in Redis, may ask which server it is. The passwords are in files of
+# Starts a Sentinel that watches the Redis primary "flags", which is redis:6379 at first. A stranger may do nothing but
+# PING; the services, under their names in Redis, may ask which server is the primary. The passwords are in files of
 # /run/secrets.
 set -eu
 cd /run/secrets
