@@ -1,5 +1,5 @@
-# What this project can do; "make" alone lists it. The variables of a target
-# stand in its description, and their defaults below.
+# Bare "make" lists the targets. The description of a target names its variables;
+# their defaults follow here.
 
 SHELL := /bin/bash
 GO    ?= go
@@ -65,12 +65,12 @@ down: bin/dev ## Stop what "make up" left running
 
 .PHONY: status
 status: bin/dev ## What "make up" left running, and whether it is ready
-	@bin/dev status || [ $$? -eq 1 ] # 1 is an answer, printed above: make shall not call it an error
+	@bin/dev status || [ $$? -eq 1 ] # exit code 1 is an answer, printed above; make must not report an error
 
 .PHONY: test
 test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
 	bin/dev test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
-# Tests with the tag alone compare rates: nothing else may run beside them.
+# Tests with the build tag "alone" compare rates: nothing else may run beside them.
 	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- $(GO) test -p 1 -race -tags alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack))
 
 .PHONY: test-console
@@ -100,7 +100,7 @@ faults: install ## Fault matrix, a verdict for each cell: out/faults.json, .html
 	$(GO) run ./cmd/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants
-mutants: install ## Broken variants of the services, each to be caught; writes out/mutants.json
+mutants: install ## Broken variants of the services, each of which must be caught; writes out/mutants.json
 	$(GO) run ./cmd/loadtest mutants
 
 .PHONY: ladder
@@ -135,12 +135,12 @@ readme: bin/dev ## Fill the tables of the documents from the code and from out/
 	bin/dev readme
 
 .PHONY: sbom
-sbom: build ## Which modules, in which versions, each program holds; writes out/sbom.txt
+sbom: build ## List the modules in each program, with their versions; writes out/sbom.txt
 	@mkdir -p out
 	$(GO) version -m bin/order-service bin/stock-service bin/migrate bin/loadtest >out/sbom.txt
 
 .PHONY: licences
-licences: ## Licences of what the programs hold; writes cmd/licences.csv, and fails on one that asks for too much
+licences: ## Licences of the modules in the programs; writes cmd/licences.csv, fails on a forbidden, restricted or unknown one
 	@mkdir -p out
 	GOBIN=$(CURDIR)/bin $(GO) install $(LICENSES)
 	bin/go-licenses check --ignore orderstock --disallowed_types forbidden,restricted,unknown ./cmd/... 2>out/licences.log \
@@ -148,7 +148,7 @@ licences: ## Licences of what the programs hold; writes cmd/licences.csv, and fa
 	bin/go-licenses report --ignore orderstock ./cmd/... 2>>out/licences.log | cut -d, -f1,3 | LC_ALL=C sort >cmd/licences.csv
 
 .PHONY: vuln
-vuln: ## Known vulnerabilities in what the programs call; needs the network for the list of them
+vuln: ## Known vulnerabilities in the code that the programs call; needs the network
 	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: clean
@@ -156,7 +156,7 @@ clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it f
 	@[ ! -x bin/dev ] || bin/dev down
 	rm -rf bin out .run
 
-# Always run: the compiler knows by itself whether anything changed.
+# Always run: the compiler itself finds out whether anything changed.
 .PHONY: bin/dev
 bin/dev:
 	@$(GO) build -o $@ ./cmd/dev
