@@ -15,7 +15,7 @@ type User struct {
 	Password string
 }
 
-// Accounts names what Bootstrap makes. No two users may share a name.
+// Accounts names the databases and users that Bootstrap makes. No two users may share a name.
 type Accounts struct {
 	// OrderDB and StockDB are the names of the two databases.
 	OrderDB, StockDB string
@@ -44,7 +44,7 @@ func (a Accounts) validate() error {
 	names := []string{a.OrderDB, a.StockDB, a.OrderApp.Name, a.StockApp.Name, a.Migrator.Name, a.Verifier.Name}
 	for _, name := range names {
 		if !plainName.MatchString(name) {
-			return fmt.Errorf("name %q: 1 to 32 letters, digits or underscores", name)
+			return fmt.Errorf("name %q: want 1 to 32 letters, digits or underscores", name)
 		}
 	}
 	seen := map[string]bool{}
@@ -63,8 +63,8 @@ func (a Accounts) validate() error {
 	return nil
 }
 
-// Bootstrap creates the two databases and the four users with their rights, by the
-// administrator's connection admin. It may be called again, also by several
+// Bootstrap creates the two databases and the four users with their rights. admin
+// connects as an administrator. Bootstrap may be called again, also by several
 // processes at once; each call sets the passwords. It works on MySQL from 8.0 on
 // and on MariaDB.
 //
@@ -93,7 +93,7 @@ func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
 
 type statement struct{ what, sql string }
 
-// hasGroups reports whether the server can be a member of a group: MySQL can.
+// hasGroups reports whether the server can be a member of a group. MySQL can, MariaDB cannot.
 func hasGroups(ctx context.Context, admin *sql.DB) (bool, error) {
 	var tables int
 	err := admin.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.tables
@@ -104,8 +104,8 @@ func hasGroups(ctx context.Context, admin *sql.DB) (bool, error) {
 	return tables > 0, nil
 }
 
-// bootstrapStatements returns what makes databases, users and rights. If the server can be in a group, all
-// users may read who is in it, by which mysqldb.Group finds the primary.
+// bootstrapStatements returns the statements that make databases, users and rights. If the server can be in a group,
+// all users may read the list of its members, in which mysqldb.Group finds the primary.
 func bootstrapStatements(a Accounts, grouped bool) []statement {
 	const rows = "SELECT, INSERT, UPDATE"
 	var all []statement
@@ -139,8 +139,8 @@ func bootstrapStatements(a Accounts, grouped bool) []statement {
 	return all
 }
 
-// grantLocks lets the user see who holds rows that others wait for. MariaDB has only one right for that, which shows
-// the statements of all connections, too.
+// grantLocks lets the user see which connections hold rows that others wait for. MariaDB has one right for that, which
+// shows the statements of all connections, too.
 func grantLocks(add func(what, format string, args ...any), isMySQL bool, user string) {
 	what := "let " + user + " see who holds rows"
 	if !isMySQL {

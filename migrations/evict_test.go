@@ -11,8 +11,8 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// TestStockServiceMayEvict has a transaction stand still that holds a row. A user with the right to see that ends it;
-// another user waits in vain, and says once why.
+// TestStockServiceMayEvict leaves a transaction standing still while it holds a row. A user with the right to see that
+// ends the transaction; another user waits in vain, and logs the reason once.
 func TestStockServiceMayEvict(t *testing.T) {
 	t.Parallel()
 	a := migrated(t)

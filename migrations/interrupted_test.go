@@ -104,7 +104,7 @@ func TestUpAfterADeathAtEachStatement(t *testing.T) {
 				left.Store(statements)
 				mortal := sql.OpenDB(dying{connector, &left})
 				first := migrations.Up(t.Context(), mortal, which)
-				_ = mortal.Close() // with what it held
+				_ = mortal.Close() // releases its locks
 				healthy := sql.OpenDB(connector)
 				err = migrations.Up(t.Context(), healthy, which)
 				if err == nil {

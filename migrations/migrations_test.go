@@ -55,7 +55,7 @@ func migrated(t *testing.T) migrations.Accounts {
 	return a
 }
 
-// as returns how the user connects to the database.
+// as returns the configuration with which the user connects to the database.
 func as(t *testing.T, u migrations.User, database string) *mysql.Config {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(serverstest.MySQLAdminDSN(t))
@@ -252,6 +252,6 @@ func TestRunWaitsNotLongerThanTold(t *testing.T) {
 		t.Errorf("after %s: %v; want an error after a second", time.Since(start), err)
 	}
 	if err != nil && strings.Contains(err.Error(), "secret") {
-		t.Errorf("the error tells the password: %v", err)
+		t.Errorf("the error shows the password: %v", err)
 	}
 }

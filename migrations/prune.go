@@ -19,10 +19,10 @@ const pruneBatch = 200
 // product one row of kind pruned holds the sum of the deleted rows, so that a level
 // stays the sum of its rows. Restocks stay, so that their repeats are always
 // recognised. An order's key and flag are deleted with it, so keep must be longer
-// than any client repeats or cancels an order; it must be at least a day.
+// than the time in which clients repeat or cancel an order. It must be at least a day.
 //
-// It may run beside the services, and be killed and run again. Of several at the
-// same time one works; the others return ErrBusy after a minute.
+// Prune may run beside the services, and be killed and run again. Of several calls at
+// the same time one works; the others wait for it, and return ErrBusy after a minute.
 func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err error) {
 	if keep < 24*time.Hour {
 		return 0, fmt.Errorf("prune: keep %s: want at least a day", keep)
@@ -73,12 +73,12 @@ func (p *pruner) run(ctx context.Context) error {
 	}
 }
 
-// old is the condition of an order that may be deleted.
+// old is the condition that an order must meet to be deleted.
 const old = "status IN ('CONFIRMED', 'REJECTED', 'CANCELLED') AND created_at < ? AND updated_at < ?"
 
-// look reads the next orders by id, and returns those that may be deleted and the
-// last id that it read. That is after itself if there are none left, or only young
-// ones, as ids rise with time.
+// look reads the next orders by id, and returns the ids of those that may be deleted
+// and the last id that it read. If no orders are left, or only young ones, last is
+// after: ids rise with time.
 func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64, err error) {
 	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+ //nolint:gosec // constants
 		" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch), p.before, p.before, p.before, after)
@@ -177,7 +177,7 @@ func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	return nil
 }
 
-// transact runs fn in a transaction of the isolation that the services use.
+// transact runs fn in a transaction at the isolation level that the services use.
 func transact(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

@@ -13,19 +13,19 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// Config says what Run works on.
+// Config names the server and the accounts that Run, ReadStatus and Prune use.
 type Config struct {
-	// AdminDSN is that of a user who may create databases and users, in the
+	// AdminDSN connects as a user that may create databases and users, in the
 	// driver's form: root:secret@tcp(127.0.0.1:3306)/ or, for a group,
 	// root:secret@group(a:3306,b:3306,c:3306)/
 	AdminDSN string
 	Accounts Accounts
-	// Wait bounds the wait for a server that does not answer yet. Default 60 s.
+	// Wait bounds how long Run waits for a server that does not answer yet. Default 60 s.
 	Wait time.Duration
 }
 
 // Run waits for the server, creates databases and users, and then, as the migrator,
-// brings both schemas to the newest version. It may be called again, and by several
+// brings both schemas to the newest version. It may be called again, also by several
 // processes at once.
 func Run(ctx context.Context, cfg Config) (err error) {
 	admin, err := open(cfg.AdminDSN, nil, "")
@@ -85,7 +85,8 @@ func (cfg Config) each(fn func(db *sql.DB, which string) error) error {
 	return nil
 }
 
-// open connects to the server of dsn, as another user if as is not nil.
+// open returns a pool of connections to a database on the server of dsn. If as is
+// not nil, it replaces the user of dsn.
 func open(dsn string, as *User, database string) (*sql.DB, error) {
 	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
@@ -102,8 +103,8 @@ func open(dsn string, as *User, database string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// await returns once the server answers. It returns an error at once if the server
-// refuses the password.
+// await waits until the server answers, for at most limit; if that is not positive,
+// for 60 s. It returns an error at once if the server refuses the password.
 func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 	if limit <= 0 {
 		limit = 60 * time.Second
@@ -115,8 +116,8 @@ func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 		err := db.PingContext(ctx)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1045 { // access denied
-			return retry.Stop(fmt.Errorf("%w: its data keeps the password that it was made with; give it that one, or "+
-				"begin without data, as after \"docker-compose down -v\"", err))
+			return retry.Stop(fmt.Errorf("%w: the server keeps the password with which its data was made; give that password, "+
+				"or begin without data, as after \"docker-compose down -v\"", err))
 		}
 		return err
 	})

@@ -17,14 +17,14 @@ const (
 	Stock = "stock"
 )
 
-// ErrBusy is returned when another migration of the same database did not end in time.
-var ErrBusy = errors.New("another migration holds the lock")
+// ErrBusy is returned if another process migrates or prunes the same database for too long.
+var ErrBusy = errors.New("another process holds the lock")
 
-// lockWait bounds the wait for another migration of the same database.
+// lockWait bounds the wait for the lock.
 const lockWait = 60 * time.Second
 
-// Up brings db to the newest version of the schema which: Order or Stock. It may be
-// called again, and by several processes at once: a named lock of the server lets
+// Up brings db to the newest version of a schema; which is Order or Stock. Up may be
+// called again, also by several processes at once: a named lock of the server lets
 // one work at a time. It returns ErrBusy if it does not get the lock in a minute.
 // If a run is killed, the next one finishes its work: MySQL commits each DDL
 // statement by itself, so each statement of a migration must be able to run again.
@@ -53,7 +53,7 @@ func Version(ctx context.Context, db *sql.DB, which string) (current, newest int
 	if err != nil {
 		return 0, 0, err
 	}
-	// GetVersions would create its table if there is none, but a status must change nothing.
+	// GetVersions would create its table if there is none, but Version must change nothing.
 	exists, err := hasVersions(ctx, db)
 	if err != nil {
 		return 0, 0, fmt.Errorf("look for versions of %s: %w", which, err)
