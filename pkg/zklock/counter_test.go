@@ -79,7 +79,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 	}
 }
 
-// serverAtItsEnd starts a server with the parents, the counters of which are near their end.
+// serverAtItsEnd starts a server with the parents, whose counters are near their end.
 func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
 	t.Helper()
 	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())

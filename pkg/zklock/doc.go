@@ -11,17 +11,17 @@
 // still is the holder: a process that was paused goes on at the same point, and a request that it sent
 // before may arrive later. No lock that expires can prevent this. So:
 //
-//   - Each acquisition has a fencing token, and a later one a greater token, over the loss of sessions
-//     and of the lock's parent node. The protected resource should remember the greatest token it has
-//     seen and refuse smaller ones; Token shows this in SQL. This holds without any assumption about
-//     time.
-//   - A handle's context ends when the lock is lost: at once if the server says so, and otherwise one
-//     session timeout after the latest answered request was sent, by the local clock, which is before
-//     the server gives the lock to another holder. This assumes that the two clocks run at one rate,
-//     that the machine's monotonic clock does not stop while the machine is suspended, and that the
-//     server that answers is not itself cut off from its ensemble. If the assumptions hold, work under
-//     that context stops in time. If they do not, the token protects.
-//   - First come, first served, in the order in which ZooKeeper saw the contenders come. With local
+//   - Each acquisition has a fencing token. A later acquisition has a greater token, even if sessions
+//     or the lock's parent node were lost in between. The protected resource should remember the
+//     greatest token it has seen and refuse smaller ones; Token shows this in SQL. This holds without
+//     any assumption about time.
+//   - A handle's context ends when the lock is lost: at once if the server says so, and otherwise, by
+//     the local clock, one session timeout after the latest answered request was sent. That is before
+//     the server gives the lock to another holder, if the two clocks run at one rate, the machine's
+//     monotonic clock does not stop while the machine is suspended, and the server that answers is not
+//     itself cut off from its ensemble. If these assumptions hold, work under that context stops in
+//     time. If they do not, the token protects.
+//   - First come, first served, in the order in which ZooKeeper saw the contenders arrive. With local
 //     hand-off, the default of Mutex, that order is among the processes and, in each process, among
 //     its goroutines, within bounds: see WithHandoff.
 //   - A release wakes one waiter, however many there are.
@@ -35,11 +35,11 @@
 // An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue.
 // With local hand-off the process makes one node in ZooKeeper's queue, and its goroutines hand the
 // lock on through memory for as long as no other process waits, and for a bounded number and time if
-// one does (lock cohorting). This has a cost for other processes: their wait is longer by one bounded
-// turn for each process before them; and while the process lingers on a lock that nobody uses, by the
-// two requests in which it notices the waiter and gives the lock up. If it dies then, they wait for its
-// session to expire, as with any holder. WithHandoff and WithLinger set the bounds; WithHandoff(1, 0)
-// turns local hand-off off.
+// one does (lock cohorting). This has a cost for other processes. They wait longer by one bounded turn
+// for each process before them. If the process lingers on a lock that nobody uses, they wait longer by
+// the two requests in which it notices them and gives the lock up. If it dies while it lingers, they
+// wait for its session to expire, as with any holder. WithHandoff and WithLinger set the bounds;
+// WithHandoff(1, 0) turns local hand-off off.
 //
 // # The locks
 //
@@ -85,9 +85,9 @@
 //
 // ZooKeeper numbers a parent's children up to 2^31-1, and gives this number to all later ones. Then
 // this package asks for the transaction that created each node, which is a request for each contender
-// at every look at the queue. Curator and kazoo go on by the numbers, and let two processes hold the
-// lock: a queue shared with them must not come so far. A parent that is a container, as this package
-// makes them, is removed when idle, and the counter starts again.
+// at every look at the queue. Curator and kazoo still go by the numbers, and let two processes hold the
+// lock: a queue shared with them must not get that far. This package makes parents as containers, which
+// the server removes when they are idle; the counter of a new parent starts again.
 //
 // # The code
 //

@@ -29,8 +29,8 @@ type Election struct {
 // request is longer than a megabyte.
 const maxValue = 64 << 10
 
-// NewElection returns the election on path, "/" and names separated by "/". The nodes of the path
-// need not exist. WithHandoff and WithLinger have no effect.
+// NewElection returns the election on path, an absolute path in ZooKeeper; see NewMutex. The nodes of
+// the path need not exist. WithHandoff and WithLinger have no effect.
 func NewElection(s *Session, path string, opts ...Option) *Election {
 	return &Election{s: s, path: path, opts: optionsOf(s, opts)}
 }
@@ -107,8 +107,8 @@ func (l *Leadership) proclaim(ctx context.Context, data []byte) error {
 	return err
 }
 
-// Leader returns the leader as ZooKeeper has it, which may have died and not be expired yet. It returns
-// ErrNoLeader if there is no candidate.
+// Leader returns the leader that ZooKeeper knows. It may have died without its session having expired
+// yet. Leader returns ErrNoLeader if there is no candidate.
 func (e *Election) Leader(ctx context.Context) (Contender, error) {
 	ctx, stop := conn.Until(ctx, e.s.conn.Context())
 	defer stop()
@@ -122,10 +122,10 @@ func (e *Election) Leader(ctx context.Context) (Contender, error) {
 	return leader, nil
 }
 
-// Observe yields the leader, and again each time that another one leads or the leader proclaims
-// another value; the zero Contender when nobody leads any more. It leaves out leaders and values that
-// have passed by the time the loop asks. It goes on over reconnects and session losses and yields an
-// error last, ctx's cause when ctx ends:
+// Observe yields the leader, then again each time that another one leads or the leader proclaims
+// another value, and the zero Contender when nobody leads any more. It leaves out leaders and values
+// that have been replaced by the time the loop asks. It goes on over reconnects and session losses. It
+// yields an error last: the cause of ctx's end, if ctx ends:
 //
 //	for leader, err := range election.Observe(ctx) {
 //		if err != nil {
@@ -197,8 +197,8 @@ func (e *Election) leader(ctx context.Context) (leader Contender, changed func()
 	}
 }
 
-// awaitCandidate waits until there may be a candidate. It leaves an error that trying again may
-// overcome to the next look.
+// awaitCandidate waits until there may be a candidate. It returns nil after a temporary error, so that
+// the caller looks again.
 func (e *Election) awaitCandidate(ctx context.Context) error {
 	c := e.s.conn
 	names, events, err := c.ChildrenW(ctx, e.path)

@@ -123,7 +123,7 @@ func TestElection(t *testing.T) {
 	seen.expect(t, "", zklock.Token{})
 }
 
-// A candidate keeps its place over a reconnect, and so does an observer its watch.
+// A candidate keeps its place over a reconnect, and an observer its watch.
 func TestElectionSurvivesReconnects(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t) + "/election"
 	s, l := dialLink(t)

@@ -8,10 +8,10 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-// Callers decide by these errors, with errors.Is.
+// The errors that callers act on; match them with errors.Is.
 var (
 	// ErrNotAcquired says that another holder has the lock: TryAcquire found it taken, or the context
-	// of an acquisition ended first. In the second case the error is the context's, too.
+	// of an acquisition ended first. In the second case the error also matches the context's.
 	ErrNotAcquired = errors.New("zklock: lock not acquired")
 
 	// ErrLost says that the lock is no longer this holder's: the ZooKeeper session expired, or may
@@ -29,8 +29,9 @@ var (
 	// ErrNoOwner says that a ReentrantMutex was given a context without an owner. See WithOwner.
 	ErrNoOwner = errors.New("zklock: no owner in the context")
 
-	// ErrLeaseCount says that a Semaphore has another number of leases than one in use on its path.
-	ErrLeaseCount = errors.New("zklock: semaphore of another number of leases")
+	// ErrLeaseCount says that a Semaphore has a different number of leases than the one in use on its
+	// path.
+	ErrLeaseCount = errors.New("zklock: semaphore with a different number of leases")
 
 	// ErrNoLeader says that an Election has no candidate.
 	ErrNoLeader = errors.New("zklock: no leader")
@@ -42,8 +43,8 @@ var (
 	errExpired     = fmt.Errorf("%w: %w", ErrLost, conn.ErrExpired)
 )
 
-// acquireError says what was attempted. If ctx has ended, another holder has the lock, as far as is
-// known.
+// acquireError adds the lock's path to err. If ctx has ended, it adds ErrNotAcquired: as far as is
+// known, another holder has the lock.
 func acquireError(ctx context.Context, path string, err error) error {
 	switch {
 	case err == nil:

@@ -14,7 +14,7 @@ import (
 // cohorting (Dice, Marathe, Shavit, "Lock Cohorting", PPoPP 2012). A grant costs a mutex and a channel
 // then, not a create and a delete on the server's disk.
 //
-// What needs ZooKeeper is done by one goroutine, run, which lives while the process has the lock or
+// One goroutine, run, does everything that needs ZooKeeper. It lives while the process has the lock or
 // somebody waits.
 type localQueue struct {
 	s    *Session
@@ -204,8 +204,8 @@ func (q *localQueue) lock(ctx context.Context, g grant, hooks Hooks) *Lock {
 }
 
 // release takes the lock back from a holder and hands it on. It returns ErrLost if the session may
-// have been over by then, of which a paused process hears only in a moment. Without a linger, if
-// nobody here wants the lock, it waits until the node is deleted.
+// have been over by then; after a pause of the process, no event has told of that yet. Without a
+// linger, if nobody here wants the lock, it waits until the node is deleted.
 func (q *localQueue) release(ctx context.Context, t *turn) error {
 	alive, kept := q.handBack(t)
 	if !alive {
@@ -269,9 +269,9 @@ func (t *turn) bound(o *options) {
 	t.until = conn.Now() + conn.Instant(o.handoff)
 }
 
-// mayGrant reports whether the lock is still the process's, by the local clock, and a rival has not
-// waited long enough. The first grant is not bounded: processes that gave up each turn unused would
-// do nothing else.
+// mayGrant reports whether the lock is still the process's, by the local clock, and the bounds for a
+// waiting rival are not used up. They do not apply to the first grant: otherwise processes could take
+// the lock from each other and never use it.
 func (t *turn) mayGrant() bool {
 	return !t.ending && t.holder.alive() &&
 		(!t.rival || t.grants == 0 || t.left > 0 && conn.Now() < t.until)

@@ -41,12 +41,12 @@ func (h *holder) changed(own *conn.Watch) {
 		case errors.Is(err, zk.ErrNoNode):
 			h.deleted()
 		default:
-			_ = pause.Wait(h.ctx) // the loop's condition tells its end
+			_ = pause.Wait(h.ctx) // the loop checks whether h.ctx has ended
 		}
 	}
 }
 
-// deleted ends the holder's context, unless our own release has.
+// deleted ends the holder's context, unless our own release has ended it.
 func (h *holder) deleted() {
 	h.unlink()
 	h.cancel(errNodeDeleted)
@@ -62,7 +62,7 @@ func (h *holder) end() {
 func (h *holder) alive() bool { return h.ctx.Err() == nil && h.life.Left() > 0 }
 
 // release gives the lock up and waits for the delete until ctx ends. The delete is sent whatever the
-// state of ctx, and again for as long as it takes. Nobody waits for it if the lock is lost.
+// state of ctx, and again for as long as it takes. If the lock is lost, release does not wait.
 func (h *holder) release(ctx context.Context) error {
 	lost := context.Cause(h.ctx)
 	h.end()

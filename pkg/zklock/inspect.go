@@ -79,8 +79,8 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	return status, nil
 }
 
-// inspectSemaphore takes the leases for holders, and the contenders of the mutex for waiters. The
-// first of these may have made its lease's node already, which is one too many then.
+// inspectSemaphore takes the leases for holders, and the contenders of the mutex for waiters. The first
+// waiter may have made the node of its lease already, which is then one too many among the holders.
 func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, error) {
 	status := Status{Path: path}
 	for dir, part := range map[string]struct {
@@ -163,7 +163,7 @@ func (o Owner) encode() []byte {
 	return data
 }
 
-// ownerOf reads a node's data. It takes what another client wrote for a label: Curator, for example,
+// ownerOf reads a node's data. Data that another client wrote becomes the label: Curator, for example,
 // writes the host's address.
 func ownerOf(data []byte) Owner {
 	var o Owner

@@ -169,8 +169,8 @@ func (q *localQueue) linger(t *turn) {
 	}
 }
 
-// lookIn looks in d whether the lock has been idle for the linger, and wakes run then. There is one
-// timer for each linger, and none while the lock is held for longer. The caller holds the mutex.
+// lookIn checks after d whether the lock has been idle for the linger, and if so wakes run. There is
+// one timer for each linger, and none while the lock is held for longer. The caller holds the mutex.
 func (q *localQueue) lookIn(t *turn, d time.Duration) {
 	t.timer = time.AfterFunc(d, func() {
 		q.mu.Lock()

@@ -107,7 +107,7 @@ func (l *Lock) ValidFor() time.Duration {
 //
 //	_, err := session.Conn().Multi(append(lock.Guard(), &zk.SetDataRequest{Path: path, Data: data, Version: -1})...)
 //
-// ZooKeeper does not see local hand-off, so release the lock only when the multi was answered.
+// ZooKeeper does not see local hand-off, so release the lock only after the multi was answered.
 func (l *Lock) Guard() []any {
 	operations := make([]any, 0, len(l.holders)+1)
 	for _, h := range l.holders {
@@ -116,11 +116,11 @@ func (l *Lock) Guard() []any {
 	return operations
 }
 
-// Release gives the lock up. It returns nil when no node of this acquisition holds others up, or when
-// the process keeps the node and has handed the lock on or may do so; ErrLost if the lock was lost
-// before, which means that others may have held it at the same time; ErrReleased the second time; and
-// the context's error if ctx ends before ZooKeeper has answered. In every case the lock is not this
-// holder's any more, and the node will be removed.
+// Release gives the lock up, and waits until its queue node is removed. It does not wait if others in
+// the process may use the node; see WithHandoff, WithLinger and ReentrantMutex. It returns ErrLost if
+// the lock was lost before, so that others may have held it at the same time; ErrReleased if the handle
+// was released before; and the cause of ctx's end if ctx ends before ZooKeeper has answered. In every
+// case the lock is not this holder's any more, and the node is removed in the end.
 func (l *Lock) Release(ctx context.Context) error {
 	if err := l.finish(ctx, l.giveUp); err != nil {
 		return fmt.Errorf("release %s: %w", l.path, err)
@@ -149,14 +149,14 @@ func (l *Lock) finish(ctx context.Context, giveUp func(context.Context) error) e
 	return err
 }
 
-// lockContext ends as Context does, which has no values, and has those of another context.
+// lockContext ends when the embedded Context ends, and has the values of another context.
 type lockContext struct {
 	context.Context
 	values context.Context //nolint:containedctx // it is a context
 }
 
-// Value asks the context that ends first: the context package finds that context itself by a value,
-// and in it the cause of the end. It has no other values.
+// Value asks the embedded Context first: the context package finds that Context, and the cause of its
+// end, by a private key. The embedded Context has no other values.
 func (c lockContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v

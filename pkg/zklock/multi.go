@@ -12,11 +12,11 @@ import (
 
 // Multi is several locks, of any kinds, that are acquired together or not at all. It sorts them by
 // path and takes each once, so that two Multi values with locks in common cannot wait for each other.
-// Of the two sides of an RWMutex it takes the writer's. All locks should be of one Session. Its
-// methods are safe for concurrent use.
+// If it is given both sides of an RWMutex, it takes the writer's. All locks should be of one Session.
+// Its methods are safe for concurrent use.
 type Multi struct{ locks []Locker }
 
-// NewMulti returns the lock of all of locks.
+// NewMulti returns the lock made of locks.
 func NewMulti(locks ...Locker) *Multi {
 	sorted := slices.SortedStableFunc(slices.Values(locks), func(a, b Locker) int {
 		x, y := placeOf(a), placeOf(b)
@@ -28,8 +28,8 @@ func NewMulti(locks ...Locker) *Multi {
 	})}
 }
 
-// lockPlace tells which of several Lockers are the same lock: by path, kind and session. The one of
-// the lowest rank has what the others have.
+// lockPlace tells which of several Lockers are the same lock: by path, kind and session. The Locker with
+// the lowest rank stands for them all.
 type lockPlace struct {
 	path string
 	kind queue.Kind

@@ -13,20 +13,20 @@ import (
 )
 
 // Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one
-// wherever the lock is needed; those of one path are the same lock. It is not reentrant. Its methods
-// are safe for concurrent use.
+// wherever the lock is needed; all values on one path are the same lock. It is not reentrant. Its
+// methods are safe for concurrent use.
 //
-// Its nodes in ZooKeeper are those of Apache Curator's InterProcessMutex. It excludes and is excluded
-// by that and the client library's own Lock. Curator's other mutex, InterProcessSemaphoreMutex, has
-// the nodes of a Semaphore with one lease.
+// Its nodes in ZooKeeper are those of Apache Curator's InterProcessMutex. A Mutex excludes that lock
+// and the client library's own Lock, and they exclude it. Curator's other mutex,
+// InterProcessSemaphoreMutex, has the nodes of a Semaphore with one lease.
 type Mutex struct {
 	s    *Session
 	path string
 	opts options
 }
 
-// NewMutex returns the lock on path, "/" and names separated by "/". The nodes of the path need
-// not exist.
+// NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". The nodes
+// of the path need not exist.
 func NewMutex(s *Session, path string, opts ...Option) *Mutex {
 	return &Mutex{s: s, path: path, opts: optionsOf(s, opts)}
 }
@@ -72,8 +72,8 @@ func mutexLine(path string, names []queue.Kind) queue.Line {
 	return queue.Line{Dir: path, Own: names[0], Kinds: names, Rule: queue.InTurn}
 }
 
-// acquire queues in ZooKeeper and waits until it is our turn, or returns ErrNotAcquired if it must not
-// wait. If the session is lost meanwhile, or somebody removes our node, it queues again. If it fails,
+// acquire queues in ZooKeeper and waits until it is our turn. With try, it returns ErrNotAcquired
+// instead of waiting. If the session is lost meanwhile, or somebody removes our node, it queues again. If it fails,
 // no node is left, or it is being removed.
 func (s *Session) acquire(ctx context.Context, l queue.Line, o options, try bool) (h *holder, err error) {
 	if ctx.Err() != nil {
@@ -98,8 +98,8 @@ func (s *Session) acquire(ctx context.Context, l queue.Line, o options, try bool
 	return h, err
 }
 
-// queueAgain calls attempt, in each session anew, until it is not thwarted by the connection or by the
-// loss of the session or of the queue node.
+// queueAgain calls attempt until it succeeds, or fails for another reason than the connection or the
+// loss of the session or of the queue node. Each attempt gets the current session.
 func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) error) error {
 	for pause := (conn.Pause{}); ; {
 		life, err := s.conn.Ready(ctx)
@@ -207,7 +207,8 @@ func (s *Session) awaitTurn(
 	}
 }
 
-// hold makes the node at place one that holds the lock, unless the session may be over by now.
+// hold makes the node at place a holder of the lock. It fails with queue.ErrVanished if the session may
+// be over by now.
 func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*holder, error) {
 	if !life.Alive() {
 		return nil, fmt.Errorf("%s: %w", place.Node.Path, queue.ErrVanished)
@@ -217,7 +218,7 @@ func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*hold
 		behind: len(place.Members) - 1 - place.At,
 	}
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
-	// The session may come back with the node after its lifetime has ended by the local clock.
+	// The session may come back, with the node, after its lifetime has ended by the local clock.
 	h.unlink = context.AfterFunc(life.Context(), func() { h.Remove() })
 	place.Own.AfterFired(func() { h.changed(place.Own) })
 	return h, nil

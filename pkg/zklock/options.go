@@ -94,8 +94,8 @@ var hostname = sync.OnceValue(func() string {
 // hand-off off: then each acquisition queues in ZooKeeper by itself, in one order with those of all
 // processes. Default: 4096 and 25 ms.
 //
-// All Mutex values on one path of a Session share a queue. The options of the value that began it
-// hold.
+// All Mutex values on one path of a Session share a queue, with the options of the value that began
+// it.
 func WithHandoff(count int, d time.Duration) Option {
 	return func(o *options) { o.handoffs, o.handoff = count, d }
 }
@@ -117,11 +117,11 @@ func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = acl }
 }
 
-// WithNames sets what the names of a Mutex's nodes hold before their number, so that it shares its
-// path with clients that name theirs differently. This Mutex gives own to the nodes that it makes.
-// Nodes with own or one of further in their names are contenders, and all others are not. Two
-// clients exclude each other only if each takes the other's names for contenders. Beside kazoo's
-// Lock use one of:
+// WithNames sets what stands before the number in the names of a Mutex's nodes, so that the Mutex can
+// share its path with clients that name theirs differently. This Mutex puts own into the names of the
+// nodes that it makes. Nodes with own or one of further in their names are contenders, and all others
+// are not. Two clients exclude each other only if each counts the other's nodes as contenders. Beside
+// kazoo's Lock use one of:
 //
 //	WithNames("__lock__")           and nothing to set for kazoo
 //	WithNames("lock-", "__lock__")  and extra_lock_patterns=["lock-"] for kazoo
@@ -164,7 +164,7 @@ type Hooks struct {
 	HandedOver func(path string, local bool)
 }
 
-// acquired ends an acquisition that began at the given time.
+// acquired calls the hook Waited at the end of an acquisition, and returns its error for the caller.
 func (o *options) acquired(ctx context.Context, path string, began conn.Instant, err error) error {
 	err = acquireError(ctx, path, err)
 	if o.hooks.Waited != nil {

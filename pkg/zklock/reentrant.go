@@ -8,7 +8,7 @@ import (
 )
 
 // ReentrantMutex is a Mutex that its owner may acquire again while holding it, without a request
-// to ZooKeeper; it is free when each acquisition was released. The owner travels in the context,
+// to ZooKeeper; it is free once every acquisition has been released. The owner travels in the context,
 // as goroutines have no identity: see WithOwner. Its methods are safe for concurrent use.
 //
 // All values on one path of a Session are the same lock to an owner.
@@ -21,7 +21,7 @@ func NewReentrantMutex(s *Session, path string, opts ...Option) *ReentrantMutex 
 
 type ownerKey struct{}
 
-// lockOwner is an identity. Its size must not be zero, or all pointers to one would be equal.
+// lockOwner is an identity. Its size must not be zero, or pointers to different owners might be equal.
 type lockOwner struct{ _ byte }
 
 // WithOwner gives ctx an owner of reentrant locks, unless it has one. Call it where an operation

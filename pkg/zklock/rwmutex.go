@@ -25,8 +25,8 @@ type RWMutex struct {
 	opts options
 }
 
-// NewRWMutex returns the lock on path, "/" and names separated by "/". The nodes of the path need
-// not exist.
+// NewRWMutex returns the lock on path, an absolute path in ZooKeeper; see NewMutex. The nodes of the
+// path need not exist.
 func NewRWMutex(s *Session, path string, opts ...Option) *RWMutex {
 	return &RWMutex{s: s, path: path, opts: optionsOf(s, opts)}
 }
@@ -106,10 +106,11 @@ const lastDowngrade = math.MaxInt32 - 1<<20
 // Downgrade makes a reader of a writer that holds this lock, and returns the reader's handle. No other
 // writer has the lock between the two, and the readers that wait before the next writer get their
 // share. Downgrade releases the writer's handle. If it fails, the lock is not the caller's any more,
-// and its nodes are removed as by Lock.Release, whose errors these are.
+// and its nodes are removed as by Lock.Release; the errors are those of Lock.Release, too.
 //
-// It refuses a handle that is not a writer's of this lock, and one near the end of the parent's
-// counter, at 2^31 - 2^20 acquisitions, and leaves it as it is: release it and call RLock.
+// Downgrade refuses a handle that is not a writer's of this lock, and leaves it as it is. It also
+// refuses a handle whose number is near the end of the parent's counter, after 2^31 - 2^20
+// acquisitions: release that handle and call RLock.
 //
 // The reader's node takes the writer's number, by a transaction that removes the one and makes the
 // other.

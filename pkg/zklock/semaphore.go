@@ -42,8 +42,8 @@ func (m *Semaphore) Path() string { return m.path }
 // Acquire waits for a lease until ctx ends; see Mutex.Acquire. A later lease has a greater token, but
 // since several are held at a time the tokens do not fence anything off.
 //
-// While others hold leases of a semaphore of another number on the same path, all acquisitions fail
-// with ErrLeaseCount.
+// While others hold leases of a semaphore with a different number of them on the same path, all
+// acquisitions fail with ErrLeaseCount.
 func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, false) }
 
 // TryAcquire takes a lease if one is left and nobody else is about to take one, and returns

@@ -47,7 +47,7 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 // Wrap makes a Session of a connection that the caller continues to own. It must have been made with
 // the monitor's Dial as its dialer; see Monitor. Wrap returns when there is a session, or when ctx
 // ends. Close the Session before the connection: it then removes the nodes of its locks. If the
-// connection is closed first, all that the Session is asked for fails with ErrSessionClosed.
+// connection is closed first, all use of the Session fails with ErrSessionClosed.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
 	c, err := conn.Wrap(ctx, zkConn, monitor, sessionOptionsOf(opts))
 	if err != nil {
@@ -69,8 +69,8 @@ func init() { conn.Of = func(session any) *conn.Conn { return session.(*Session)
 // Conn returns the connection, for other requests. It must not be closed.
 func (s *Session) Conn() *zk.Conn { return s.conn.ZK }
 
-// ACL returns the ACL of the nodes that the session makes: all rights for whoever authenticated as
-// WithAuth said, or for everybody without it.
+// ACL returns the ACL of the nodes that the session makes: all rights for clients that authenticate as
+// WithAuth says, or for everybody without WithAuth.
 func (s *Session) ACL() []zk.ACL { return s.conn.ACL }
 
 // ID returns the id of the current ZooKeeper session, and 0 while there is none.
@@ -102,7 +102,8 @@ func (s *Session) Lost() <-chan struct{} {
 }
 
 // Close ends all locks of the session: their contexts end with ErrSessionClosed, waiting acquisitions
-// fail with it, and their nodes are removed. It waits for that, ten seconds at most.
+// fail with it, and their nodes are removed. Close waits for that, for about ten seconds at most, or
+// twenty if the connection is wrapped. A second Close returns ErrSessionClosed.
 func (s *Session) Close() error { return s.conn.Close(s.nodes.RemoveAll) }
 
 // Call runs a request of the client library, which takes no context, until ctx ends, and then returns

@@ -17,7 +17,7 @@ import (
 // The zero value is below every token of an acquisition.
 type Token struct {
 	// Czxid is the ZooKeeper transaction that created the queue node. It rises in the order of the
-	// queue and, unlike the node's sequence number, goes on rising when the parent is made anew.
+	// queue and, unlike the node's sequence number, goes on rising if the parent is made again.
 	Czxid int64
 	// Local counts the grants within one process while it keeps that node.
 	Local uint64
@@ -38,7 +38,7 @@ func (t Token) Compare(u Token) int {
 // Less reports whether t is older than u.
 func (t Token) Less(u Token) bool { return t.Compare(u) < 0 }
 
-// IsZero reports whether t is of no acquisition.
+// IsZero reports whether t is the zero Token, which no acquisition has.
 func (t Token) IsZero() bool { return t == Token{} }
 
 // Bytes returns the token's sixteen bytes, big-endian: they compare as the tokens do.

@@ -44,8 +44,8 @@ func (b *base) wake(ctx context.Context, events <-chan zk.Event) error {
 	return nil
 }
 
-// abandon removes the nodes that a failed acquisition may have left, in a context of its own, since the caller's
-// has usually just ended (fault L). If it fails, the node lives as long as its session.
+// abandon removes the nodes that a failed acquisition may have left. It uses a context of its own, since
+// the caller's has usually just ended (fault L). If it fails, the nodes live as long as their session.
 func (b *base) abandon(ctx context.Context, remove func(context.Context) error) {
 	b.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -54,8 +54,8 @@ func (b *base) abandon(ctx context.Context, remove func(context.Context) error) 
 	})
 }
 
-// withParents calls create, and calls it again after making the node dir if that is missing. Of any
-// number of first-comers one makes it, and to the others it is as good (fault I).
+// withParents calls create, and calls it again after making the node dir if that is missing. If several
+// contenders are the first, one of them makes the node, and the others use it (fault I).
 func (b *base) withParents(ctx context.Context, dir string, create func() error) error {
 	for {
 		err := create()
@@ -68,8 +68,8 @@ func (b *base) withParents(ctx context.Context, dir string, create func() error)
 	}
 }
 
-// remove calls del, which deletes nodes, again over reconnects. Nodes that are gone already are no
-// error.
+// remove calls del, which deletes nodes, and tries again over reconnects. Nodes that are gone already
+// are no error.
 func (b *base) remove(ctx context.Context, del func() error) error {
 	err := conn.Retry(ctx, del)
 	if errors.Is(err, zk.ErrNoNode) {

@@ -56,7 +56,7 @@ type Named struct {
 }
 
 // NewNamed returns the lock of this name under root. Acquire waits for limit at most; 0 sets no limit
-// but the context's. The name must not be empty nor hold a slash.
+// but the context's. The name must not be empty or contain a slash.
 func NewNamed(s *zklock.Session, root, name string, limit time.Duration) (*Named, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("herd: lock name %q is empty or holds a slash", name)
@@ -187,8 +187,8 @@ func (q *line) look(ctx context.Context, watch bool) (members []queue.Member, ev
 	return members, events, err
 }
 
-// enqueue creates the own node and returns its path. The names are the case study's and have no place
-// for an identity, so the node's data holds one: by it a node is found whose create was not answered.
+// enqueue creates our node and returns its path. The names are the case study's and have no place for an
+// identity, so the node's data holds one, by which the node is found if its create was not answered.
 func (q *line) enqueue(ctx context.Context, prefix string) (own string, err error) {
 	id, doubtful := queue.NewGUID(), false
 	err = conn.Retry(ctx, func() error {

@@ -16,9 +16,9 @@ import (
 // SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, and
 // those that find it there watch it. Each release wakes all waiters, of which one wins, in no order.
 //
-// Beside the node stands one of the acquisition's own, made and deleted with it in one transaction. It
+// Each acquisition has a second node of its own, made and deleted in one transaction with the first. It
 // proves the ownership: all acquisitions share one path, and a delete cannot tell ZooKeeper whose node
-// is meant, so that a stale release would delete the next holder's (fault M).
+// is meant, so without it a stale release would delete the next holder's node (fault M).
 type SingleNode struct {
 	base
 	path string

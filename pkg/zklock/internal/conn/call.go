@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Package zklock exports the first two under names of its own.
+// Package zklock exports the first two, as ErrSessionClosed and ErrLost.
 var (
 	ErrClosed = errors.New("zklock: session closed")
 	ErrLost   = errors.New("zklock: lock lost")

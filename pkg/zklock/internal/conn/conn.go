@@ -17,8 +17,8 @@ const closeTimeout = 10 * time.Second
 // Conn is a connection to ZooKeeper and its present session. Its methods are safe for concurrent use.
 type Conn struct {
 	ZK *zk.Conn
-	// ACL is that of nodes for which nobody asks for another: all rights for whoever authenticated as
-	// this connection did, or for everybody if it did not.
+	// ACL is the default for new nodes: all rights for clients that authenticate as this connection
+	// does, or for everybody if it does not authenticate.
 	ACL []zk.ACL
 
 	monitor *Monitor
@@ -110,9 +110,10 @@ func (c *Conn) begin(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// watchOwner ends a wrapped connection when its owner closes it, of which the library tells nobody
-// else. It waits on a watch, which the library drops then. A request on an open connection waits for
-// the next connection, so the connection counts as closed when five requests in a row fail at once.
+// watchOwner ends c when the owner of a wrapped connection closes that, of which the library tells
+// nobody else. It waits on a watch, which the library drops then. While a zk.Conn is open, a request
+// waits for the next connection, so the zk.Conn counts as closed when five requests in a row fail at
+// once.
 func (c *Conn) watchOwner() {
 	var pause Pause
 	for failed := 0; failed < 5; {
@@ -154,9 +155,10 @@ func (c *Conn) Go(f func()) bool {
 	return !c.closed
 }
 
-// Close ends Context, closes a connection that Connect made, and waits for the goroutines of Go, ten
-// seconds at most. If the connection is the caller's, Close calls tidy meanwhile, which should remove
-// the nodes that would otherwise stay. The second time it returns ErrClosed.
+// Close ends Context, closes a connection that Connect made, and waits for the goroutines of Go, about
+// ten seconds at most. If the connection is the caller's, Close first calls tidy, which should remove
+// the nodes that would otherwise stay, and waits for it, ten seconds at most. The second time Close
+// returns ErrClosed.
 func (c *Conn) Close(tidy func()) error {
 	c.mu.Lock()
 	if c.closed {
@@ -181,7 +183,7 @@ func (c *Conn) Close(tidy func()) error {
 	return nil
 }
 
-// within runs f and reports whether it ended in time. It goes on otherwise.
+// within runs f and reports whether it ended in time. If not, f goes on.
 func within(limit time.Duration, f func()) bool {
 	done := make(chan struct{})
 	go func() {

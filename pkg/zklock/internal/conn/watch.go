@@ -6,9 +6,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Watch is one watch on a node that exists. All that care for the node share it: the client library
-// cannot remove a watch, so each one stays until the node goes, and a thousand waiters that gave up
-// would leave a thousand watches.
+// Watch is one watch on a node that exists. All users of the node share it: the client library cannot
+// remove a watch, so each one stays until the node goes, and a thousand waiters that gave up would
+// leave a thousand watches.
 type Watch struct {
 	conn  *Conn
 	armed chan struct{} // closed when stat or err is known

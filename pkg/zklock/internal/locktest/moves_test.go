@@ -58,8 +58,8 @@ func (g *gateway) all() {
 	}
 }
 
-// moves are the moves of a connection from a follower, where a create is not yet committed when the
-// client looks for its node on the next server, and back.
+// moves returns the moves of a connection from a follower to each other server, and back. A create may
+// not be committed yet when the client looks for its node on the next server.
 func (g *gateway) moves() [][2]int {
 	return [][2]int{{g.first, g.second}, {g.second, g.first}, {g.first, g.leader}, {g.leader, g.first}}
 }

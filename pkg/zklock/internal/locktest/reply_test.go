@@ -99,9 +99,8 @@ func TestDeleteRequestLost(t *testing.T) {
 	awaitChildren(t, other, path, 0, 3*time.Second)
 }
 
-// TestCutAtEveryPacket breaks the connection at each packet of an acquisition and its release in
-// turn, once before the packet is through and for the first and for the repeated attempt alike:
-// no node is left, no two hold, and nothing hangs.
+// TestCutAtEveryPacket breaks the connection before each packet of an acquisition and its release in
+// turn, packets of repeated requests included: no node is left, no two hold, and nothing hangs.
 func TestCutAtEveryPacket(t *testing.T) {
 	t.Parallel()
 	for _, contended := range []bool{false, true} {

@@ -62,7 +62,7 @@ func newScript(t *testing.T) *script {
 	return s
 }
 
-// cutAt breaks the connection before each packet of which decide says so. Nil lets all through.
+// cutAt breaks the connection before each packet for which decide returns true. Nil lets all through.
 func (s *script) cutAt(decide func(frame) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ var (
 	ErrMoved = errors.New("zklock: place in the queue moved")
 )
 
-// Nodes are the queue nodes of one session. Its methods are safe for concurrent use.
+// Nodes keeps the queue nodes of one session. Its methods are safe for concurrent use.
 type Nodes struct {
 	conn *conn.Conn
 
@@ -32,7 +32,7 @@ type Nodes struct {
 	refused chan struct{}       // closed when another one may not be deleted
 }
 
-// NewNodes returns the nodes of a new session.
+// NewNodes returns the Nodes of a new session, with no node yet.
 func NewNodes(c *conn.Conn) *Nodes {
 	return &Nodes{conn: c, own: map[string]struct{}{}, stuck: map[string]struct{}{}, refused: make(chan struct{})}
 }
@@ -178,9 +178,10 @@ type Place struct {
 }
 
 // Look reads the queue. In a line with a crowd, changed tells of its next change. Look fails with
-// ErrVanished if the node is not there or is not of the session of life, and with ErrMoved.
+// ErrVanished if the node is not there or is not of the session of life, and with ErrMoved if an
+// earlier node with its GUID has become its place.
 //
-// The watch on the own node serves three ends with one request: the czxid, the session that the node
+// The watch on our own node serves three ends with one request: the czxid, the session that the node
 // is of, and the news of its deletion.
 func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, changed <-chan zk.Event, err error) {
 	c := n.nodes.conn

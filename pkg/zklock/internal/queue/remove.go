@@ -14,7 +14,7 @@ import (
 	"orderstock/pkg/zklock/internal/conn"
 )
 
-// secondLook is when a node that was looked for by its GUID is looked for again. A create that was
+// secondLook is the pause before a second search for nodes by their GUID. A create that was
 // sent on a connection that has failed may reach the server after the session has moved to another
 // connection, though not long after: package conn makes the kernel drop what it has not sent.
 const secondLook = time.Second
@@ -42,7 +42,7 @@ func (n *Node) Remove() <-chan error {
 	return outcome
 }
 
-// RemoveDoubtful is Remove for a node of which nobody knows whether it is there.
+// RemoveDoubtful is Remove for a node that may or may not exist.
 func (n *Node) RemoveDoubtful() <-chan error {
 	n.doubtful = true
 	return n.Remove()
