@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The domain links no framework and no driver, not even through another package.
+// The domain imports no framework and no driver, not even through another package.
 func TestTheDomainIsPure(t *testing.T) {
 	impure := regexp.MustCompile(`(?m)^(net/http|database/sql|` +
 		`.*(gin-gonic|opentelemetry|prometheus|zookeeper|redis|gorm).*|` +

@@ -20,7 +20,7 @@ type Operation struct {
 	Flag   string
 	State  operation.State
 	Reason string
-	// Items by rising goods id; none if the flag was cancelled first.
+	// Items are sorted by rising goods id; there are none if the flag was cancelled first.
 	Items []operation.Item
 	// Token is that of the lock holder that wrote it; zero if no lock was held.
 	Token Token
@@ -39,7 +39,7 @@ func (o Operation) Answer(items []operation.Item) (Operation, error) {
 	return o, nil
 }
 
-// ShortReason is the reason of an operation that was rejected because the level of a product was too low.
+// ShortReason returns the reason of an operation that was rejected because the level of a product was too low.
 func ShortReason(goodsID int64) string {
 	return "insufficient_stock: goods " + operation.FormatGoodsID(goodsID)
 }

@@ -21,8 +21,8 @@ type Ledger interface {
 	// one is missing.
 	Find(ctx context.Context, flags ...string) (map[string]Operation, error)
 	// Cancel ends a flag. If nothing is recorded, it writes a tombstone; if the
-	// items were deducted, it gives them back; any other outcome stays.
-	// ErrUnknownOutcome.
+	// items were deducted, it gives them back; any other outcome stays. It may
+	// return ErrUnknownOutcome.
 	Cancel(ctx context.Context, flag string) (Operation, error)
 	// Flows returns the flow rows under the flags, sorted by flag, product and kind.
 	Flows(ctx context.Context, flags ...string) ([]Flow, error)
@@ -31,7 +31,7 @@ type Ledger interface {
 	// GoodsAfter returns up to limit products with ids above after, by rising id.
 	GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error)
 	// Restock carries a valid restock out, once under its flag, and returns the
-	// product after it. ErrFlagConflict, ErrLevelOverflow, ErrUnknownOutcome.
+	// product after it. It may return ErrFlagConflict, ErrLevelOverflow and ErrUnknownOutcome.
 	Restock(ctx context.Context, r Restock) (Goods, error)
 }
 
@@ -45,7 +45,7 @@ type Deducter interface {
 	Deduct(ctx context.Context, r Request) (Operation, error)
 }
 
-// Service holds the use cases of the stock service. Safe for concurrent use.
+// Service holds the use cases of the stock service. It is safe for concurrent use.
 type Service struct {
 	flags    Flags
 	ledger   Ledger
@@ -83,7 +83,7 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	return s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
 }
 
-// Cancel ends the flag for good, as Ledger.Cancel does.
+// Cancel ends the flag for good. Its errors are those of Ledger.Cancel and ErrInvalidFlag.
 func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	if !ValidFlag(flag) {
 		return Operation{}, ErrInvalidFlag
@@ -91,7 +91,8 @@ func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	return s.ledger.Cancel(ctx, flag)
 }
 
-// Restock adds pieces, once under its flag, and returns the product after it.
+// Restock adds pieces, once under its flag, and returns the product after it. Its
+// errors are those of Ledger.Restock and of Restock.Validate.
 func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	if err := r.Validate(); err != nil {
 		return Goods{}, err
@@ -99,7 +100,8 @@ func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	return s.ledger.Restock(ctx, r)
 }
 
-// Recorded returns the operations and the flow rows under the flags.
+// Recorded returns the operations and the flow rows under the flags. It returns
+// ErrInvalidFlag if one of them is no flag.
 func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Operation, []Flow, error) {
 	for _, flag := range flags {
 		if !ValidFlag(flag) {

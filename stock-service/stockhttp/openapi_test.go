@@ -12,7 +12,7 @@ import (
 	"orderstock/stock-service/stockhttp"
 )
 
-// TestTheDescriptionIsOfThisCode: openapi.json names the routes and the fields that there are, and no others.
+// TestTheDescriptionIsOfThisCode: openapi.json names exactly the routes and the fields of this code.
 func TestTheDescriptionIsOfThisCode(t *testing.T) {
 	t.Parallel()
 	d := contract.Read(t, stockhttp.OpenAPI)

@@ -17,12 +17,12 @@ import (
 type Config struct {
 	// Token is the service token that every call of /v1 must carry.
 	Token string
-	// OldToken, if not empty, is taken as well: the one before, while callers change to Token.
+	// OldToken, if not empty, is accepted as well: the previous token, while callers change to Token.
 	OldToken string
 	// MaxInFlight bounds the operations in work. One more is answered 503
 	// overloaded at once. Default 2048.
 	MaxInFlight int
-	// Timeout bounds the work for a request. A caller's earlier deadline counts.
+	// Timeout bounds the work for a request, if its caller sets no earlier deadline.
 	// Default 5 s.
 	Timeout time.Duration
 	// Metrics, if not nil, is where the counts and times of requests are registered.

@@ -231,7 +231,7 @@ func TestBadSharedRequests(t *testing.T) {
 	}
 }
 
-// Whoever gives up before his request is sent has done nothing, and after that does not know.
+// A caller that gives up before its request is sent has changed nothing; one that gives up later cannot know.
 func TestGivingUpASharedRequest(t *testing.T) {
 	g := gated{make(chan string, 8), make(chan struct{})}
 	s := serve(t, g, stockhttp.Config{})

@@ -48,8 +48,8 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 	return s
 }
 
-// Suite holds a strategy to the promises that each but an unsafe one keeps. Of an
-// unsafe one, except names the promises that it does not keep.
+// Suite checks the promises that every safe strategy keeps. For an unsafe strategy,
+// except names the promises that it does not keep.
 func Suite(t *testing.T, name string, except ...string) {
 	p := New(t)
 	d := p.Open(t, name, func(c *compared.Config) { c.AllowUnsafe = true })
