@@ -14,8 +14,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// buckets is the number of rows over which DeductSkipLocked spreads a product: as many deductions of it can be on
-// their way at once.
+// buckets is the number of rows over which DeductSkipLocked spreads a product, and so the number of deductions of the
+// product that can be on their way at once.
 const buckets = 16
 
 // levelOf is the level of a row of stock, with the pieces in its buckets. Only DeductSkipLocked fills those.
@@ -24,13 +24,13 @@ const levelOf = `num + CAST(COALESCE((SELECT SUM(b.num) FROM stock_buckets b WHE
 
 // DeductSkipLocked carries one request out on the first bucket of each product that has enough and that no other
 // transaction holds. If all that have enough are held, it waits for one of them. If none has enough, it locks the
-// product with all its buckets, decides by their sum, and spreads what is left anew. So restocks and cancellations,
-// which add to stock.num, come into the buckets. Errors as for stock.Deducter.
+// product with all its buckets, decides by their sum, and spreads what is left anew. So the pieces of restocks and
+// cancellations, which add to stock.num, come into the buckets. Errors as for stock.Deducter.
 //
 // No other strategy sees the pieces in the buckets: a service must not go from this one to another with stock left.
 //
 // It adds to the order of locks: after the row of a product come its buckets, by rising number, and then the next
-// product. A bucket that is taken while others are skipped is waited for by nobody who holds a later row.
+// product. No transaction that holds a later row waits for a bucket that was taken while others were skipped.
 func (s *DB) DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, Items: r.Items}
 	return s.deduct(ctx, op, func(tx *gorm.DB, last bool) (int64, error) {
@@ -49,7 +49,7 @@ func takeFromBuckets(tx *gorm.DB, items []operation.Item, gather bool) (short in
 			err = gatherAndTake(tx, item)
 		}
 		if errors.Is(err, errShort) {
-			// Of a request for unknown goods no outcome is recorded, even if another product is short.
+			// No outcome is recorded for a request for unknown goods, even if another product is short.
 			levels, readErr := readLevels(tx, goodsOf(items[i:]), "")
 			if readErr != nil {
 				return 0, readErr

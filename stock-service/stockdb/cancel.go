@@ -54,8 +54,8 @@ func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, s.transact(ctx, func(tx *gorm.DB) error { return restore(tx, op) })
 }
 
-// insertTombstone records a cancellation that came first. A plain insert that finds
-// a row takes a shared lock on it, so that two of them could deadlock.
+// insertTombstone records a cancellation that came first. Two plain inserts that find
+// a row could deadlock, as each takes a shared lock on it; this one takes an exclusive one.
 func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
 		ON DUPLICATE KEY UPDATE flag = flag`, op.Flag, string(op.State), now())

@@ -12,7 +12,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DB is the ledger. Safe for concurrent use. Make one with New.
+// DB is the ledger. It is safe for concurrent use. Make one with New.
 type DB struct {
 	db    *gorm.DB
 	finds *reads[stock.Operation]

@@ -15,8 +15,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// hold runs a statement in a transaction of another connection and leaves it
-// open, as a process does that froze between that statement and the commit.
+// hold runs a statement in a transaction of another connection and leaves the
+// transaction open, like a process that froze between the statement and the commit.
 func hold(t *testing.T, db *gorm.DB, statement string, args ...any) (release func()) {
 	t.Helper()
 	tx := db.Begin()
@@ -37,8 +37,8 @@ func hold(t *testing.T, db *gorm.DB, statement string, args ...any) (release fun
 	return release
 }
 
-// Whatever row of one request is held by a process that froze, the others of
-// its groups are carried out, and only the first group waits.
+// A process that froze holds a row of one request, of whichever table. The other
+// requests of its groups are carried out, and only the first group waits.
 func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		statement string

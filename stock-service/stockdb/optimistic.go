@@ -47,7 +47,7 @@ func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 	if err != nil {
 		return err
 	}
-	if short != 0 { // it was short at the moment of the read: no level has to be the same still
+	if short != 0 { // it was short when it was read: the versions need not be the same any more
 		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 		return s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, *op) })
 	}

@@ -12,8 +12,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Whoever finds a flag in use, and then cannot read what it stands for, has changed
-// nothing and may ask again. If his own commit was not answered, he cannot know that.
+// A call that finds its flag in use, and then cannot read the outcome, has changed
+// nothing and may be repeated. A call whose own commit was not answered cannot know that.
 func TestAnUnreadableOutcome(t *testing.T) {
 	db, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{})
 	if err != nil {

@@ -19,8 +19,8 @@ func token(t stock.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
 
-// readLevels reads the rows of the products by rising id. Lock ends the statement:
-// "FOR UPDATE", or nothing.
+// readLevels reads the rows of the products by rising id. The statement ends with
+// lock: "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	levels := make(map[int64]*stock.Level, len(goods))
 	query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
