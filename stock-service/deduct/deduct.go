@@ -38,18 +38,18 @@ type Config struct {
 	// Strategy grouped has LockPatience instead.
 	LockTimeout time.Duration
 	// LockPatience is the least pause before each look at who holds the lock of a
-	// partition while a group waits for it. After two looks at one and the same holder
+	// partition while a group waits for it. If two looks find one and the same holder,
 	// the group is carried out without the lock. Default 100 ms.
 	LockPatience time.Duration
 	// Partitions is the number of partitions of the stock under strategy grouped.
-	// Processes with different numbers cost each other locks, and no more. Default
-	// operation.Partitions.
+	// Processes with different numbers refuse some of each other's writes and take
+	// their locks anew; no write is wrong. Default operation.Partitions.
 	Partitions int
 	// MaxGroup bounds the operations of one transaction under the strategies that make
 	// groups. Default, and at most, MaxGroup.
 	MaxGroup int
-	// WrapLock, if not nil, is put around the acquisition of every lock. Tests
-	// watch and break locks there.
+	// WrapLock, if not nil, wraps the acquisition of every lock. Tests use it to
+	// watch and break locks.
 	WrapLock func(Acquire) Acquire
 }
 

@@ -3,6 +3,6 @@
 // operations on the same products apart, and so decides who waits for whom. The
 // transaction of package stockdb alone makes a deduction correct.
 //
-// Package compared holds the strategies that are there to be compared with these.
-// Package strategy lists all of them, with what each does.
+// Package compared holds the strategies that are kept for comparison with these.
+// Package strategy lists all of them, and says what each does.
 package deduct

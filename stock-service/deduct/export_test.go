@@ -9,7 +9,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Keeper is the keeper of a lock that a test makes up.
+// Keeper is the keeper of a lock that a test defines.
 type Keeper struct{ k *keeper }
 
 func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error), patience time.Duration) Keeper {

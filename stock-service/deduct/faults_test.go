@@ -20,7 +20,7 @@ import (
 )
 
 // The faults of the published case study that belong to the stock service, each
-// by its letter: what would go wrong there goes right here.
+// by its letter: what goes wrong there goes right here.
 
 // probe is a ledger that looks around when a deduction has committed.
 type probe struct {
@@ -248,9 +248,9 @@ type front struct {
 	accepted atomic.Int64
 }
 
-// forward listens before addr. Where cut is not nil, it sees what the client
-// sends, and the connection it answers true to is cut once the server has
-// replied to that, so that the client never learns.
+// forward starts a front of the server at addr. If cut is not nil, it sees what
+// clients send. If it returns true, the connection is cut as soon as the server
+// replies, so that the client never gets the reply.
 func forward(t *testing.T, addr string, cut func(sent []byte) bool) *front {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

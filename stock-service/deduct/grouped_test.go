@@ -19,7 +19,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// twoPartitions returns two products of different partitions, of n.
+// twoPartitions returns two products of different partitions, of n partitions in all.
 func twoPartitions(t *testing.T, p *stocktest.Place, n int, pieces int64) (a, b int64) {
 	t.Helper()
 	a = p.Goods(t, pieces)
@@ -95,8 +95,8 @@ func (s sizes) DeductGroup(ctx context.Context, requests []stock.Request, token 
 	return s.Ledger.DeductGroup(ctx, requests, token)
 }
 
-// TestAStuckHolderIsPassedBy: a holder that does not let go costs a moment, and the lock is used again
-// when it has.
+// TestAStuckHolderIsPassedBy: a holder that does not let the lock go costs a moment, and the lock is used
+// again once it has let go.
 func TestAStuckHolderIsPassedBy(t *testing.T) {
 	p := stocktest.New(t)
 	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)

@@ -28,8 +28,8 @@ const (
 	maxWaiting = 4096
 	// groupLimit bounds the work for one group, with the wait for the lock.
 	groupLimit = 5 * time.Second
-	// gatherPart lets a group wait for callers for at most the time of the previous
-	// transaction: so the wait costs at most what it can save.
+	// gatherPart lets a group wait for callers for at most the time that the previous
+	// transaction took: so the wait costs at most what it can save.
 	gatherPart = 1
 )
 
@@ -72,7 +72,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 		lock = g.lock.hold(ctx)
 	}
 	calls := take()
-	// Whom the lock was waited for is only known now.
+	// Only now are the calls known that waited for the lock.
 	ctx, end := tracing.Together(ctx, "group", asked, batch.Contexts(calls))
 	var err error
 	defer func() { end(err) }()

@@ -8,10 +8,10 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// keeper is the lock of one partition as this process has it: asked for when work
-// comes, kept while work goes on, for at most a tenure, as to hand it to another
-// process costs half as much as a group. Then the next process in ZooKeeper's queue
-// gets it.
+// keeper keeps the lock of one partition for this process. It asks for the lock when
+// work comes, and keeps it while work goes on, for at most a tenure, as a hand-over
+// to another process takes more than half the time of a group. Then the next process
+// in ZooKeeper's queue gets it.
 //
 // A holder that is alive hands the lock on within a tenure and a transaction. If
 // ZooKeeper names one and the same holder at two looks, that holder is taken for
@@ -22,10 +22,10 @@ import (
 type keeper struct {
 	locker
 	acquire  Acquire
-	holder   func(ctx context.Context) (stock.Token, error) // the lock's, in whichever process
+	holder   func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in whichever process
 	patience time.Duration
 
-	took  time.Duration // the last group's transaction
+	took  time.Duration // how long the last group's transaction took
 	kept  *Lock         // the lock between groups; nil if it is not held
 	since time.Time     // when it was taken
 	// asked gets the outcome of the acquisition under way, and stop ends it; nil if
@@ -58,7 +58,7 @@ func newKeeper(cfg Config, l locker, s *Session, path string) *keeper {
 	}
 }
 
-// hold returns the lock, or the zero Lock if it is not to be had in a moment.
+// hold returns the lock, or the zero Lock if it cannot be had in a moment.
 func (k *keeper) hold(ctx context.Context) Lock {
 	if k.kept != nil && k.kept.Alive.Err() == nil {
 		return *k.kept
@@ -69,7 +69,7 @@ func (k *keeper) hold(ctx context.Context) Lock {
 	case k.asked == nil:
 		k.ask(ctx)
 		if k.denied {
-			patience /= 10 // it was not to be had a moment ago
+			patience /= 10 // a moment ago it could not be had
 		}
 	case k.denied:
 		patience = 0
@@ -82,7 +82,7 @@ func (k *keeper) hold(ctx context.Context) Lock {
 	return *k.kept
 }
 
-var errPassedBy = errors.New("not to be had in a moment: passed by")
+var errPassedBy = errors.New("the lock cannot be had in a moment: passed by")
 
 // notHad returns an error if the lock is the zero Lock.
 func (l Lock) notHad() error {
@@ -118,7 +118,8 @@ func (k *keeper) ask(ctx context.Context) {
 // await waits for the acquisition under way and reports whether the lock is held
 // now. After patience it looks at who holds the lock. Each later pause lasts a
 // tenure and twice the time of the last group here, at least the keeper's patience
-// and at most five times that. It gives up when it sees the same holder again.
+// and at most five times that. It gives up when it sees the same holder again, when
+// ZooKeeper does not answer, or when ctx ends.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
 	case got := <-k.asked:
@@ -154,7 +155,7 @@ func (k *keeper) holderNow(ctx context.Context) (stock.Token, error) {
 	return k.holder(ctx)
 }
 
-// granted takes the outcome of the acquisition in, and reports whether the lock is
+// granted notes the outcome of the acquisition, and reports whether the lock is
 // held.
 func (k *keeper) granted(got acquired) bool {
 	k.stop()

@@ -27,7 +27,7 @@ type Lock struct {
 // Acquire takes a lock, or fails when ctx ends.
 type Acquire func(ctx context.Context) (Lock, error)
 
-// record tells the trace of ctx, if it has one, of a step with the lock that began at that time and ends now.
+// record adds a step with the lock, which began at the given time and ends now, to the trace of ctx, if it has one.
 func (l Lock) record(ctx context.Context, step string, began time.Time, err error) {
 	if tracing.On(ctx) {
 		tracing.Past(ctx, step, began, err, attribute.String(tracing.TokenKey, l.Token.String()))

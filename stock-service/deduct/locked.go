@@ -15,9 +15,9 @@ type Locked struct {
 	locksFor func(items []operation.Item) []Acquire
 }
 
-// NewLocked returns a Locked that takes the locks which locksFor returns for the
-// items of a request, in that order. It returns either one lock for all items or
-// one for each, in the order of the items.
+// NewLocked returns a Locked that takes the locks that locksFor returns for the
+// items of a request, in that order. locksFor must return either one lock for all
+// items or one for each, in the order of the items.
 func NewLocked(cfg Config, locksFor func(items []operation.Item) []Acquire) *Locked {
 	return &Locked{newLocker(cfg), cfg.Ledger, locksFor}
 }
@@ -48,9 +48,9 @@ func (l *Locked) Deduct(ctx context.Context, r stock.Request) (stock.Operation, 
 	return l.ledger.Deduct(ctx, r, fence)
 }
 
-// fenceOf returns the fence of the locks: that of the one lock for all products,
-// or for each product that of its own, as tokens of different locks do not rise
-// together.
+// fenceOf returns the fence of the locks: the token of the one lock for all products,
+// or for each product the token of its own lock, as tokens of different locks do not
+// rise together.
 func fenceOf(items []operation.Item, locks []Lock) stock.Fence {
 	if len(locks) == 0 || locks[0].Token.IsZero() {
 		return nil

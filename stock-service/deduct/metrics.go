@@ -93,7 +93,7 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 		}),
 		unlocked: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_groups_unlocked_total",
-			Help: "Groups carried out without a lock: of several partitions, or while the lock was not to be had.",
+			Help: "Groups carried out without a lock: of several partitions, or while the lock could not be had.",
 		}),
 	}
 }

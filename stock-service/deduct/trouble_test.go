@@ -242,7 +242,7 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, to
 	return nil, stock.ErrUnknownOutcome
 }
 
-// TestUnknownOutcomeOfAGroupIsSaid: that the database cannot be asked again does not mean that
+// TestUnknownOutcomeOfAGroupIsSaid: if the database cannot be asked again, that does not mean that
 // nothing was done.
 func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	p := stocktest.New(t)
@@ -360,7 +360,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 	}
 }
 
-// TestReleaseIsNotALoss looks at what the contexts of the transactions were told in the end.
+// TestReleaseIsNotALoss checks why the contexts of the transactions ended.
 func TestReleaseIsNotALoss(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 1_000_000)

@@ -12,9 +12,9 @@ import (
 )
 
 // caseStudy locks as the case study was published: one lock for all products,
-// named after the method, and a new ZooKeeper session for each lock. The faults
-// other than its slowness are put right: the lock is released after the commit,
-// and its node is the holder's own.
+// named after the method, and a new ZooKeeper session for each lock. All its faults
+// but the slowness are put right: the lock is released after the commit, and its
+// node is the holder's own.
 type caseStudy struct {
 	*deduct.Locked
 	cfg Config

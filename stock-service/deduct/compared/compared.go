@@ -14,8 +14,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Ledger is the ledger of package deduct with the deductions that are only
-// compared with its own.
+// Ledger is the ledger of package deduct with the methods that the strategies of
+// this package need besides.
 type Ledger interface {
 	deduct.Ledger
 	// DeductOptimistic lowers a level only if its version has not changed since it
@@ -28,7 +28,7 @@ type Ledger interface {
 	// Find and Goods are those of stock.Ledger.
 	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
 	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
-	// DeductUnsafe reads the levels and then writes them, as if nobody else did.
+	// DeductUnsafe reads the levels and then writes them, as if nobody else did so.
 	DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
 }
 
@@ -39,7 +39,7 @@ type Config struct {
 	Ledger Ledger
 	// Redis is the server that holds redis-lock's locks, under keys that begin with
 	// stocklock:, and the levels of redis-prededuct, under keys that begin with
-	// prededuct: and Root. Sentinels will not do.
+	// prededuct: and Root. Sentinels are not supported.
 	Redis redis.UniversalOptions
 	// AllowUnsafe permits a strategy that is not safe.
 	AllowUnsafe bool

@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 
 func TestUnsafeOversells(t *testing.T) {
 	if _, err := compared.New("unsafe", compared.Config{}); !errors.Is(err, compared.ErrUnsafe) {
-		t.Fatalf("unsafe without leave: %v", err)
+		t.Fatalf("unsafe without permission: %v", err)
 	}
 	p := stocktest.New(t)
 	s := p.Open(t, "unsafe", func(c *compared.Config) { c.AllowUnsafe = true })

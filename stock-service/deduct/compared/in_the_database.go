@@ -7,8 +7,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// inTheDatabase leaves it to the statements of one transaction to keep deductions apart: those of optimistic,
-// pessimistic and skip-locked.
+// inTheDatabase carries out optimistic, pessimistic and skip-locked: the statements of one transaction keep
+// deductions apart.
 type inTheDatabase struct {
 	deduct func(ctx context.Context, r stock.Request) (stock.Operation, error)
 	limit  time.Duration // of one deduction, with all its tries

@@ -11,7 +11,7 @@ import (
 // strategies are for.
 type unsafe struct{ ledger Ledger }
 
-// Deduct oversells, unlike stock.Deducter promises.
+// Deduct oversells, contrary to the promise of stock.Deducter.
 func (s unsafe) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	return s.ledger.DeductUnsafe(ctx, r, nil)
 }

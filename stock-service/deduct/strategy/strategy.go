@@ -1,5 +1,5 @@
-// Package strategy lists the strategies of deduction. It links none of them, so
-// that a program which only names them does not carry their clients.
+// Package strategy lists the strategies of deduction. It imports none of them, so
+// that a program that only names them does not link their clients.
 package strategy
 
 import (
@@ -15,15 +15,15 @@ type Info struct {
 	// LockServer is the server that holds the strategy's locks: "ZooKeeper",
 	// "Redis", or "" if it takes none.
 	LockServer string
-	// Warning says what the strategy does wrong: "oversells". A service refuses to
-	// start with it unless that is allowed. "" if it is correct.
+	// Warning says what the strategy does wrong, for example "oversells"; "" if it is
+	// correct. A service refuses to start with an incorrect one unless that is allowed.
 	Warning string
 }
 
 // Unsafe reports whether the strategy is not correct.
 func (i Info) Unsafe() bool { return i.Warning != "" }
 
-// Default is the strategy of a stock service that is told none.
+// Default is the strategy of a stock service that is given none.
 const Default = "grouped"
 
 // All is the one list of the strategies, in the order in which the load test
@@ -34,7 +34,7 @@ var All = []Info{
 		Summary: "reads, then writes, without a lock: oversells, and the verdict says so; only with `--allow-unsafe`",
 	},
 	{
-		Name: "redis-prededuct", Warning: "loses operations that were told to be done if Redis loses data",
+		Name: "redis-prededuct", Warning: "loses operations that it reported as done if Redis loses data",
 		Summary: "a Lua script takes the stock in Redis, the ledger is written behind: a flush loses what was told; " +
 			"only with `--allow-unsafe`",
 	},

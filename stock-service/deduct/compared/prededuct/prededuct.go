@@ -2,14 +2,14 @@
 //
 // A Lua script lowers the levels in Redis, notes the flag and appends the operation to a log there; the caller is told
 // DONE at once. One process at a time writes the log into the ledger, in its order and in groups, and then sets the
-// levels in Redis to the ledger's less what is still in the log. An operation for which the level in Redis is too low,
-// or that is the first of its product, is decided by the ledger: so nobody is refused because Redis knows too little,
-// and restocks come to Redis.
+// levels in Redis to the ledger's less what is still in the log. The ledger decides an operation if the level in Redis
+// is too low for it, or if it is the first of its product: so nobody is refused because Redis is behind, and restocks
+// come to Redis.
 //
 // A stock service that dies loses nothing: the log is in Redis. A Redis that is flushed, or that dies before its own
 // log is on the disk, loses what is not in the ledger yet, though callers were told DONE. A cancellation that comes
-// before the operation is in the ledger wins there, though the caller was told DONE. Therefore the strategy is refused
-// unless an operator permits it.
+// before the operation is in the ledger wins there, though the caller was told DONE. Therefore a service refuses the
+// strategy unless an operator permits it.
 package prededuct
 
 import (
@@ -84,7 +84,7 @@ func New(cfg Config) *Strategy {
 	return s
 }
 
-// Deduct implements stock.Deducter, but for what the package's comment says.
+// Deduct implements stock.Deducter, with the exceptions that the package's comment names.
 func (s *Strategy) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	got, err := s.log.takes.Do(ctx, take{Request: r})
 	if err == nil && got == unknown {
@@ -209,7 +209,7 @@ func (s *Strategy) carryOut(ctx context.Context, entries []entry) (done []entry,
 		if len(entries) == 1 || again(err) {
 			return nil, err
 		}
-		for _, e := range entries { // one of them is refused: in order, as before
+		for _, e := range entries { // the ledger refuses one of them: write each by itself, in order
 			one, err := s.carryOut(ctx, []entry{e})
 			if again(err) {
 				return done, err
@@ -252,7 +252,7 @@ func (s *Strategy) Ready(ctx context.Context) error {
 	return err
 }
 
-// Close stops writing. What is left in the log is written by another process, or by the next one.
+// Close stops writing. Another process, or the next one, writes what is left in the log.
 func (s *Strategy) Close() error {
 	s.stop()
 	s.writer.Wait()

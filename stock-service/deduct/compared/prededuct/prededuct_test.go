@@ -100,7 +100,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What one process told and did not write, the next one writes.
+// The next process writes the operations that one process reported as done and did not write.
 func TestTheLogOutlivesTheProcess(t *testing.T) {
 	s := newShop(t, 100)
 	first := s.open()
@@ -121,7 +121,7 @@ func TestTheLogOutlivesTheProcess(t *testing.T) {
 	must(t, second.Close())
 }
 
-// What the strategy is refused for: a flush loses what was told.
+// This is why a service refuses the strategy: a flush loses operations that were reported as done.
 func TestAFlushLosesWhatWasTold(t *testing.T) {
 	s := newShop(t, 100)
 	d := s.open()
@@ -141,8 +141,8 @@ func TestAFlushLosesWhatWasTold(t *testing.T) {
 	must(t, d.Close())
 }
 
-// The level in Redis is reserved by those that the ledger decides, and follows
-// restocks: nobody is refused, or told too much, because Redis knows too little.
+// Operations that the ledger decides reserve pieces in Redis too, and the level there
+// follows restocks: nobody is refused, or sold what is gone, because Redis is behind.
 func TestARestockComesToRedis(t *testing.T) {
 	s := newShop(t, 3)
 	d := s.open()
@@ -156,7 +156,7 @@ func TestARestockComesToRedis(t *testing.T) {
 		t.Errorf("after a restock: %s; want done", op.State)
 	}
 	must(t, d.Flush(t.Context()))
-	s.ledger.shut.Store(true) // the rest is told by what Redis knows
+	s.ledger.shut.Store(true) // from here on Redis alone decides
 	for range 4 {
 		if op := s.take(t, d, s.Flag(), 1); op.State != operation.Done {
 			t.Errorf("after the restock came to Redis: %s; want done", op.State)

@@ -23,7 +23,7 @@ for goods, num in string.gmatch(items, '(%d+):(%d+)') do
     answer = 'ask'
   end
 end
--- An operation that the ledger decides is reserved as well: whoever comes later must not be told too much.
+-- An operation that the ledger decides is reserved as well, so that later ones do not take its pieces.
 for goods, num in string.gmatch(items, '(%d+):(%d+)') do
   if redis.call('EXISTS', p .. 'level:' .. goods) == 1 then
     redis.call('DECRBY', p .. 'level:' .. goods, num)
