@@ -22,7 +22,7 @@ import (
 // The faults of the published case study that belong to the stock service, each
 // by its letter: what goes wrong there goes right here.
 
-// probe is a ledger that looks around when a deduction has committed.
+// probe is a ledger that calls committed after each deduction's transaction.
 type probe struct {
 	compared.Ledger
 	committed func()

@@ -178,7 +178,7 @@ func TestGroupedWithoutZooKeeper(t *testing.T) {
 	}
 }
 
-// TestWhoIsTakenForDead: a lock that goes from holder to holder is waited for.
+// TestWhoIsTakenForDead: a process waits for a lock that goes from holder to holder.
 func TestWhoIsTakenForDead(t *testing.T) {
 	token := func(n byte) stock.Token { return stock.Token{15: n} }
 	for name, c := range map[string]struct {
@@ -252,7 +252,7 @@ func TestOrdersOverPartitions(t *testing.T) {
 		outcomes := make([]stock.Operation, len(requests))
 		var all sync.WaitGroup
 		for i, request := range requests {
-			for _, s := range replicas { // each is sent to both: one of them is told a repeat
+			for _, s := range replicas { // each request is sent to both; one of the answers is a repeat
 				all.Go(func() {
 					op, err := s.Deduct(t.Context(), request)
 					if err != nil {

@@ -81,8 +81,8 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	}
 }
 
-// A group in which some flags have their outcome already, which neither Redis nor the table told
-// before, is still carried out together.
+// Some flags of a group have an outcome already that neither Redis nor the table showed before. The
+// group is still carried out together.
 func TestGroupWithRepeatsInIt(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 100)
@@ -149,7 +149,7 @@ func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 	p.CheckLedger(t)
 }
 
-// counted tells the size of each group of more than one.
+// counted reports the size of each group of more than one.
 type counted struct {
 	compared.Ledger
 	group func(n int)
@@ -164,7 +164,7 @@ func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, toke
 	return c.Ledger.DeductGroup(ctx, requests, token)
 }
 
-// TestLostCommitReplyIsResolved cuts the connection when the server has
+// TestLostCommitReplyIsResolved cuts the connection after the server has
 // committed and before it says so.
 func TestLostCommitReplyIsResolved(t *testing.T) {
 	for _, name := range []string{"sequential", "grouped", "conditional-update"} {

@@ -16,10 +16,10 @@ import (
 	"orderstock/stock-service/stockhttp"
 )
 
-// BenchmarkDeduct measures deductions of one hot goods with that many clients at once: by the
-// strategy alone (direct), through HTTP with a request for each (http), and with requests that
-// concurrent deductions share, as the order service sends them (shared). The flags are in Redis
-// before, as the order service puts them there.
+// BenchmarkDeduct measures deductions of one hot product by many clients at once: by the strategy
+// alone (direct), through HTTP with a request for each (http), and with requests that concurrent
+// deductions share, as the order service sends them (shared). The flags are put into Redis first, as
+// the order service does.
 func BenchmarkDeduct(b *testing.B) {
 	for _, name := range []string{"case-study", "sequential", "conditional-update", "grouped"} {
 		for _, clients := range []int{1, 64, 256} {

@@ -48,7 +48,7 @@ func TestPausedHolder(t *testing.T) {
 	}
 	checkHistory(t, histories...)
 
-	// What is old is told by when it was granted, not by comparing tokens as the register does.
+	// Whether a token is old is decided by when it was granted, not by comparing tokens as the register does.
 	grants := map[string]moment{}
 	for _, records := range histories {
 		for _, r := range records {

@@ -16,8 +16,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// It keeps what the others keep, except that a cancellation must not come before
-// the ledger has what the caller was told.
+// The strategy keeps the promises of the others, except if a cancellation comes before
+// an operation that was reported as done is in the ledger.
 func TestSuite(t *testing.T) {
 	stocktest.Suite(t, "redis-prededuct", "cancelled before", "cancelled meanwhile", "restored once")
 }
@@ -35,7 +35,7 @@ func (g *gated) DeductGroup(ctx context.Context, requests []stock.Request, held 
 	return g.Ledger.DeductGroup(ctx, requests, held)
 }
 
-// shop is a product whose level is in Redis, and a ledger that is out of reach.
+// shop is a product whose level is in Redis, and a ledger that can be put out of reach.
 type shop struct {
 	*stocktest.Place
 	ledger *gated
@@ -54,7 +54,7 @@ func newShop(t *testing.T, pieces int64) *shop {
 	return &shop{p, &gated{Ledger: p.Ledger}, server, p.Goods(t, pieces)}
 }
 
-// open returns a strategy, as a process of its own has it.
+// open returns a strategy, as another process would have it.
 func (s *shop) open() *prededuct.Strategy {
 	return prededuct.New(prededuct.Config{
 		Ledger: s.ledger, Redis: &redis.Options{Addr: s.redis.Addr()}, Prefix: "shop:",
