@@ -39,7 +39,7 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held sto
 	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
 	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
 		if len(requests) == 1 { // fewer statements than a group
-			op, err := s.Deduct(ctx, requests[0], fenceOf(held))
+			op, err := s.Deduct(ctx, requests[0], stock.FenceAll(held))
 			if errors.Is(err, stock.ErrUnavailable) {
 				return nil, err
 			}
@@ -109,14 +109,6 @@ func (s *DB) deductGroup(
 		return insertFlows(tx, operation.KindDeduct, fresh...)
 	})
 	return outcomes, err
-}
-
-// fenceOf returns the fence of a group's lock; nil if it has none.
-func fenceOf(held stock.Token) stock.Fence {
-	if held.IsZero() {
-		return nil
-	}
-	return stock.FenceAll(held)
 }
 
 // newOperations returns the operations that the group made, by rising flag, and

@@ -2,6 +2,7 @@ package stockhttp
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -59,7 +60,8 @@ func (h *handlers) cancel(c *gin.Context) error {
 func (h *handlers) flows(c *gin.Context) error {
 	flags := c.QueryArray("flag")
 	if len(flags) == 0 || len(flags) > maxFlags {
-		return stockapi.Problem(stockapi.CodeInvalidFlag, "name 1 to 500 flags: ?flag=a&flag=b")
+		return stockapi.Problem(stockapi.CodeInvalidFlag,
+			fmt.Sprintf("name 1 to %d flags: ?flag=a&flag=b", maxFlags))
 	}
 	operations, flows, err := h.service.Recorded(c.Request.Context(), flags)
 	if err != nil {

@@ -205,27 +205,29 @@ func (s *Strategy) carryOut(ctx context.Context, entries []entry) (done []entry,
 		requests[i] = e.Request
 	}
 	outcomes, err := s.cfg.Ledger.DeductGroup(ctx, requests, stock.Token{})
-	if err != nil {
-		if len(entries) == 1 || again(err) {
-			return nil, err
-		}
-		for _, e := range entries { // the ledger refuses one of them: write each by itself, in order
-			one, err := s.carryOut(ctx, []entry{e})
-			if again(err) {
+	switch {
+	case err == nil:
+	case again(err):
+		return nil, err
+	case len(entries) == 1:
+		outcomes = []stock.Outcome{{Err: err}}
+	default: // the ledger refuses one of them: write each by itself, in order
+		for i := range entries {
+			one, err := s.carryOut(ctx, entries[i:i+1])
+			if len(one) == 0 {
 				return done, err
-			}
-			if err != nil {
-				s.cfg.Log.Error("operation dropped: the ledger refuses it", "flag", e.Flag, "error", err)
-				one = []entry{e}
 			}
 			done = append(done, one...)
 		}
 		return done, nil
 	}
 	for i, e := range entries {
-		if !again(outcomes[i].Err) {
-			done = append(done, e)
+		if err := outcomes[i].Err; again(err) {
+			continue
+		} else if err != nil {
+			s.cfg.Log.Error("operation dropped: the ledger refuses it", "flag", e.Flag, "error", err)
 		}
+		done = append(done, e)
 	}
 	return done, nil
 }
