@@ -32,7 +32,7 @@ type Report struct {
 	// Record is encoded as JSON: a run as GET /api/runs/{id} answers it. Without
 	// one the file has no script.
 	Record any
-	// Still is what the file shows where scripts are off: the verdict in words,
+	// Still is what the file shows if scripts are off: the verdict in words,
 	// the books, the charts as SVG. The script replaces it.
 	Still template.HTML
 }
@@ -90,7 +90,7 @@ var paper = template.Must(template.New("report").Parse(`<!doctype html>
 // reportModules are the modules of the report, each after those that it imports.
 var reportModules = []string{"js/format.js", "js/parts.js", "js/report.js"}
 
-// linkage is what ties modules together, and what one script needs none of.
+// linkage matches what ties modules together. A single script needs none of it.
 var linkage = regexp.MustCompile(`(?ms)^import .*?;\n|^export `)
 
 // reportScript returns the modules of the report as one script. A file opened

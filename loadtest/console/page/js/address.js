@@ -1,4 +1,4 @@
-// What the page shows, kept in the address bar, so that a link shares it: free play, the chosen fault, the tour's stop.
+// The address bar holds what the page shows, so that a link shares it: free play, the chosen fault, the tour's stop.
 import { batch, effect } from "./ui.js";
 import { chosen, variant } from "./state.js";
 import { changes, FIELDS } from "./scenario.js";

@@ -2,7 +2,7 @@
 import { Button, html, noted, signal, useEffect, useRef, useValue } from "./ui.js";
 import { connection, halt, heal, running, state, whyNotBreak } from "./state.js";
 
-const THEMES = { auto: "as the system", light: "light", dark: "dark" };
+const THEMES = { auto: "as in the system", light: "light", dark: "dark" };
 export const theme = signal(localStorage.getItem("theme") || "auto");
 
 export function keepTheme() {
@@ -18,7 +18,7 @@ function nextTheme() {
 
 export const helping = signal(false);
 
-// letters says whether keys of one letter act. Speech input types letters that nobody meant.
+// letters says whether single-letter keys act. Speech input types letters that nobody meant.
 export const letters = signal(localStorage.getItem("letters") !== "off");
 
 function switchLetters(on) {
@@ -74,7 +74,7 @@ export function Help() {
     <dialog ref=${ref} class="help" aria-labelledby="help-title" onClose=${() => { helping.value = false; }}>
       <h2 id="help-title">Keys</h2>
       <dl>${KEYS.map(([key, says]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${says}</dd></div>`)}</dl>
-      <label class="line"><input type="checkbox" name="letters" checked=${act} onChange=${(event) => switchLetters(event.target.checked)} /> Keys of one letter act</label>
+      <label class="line"><input type="checkbox" name="letters" checked=${act} onChange=${(event) => switchLetters(event.target.checked)} /> Single-letter keys act</label>
       <p>Everything here is a call that you can make yourself: <a href="/openapi.json">the API in OpenAPI</a>.</p>
       <button type="button" autofocus onClick=${() => { helping.value = false; }}>Close</button>
     </dialog>`;

@@ -10,7 +10,7 @@ export function Books() {
   return html`
     <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
       ${books?.rows?.length ? html`${booksWords(h, books)}${booksTable(h, books)}`
-        : html`<${Empty}>No products yet: a run makes its own. What comes in, goes out and is there stands here while it runs.<//>`}
+        : html`<${Empty}>No products yet: a run makes its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
     <//>`;
 }
 

@@ -122,7 +122,7 @@ function Chart({ chart }) {
   useEffect(() => { plot.current?.setData(table(chart, samples, over)); }, [samples, faults, overIDs]);
 
   const last = samples.length - 1;
-  // Where runs are laid over it, the cursor also stops at their samples: the legend shows the nearest of this run.
+  // If runs are laid over this one, the cursor also stops at their samples: the legend shows the nearest sample of this one.
   const off = (i) => Math.abs(samples[i].t_ms - at);
   const here = at == null ? last : samples.reduce((best, _, i) => (off(i) < off(best) ? i : best), 0);
   const shown = samples[here];

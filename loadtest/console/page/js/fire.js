@@ -57,7 +57,7 @@ function Settings() {
 
 const draft = signal({ action: "pause", target: "stock-1", step: "commit", when: "before", wire: "mysql", after: 1 });
 
-// shaped keeps of a draft what its action needs.
+// shaped returns the parts of a draft that its action needs.
 function shaped(of, kind, servers) {
   const fault = { action: of.action };
   if (kind === "server") fault.target = servers.includes(of.target) ? of.target : servers[0];
@@ -87,7 +87,7 @@ function Breaking() {
         <select name="action" value=${action.name} onChange=${(event) => set({ action: event.target.value })}>${known.actions.map((one) => html`<option key=${one.name} value=${one.name}>${one.name}</option>`)}</select></label>
       ${["replica", "wire", "step"].includes(action.target) ? choice("target", "to", replicas, fault.target) : null}
       ${action.target === "server" ? choice("target", "to", servers, fault.target) : null}
-      ${action.target === "wire" ? choice("wire", "its wire to", known.wires, now.wire) : null}
+      ${action.target === "wire" ? choice("wire", "its connection to", known.wires, now.wire) : null}
       ${action.target === "step" ? html`${choice("when", "when", known.whens, now.when)}${choice("step", "the step", known.steps, now.step)}` : null}
     </div>
     <p class="muted">${action.says}.</p>

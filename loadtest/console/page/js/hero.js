@@ -5,7 +5,7 @@ import { compareBars, sentence, verdictWord } from "./parts.js";
 import { many, span } from "./format.js";
 import { copy } from "./copy.js";
 
-// Spoken repeats the verdict for screen readers, once it has stood still for a second.
+// Spoken repeats the verdict for screen readers, once it has not changed for a second.
 function Spoken({ text }) {
   const [said, say] = useState("");
   useEffect(() => {
@@ -82,5 +82,5 @@ export function Hero() {
     </section>`;
 }
 
-// title says the state of the run in the tab.
+// tabTitle says the state of the run in the tab.
 export const tabTitle = (hero) => (hero ? `${hero.word ? `${hero.word}: ` : ""}${hero.sentence} · orderstock` : "orderstock console");

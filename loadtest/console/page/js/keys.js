@@ -1,4 +1,4 @@
-// The keys. They do nothing while somebody types or while a dialog is open; those of one letter can be switched off.
+// The keys. They do nothing while somebody types or while a dialog is open; single letters can be switched off.
 import { heal, play } from "./state.js";
 import { fire, kill, pauseOrResume } from "./fire.js";
 import { go } from "./tour.js";

@@ -25,7 +25,7 @@ const BOOK_COLUMNS = [["Product"],
 export const booksTable = (h, books, most = 8) => {
   const rows = [...books.rows].sort((a, b) => Boolean(b.wrong) - Boolean(a.wrong));
   const all = books.products || rows.length;
-  const told = (n) => (books.heard === false ? "–" : count(n)); // another process fired: only it knows
+  const told = (n) => (books.heard === false ? "–" : count(n)); // another process fired, and only that one knows
   const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
   return h("table", { class: "books" },
     h("caption", { class: "hidden" }, "The books: what came in, went out, came back and is there"),
@@ -35,7 +35,7 @@ export const booksTable = (h, books, most = 8) => {
         h("th", { scope: "row" }, row.wrong ? h("span", { class: "sign" }, "✗ ") : null, row.name || row.goods),
         cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, told(row.told))))),
     rows.length > 1 && all === rows.length
-      ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, all > most ? `All ${all}` : "Together"),
+      ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, all > most ? `All ${all}` : "Total"),
         ["in", "out", "back", "there", "told"].map((key) => cell(h, key === "told" ? told(sum(key)) : count(sum(key)), { key }))))
       : all > rows.length ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, `All ${count(all)}`),
         h("td", { class: "number", colspan: 5 }, `${count(books.sold)} sold of ${count(books.stock)}`))) : null);
@@ -78,7 +78,7 @@ export const verdictWords = (verdict) => [
   `${count(verdict.cancelled)} cancelled`, `${count(verdict.pending)} without an end`,
   `${count(verdict.oversold)} sold too many`, `${count(verdict.double_deducted)} deducted twice`].join(" · ");
 
-// faultLine tells of a fault what was observed: armed, fired so many times, healed.
+// faultLine says what was observed of a fault: armed, fired so many times, healed.
 export const faultLine = (h, fault) => {
   const fired = fault.fired > 0;
   const step = (reached, text) => h("span", { class: reached ? "" : "not-yet" }, text);
@@ -91,7 +91,7 @@ export const faultLine = (h, fault) => {
 
 const KINDS = { run: "▸", fault: "⚡", books: "≠", verdict: "§", server: "◇", error: "!" };
 
-// eventsTable lists the events with both their times. link may turn what it knows in a text into links.
+// eventsTable lists the events with both their times. link may turn parts of a text into links.
 export const eventsTable = (h, log, link = (text) => text) =>
   h("table", { class: "events" },
     h("caption", { class: "hidden" }, "Events of the run"),

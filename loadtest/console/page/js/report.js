@@ -6,7 +6,7 @@ import { booksTable, booksWords, CHARTS, compareBars, eventsTable, faultLine, in
 
 const SVG = "http://www.w3.org/2000/svg";
 
-// node makes a DOM element: the h of a report file.
+// node makes a DOM element. It is the h of a report file.
 export function node(tag, attributes, ...children) {
   const made = ["svg", "g", "line", "path", "rect", "text", "title"].includes(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -68,6 +68,6 @@ export function renderReport(data, h = node) {
     log.length ? h("section", {}, h("h2", {}, "What happened"), eventsTable(h, log)) : null);
 }
 
-// In a report file the data stands beside the script; on the page there is none.
+// In a report file the data stands beside the script. The page has no such element.
 const blob = typeof document === "undefined" ? null : document.getElementById("report-data");
 if (blob) document.getElementById("report").replaceChildren(renderReport(JSON.parse(blob.textContent)));

@@ -1,4 +1,4 @@
-// The table of runs: overlay, the difference of what held, the report.
+// The table of runs: runs over the charts, what holds in one run and not in another, the report.
 import { Empty, h, html, note, Panel, signal, useValue } from "./ui.js";
 import { get } from "./api.js";
 import { overlays, state } from "./state.js";

@@ -1,4 +1,4 @@
-// The scenario of free play, and as a command line.
+// The scenario of free play, also as a command line.
 import { computed, signal } from "./ui.js";
 import { form, state } from "./state.js";
 

@@ -29,13 +29,13 @@ export const offline = computed(() => ({ open: "", connecting: "the page is stil
 export const busy = computed(() => {
   if (offline.value) return offline.value;
   const words = { building: "the services are being built", starting: "the servers are starting", firing: "a run is going on",
-    settling: "the last orders are coming to their ends", judging: "the verdict is being reached" };
+    settling: "the last orders have not ended yet", judging: "the run is being judged" };
   return words[state.phase.value] || "";
 });
 export const whyNotPlay = computed(() => state.can.value.play || busy.value);
 export const whyNotFire = computed(() => state.can.value.fire || busy.value);
 export const whyNotBreak = computed(() => state.can.value.break || offline.value);
-// A run that can be stopped: it also starts the services.
+// Whether there is a run to stop. Starting its services is a part of a run.
 export const running = computed(() => ["firing", "settling", "judging"].includes(state.phase.value) ||
   (state.phase.value === "starting" && state.run.value != null && !state.verdict.value));
 
@@ -110,7 +110,7 @@ export function follow() {
   open();
 }
 
-// play fires a published fault, or the same seed at the product without it.
+// play fires orders at a published fault or, with the same seed, at the product without it.
 export async function play(which, letter = chosen.value) {
   if (whyNotPlay.value) return note(notNow(whyNotPlay.value));
   chosen.value = letter;

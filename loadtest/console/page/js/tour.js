@@ -1,4 +1,4 @@
-// The tour: six stops, forth and back.
+// The tour: six stops, back and forth.
 import { Button, html, signal, useValue } from "./ui.js";
 import { choose, play, tour, whyNotPlay } from "./state.js";
 
@@ -16,7 +16,7 @@ export function Tour() {
   const wanted = useValue(at);
   const whyNot = useValue(whyNotPlay);
   if (!stops?.length) return null;
-  const here = Math.min(stops.length - 1, wanted); // a link may name a stop that is not
+  const here = Math.min(stops.length - 1, wanted); // a link may name a stop that does not exist
   const stop = stops[here];
   return html`
     <section class="tour" aria-label="Tour">

@@ -29,11 +29,11 @@ export function useWidth() {
   return [ref, width];
 }
 
-// notNow says why something cannot be done: a whole sentence as it is, else as what stands in the way now.
+// notNow says why something cannot be done. A whole sentence stays as it is; anything else is what is in the way now.
 export const notNow = (why) => (/^[A-Z].*\.$/.test(why) ? why : `Not now: ${why}.`);
 
-// Button is a button that says why it cannot be pressed: why is "" if it can. It stays focusable then,
-// so that a keyboard or a screen reader gets at the reason too.
+// Button is a button that says why it cannot be pressed: why is "" if it can. It stays focusable,
+// so that a keyboard or a screen reader reaches the reason too.
 export function Button({ why, onClick, children, class: kind = "", keys, ...rest }) {
   return html`<button type="button" ...${rest} class=${kind} aria-disabled=${why ? "true" : null} title=${why ? notNow(why) : rest.title}
     onClick=${(event) => { if (why) note(notNow(why)); else onClick?.(event); }}>
@@ -49,7 +49,7 @@ export const Panel = ({ id, title, aside, class: kind = "", children }) => html`
 // Empty says in words why there is nothing to see.
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
-// The note at the foot of the page: what an action came to. It leaves by itself.
+// The note at the foot of the page: what an action came to. It disappears by itself.
 export const noted = signal({ text: "", bad: false });
 let leaving = 0;
 export function note(text, bad = false) {

@@ -59,7 +59,7 @@ function Tile({ replica, x, y, high, faults, chosen }) {
     </g>`;
 }
 
-// Service has a tile for each replica: the more there are, the lower they are.
+// Service has a tile for each replica: the more replicas, the less high the tiles.
 function Service({ title, x, replicas, faults, chosen }) {
   const step = Math.min(33, 87 / replicas.length);
   const high = 34 + step * Math.max(replicas.length, 2);
