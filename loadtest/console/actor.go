@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// Action is one thing that breaks, or that ends a break.
+// Action is one thing to break, or one that ends what was broken.
 type Action struct {
 	Action string `json:"action"`
 	// Target is a replica ("stock-1") or a server ("mysql"), as the action needs.
@@ -21,7 +21,7 @@ type Action struct {
 	When string `json:"when"`
 	// Wire is what the target's connections lead to: mysql, redis, zookeeper or stock.
 	Wire string `json:"wire"`
-	// AfterMS is when to act in a scenario, from the first order.
+	// AfterMS is when a scenario acts, in milliseconds after the first order.
 	AfterMS int `json:"after_ms"`
 }
 
@@ -30,7 +30,7 @@ const (
 	toReplica = "replica"
 	toServer  = "server"
 	toWire    = "wire"
-	toStep    = "step" // a replica, a step and a side of it
+	toStep    = "step" // a replica, and before or after which step
 	toNothing = "none"
 )
 
@@ -85,7 +85,7 @@ func init() { // the functions below read the list
 	}
 }
 
-// Act carries an action out now and notes it. The error says what to ask for instead.
+// Act carries out an action now, records it as a Strike and returns it in words. The error says why it is refused.
 func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
@@ -164,7 +164,7 @@ func (a Action) String() string {
 	return strings.Join(words, " ")
 }
 
-// ParseAction reads when to act, from the first order, and what to do: "1s pause
+// ParseAction reads the time after the first order and what to do then: "1s pause
 // stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis".
 func ParseAction(text string) (Action, error) {
 	words := strings.Fields(text)
@@ -196,7 +196,7 @@ func ParseAction(text string) (Action, error) {
 	return a, nil
 }
 
-// Heal ends everything that lasts, and brings dead replicas and servers back.
+// Heal ends every fault that lasts, and brings dead replicas and servers back.
 func (c *Console) Heal(ctx context.Context) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
@@ -259,8 +259,8 @@ func revive(ctx context.Context, p lasting) error {
 	return nil
 }
 
-// reviveReplica brings a replica back with no rule armed. It may die of one that
-// is still armed while it is brought back, and is brought back again then.
+// reviveReplica brings a replica back with no rule armed. If a rule that is still
+// armed kills or stops it meanwhile, reviveReplica brings it back again.
 func reviveReplica(ctx context.Context, r *lab.Replica) error {
 	for {
 		if err := revive(ctx, r); err != nil && r.Running() {

@@ -21,8 +21,9 @@ const booksQuery = `SELECT s.goods_id, s.name,
 FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
 WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
 
-// readBooks returns the books of the goods. told is how many pieces of each
-// clients were told are theirs; nil if this process did not fire the orders.
+// readBooks returns the books of the goods. told has, for each product, how many
+// pieces clients were told are theirs; it is nil if this process did not fire the
+// orders.
 func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64]int64) (Books, error) {
 	books := Books{Rows: []BookRow{}, Heard: told != nil}
 	if len(goods) == 0 {
@@ -63,10 +64,10 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64
 	return books, rows.Err()
 }
 
-// mostRows is how many products the page is told of one by one.
+// mostRows is how many products the page lists.
 const mostRows = 40
 
-// cut keeps the rows that are told one by one.
+// cut puts the rows that disagree first and keeps mostRows of them.
 func (b *Books) cut() {
 	slices.SortStableFunc(b.Rows, func(x, y BookRow) int {
 		switch {

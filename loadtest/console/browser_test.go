@@ -112,7 +112,7 @@ func (b *browser) text(selector string) string {
 	return eval[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
 }
 
-// clean fails the test if the page told of an error or asked another machine for anything.
+// clean fails the test if the page logged an error or asked another machine for anything.
 func (b *browser) clean() {
 	b.t.Helper()
 	b.mu.Lock()

@@ -29,7 +29,7 @@ type fault struct {
 	demand demand
 	// rate, if not "", names the rate to compare: the fault costs time, not pieces.
 	rate string
-	// besides, if not nil, is done beside the orders.
+	// besides, if not nil, is called while the orders are sent.
 	besides func(context.Context, *Console) error
 }
 
@@ -242,7 +242,7 @@ var published = []fault{
 		rate:     "orders per second",
 	},
 	{
-		letter: "Q", title: "Price and quantity are the client's word",
+		letter: "Q", title: "Price and quantity are taken from the client unchecked",
 		says:     "Nobody checks the quantity. An order for minus five tickets puts five tickets on the shelf.",
 		idea:     "POST {\"goods_id\": 4711, \"num\": -5}\nUPDATE stock SET num = num - (-5)",
 		scenario: plenty(), besides: orderMinusFive,
@@ -251,17 +251,17 @@ var published = []fault{
 }
 
 // firstComers rush at new products, whose locks do not exist yet. They ask the stock service itself: an order
-// service would send a deduction that crashed again, and nobody would see it.
+// service would repeat a deduction that failed, and nobody would see the failure.
 func firstComers() Scenario {
 	return Scenario{Path: "deduct", Orders: 300, Concurrency: 96, Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1}
 }
 
-// lockCrowd is a crowd at one product, with a short patience for the lock.
+// lockCrowd is a crowd at one product that meets at its lock.
 func lockCrowd() Scenario {
 	return Scenario{Path: "order", Orders: 300, Concurrency: 96, Rate: 150, Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2}
 }
 
-// sleeper is a slow sale in which a holder that sleeps is missed.
+// sleeper is a slow sale, so that others buy while a holder sleeps.
 func sleeper() Scenario {
 	return Scenario{Path: "order", Orders: 150, Concurrency: 48, Rate: 30, Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3}
 }
@@ -280,8 +280,8 @@ var impatient = map[string]string{
 	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 }
 
-// patient outlasts a pause: else the deadline of the request turns the paused
-// holder's write away before the fencing token can.
+// patient has timeouts that outlast a pause. Otherwise the deadline of the request
+// turns the paused holder's write away before the fencing token can.
 var patient = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",

@@ -27,7 +27,7 @@ type Console struct {
 
 	mu      sync.Mutex
 	site    *site         // what is watched; nil while the services start
-	stop    func()        // ends the run that goes on; nil if there is none
+	stop    func()        // ends the current run; nil if there is none
 	meter   *meter        // of the present or last run
 	ended   chan struct{} // closed when the present or last run is judged; nil before the first
 	result  *Verdict      // of the last run
@@ -36,24 +36,24 @@ type Console struct {
 	run     *Run
 	other   bool // run is that of another process
 	live    bool // the books make the headline: from the beginning of a run until it is judged or has failed
-	era     int  // rises with each run and with its end: what was read before is not shown after
+	era     int  // rises when a run begins or ends: books that were read in an earlier era are not shown
 	strikes []*Strike
 	wrong   bool                                    // the books of the run have disagreed
 	heals   map[*Strike]func(context.Context) error // of the strikes that last
-	rates   map[string]Compare                      // by the letter of a fault of time
+	rates   map[string]Compare                      // of the faults that cost only time, by letter
 
-	placing int             // orders by hand that are not answered yet
-	placed  map[string]bool // the ids of those that were
+	placing int             // orders placed by hand that are not answered yet
+	placed  map[string]bool // the ids of those that are
 
 	metrics, metricsBefore figures // of the services: now, and before the run
 
-	acting sync.Mutex // the lab is for one goroutine
+	acting sync.Mutex // guards the lab, whose methods are for one goroutine
 
 	traces *tracer
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
-// break them. Runs are kept in dir. The caller closes l after the console.
+// break them. Runs are kept in dir. Callers close l after Run has returned.
 func Lab(l *lab.Lab, dir string) (*Console, error) {
 	c, err := newConsole(dir)
 	if err != nil {
@@ -115,9 +115,10 @@ func newConsole(dir string) (*Console, error) {
 	return c, nil
 }
 
-// Run watches, and plays what it is asked to, until ctx ends. It returns when
-// everything that it started has ended; streams end, too. In a lab it starts the
-// services first, so that the page has something to show. Call it once.
+// Run watches the stack, and plays what it is asked to, until ctx ends. It
+// returns when everything that it started has ended, and ends the streams of
+// open pages. In a lab it starts the services first, so that the page has
+// something to show; its error says that they do not start. Call it once.
 func (c *Console) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -236,7 +237,7 @@ func (c *Console) say(kind, format string, args ...any) {
 	c.hub.entry(Entry{At: time.Now().UTC(), TMS: c.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// Target says where the parts of a stack are. Redis, ZooKeeper and the user:password for each may be "".
+// Target says where the parts of a stack are. ZooKeeper, Redis and the user:password for each may be empty.
 type Target struct {
 	fire.Target
 	verify.Databases
@@ -249,7 +250,7 @@ type Target struct {
 	// defaults.
 	Strategy   string
 	Partitions int
-	// Watched are the replicas to show; none: the services that orders are fired at.
+	// Watched are the replicas to show. Default: the services that orders are fired at.
 	Watched []Watched
 }
 
@@ -257,6 +258,6 @@ type Target struct {
 type Watched struct {
 	Kind string // "order" or "stock"
 	// URL and Ops are where a replica answers and where it serves /metrics. Ops may
-	// be "". A host name that has several addresses is as many replicas.
+	// be "". A host name with several addresses stands for that many replicas.
 	URL, Ops string
 }

@@ -236,7 +236,7 @@ func TestChartWithARunLaidOver(t *testing.T) {
 }
 
 // TestPausedHolder pauses a holder until its session has expired: without the token's comparison it writes
-// beside the next holder, with it the stale write is refused, on the same seed.
+// while the next holder does, too; with it the stale write is refused, on the same seed.
 func TestPausedHolder(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
@@ -420,7 +420,7 @@ func TestReportNeedsNoServer(t *testing.T) {
 	}
 }
 
-// TestTourByKeyboard goes through the six stops forth and back.
+// TestTourByKeyboard goes through the six stops, back and forth.
 func TestTourByKeyboard(t *testing.T) {
 	b := open(t, theStage(t).entry())
 	at := func(stop int) {

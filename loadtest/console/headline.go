@@ -14,7 +14,7 @@ import (
 // english prints numbers with commas.
 var english = message.NewPrinter(language.English)
 
-// heroOf returns the sentence for the run that goes on, or nil if there is none; mu is held.
+// heroOf returns the headline of the current run, or nil if there is none; mu is held.
 func (c *Console) heroOf(b Books) *Hero {
 	if !c.live && !c.other || len(b.Rows) == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (c *Console) heroOf(b Books) *Hero {
 	return h
 }
 
-// headline returns the sentence for a run that was judged: what was sold, or
-// what was found wrong if that is not oversold.
+// headline returns the headline of a run that was judged: what was sold or, if
+// something is wrong but nothing is oversold, the first invariant that is broken.
 func headline(run Run, b Books, v *Verdict) Hero {
 	h := Hero{Word: strings.ToUpper(string(v.Outcome))}
 	h.Sold, h.Stock = b.Sold, b.Stock
@@ -40,7 +40,7 @@ func headline(run Run, b Books, v *Verdict) Hero {
 	if v.Outcome == verify.Violation && h.Sold <= h.Stock {
 		for _, i := range v.Invariants {
 			if i.Violations > 0 {
-				h.Sentence = english.Sprintf("%d times not so: %s", i.Violations, i.Says)
+				h.Sentence = english.Sprintf("broken %d times: %s", i.Violations, i.Says)
 				break
 			}
 		}
@@ -48,11 +48,11 @@ func headline(run Run, b Books, v *Verdict) Hero {
 	return h
 }
 
-// demand is what a played fault must keep beside the invariants of package
-// verify. It returns nil if it cannot tell.
+// demand checks a run of a played fault for what it must keep besides the
+// invariants of package verify. It returns nil if it cannot tell.
 type demand func(h *history.History, v *Verdict) *verify.Invariant
 
-// nobodyGivenUp demands that no order is cancelled that no client cancelled.
+// nobodyGivenUp demands that an order is cancelled only if a client cancelled it.
 func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
 	asked := map[int32]bool{}
 	for _, call := range h.Calls {
@@ -61,7 +61,7 @@ func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
 		}
 	}
 	found := &verify.Invariant{
-		Name: "not-given-up", Says: "no order is given up that no client cancelled", Sample: []string{},
+		Name: "not-given-up", Says: "an order is given up only if a client cancelled it", Sample: []string{},
 	}
 	if n := v.Cancelled - len(asked); n > 0 {
 		found.Violations = n

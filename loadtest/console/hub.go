@@ -38,7 +38,7 @@ func newHub() *hub {
 	return &hub{sections: map[string]json.RawMessage{}, samples: []Sample{}, log: []Entry{}, pages: map[*stream]struct{}{}}
 }
 
-// set replaces a section of the state and tells every page if it changed.
+// set replaces a section of the state and, if it changed, sends it to every page.
 func (h *hub) set(section string, value any) {
 	data := encode(value)
 	h.mu.Lock()
@@ -124,8 +124,8 @@ func (h *hub) close(p *stream) {
 	h.drop(p)
 }
 
-// watched reports whether a page is open, or somebody asks for the state again
-// and again; without either the sources need not be read.
+// watched reports whether a page is open, or somebody asked for the state a short
+// while ago. Otherwise the sources need not be read.
 func (h *hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -78,7 +78,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	return life, nil
 }
 
-// flag tells whether the order's flag is in Redis.
+// flag reports whether the order's flag is in Redis: "there", "gone" or "unknown".
 func (s *site) flag(ctx context.Context, flag string) string {
 	if s.Redis == "" {
 		return "unknown"
@@ -138,7 +138,7 @@ func rows(ctx context.Context, db *sql.DB, query string, arg any) ([]map[string]
 	return all, found.Err()
 }
 
-// HandOrder is one order that somebody sends by hand.
+// HandOrder is one order that is sent by hand.
 type HandOrder struct {
 	Items []HandItem `json:"items"`
 	Key   string     `json:"key"`
@@ -157,7 +157,7 @@ type Placed struct {
 	OrderID string          `json:"order_id"`
 }
 
-// PlaceByHand sends an order to the first order service that takes the connection, and returns its answer.
+// PlaceByHand sends an order to the first order service that accepts a connection, and returns its answer.
 func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error) {
 	at := c.current()
 	if at == nil {
@@ -197,11 +197,11 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	return placed, nil
 }
 
-// byHand keeps no connection, so that a dead order service refuses it.
+// byHand makes a new connection for each request, so that a dead order service refuses it.
 var byHand = &http.Client{Transport: probe.Transport}
 
-// postToFirst posts an order to the first of the order services that takes the connection. Another error is not tried
-// again: the order may have been placed.
+// postToFirst posts an order to the first of the order services that accepts a connection. It does not go on after any
+// other error, as the order may have been placed.
 func postToFirst(ctx context.Context, urls []string, header http.Header, body []byte) (resp *http.Response, err error) {
 	for _, url := range urls {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/orders", bytes.NewReader(body))
@@ -217,8 +217,8 @@ func postToFirst(ctx context.Context, urls []string, header http.Header, body []
 	return resp, err
 }
 
-// noteByHand notes that an order is placed by hand. The caller calls the function
-// that it returns once placed is filled.
+// noteByHand notes that an order is being placed by hand. Callers must call done
+// once placed is filled.
 func (c *Console) noteByHand(placed *Placed) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,10 +246,10 @@ func told(answer []byte) (id, status string) {
 	return order.ID, status
 }
 
-// problemOf tells that the order service did not answer.
+// problemOf returns the problem that the order service did not answer.
 func problemOf(err error) error { return conflict("the order service does not answer: %v", err) }
 
-// orderMinusFive restocks nothing and orders five pieces fewer than none.
+// orderMinusFive orders minus five pieces of the run's first product.
 func orderMinusFive(ctx context.Context, c *Console) error {
 	c.mu.Lock()
 	goods := c.meter.goods

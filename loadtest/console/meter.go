@@ -23,7 +23,7 @@ type meter struct {
 	goods     []int64
 	stock     int64
 	told      map[int64]int64          // pieces by goods
-	confirmed map[int32][]history.Item // by the number of the order: what may be cancelled yet
+	confirmed map[int32][]history.Item // by the number of the order: what may still be cancelled
 	answers   map[int64][]Answer       // by order id
 	live      fire.Live
 
@@ -64,7 +64,7 @@ func (m *meter) Started(h *history.History) {
 	close(m.begun)
 }
 
-// fires reports whether the run has begun and takes a path.
+// fires reports whether the run has begun and goes by that path.
 func (m *meter) fires(path history.Path) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

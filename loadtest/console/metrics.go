@@ -23,7 +23,7 @@ func (c *Console) readMetrics(ctx context.Context, s *site) error {
 		if m.ops == "" || m.replica != nil && (!m.replica.Running() || paused(m.replica.Pid())) {
 			continue
 		}
-		// The tiles tell of a replica that does not answer.
+		// The tiles show a replica that does not answer.
 		asked.Go(func() { each[i], _ = stack.Metrics(ctx, probe, m.ops+"/metrics") })
 	}
 	asked.Wait()
@@ -52,8 +52,8 @@ func (f figures) local() int {
 	return int(f["orderstock_stock_lock_waiting"] + f["orderstock_stock_group_waiting"])
 }
 
-// edges returns how often each edge was taken since before. An edge that the
-// metrics do not tell of is left out.
+// edges returns how often each edge was taken since before. An edge that no
+// metric counts is left out.
 func (f figures) edges(before figures) map[string]int64 {
 	written := []string{"orderstock_order_settled_total", "orderstock_order_unsettled_total"}
 	counts := map[string]int64{}

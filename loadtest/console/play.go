@@ -27,7 +27,7 @@ type Verdict = verify.Verdict
 // caught: whether two buyers meet is a matter of chance.
 const attempts = 3
 
-// seedsFrom is the seed that a fault is played with unless the caller says.
+// seedsFrom is the seed that a fault is played with unless the caller gives one.
 const seedsFrom = 42
 
 // Faults returns the published faults.
@@ -47,8 +47,9 @@ func (c *Console) Faults() []FaultInfo {
 }
 
 // Play starts the broken or the fixed variant of a published fault and returns
-// the run. A broken one that nothing was found wrong with is tried with up to
-// three seeds. The error is a *problem.Problem if another run goes on.
+// the run. A broken variant that passes is tried again, with up to three seeds in
+// all. The error is a *problem.Problem: the request is invalid, or another run is
+// in progress.
 func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 	if c.lab == nil {
 		return Run{}, conflict("%s", notHere)
@@ -87,7 +88,8 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 }
 
 // Fire starts a scenario and returns the run. In a lab the services start anew
-// with its strategy; else they stay as they are.
+// with its strategy; otherwise they stay as they are. The error is a
+// *problem.Problem, as that of Play.
 func (c *Console) Fire(s Scenario) (Run, error) {
 	if err := s.Validate(); err != nil {
 		return Run{}, err
@@ -110,7 +112,7 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	return c.begin(p)
 }
 
-// Stop ends the run that goes on: no more orders are sent, and what was sent is judged.
+// Stop ends the current run: no more orders are sent, and what was sent is judged.
 func (c *Console) Stop() (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +123,7 @@ func (c *Console) Stop() (string, error) {
 	return "stopping; what was sent is judged", nil
 }
 
-// performance is a run and its further attempts.
+// performance is a run with all its attempts.
 type performance struct {
 	title    string
 	command  string // the command line in free play
@@ -133,12 +135,12 @@ type performance struct {
 	seed     uint64
 }
 
-// begin starts a performance unless another goes on.
+// begin starts a performance unless another is in progress.
 func (c *Console) begin(p *performance) (Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
-		return Run{}, conflict("another run goes on; wait until it is judged, or stop it")
+		return Run{}, conflict("another run is in progress; wait until it is judged, or stop it")
 	}
 	if c.lab != nil {
 		p.services.strategy = cmp.Or(p.services.strategy, strategy.Default)
@@ -186,7 +188,7 @@ func (p *performance) newRun(attempt int) Run {
 	}
 }
 
-// commandOf returns the command line that makes the run with a seed again.
+// commandOf returns the command line that repeats the run with a seed.
 func (p *performance) commandOf(seed uint64) string {
 	if p.fault == nil {
 		return p.command
@@ -198,7 +200,7 @@ func (p *performance) commandOf(seed uint64) string {
 	return command
 }
 
-// notCaught reports whether a broken variant passed that should have gone wrong.
+// notCaught reports whether a broken variant passed although its books should have gone wrong.
 func (p *performance) notCaught(v *Verdict) bool {
 	return p.variant == Broken && p.fault.rate == "" && v.Outcome == verify.Pass
 }
@@ -231,7 +233,7 @@ func (c *Console) Await(ctx context.Context) (*Verdict, error) {
 	}
 }
 
-// perform runs the attempts. What goes wrong is told on the page, too.
+// perform runs the attempts. It shows an error on the page, and returns it.
 func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdict, error) {
 	for attempt := 1; ; attempt++ {
 		if attempt > 1 {
@@ -297,7 +299,7 @@ func (c *Console) attempt(ctx context.Context, p *performance, run Run) (*Verdic
 	return v, c.keep(ctx, at, p, run, h, v)
 }
 
-// endEra ends what the books read so far may change: the headline stands.
+// endEra makes the headline final: books that were read before no longer change it.
 func (c *Console) endEra() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -311,7 +313,7 @@ func label(v Variant) string {
 	return ", " + string(v)
 }
 
-// fire sends the orders, with the faults of the scenario meanwhile, and heals.
+// fire sends the orders, brings about the faults of the scenario meanwhile, and then heals them.
 func (c *Console) fire(
 	ctx context.Context, at *site, p *performance, scene Scenario, m *meter,
 ) (*history.History, error) {
@@ -385,8 +387,8 @@ func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Sce
 	}
 }
 
-// strikeCell arms a cell of the fault matrix, waits until it has struck and
-// lasted, and heals it, unless somebody else does meanwhile.
+// strikeCell arms a cell of the fault matrix, waits until it has struck and its
+// time is over, and heals it, unless somebody else heals it first.
 func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, done <-chan struct{}) error {
 	select {
 	case <-time.After(500 * time.Millisecond):
@@ -456,7 +458,7 @@ const strikeWithin = 6 * time.Second
 
 // judge waits until every order has ended, reads everything and judges.
 func (c *Console) judge(ctx context.Context, at *site, p *performance, h *history.History) (*Verdict, error) {
-	ctx = context.WithoutCancel(ctx) // what was sent is judged also if the run was stopped
+	ctx = context.WithoutCancel(ctx) // what was sent is judged even if the run was stopped
 	c.hub.set(secPhase, phaseSettling)
 	v, err := verify.Run(ctx, verify.Config{
 		Databases: at.Databases, History: h, Settle: settleWithin,
@@ -523,7 +525,7 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	return nil
 }
 
-// compare remembers the rate of a fault of time and sets it beside the other variant's.
+// compare records the rate of a fault that costs only time, and returns it with the other variant's.
 func (c *Console) compare(p *performance, rate float64) *Compare {
 	if p.fault == nil || p.fault.rate == "" {
 		return nil

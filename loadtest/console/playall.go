@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Played is what came of one variant of a published fault.
+// Played is the outcome of one variant of a published fault.
 type Played struct {
 	Outcome    verify.Outcome `json:"outcome"`
 	Seed       string         `json:"seed"`
@@ -18,7 +18,7 @@ type Played struct {
 	Says       string         `json:"says"` // the page's headline
 }
 
-// Pair is what came of both variants of a published fault.
+// Pair is the outcome of both variants of a published fault.
 type Pair struct {
 	Letter string `json:"letter"`
 	Title  string `json:"title"`
@@ -27,8 +27,8 @@ type Pair struct {
 	Fixed  Played `json:"fixed"`
 }
 
-// Shown reports whether the broken variant went wrong: its books, or, for a
-// fault of time, its rate beside that of the fixed one.
+// Shown reports whether the broken variant went wrong: its books or, if the fault
+// costs only time, its rate, which is then below that of the fixed one.
 func (p Pair) Shown() bool {
 	if p.Kind == "time" {
 		return p.Broken.OrdersPerS < p.Fixed.OrdersPerS
@@ -37,7 +37,7 @@ func (p Pair) Shown() bool {
 }
 
 // Judge returns the outcome of a tour: a violation if a fixed variant did not
-// pass, unknown if a broken one was not caught, else a pass.
+// pass, unknown if a broken one was not caught, otherwise a pass.
 func Judge(pairs []Pair) verify.Outcome {
 	outcome := verify.Pass
 	for _, p := range pairs {
@@ -52,7 +52,7 @@ func Judge(pairs []Pair) verify.Outcome {
 }
 
 // PlayBoth plays the broken and the fixed variant of a published fault, one
-// after the other. Run must go on meanwhile.
+// after the other. Run must be running.
 func (c *Console) PlayBoth(ctx context.Context, letter string) (Pair, error) {
 	f, err := find(letter)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Console) playOne(ctx context.Context, letter string, v Variant) (Played
 	}, nil
 }
 
-// WritePairs prints what came of each fault as a table, in words.
+// WritePairs prints the outcome of each fault as a table.
 func WritePairs(w io.Writer, pairs []Pair) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FAULT\tBROKEN\tFIXED\tWHAT WAS SEEN")

@@ -18,7 +18,7 @@ import (
 )
 
 // WriteReport writes a record as one HTML file that needs neither server nor
-// network. Where scripts are off it shows the same figures, with the charts as SVG.
+// network. If scripts are off, it shows the same figures, with the charts as SVG.
 func WriteReport(w io.Writer, r *Record) error {
 	still, err := stillOf(r).Body()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Scenario is what is fired, and what breaks meanwhile. A zero field means the
-// default of "loadtest fire".
+// default of package fire; that of TimeoutS is 12.
 type Scenario struct {
 	Path        string  `json:"path"`
 	Strategy    string  `json:"strategy"`
@@ -30,7 +30,7 @@ type Scenario struct {
 	Repeat      float64 `json:"repeat"`
 	Cancel      float64 `json:"cancel"`
 	TimeoutS    float64 `json:"timeout_s"` // of each call
-	// Seed is a decimal number: JavaScript's numbers are too small for it.
+	// Seed is a decimal number, as text: a number of JavaScript does not hold 64 bits.
 	Seed   string   `json:"seed"`
 	Faults []Action `json:"faults"`
 }
@@ -57,7 +57,7 @@ func ScenarioOf(cfg fire.Config) Scenario {
 	return s
 }
 
-// Validate returns an error that says which field cannot be, and what it may be.
+// Validate returns an error that names the first invalid field and says what it may be.
 func (s Scenario) Validate() error {
 	switch {
 	case s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct):
@@ -103,7 +103,7 @@ func (s Scenario) timeout() time.Duration {
 	return cmp.Or(time.Duration(s.TimeoutS*float64(time.Second)), 12*time.Second)
 }
 
-// config returns what package fire is told.
+// config returns the scenario as a configuration of package fire.
 func (s Scenario) config(target fire.Target) fire.Config {
 	seed, _ := s.seed() // validated
 	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

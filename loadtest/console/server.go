@@ -34,12 +34,12 @@ type Server struct {
 
 // ServerConfig says who may use the server.
 type ServerConfig struct {
-	// Token must be shown once, in the address; a cookie holds it then. Default: random.
+	// Token opens the server: it is shown once, in the address, and then kept in a cookie. Default: random.
 	Token string
 	// Remote is for a server that is bound to more than the loopback interface. It
 	// allows every IP address, and Hosts, as a Host header. Without it only loopback
-	// names are answered. Either keeps names of other sites out that resolve to this
-	// server's address.
+	// names are answered. Either way, a name of another site that resolves to this
+	// server's address is refused.
 	Remote bool
 	Hosts  []string
 }

@@ -26,7 +26,7 @@ import (
 // site is the stack that is watched at present.
 type site struct {
 	Target
-	orders, stock *sql.DB // as a user who may read
+	orders, stock *sql.DB // as a user that may only read
 	tally         tally
 	members       []member // of a lab; nil if attached
 	oneLock       bool     // fault H is broken: all products have the lock of product 0
@@ -82,8 +82,8 @@ func openSite(t Target) (*site, error) {
 	return s, nil
 }
 
-// replicas returns the lab's replicas, or those that the watched names have at
-// present. A name that cannot be resolved counts as one replica, which does not answer.
+// replicas returns the lab's replicas, or one for each address that the watched
+// names have at present. A name that cannot be resolved counts as one replica, which does not answer.
 func (s *site) replicas(ctx context.Context) []member {
 	if s.members != nil {
 		return s.members
@@ -198,7 +198,7 @@ func (s *site) lockPath(goods string) (path, says string) {
 // probe keeps no connection, so that a dead replica is not taken for a living one.
 var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// state tells how a replica does.
+// state returns the state of a replica.
 func (m member) state(ctx context.Context) Member {
 	told := Member{Name: m.name, Kind: m.kind, Ops: m.ops, State: stateReady}
 	if m.replica != nil {
@@ -238,7 +238,7 @@ func (s *site) count(replica string, pid int, reached map[string]int) {
 	s.steps[fmt.Sprintf("%s/%d", replica, pid)] = reached
 }
 
-// edgeCounts adds the steps of all processes up, those that have died too.
+// edgeCounts adds up the steps of all processes, dead ones included.
 func (s *site) edgeCounts() map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

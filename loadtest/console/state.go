@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// The sections of the state. The page is sent each of them whole when it changes.
+// The sections of the state. A section that changes is sent to the page as a whole.
 const (
 	secMode     = "mode"
 	secCan      = "can"
@@ -44,7 +44,7 @@ type Can struct {
 	Restock string `json:"restock"`
 }
 
-// Run is the run that goes on, or the last one.
+// Run is the current run, or the last one.
 type Run struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
@@ -73,7 +73,7 @@ type Hero struct {
 	Word     string `json:"word"`
 }
 
-// The words of a Hero beside the outcomes of a verdict.
+// The words of a Hero besides the outcomes of a verdict.
 const (
 	wordRunning   = "RUNNING"
 	wordNotCaught = "NOT CAUGHT THIS TIME"
@@ -123,7 +123,7 @@ type Strike struct {
 // Books are the levels of the run's goods beside the sums of their ledger entries.
 type Books struct {
 	Rows []BookRow `json:"rows"` // at most mostRows, those that disagree first
-	// Products counts them all. Sold is how many pieces left the shelf for good or were told to clients,
+	// Products counts all products. Sold is how many pieces left the shelf for good or were told to clients,
 	// whichever is more, and Stock how many came in, of all products.
 	Products int   `json:"products"`
 	Sold     int64 `json:"sold"`

@@ -39,7 +39,7 @@ func (c *Console) armedAt(replica string) *Strike {
 	return nil
 }
 
-// noteWhere notes at which replica a fault struck that could have struck at any.
+// noteWhere notes at which replica a fault struck, if it could have struck at any.
 func (c *Console) noteWhere(s *Strike, replica string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *Console) noteWhere(s *Strike, replica string) {
 	c.showStrikes()
 }
 
-// forget takes a fault back that could not be brought about.
+// forget removes a fault that could not be brought about.
 func (c *Console) forget(s *Strike) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Console) forget(s *Strike) {
 	c.showStrikes()
 }
 
-// noteFired notes that a fault has struck n times. The first time is kept.
+// noteFired notes that a fault has struck n times, and reports whether these are the first.
 func (c *Console) noteFired(s *Strike, n int) (first bool) {
 	now := c.sinceMS()
 	c.mu.Lock()
@@ -101,7 +101,7 @@ func (s *Strike) healedWithin(limit time.Duration) bool {
 	}
 }
 
-// noteEnded notes the faults at a replica or a server as healed that ended with its process, or with its pause.
+// noteEnded marks the faults at a replica or a server as healed for which ended returns true.
 func (c *Console) noteEnded(target string, ended func(*Strike) bool) {
 	now := c.sinceMS()
 	c.mu.Lock()
@@ -115,7 +115,7 @@ func (c *Console) noteEnded(target string, ended func(*Strike) bool) {
 	c.showStrikes()
 }
 
-// endsByRestart and endsByResume tell which faults at a process end when it starts again or goes on.
+// endsByRestart and endsByResume report whether a fault at a process ends when the process restarts or resumes.
 func endsByRestart(s *Strike) bool {
 	return strings.HasPrefix(s.What, "arm-") ||
 		slices.Contains([]string{"kill", "pause", "kill-server", "pause-server"}, s.What)

@@ -11,8 +11,8 @@ import (
 )
 
 // tally counts the orders by their status. Orders that ended do not change: those whose id is not above mark were
-// counted once, and only newer ones are read again. An order that was written long after its id was made, and one
-// that was pruned, is noticed when all are counted anew.
+// counted once, and only newer ones are read again. An order that was written long after its id was made, or that was
+// pruned, is noticed when all are counted anew.
 type tally struct {
 	mu    sync.Mutex
 	ended map[string]int64 // the orders up to mark
@@ -29,9 +29,9 @@ const (
 	tallyFresh = 100 * time.Millisecond
 	// belowTime is how many bits of an id stand below its time.
 	belowTime = 22
-	// tallyLate is the age from which an id is taken to have its order.
+	// tallyLate is the age at which the order of an id is taken to be in the table.
 	tallyLate = 2 * time.Second
-	// tallyAll is how often all orders are counted anew, unless that takes more than one part of share.
+	// tallyAll is how often all orders are counted anew, unless that takes more than 1/share of the time.
 	tallyAll = 20 * time.Second
 )
 

@@ -38,12 +38,12 @@ func newTracer() (*tracer, error) {
 	return t, err
 }
 
-// receiveAt is Server.ReceiveTraces.
+// receiveAt implements Server.ReceiveTraces.
 func (t *tracer) receiveAt(url, token string) {
 	t.env = map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": url,
 		"OTEL_EXPORTER_OTLP_HEADERS":  "Authorization=Bearer%20" + token,
-		"OTEL_TRACES_SAMPLER":         "parentbased_always_off", // every order comes with its trace
+		"OTEL_TRACES_SAMPLER":         "parentbased_always_off", // the client decides which orders are traced
 		"OTEL_BSP_SCHEDULE_DELAY":     "200",
 	}
 }
@@ -74,7 +74,7 @@ func (t *tracer) close(ctx context.Context) error {
 	return errors.Join(t.sampled.Shutdown(ctx), t.hand.Shutdown(ctx))
 }
 
-// readTraces shows which orders were traced of late.
+// readTraces shows which orders were traced last.
 func (c *Console) readTraces(context.Context, *site) error {
 	c.hub.set(secRecent, c.traces.store.Recent(8))
 	return nil

@@ -21,9 +21,9 @@ type source struct {
 	most time.Duration
 }
 
-// share and ownShare bound the time that a source may spend on reading: one part of so many, unless its longest
-// pause is over. A stack that the console did not start shall lose little of its throughput (3 % ± 1 % when measured);
-// in a lab of its own the console follows a sale that lasts two seconds.
+// share and ownShare bound the time that a source spends on reading, to 1/share or, in a lab, 1/ownShare, unless its
+// longest pause is over. A stack that the console did not start must lose little of its throughput (3 % ± 1 % when
+// measured); in its own lab the console must follow a sale that lasts two seconds.
 const share, ownShare = 150, 20
 
 // watch reads all sources until ctx ends, but only while a page is open.
@@ -45,8 +45,9 @@ func (c *Console) watch(ctx context.Context) {
 	}
 }
 
-// repeat waits between two reads for the source's time, or for its share times as
-// long as the last one took. A source that cannot be read keeps its last value:
+// repeat reads a source until ctx ends. Between two reads it waits for s.every or,
+// if that is longer, share times as long as the last read took, but not longer
+// than s.most. A source that cannot be read keeps its last value:
 // the members' states tell which server is away.
 func (c *Console) repeat(ctx context.Context, s source) {
 	pause, share := s.every, time.Duration(share)
@@ -71,7 +72,8 @@ func (c *Console) repeat(ctx context.Context, s source) {
 	}
 }
 
-// goodsOf returns the goods of the run, or the newest if this process fires none.
+// goodsOf returns the goods of the run, and how many pieces of each product clients
+// were told are theirs. If this process fires none, it returns the newest goods and nil.
 func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int64, error) {
 	c.mu.Lock()
 	m := c.meter
@@ -293,7 +295,7 @@ func (c *Console) readExpired(ctx context.Context, s *site) error {
 	return nil
 }
 
-// tcp tells whether something listens at addr.
+// tcp reports whether something listens at addr.
 func (c *Console) tcp(ctx context.Context, name, addr string) Member {
 	told := Member{Name: name, State: stateReady}
 	if addr == "" {
@@ -312,8 +314,8 @@ func (c *Console) tcp(ctx context.Context, name, addr string) Member {
 // quiet is how long no order may be placed until another process's run counts as over.
 const quiet = 5 * time.Second
 
-// bystander shows a run that another process fires, from the database: its rates,
-// and that its books agree. It judges nothing, as it does not know what clients were told.
+// bystander shows the rates of a run that another process fires, from the database.
+// Nobody judges that run, as the console does not know what its clients were told.
 func (c *Console) bystander() func(context.Context, *site) error {
 	var (
 		last          map[string]int64
@@ -378,7 +380,7 @@ func (c *Console) bystander() func(context.Context, *site) error {
 	}
 }
 
-// watchOther shows a run that another process fires in place of the last own one.
+// watchOther shows a run that another process fires, in place of the console's last one.
 func (c *Console) watchOther(now time.Time) {
 	run := Run{ID: "other", Title: "orders of another process", Attempt: 1, Attempts: 1, StartedAt: now.UTC()}
 	c.hub.restart()
