@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// readOrder puts what the order service told into c.
+// readOrder reads the order service's answer into c.
 func readOrder(c *history.Call, body []byte) {
 	var o struct {
 		ID     string          `json:"id"`
@@ -36,7 +36,7 @@ func readOrder(c *history.Call, body []byte) {
 	c.Order, c.Total, c.Status = id, o.Total, history.ParseStatus(status)
 }
 
-// readOperation puts what the stock service told into c.
+// readOperation reads the stock service's answer into c.
 func readOperation(c *history.Call, body []byte) {
 	var o struct {
 		State  operation.State `json:"state"`
@@ -52,8 +52,8 @@ func readOperation(c *history.Call, body []byte) {
 	c.Status, c.Replayed = history.ParseStatus(string(o.State)), o.Repeat
 }
 
-// unreadable notes an answer that is not the contract's. A proxy that reaches
-// no service answers in words of its own, with a code that admits it.
+// unreadable notes an answer that is not in the contract's form, unless its code is
+// 500 or more: a proxy that reaches no service answers so, in words of its own.
 func unreadable(c *history.Call) {
 	if c.Code < http.StatusInternalServerError {
 		c.Failure = history.Unreadable

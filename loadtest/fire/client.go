@@ -19,11 +19,11 @@ const operations = "/v1/operations/"
 type client struct {
 	f        *firing
 	replicas replicas
-	event    Event // of the call that is going on
+	event    Event // of the current call
 	header   []byte
 	path     []byte
 	body     []byte
-	span     trace.Span // of the call that is going on; nil if calls are not traced
+	span     trace.Span // of the current call; nil if calls are not traced
 }
 
 func newClient(f *firing, turn int) *client {
@@ -34,7 +34,7 @@ func newClient(f *firing, turn int) *client {
 	return &client{f: f, replicas: newReplicas(urls, f.cfg.Timeout, turn)}
 }
 
-// begin notes that a call is sent now.
+// begin notes that a call is about to be sent.
 func (c *client) begin(call history.Call, items []history.Item) *Event {
 	call.Sent = time.Since(c.f.start)
 	c.event = Event{Call: call, Items: items}
@@ -45,7 +45,7 @@ func (c *client) begin(call history.Call, items []history.Item) *Event {
 	return &c.event
 }
 
-// end notes that the call has ended and returns it.
+// end notes that the current call has ended and returns it.
 func (c *client) end() history.Call {
 	c.f.cfg.Live.end(&c.event.Call)
 	c.endSpan()
@@ -55,7 +55,7 @@ func (c *client) end() history.Call {
 	return c.event.Call
 }
 
-// place sends order op and returns what came of it.
+// place sends order op and returns the call with its outcome.
 func (c *client) place(ctx context.Context, op int, kind history.Kind, items []history.Item,
 	intended time.Duration,
 ) history.Call {
@@ -83,7 +83,7 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 	return c.send(ctx, call, items, r)
 }
 
-// deduct has Config.Deduct make the call.
+// deduct makes the call through Config.Deduct.
 func (c *client) deduct(ctx context.Context, call history.Call, items []history.Item) history.Call {
 	named := make([]stockapi.Item, len(items))
 	for i, item := range items {
@@ -109,7 +109,7 @@ func (c *client) deduct(ctx context.Context, call history.Call, items []history.
 	return c.end()
 }
 
-// placeByCall has Config.Place make the call.
+// placeByCall makes the call through Config.Place.
 func (c *client) placeByCall(ctx context.Context, call history.Call, items []history.Item) history.Call {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
 	defer cancel()

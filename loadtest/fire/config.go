@@ -56,7 +56,7 @@ type Config struct {
 	Timeout time.Duration
 	// Insist, if above 0, is how long a client goes on repeating an order under its key, each time at the next
 	// address, after an answer of 503 or a connection that was refused or broke. The repeats are calls of the kind
-	// history.Again. It goes on if the run's ctx ends. Default: it does not repeat.
+	// history.Again. It goes on even if the run's ctx ends. Default: it does not repeat.
 	Insist time.Duration
 
 	Mix Mix
@@ -65,7 +65,7 @@ type Config struct {
 	Progress io.Writer
 	// Observer, if not nil, is told of each call.
 	Observer Observer
-	// Tracer, if not nil, makes a span for each call, and the services are told of it; see otlp.NewClient.
+	// Tracer, if not nil, makes a span for each call, whose id is sent to the services; see otlp.NewClient.
 	Tracer trace.Tracer
 	// Live, if not nil, counts the calls. It may be read at any time.
 	Live *Live

@@ -33,7 +33,7 @@ type conn struct {
 	body []byte
 }
 
-// newConn returns a connection that the first call makes. The address is one that Config accepts.
+// newConn returns a conn that connects on its first call. Config must accept base as an address.
 func newConn(base string, timeout time.Duration) *conn {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -49,7 +49,7 @@ func newConn(base string, timeout time.Duration) *conn {
 // request is what to send; header and body are sent as they are.
 type request struct {
 	method, path string
-	header       []byte // whole lines, each ended
+	header       []byte // whole lines, each with its CRLF
 	body         []byte
 }
 
@@ -77,7 +77,7 @@ func (c *conn) do(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// dial makes the connection unless it is there.
+// dial makes the connection unless there is one.
 func (c *conn) dial(ctx context.Context, deadline time.Time) error {
 	if c.tcp != nil {
 		return nil
@@ -143,12 +143,12 @@ func (c *conn) encode(b []byte, r request) []byte {
 
 func (c *conn) close() {
 	if c.tcp != nil {
-		_ = c.tcp.Close() // whatever it says, it is given up
+		_ = c.tcp.Close() // the connection is given up, whatever the error
 		c.tcp = nil
 	}
 }
 
-// readAll is io.ReadAll into a buffer that is used again.
+// readAll is io.ReadAll into a buffer that is reused.
 func readAll(b []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {

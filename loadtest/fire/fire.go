@@ -44,7 +44,7 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	return h, nil
 }
 
-// firing is a run that is going on.
+// firing is a run in progress.
 type firing struct {
 	cfg   Config
 	h     *history.History // the calls and items are added when all clients have ended

@@ -41,9 +41,9 @@ type item struct {
 // shop answers as the two services do, and counts.
 type shop struct {
 	*httptest.Server
-	// before, where set, is called before each order is looked at.
+	// before, if set, is called before each order is looked at.
 	before func(key string)
-	// answer, where set, answers all orders.
+	// answer, if set, answers all orders.
 	answer func(w http.ResponseWriter)
 
 	mu     sync.Mutex
@@ -86,7 +86,7 @@ func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"goods_id":%q,"num":%d}`, r.PathValue("id"), s.stock[r.PathValue("id")])
 }
 
-// take deducts the items where there is stock for all of them.
+// take deducts the items if there is stock for all of them.
 func (s *shop) take(items []item) bool {
 	for _, it := range items {
 		if s.stock[it.GoodsID] < it.Num {
@@ -292,7 +292,7 @@ func TestDeductPathAndZipf(t *testing.T) {
 	}
 }
 
-// What makes the deductions in the load tester's place is believed as an answer is.
+// What Config.Deduct returns is recorded as the answer to a call is.
 func TestDeductionsMadeByAFunction(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

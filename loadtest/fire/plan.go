@@ -10,7 +10,7 @@ import (
 )
 
 // plan draws the orders of a run. Order n is a function of the seed and n
-// alone, so any client can make it and nothing of it need be kept.
+// alone, so any client can make it, and none of it needs to be kept.
 type plan struct {
 	mix   Mix
 	goods []history.Goods

@@ -23,7 +23,7 @@ func (c *client) beginSpan(ctx context.Context, call history.Call) context.Conte
 	return ctx
 }
 
-// appendTrace appends the header that tells the service of the call's trace, and whether it is sampled.
+// appendTrace appends the header that carries the id of the call's trace, and whether it is sampled.
 func (c *client) appendTrace(header []byte) []byte {
 	if c.span == nil {
 		return header
@@ -33,7 +33,7 @@ func (c *client) appendTrace(header []byte) []byte {
 	return append(header, "\r\n"...)
 }
 
-// endSpan tells the call's span what came of it.
+// endSpan records the call's outcome in its span and ends it.
 func (c *client) endSpan() {
 	if c.span == nil {
 		return

@@ -77,7 +77,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.insist(ctx, first)
 	}
 	if first.Failure == history.Refused {
-		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nobody is there: do not spend the orders in one breath
+		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nobody listens: do not use up all orders at once
 	}
 	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {
 		return

@@ -37,7 +37,7 @@ const (
 	Cancelled
 	Done
 	Restored
-	// Unheard is a word that is no state.
+	// Unheard stands for a word that is no known state.
 	Unheard
 )
 
@@ -91,7 +91,7 @@ type Call struct {
 	// Intended is when the call was meant to be sent, Sent when it was, and Done
 	// when its answer was read or given up.
 	Intended, Sent, Done time.Duration
-	// Order is the order id that the answer told, or 0, and Total its total.
+	// Order is the id of the order in the answer, or 0, and Total the order's total.
 	Order, Total int64
 }
 

@@ -102,8 +102,8 @@ func (h *History) line(c *Call) callLine {
 // ErrHistory is wrapped by every error that says a history cannot be used.
 var ErrHistory = errors.New("unusable history")
 
-// Read reads what Write wrote. A file that is cut short or holds what
-// no run writes is ErrHistory.
+// Read reads what Write wrote. The error wraps ErrHistory if the file is cut short
+// or holds what no run writes.
 func Read(r io.Reader) (*History, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 1<<16), 64<<20) // the header of 100,000 goods is one line

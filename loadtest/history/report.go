@@ -33,7 +33,7 @@ type Report struct {
 	latencies      *hdrhistogram.Histogram
 }
 
-// Measure sums the history up.
+// Measure returns the report of the history.
 func (h *History) Measure() *Report {
 	r := &Report{History: h, Calls: len(h.Calls), Elapsed: h.Elapsed}
 	r.latencies = newLatencies()
@@ -83,8 +83,8 @@ func (r *Report) derive() {
 	r.P50, r.P90, r.P99, r.Max = at(50), at(90), at(99), time.Duration(r.latencies.Max())*time.Microsecond
 }
 
-// Sum returns what the runs come to together: their counts added up, rates over the time of all,
-// latencies of all. It has no History.
+// Sum returns the report of several runs together: their counts added up, the rates over the time of all,
+// the latencies of all. It has no History, which Write needs.
 func Sum(reports ...*Report) *Report {
 	sum := &Report{latencies: newLatencies()}
 	for _, r := range reports {

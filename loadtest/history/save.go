@@ -21,7 +21,7 @@ func SaveJSON(path string, v any) error {
 	})
 }
 
-// Open reads the history in a file. A file that is not there is ErrHistory, too.
+// Open reads the history in a file. Every error wraps ErrHistory, also if there is no such file.
 func Open(path string) (*History, error) {
 	f, err := os.Open(path)
 	if err != nil {
