@@ -69,7 +69,7 @@ func Start(ctx context.Context, dir, bin string) (*Lab, error) {
 }
 
 // StartCluster is Start with several servers of each kind, of which any one may die
-// (Servers.Cluster). No proxies stand between its parts. It needs what newNetwork needs.
+// (Servers.Cluster). No proxies stand between its parts. It needs Linux, root, and the program ip.
 func StartCluster(ctx context.Context, dir, bin string) (*Lab, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -86,8 +86,8 @@ func StartCluster(ctx context.Context, dir, bin string) (*Lab, error) {
 	return l, l.openDBs()
 }
 
-// CutOff drops all that goes between MySQL server i of a cluster and the other two. Its
-// clients reach it as before.
+// CutOff drops all packets between MySQL server i of a cluster and the other two. Clients
+// still reach the server.
 func (l *Lab) CutOff(ctx context.Context, i int) error { return l.network.cut(ctx, i) }
 
 // CutOn ends CutOff.
@@ -131,8 +131,8 @@ func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 func (l *Lab) Root() string { return fmt.Sprintf("/lab-%d", l.starts) }
 
 // StartServices starts two replicas of each service on empty databases, an
-// empty Redis and a ZooKeeper root of their own, in place of those that ran
-// before. strategy is how the stock services deduct, and env is added to both
+// empty Redis and a ZooKeeper root of their own, in place of the replicas that
+// ran before. strategy is how the stock services deduct, and env is added to both
 // services' environment.
 func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string]string) error {
 	l.StopServices()
@@ -165,7 +165,7 @@ func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string
 	return nil
 }
 
-// ServicesDir is where the services of the present start have their logs.
+// ServicesDir returns the folder of the running services' logs.
 func (l *Lab) ServicesDir() string {
 	return filepath.Join(l.dir, fmt.Sprintf("services-%03d", l.starts))
 }
@@ -230,8 +230,8 @@ func (l *Lab) Replicas() []*Replica {
 	return append(append([]*Replica{}, l.Orders...), l.Stocks...)
 }
 
-// StopServices kills the replicas and ends their wires. What they hold is
-// thrown away: no need for a graceful stop.
+// StopServices kills the replicas and ends their wires. They need no graceful
+// stop, as their data is thrown away.
 func (l *Lab) StopServices() {
 	if l.stack != nil {
 		_ = l.stack.Kill() // an error says that one was dead already

@@ -69,10 +69,10 @@ func (w *network) options(i int) []servers.Option {
 	}
 }
 
-// cut drops all that goes between server i and the other servers.
+// cut drops all packets between server i and the other servers.
 func (w *network) cut(ctx context.Context, i int) error { return w.routes(ctx, i, "add") }
 
-// mend lets it through again.
+// mend lets them through again.
 func (w *network) mend(ctx context.Context, i int) error { return w.routes(ctx, i, "del") }
 
 func (w *network) routes(ctx context.Context, i int, do string) error {
@@ -87,7 +87,7 @@ func (w *network) routes(ctx context.Context, i int, do string) error {
 	return errors.Join(errs...)
 }
 
-// close removes all of it; what is not there any more does not matter.
+// close removes the network. What is already gone does not matter.
 func (w *network) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for i := range w.members {

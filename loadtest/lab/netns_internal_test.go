@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A server that is cut off reaches no other and is reached by none, and its clients reach it as before.
+// A server that is cut off reaches no other and is reached by none; its clients still reach it.
 func TestCutOff(t *testing.T) {
 	w, err := newNetwork(t.Context(), 3)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// FlushRedis deletes all that Redis holds, and returns how many keys that were.
+// FlushRedis deletes all keys in Redis and returns how many there were.
 func (l *Lab) FlushRedis(ctx context.Context) (int64, error) {
 	opts := &redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}, MaxRetries: -1}
 	if l.Cluster != nil {

@@ -39,7 +39,7 @@ func (r *Replica) Ready(ctx context.Context) error {
 	return httpapi.Healthcheck(ctx, r.URL()+"/readyz")
 }
 
-// Arm sets the replica's rules in place of those before.
+// Arm replaces the replica's rules.
 func (r *Replica) Arm(ctx context.Context, rules ...Rule) error {
 	body, err := json.Marshal(rules)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Replica) control(ctx context.Context, method string, body []byte) (map[
 	return told.Reached, nil
 }
 
-// EachWire calls do for the wires to what is named.
+// EachWire calls do for each of the wires to the given server, such as ToMySQL.
 func (r *Replica) EachWire(to string, do func(*Wire) error) error {
 	var errs []error
 	for _, w := range r.Wires[to] {
@@ -93,8 +93,8 @@ func (r *Replica) EachWire(to string, do func(*Wire) error) error {
 	return errors.Join(errs...)
 }
 
-// Fired counts how often the rule struck in any replica of any start: the
-// processes write it down before they die of it.
+// Fired counts how often the rule has struck in any replica since the lab was
+// started. A process writes each strike down before the strike can kill it.
 func (l *Lab) Fired(rule Rule) (int, error) {
 	log, err := os.ReadFile(l.firedLog())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

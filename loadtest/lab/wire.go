@@ -21,7 +21,7 @@ const (
 )
 
 // Wire is a proxied connection from one replica to one server. Its faults
-// stand until Mend. It is safe for concurrent use, as toxiproxy is.
+// last until Mend. It is safe for concurrent use, as toxiproxy is.
 type Wire struct {
 	proxy *toxiproxy.Proxy
 }
@@ -36,7 +36,7 @@ func newWire(name, upstream string) (*Wire, error) {
 	return w, nil
 }
 
-// Addr is where the near end connects.
+// Addr returns the address at which the replica connects.
 func (w *Wire) Addr() string { return w.proxy.Listen }
 
 // LoseReplies lets requests through and drops what comes back.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ExpiredSessions counts the sessions that ZooKeeper expired since it started.
+// ExpiredSessions counts the sessions that ZooKeeper has expired since it started.
 func (l *Lab) ExpiredSessions(ctx context.Context) (int, error) {
 	return l.monitored(ctx, "zk_stale_sessions_expired")
 }
@@ -17,7 +17,7 @@ func (l *Lab) OpenSessions(ctx context.Context) (int, error) {
 	return l.monitored(ctx, "zk_global_sessions")
 }
 
-// monitored returns a number that ZooKeeper tells of itself.
+// monitored returns one of the counters that ZooKeeper reports.
 func (l *Lab) monitored(ctx context.Context, name string) (int, error) {
 	told, err := l.ZooKeeper.Command(ctx, "mntr")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Cluster is what stands behind Servers if any one server may die: several of each
-// kind. Servers' own fields are then addresses of all of them together.
+// Cluster is several servers of each kind, so that any one server may die. The other
+// fields of Servers then hold the addresses of all servers of a kind together.
 type Cluster struct {
 	MySQL     *servers.MySQLGroup
 	Redis     *servers.RedisFailover
 	ZooKeeper *servers.Ensemble
-	// Group forms the group of MySQL servers again: see package mysqlgroup.
+	// Group is what package mysqlgroup needs to form the group of MySQL servers again.
 	Group mysqlgroup.Config
 }
 
@@ -79,7 +79,7 @@ func (c *Cluster) each(do func(stopper) error) error {
 	return errors.Join(errs...)
 }
 
-// All returns every server, to be listed.
+// All returns every server.
 func (c *Cluster) All() []*servers.Server {
 	var all []*servers.Server
 	for _, m := range c.MySQL.Members {

@@ -22,7 +22,7 @@ type Config struct {
 	Servers *Servers
 	// ServerOptions go to the own servers.
 	ServerOptions []servers.Option
-	// Cluster makes the own servers several of each kind, of which any one may die. It needs MySQL itself.
+	// Cluster makes the own servers several of each kind, of which any one may die. It needs MySQL, not MariaDB.
 	Cluster bool
 
 	// OrderServices and StockServices are how many of each to run. Default 2;
@@ -60,7 +60,7 @@ type Addresses struct {
 	MySQL     string
 	Redis     string
 	ZooKeeper []string
-	// Stock are the stock services; nil if a stock service is told.
+	// Stock are the stock services; nil in what a stock service is told.
 	Stock []string
 }
 

@@ -54,7 +54,7 @@ func (s *Servers) Kill() error {
 	return s.each((*servers.Server).Kill)
 }
 
-// All returns every server, to be listed.
+// All returns every server.
 func (s *Servers) All() []*servers.Server {
 	if s.Cluster != nil {
 		return s.Cluster.All()

@@ -43,7 +43,7 @@ func (s *Service) URL() string { return "http://" + s.Addr() }
 // Env returns a copy of the environment that the service was started with.
 func (s *Service) Env() map[string]string { return maps.Clone(s.env) }
 
-// SetEnv makes the given variables count from the next start on.
+// SetEnv sets variables of the environment from the next start on.
 func (s *Service) SetEnv(env map[string]string) {
 	maps.Copy(s.env, env)
 	s.Server.SetEnv(list(s.env))
@@ -95,7 +95,7 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 	return s, nil
 }
 
-// serviceEnv returns what a service is told, but for its own addresses.
+// serviceEnv returns the environment of a service, without its own addresses.
 func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	real := Addresses{
 		MySQL:     st.Servers.MySQL.Addr(),
@@ -168,5 +168,5 @@ func ask(ctx context.Context, url string) error {
 	return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
 }
 
-// probe keeps no connection, which a service that stops would have to wait for.
+// probe keeps no connection open, as a service that stops would have to wait for it.
 var probe = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -22,9 +22,9 @@ import (
 )
 
 // TestSlowSendersLeaveOrdersTheirRate places orders beside 10,000 connections that send one byte a second each: half of
-// them of a header, half of a body. One that is cut comes again. It compares their rate in turns with that beside the
-// same senders at a port where nobody reads. So the work of sending, which elsewhere other machines do, slows both. The
-// rate of orders alone is only logged.
+// them of a header, half of a body. A connection that is cut is made again. It compares the rate of orders, in turns,
+// with that beside the same senders at a port where nobody reads: so the work of sending, which other machines do in
+// production, slows both. The rate of orders alone is only logged.
 func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	const (
 		clients, slow = 32, 10_000
@@ -190,8 +190,8 @@ func (c *crowd) come(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// send lets each connection send a byte each second, a hundredth of them at a time. An equal part of them comes in each
-// of the first seconds.
+// send lets each connection send a byte each second, a hundredth of them at a time. In each of the first seconds an
+// equal part of them is opened.
 func (c *crowd) send(ctx context.Context, seconds int) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -228,7 +228,7 @@ func (c *crowd) leave(t *testing.T) (cut int) {
 		t.Fatal(err)
 	}
 	for _, conn := range c.conns {
-		if conn != nil { // the stop found it between two connections
+		if conn != nil { // nil: stopped between two connections
 			_ = conn.Close()
 		}
 	}

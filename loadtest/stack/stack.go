@@ -31,9 +31,8 @@ type Stack struct {
 }
 
 // Up brings up the servers, the schemas, then the stock services, then the
-// order services, and returns when all of them are ready. If something fails,
-// what was started is stopped, and the error says what it was and holds the
-// end of its log.
+// order services, and returns when all of them are ready. If something fails, Up
+// kills what it started. The error names what failed and holds the end of its log.
 func Up(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
 	dir, err := filepath.Abs(cfg.Dir)
@@ -189,7 +188,7 @@ func (st *Stack) Databases() verify.Databases {
 	}
 }
 
-// ServiceDSNs returns those with which the services reach their databases, past every Route.
+// ServiceDSNs returns the DSNs of the services' users for their databases, past every Route.
 func (st *Stack) ServiceDSNs() (order, stock string) {
 	a, addr := st.cfg.Accounts, st.Servers.MySQL.Addr()
 	return dsn(addr, a.OrderApp, a.OrderDB), dsn(addr, a.StockApp, a.StockDB)
@@ -215,7 +214,7 @@ func urls(services []*Service) []string {
 	return out
 }
 
-// dsn is that of a user for a database.
+// dsn returns the DSN of a user for a database.
 func dsn(addr string, u migrations.User, database string) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr, c.DBName = u.Name, u.Password, "tcp", addr, database

@@ -29,8 +29,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// TestTLS lets the services speak TLS with MySQL, which takes them no other way, and HTTPS with each other and with
-// clients, by certificates that are signed by an authority of the test.
+// TestTLS lets the services speak TLS with MySQL, which refuses them otherwise, and HTTPS with each other and with
+// clients, by certificates that the test's own authority signs.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -29,7 +29,7 @@ func Build(t *testing.T) (bin string) {
 }
 
 // Up brings up the services in the folder bin on the servers of the tests, with databases, users and a
-// ZooKeeper root of their own. change may change the configuration before.
+// ZooKeeper root of their own. change may change the configuration first.
 func Up(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
 	t.Helper()
 	suffix := strings.ToLower(rand.Text()[:10])
