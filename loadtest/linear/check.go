@@ -23,11 +23,11 @@ const (
 // The calls may come in any order. An error says that the calls are no history
 // at all: an end before its begin, or two deductions under one flag.
 //
-// A linearization within narrower bounds is one within the wider, and one in
-// which some calls take effect together is one in which they do so one after the
-// other: so the search first takes calls with the same hint together, and looks
-// near the hints, then after them, and only then everywhere. Nothing but the
-// last search can say that there is none.
+// A linearization that is found within narrower bounds, or with some calls taking
+// effect together, is also one of the calls as they are. So Check first takes
+// calls with the same hint together and searches near the hints, then after them,
+// and only then each call within its own bounds. Only this last search can find
+// that there is no linearization.
 func Check(calls []Call, limit time.Duration) (Result, error) {
 	if err := validate(calls); err != nil {
 		return Unknown, err
@@ -62,8 +62,8 @@ func afterHint(c *Call) (begin, end int64) {
 	return c.Begin, c.End
 }
 
-// together makes one operation of all calls with the same hint, where one
-// moment is within the bounds of all of them.
+// together makes one operation of the calls with the same hint, if one moment is
+// within the bounds of all of them.
 func together(calls []Call, bounds func(*Call) (begin, end int64)) []porcupine.Operation {
 	var operations []porcupine.Operation
 	byHint := map[int64]int{}

@@ -4,7 +4,7 @@
 //
 //   - a deduction that was DONE found enough of every item,
 //   - a deduction that was REJECTED found too little of at least one item
-//     (nobody is refused while stock was there for it),
+//     (nobody was refused while there was enough stock),
 //   - a restore followed its deduction, and
 //   - every reading saw the levels of its moment.
 //

@@ -111,7 +111,7 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// A hint may speed the search up, and may mislead it, but never changes what it comes to.
+// A hint may speed the search up, or mislead it, but never changes its result.
 func TestHintsDecideNothing(t *testing.T) {
 	hinted := func(c linear.Call, at int64) linear.Call { c.Hint = at; return c }
 	stock := restock(0, 1, items(1, 5))
@@ -162,7 +162,7 @@ func TestNoHistory(t *testing.T) {
 	}
 }
 
-// A thousand calls of a correct stock pass, a hundredth of them unanswered or none.
+// A thousand calls of a correct stock pass, whether all are answered or a hundredth of them is not.
 func TestThousandCalls(t *testing.T) {
 	for _, unanswered := range []int{0, 10} {
 		calls := recordStock(1000, 24, 3, unanswered)
@@ -181,9 +181,9 @@ func TestThousandCallsAndOneLie(t *testing.T) {
 	}
 }
 
-// recordStock drives a stock behind one mutex with n calls of some clients, of
-// which some in a thousand are never answered, and returns what they saw, and
-// a reading at the end.
+// recordStock makes n calls by several clients to a stock behind one mutex, and
+// returns what they saw, with a reading at the end. Of a thousand calls, unanswered
+// are never answered.
 func recordStock(n, clients int, goods int64, unanswered int) []linear.Call {
 	var (
 		mu      sync.Mutex

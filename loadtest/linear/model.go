@@ -38,8 +38,8 @@ type Call struct {
 	// Begin and End bound the moment of the effect, in nanoseconds of one
 	// clock. Forever as End says that the answer never came.
 	Begin, End int64
-	// Hint, if not 0, is when the effect is said to have been. The search
-	// begins there; what it comes to does not depend on it.
+	// Hint, if not 0, is the time that was recorded for the effect. The search
+	// begins there. A wrong hint makes it slower, but does not change its result.
 	Hint int64
 	// Undone says of a Deduct that a Restore of its flag is in the history.
 	Undone bool
@@ -124,8 +124,8 @@ func step(s state, c *Call) (bool, state) {
 // batch is calls that take effect at one moment.
 type batch []*Call
 
-// sort puts the calls in the order in which they have the best chance: what
-// gives first, then what takes, and refusals last, when least is left.
+// sort puts the calls in the order that is most likely possible: first those that
+// add stock, then those that take some, then the refusals, when the least is left.
 func (b batch) sort() {
 	rank := func(c *Call) int {
 		switch {

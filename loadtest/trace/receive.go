@@ -54,7 +54,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// Read adds the spans of a file with a line of OTLP as JSON for each export.
+// Read adds the spans of a file that has an export of OTLP as JSON on each line.
 func (s *Store) Read(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxRequest)
@@ -75,7 +75,7 @@ func (s *Store) Read(r io.Reader) error {
 	return lines.Err()
 }
 
-// hexIDs finds the ids in a line of OTLP, which has them in hex where JSON of protobuf has base64.
+// hexIDs finds the ids in a line of OTLP, which writes them in hex; protobuf's JSON wants base64.
 var hexIDs = regexp.MustCompile(`"(traceId|spanId|parentSpanId)"\s*:\s*"([0-9a-fA-F]*)"`)
 
 func base64IDs(line []byte) (_ []byte, err error) {

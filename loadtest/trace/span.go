@@ -24,7 +24,7 @@ type Span struct {
 	Attributes map[string]string `json:"attributes"`
 	Events     []Event           `json:"events,omitempty"`
 	Links      []Link            `json:"links,omitempty"`
-	// Shared is true for work that stands in another order's trace and served this one with it.
+	// Shared marks work that is in another order's trace and served this order, too.
 	Shared bool `json:"shared,omitempty"`
 }
 

@@ -16,7 +16,7 @@ const (
 	maxSpans  = 60_000
 )
 
-// Store keeps the spans of the last traces. Safe for concurrent use. Make one with NewStore.
+// Store keeps the spans of the last traces. It is safe for concurrent use. Make one with NewStore.
 type Store struct {
 	mu     sync.Mutex
 	traces map[string][]Span
@@ -159,7 +159,7 @@ func (s *Store) Recent(n int) []Recent {
 	return recent
 }
 
-// told returns the status that the first answer to the trace's client said.
+// told returns the status in the first answer that the trace's client got, or "".
 func (s *Store) told(trace string) string {
 	for _, span := range s.traces[trace] {
 		if status := span.Attributes["status"]; status != "" && span.Parent == "" {

@@ -48,7 +48,7 @@ func linked(s *wire.Span, trace, id byte) *wire.Span {
 	return s
 }
 
-// An order whose transaction stands in another's trace has its steps all the same, below the step that waited.
+// An order whose transaction is in another's trace still has its steps, below the step that waited.
 func TestTreeHasWhatServedSeveral(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()
