@@ -1,4 +1,4 @@
-// Package loadtest only names what its folders do. A run goes through three of them:
+// Package loadtest holds no code; it describes its folders. A run goes through three of them:
 //
 //	h, err := fire.Run(ctx, fire.Config{Target: target})                           // send orders
 //	err = h.Save("out/history.jsonl")                                              // package history

@@ -135,7 +135,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	}
 }
 
-// The verdict is read, not believed: the strategy that oversells is found out.
+// The verdict comes from the databases: a strategy that oversells is found out.
 func unsafeIsFoundOut(t *testing.T, bin string) {
 	t.Helper()
 	st := stacktest.Up(t, bin, func(c *stack.Config) {
