@@ -92,7 +92,7 @@ func TestServedCountsWhatWasRetried(t *testing.T) {
 	}
 }
 
-// Every row of a cluster has the field, if it is 0 s too, and no other row.
+// Every row of a cluster has the field, even if it is 0 s, and no other row does.
 func TestWritesAgainIsInTheRowsOfAClusterAlone(t *testing.T) {
 	t.Parallel()
 	zero, three := 0.0, 3.0

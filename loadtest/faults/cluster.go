@@ -24,10 +24,10 @@ import (
 const (
 	PrimaryKilled      = "primary-killed"
 	PrimaryFrozen      = "primary-frozen"   // thawed 5 s after another took over
-	PrimarySwitched    = "primary-switched" // as planned, by group_replication_set_as_primary
+	PrimarySwitched    = "primary-switched" // a planned switch, by group_replication_set_as_primary
 	PrimaryCutOff      = "primary-cut-off"  // from the other members, not from its clients
 	SecondaryKilled    = "secondary-killed"
-	MajorityKilled     = "two-secondaries-killed" // and migrate group reboot
+	MajorityKilled     = "two-secondaries-killed" // followed by migrate group reboot
 	LeaderKilled       = "zookeeper-leader-killed"
 	QuorumLost         = "zookeeper-without-quorum" // for 15 s
 	RedisFailedOver    = "redis-failed-over"
@@ -45,7 +45,7 @@ var ClusterFaults = []string{
 	QuorumLost, RedisFailedOver, PrimaryAndLeader, RollingRestart,
 }
 
-// clusterLoad lasts until after writes are taken again, or until every process has been restarted.
+// clusterLoad returns a load that lasts until the cluster takes writes again, or every process has been restarted.
 func clusterLoad(fault string) Load {
 	load := Load{Orders: 600, PerS: 20, Clients: 128, Cancel: 0.1}
 	switch fault {
@@ -59,9 +59,9 @@ func clusterLoad(fault string) Load {
 	return load
 }
 
-// clusterEnv is what the services of a cluster need beside Env: a failover takes some
-// ten seconds, in which no order is given up, and a commit waits for a second member,
-// so that tries have their usual time.
+// clusterEnv is added to Env for the services of a cluster. A failover takes some ten
+// seconds, in which no order may be given up. A commit waits for a second member, so
+// a try is given more time than in Env.
 var clusterEnv = map[string]string{
 	"CANCEL_AFTER": "60s", "ZOOKEEPER_SESSION_TIMEOUT": "4s", "STOCK_TIMEOUT": "2s", "LOCK_TIMEOUT": "1500ms",
 	"CONFIRM_BUDGET": "2s", "PENDING_LIMIT": "3s",
@@ -92,7 +92,7 @@ type clustered struct {
 	primary  *servers.MySQL // when it struck
 }
 
-// newClustered returns the fault of that name; nil if it is none of ClusterFaults.
+// newClustered returns the fault of that name, or nil if it is none of ClusterFaults.
 func newClustered(l *lab.Lab, name string) Fault {
 	f := &clustered{lab: l, hold: time.Second}
 	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
@@ -401,7 +401,7 @@ func rollingRestart(ctx context.Context, f *clustered) error {
 
 // writesAgain returns the longest time without an acknowledged write, from the moment
 // at which the cluster could heal until the last call. Confirmed, rejected and
-// cancelled are acknowledged writes. some says that there was one at all.
+// cancelled are acknowledged writes. some reports whether there was any.
 func writesAgain(h *history.History, healable time.Time) (longest time.Duration, some bool) {
 	var at []time.Duration // after the start
 	var last time.Duration

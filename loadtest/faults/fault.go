@@ -101,7 +101,7 @@ func (t together) Hold() time.Duration {
 	return longest
 }
 
-// Heal heals all at the same time: a replica comes back only once its servers have.
+// Heal heals all at the same time, as a replica becomes ready only once its servers are back.
 func (t together) Heal(ctx context.Context) error {
 	return t.each(func(f Fault) error { return f.Heal(ctx) })
 }

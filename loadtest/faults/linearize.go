@@ -18,8 +18,8 @@ import (
 // linearWithin bounds the search for a linearization of one run.
 const linearWithin = 6 * time.Second
 
-// levels watches the stock of a run's goods: a reading of all of them at one
-// moment, in one statement, many times a second.
+// levels watches the stock of a run's goods. Many times a second it reads all of
+// them in one statement, which shows them at one moment.
 type levels struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -155,7 +155,7 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 	return calls, nil
 }
 
-// span is the time of one order as the clients' calls tell it.
+// span holds the times of one order, by its clients' calls.
 type span struct {
 	placed, told, cancelled, cancelTold time.Duration // 0: never
 }
@@ -178,22 +178,22 @@ func callTimes(h *history.History) []span {
 		case history.Confirmed, history.Rejected:
 			earliest(&t.told, c.Done)
 		case history.Cancelled:
-			earliest(&t.told, c.Done) // whatever was deducted was so by then
+			earliest(&t.told, c.Done) // a deduction, if there was any, was done by then
 			earliest(&t.cancelTold, c.Done)
 		}
 	}
 	return times
 }
 
-// outcome is what the stock database holds for an order, with when it says
-// that its pieces went and came back; 0 if it does not.
+// outcome is what the stock database holds for an order. deducted and restored
+// are the times, in nanoseconds since 1970, that it has for the two; 0 if it has none.
 type outcome struct {
 	flag, state        string
 	deducted, restored int64
 }
 
-// outcomes reads how the run's orders ended, by their number. Orders that left
-// no operation are not in it.
+// outcomes returns how the run's orders ended, by their number. Orders that left
+// no operation are left out.
 func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outcome, error) {
 	prefix := h.Run + "-"
 	flags, err := pairs(ctx, l.OrderDB, "SELECT id, idempotency_key FROM orders WHERE idempotency_key LIKE ?", prefix+"%")

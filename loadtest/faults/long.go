@@ -19,11 +19,11 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// The faults that last longer than the others, and of which something is asked
-// while they last or just after. They strike alone.
+// The faults that last longer than the others. Something more is demanded of the
+// system while they last or just after. They strike alone.
 const (
 	OrderFrozen     = "order-frozen"     // an order service is paused in a transaction, its keys are repeated elsewhere
-	StockFrozen     = "stock-frozen"     // a stock service is, and its flags are
+	StockFrozen     = "stock-frozen"     // a stock service is paused in a transaction, its flags are repeated elsewhere
 	ZooKeeperFrozen = "zookeeper-frozen" // ZooKeeper is paused for 14 s
 	LeaderCut       = "leader-cut"       // no reply of a stock service reaches the order service that reconciles
 )
@@ -31,10 +31,10 @@ const (
 // Alone lists those faults.
 var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen, LeaderCut}
 
-// longLoads are the loads that last as long as they do. With every order sent
-// to two replicas at once, whatever a frozen one holds is repeated elsewhere.
-// Calls of a paused process keep their clients until they time out, so that
-// there are many.
+// longLoads are the loads for the faults of Alone, and last as long. If every
+// order is sent to two replicas at once, whatever a frozen one holds is repeated
+// elsewhere. There are many clients, as a call to a paused process occupies its
+// client until it times out.
 var longLoads = map[string]Load{
 	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	StockFrozen:     {Orders: 1000, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
@@ -42,12 +42,12 @@ var longLoads = map[string]Load{
 	LeaderCut:       {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
 }
 
-// longEnv is what the services need for a fault beside Env; with it they start anew.
+// longEnv is added to Env for a fault. The services are started anew with it.
 var longEnv = map[string]map[string]string{
 	StockFrozen: {"STOCK_SPREAD": "true"}, // so that the first stock service has work
 }
 
-// demanding is a fault of which something is asked that the databases and the
+// demanding is a fault with demands on the system that the databases and the
 // history do not show.
 type demanding interface {
 	Fault
@@ -62,10 +62,10 @@ var (
 )
 
 // frozen pauses a replica inside a transaction, after its rows are written. Orders
-// must go on ending at half the rate of before, at least.
+// must go on ending at no less than half the rate of before.
 type frozen struct {
 	*strike
-	before float64 // orders that ended in a second
+	before float64 // orders that ended a second, before the fault
 
 	struck time.Time
 	ended  int
@@ -77,9 +77,9 @@ type frozen struct {
 
 const measureFor = 2 * time.Second
 
-// frozenFor is how long a process is frozen. What a stock service holds, the
-// lock of the stock and the rows of the few goods, nobody has until its session
-// and its connection end, some 6 s later.
+// frozenFor is how long a process is frozen. Nobody else gets what a frozen stock
+// service holds, the lock of the stock and the rows of the few goods, until its
+// session and its connection end, some 6 s later.
 var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockService: 16 * time.Second}
 
 func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
@@ -92,7 +92,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 	return f
 }
 
-// Arm implements Fault. It measures first.
+// Arm implements Fault. It first measures how many orders end in a second.
 func (f *frozen) Arm(ctx context.Context) error {
 	first, err := countEnded(ctx, f.lab)
 	if err != nil {
@@ -124,8 +124,8 @@ func (f *frozen) Fired(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// repeat sends the orders that the frozen process holds to another, again and
-// again until the fault is healed.
+// repeat sends the orders that the frozen process holds to the other order service,
+// again and again until the fault is healed.
 func (f *frozen) repeat(ctx context.Context) error {
 	held, err := heldOrders(ctx, f.lab)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *frozen) Heal(ctx context.Context) error {
 // Unmet implements demanding.
 func (f *frozen) Unmet() error {
 	if f.before == 0 {
-		return errors.New("no order ended before")
+		return errors.New("no order ended before the fault")
 	}
 	if f.during < f.before/2 {
 		return fmt.Errorf("%.1f orders a second ended while it was frozen, %.1f before: less than half", f.during, f.before)
@@ -221,8 +221,8 @@ func countEnded(ctx context.Context, l *lab.Lab) (n int, err error) {
 	return n, nil
 }
 
-// recovering is a surrounding after which every order service must confirm an
-// order within recoverWithin.
+// recovering is a surrounding fault. Once it is healed, every order service must
+// confirm an order within recoverWithin.
 type recovering struct {
 	*surrounding
 	lab   *lab.Lab
@@ -305,7 +305,7 @@ func (f *leaderCut) Heal(ctx context.Context) error {
 // Unmet implements demanding.
 func (f *leaderCut) Unmet() error { return f.unmet }
 
-// older counts the orders that have been pending, or waiting to be cancelled, for that long. A client may
+// older counts the orders that have been PENDING or CANCELLING for longer than age. A client may
 // cancel an order long after it was made.
 func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err error) {
 	since := time.Now().UTC().Add(-age)
@@ -334,7 +334,7 @@ func confirms(ctx context.Context, l *lab.Lab, url string) error {
 	}
 }
 
-// newLong returns the fault of that name; nil if it is none of Alone.
+// newLong returns the fault of that name, or nil if it is none of Alone.
 func newLong(l *lab.Lab, name string, rng *rand.Rand) Fault {
 	switch name {
 	case OrderFrozen:

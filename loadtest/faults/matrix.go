@@ -18,7 +18,7 @@ type Cell struct {
 	Fault string `json:"fault"`
 	// NA says why the fault does not apply; empty if it does.
 	NA string `json:"na,omitempty"`
-	// Outage is how long no connection is to be had after a reply was lost. Default: 300 ms.
+	// Outage is how long connections are refused after a reply was lost. Default: 300 ms.
 	Outage time.Duration `json:"-"`
 	// Cluster says that the cell needs a cluster, and Fault is one of ClusterFaults.
 	Cluster bool `json:"-"`
@@ -81,7 +81,7 @@ type point struct {
 	wire string
 	// alone says that only one replica of the service passes the step, whichever it is.
 	alone bool
-	// reach makes traffic pass the step that would otherwise seldom do; nil if all orders pass it.
+	// reach makes orders pass a step that they would seldom pass otherwise; nil if all orders pass it.
 	reach []lab.Rule
 	// na says why a fault does not apply, by "when/fault" or by "when" for all.
 	na map[string]string
@@ -109,7 +109,7 @@ var points = []point{
 }
 
 // flagsNotSet keeps orders' flags out of Redis, so that the stock service has
-// to look the flow up.
+// to look in the ledger.
 var flagsNotSet = []lab.Rule{{Step: faultpoint.SetFlag, When: faultpoint.Before, Action: "error", Times: 1000}}
 
 // statusNotSet leaves orders PENDING, so that the reconciler finds some.
@@ -125,7 +125,7 @@ func (p point) notApplicable(when faultpoint.When, fault string) string {
 	return p.na[string(when)+"/"+fault]
 }
 
-// Cells returns the whole matrix, with the cells that do not apply.
+// Cells returns the whole matrix, including the cells that do not apply.
 func Cells() []Cell {
 	var all []Cell
 	for _, p := range points {
@@ -151,8 +151,8 @@ func Cells() []Cell {
 	return all
 }
 
-// WithoutLocks returns the cells for orders none of which takes a lock, as all are over several partitions: those at
-// the lock's steps do not apply.
+// WithoutLocks returns the cells for orders over several partitions, which take no lock: the cells at the lock's steps
+// do not apply.
 func WithoutLocks(cells []Cell) []Cell {
 	cells = slices.Clone(cells)
 	for i, c := range cells {
@@ -169,7 +169,7 @@ func Reduced() []Cell {
 	var some []Cell
 	whens := []faultpoint.When{faultpoint.Before, faultpoint.After}
 	for i, p := range points {
-		// The faults go round once over the steps, and the sides in turn.
+		// The faults take turns over the steps, and so do the two sides.
 		for k := range Strikes {
 			when, fault := whens[i/2%2], Strikes[(i+k)%len(Strikes)]
 			if p.notApplicable(when, fault) == "" {

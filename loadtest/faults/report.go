@@ -26,7 +26,7 @@ type Row struct {
 	Unsettled       int    `json:"unsettled"`
 	// GivenUp counts orders that were cancelled though no client asked for it.
 	GivenUp int `json:"given_up"`
-	// SettleP99MS is of the orders that were on their way when all was healed; 0 if none was.
+	// SettleP99MS is the 99th percentile of Run.SettleMS over all runs; 0 if no order was on its way when all was healed.
 	SettleP99MS float64 `json:"settle_p99_ms"`
 	// Linearizable counts the runs for which a linearization was found; for the
 	// others the search did not end in time.
@@ -60,7 +60,7 @@ type Report struct {
 	NotApplicable []Cell `json:"not_applicable"`
 }
 
-// newReport sums runs up, with a row for each of the cells that apply, in their order.
+// newReport sums up runs, with a row for each of the cells that apply, in their order.
 func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 	r := &Report{Seeds: seeds, Verdict: verify.Pass, NotApplicable: []Cell{}}
 	rows := map[string]*Row{}

@@ -34,7 +34,7 @@ type Run struct {
 	UnknownToClient int `json:"unknown_to_client"`
 	Violations      int `json:"violations"`
 	Unsettled       int `json:"unsettled"`
-	// SettleMS is, of each order that was on its way when all was healed, how long it still took.
+	// SettleMS has, for each order that was on its way when all was healed, the time until it ended.
 	SettleMS []float64 `json:"settle_ms"`
 	// GivenUp counts orders that were cancelled though no client asked for it.
 	GivenUp int `json:"given_up"`
@@ -55,7 +55,7 @@ type Run struct {
 	history *history.History
 }
 
-// What a run must show beside the verdict's invariants.
+// What a run must show besides the verdict's invariants.
 const (
 	// Settled: no order is still on its way some seconds after the last fault healed.
 	Settled = "settled"
@@ -63,9 +63,9 @@ const (
 	Linearizable = "linearizable"
 	// FreshOrder: a fresh order is confirmed once all is healed.
 	FreshOrder = "fresh-order-confirmed"
-	// Unmet lists the demands on a fault of Alone that were not met, such as the rate of the others while it lasts.
+	// Unmet stands for a demand of a fault of Alone that was not met, such as the rate of other orders while it lasts.
 	Unmet = "unmet"
-	// NotGivenUp: no order is cancelled that no client cancelled. It holds only
+	// NotGivenUp: an order is cancelled only if a client cancelled it. It holds only
 	// if the fault is shorter than the time after which orders are given up.
 	NotGivenUp = "not-given-up"
 	// WritesAgain: a cluster takes writes again in time.
@@ -142,8 +142,8 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	return r.freshOrder(ctx, l)
 }
 
-// breakAndHeal lets the fault strike, lasts it out and heals it, and returns
-// from when to when it was on.
+// breakAndHeal lets the fault strike, waits as long as it must last, heals it, and
+// returns from when to when it was on.
 func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed time.Time, err error) {
 	on = time.Now()
 	armErr := f.Arm(ctx)
@@ -176,7 +176,7 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed
 	return on, time.Now(), nil
 }
 
-// awaitStrike waits until the fault has struck, or until there is no more hope.
+// awaitStrike waits until the fault has struck, for strikeWithin at most.
 func (r *Run) awaitStrike(ctx context.Context, f Fault) error {
 	limit := time.Now().Add(strikeWithin)
 	for {
@@ -195,7 +195,7 @@ func (r *Run) awaitStrike(ctx context.Context, f Fault) error {
 	}
 }
 
-// awaitReady waits until every replica says that it is.
+// awaitReady waits until every replica says that it is ready.
 func awaitReady(ctx context.Context, l *lab.Lab) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -215,7 +215,7 @@ func awaitReady(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// count takes the figures of the clients' side.
+// count fills in the figures of the clients' side.
 func (r *Run) count(on, healed time.Time) {
 	h := r.history
 	told := make([]bool, h.Orders())
@@ -239,7 +239,7 @@ func (r *Run) count(on, healed time.Time) {
 	}
 }
 
-// countCluster takes how long the cluster took no writes.
+// countCluster fills in how long the cluster took no writes, and fails the run if that was too long.
 func (r *Run) countCluster(f *clustered, healed time.Time) {
 	again, some := writesAgain(r.history, f.healable)
 	if !some {
@@ -287,7 +287,7 @@ func (r *Run) countServed(healed time.Time) {
 	}
 }
 
-// served reports whether the answer to an order is one of those that it may have in the end.
+// served reports whether the answer to an order is one that every order must get in the end: 201, 202 or 409.
 func served(c history.Call) bool {
 	return c.Failure == history.Answered &&
 		(c.Code == http.StatusCreated || c.Code == http.StatusAccepted || c.Code == http.StatusConflict)

@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// settle waits until no order is on its way any more, and takes the time that
+// settle waits until no order is on its way any more, and records the time that
 // each one needed after all was healed.
 func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 	limit := healed.Add(settleWithin)

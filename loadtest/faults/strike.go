@@ -26,7 +26,7 @@ type strike struct {
 	rule     lab.Rule
 	replicas []*lab.Replica
 	target   int // which of the replicas is armed; -1 for all
-	before   int // struck in earlier cells
+	before   int // how often the same rule struck in earlier cells
 
 	caller   *caller // of a wire fault
 	mu       sync.Mutex
@@ -152,7 +152,7 @@ func (s *strike) Hold() time.Duration {
 	}
 }
 
-// outage is how long no connection is to be had after a reply was lost, unless the cell says.
+// outage is how long connections are refused after a reply was lost, unless the cell says otherwise.
 const outage = 300 * time.Millisecond
 
 // Heal implements Fault.
@@ -163,7 +163,7 @@ func (s *strike) Heal(ctx context.Context) error {
 		s.caller = nil
 	}
 	s.mu.Lock()
-	if s.kind == ReplyLost { // the connection is lost with the reply, and another is not to be had at once
+	if s.kind == ReplyLost { // the connection is lost with the reply, and a new one is refused for a while
 		for _, w := range s.poisoned {
 			w.Cut()
 		}
@@ -195,7 +195,7 @@ func revive(ctx context.Context, r *lab.Replica) error {
 		if err == nil || r.Running() && ctx.Err() != nil {
 			return err
 		}
-		// It died, or stopped, of a rule that was still armed: again.
+		// A rule that was still armed has killed or stopped it: try again.
 	}
 }
 

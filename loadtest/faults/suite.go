@@ -35,16 +35,16 @@ type Config struct {
 	Out string
 	// Result is the name of the report's file in Out. Default faults.json.
 	Result string
-	// Print is told each run as it ends, and the result. Default: nowhere.
+	// Print gets a line for each run as it ends, and the result. Default: nowhere.
 	Print io.Writer
 }
 
 // freshAfter is how many runs the services live for; the databases start empty then.
 const freshAfter = 30
 
-// Execute runs the cells and returns the report, which it has written to
-// Out/Result. The error says that the runs could not be made at all, or
-// that ctx ended: the report is then of what was run until then.
+// Execute runs the cells, writes the report to Out/Result and returns it. An error
+// means that not all runs could be made, or that ctx ended; the report, if not nil,
+// then covers the runs that were made.
 func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	cfg.Result = cmp.Or(cfg.Result, "faults.json")
 	if cfg.Cluster {
@@ -183,7 +183,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	return r, err
 }
 
-// repair gets servers back up that a run left down.
+// repair starts the servers again that a run left dead.
 func (w *lane) repair(ctx context.Context) error {
 	if w.lab.Cluster != nil {
 		return w.repairCluster(ctx)

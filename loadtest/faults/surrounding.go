@@ -159,7 +159,7 @@ func (s *surrounding) Fired(ctx context.Context) (int, error) {
 	}
 	n, err := s.count(ctx)
 	if n < s.before {
-		s.before = 0 // a counter of a server that was restarted meanwhile
+		s.before = 0 // the server that counts was restarted meanwhile
 	}
 	return n - s.before, err
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// table prints a line for each run as it ends, with how far the whole is.
+// table prints a line for each run as it ends, with the progress of the whole.
 type table struct {
 	mu    sync.Mutex
 	out   io.Writer

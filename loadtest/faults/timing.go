@@ -2,7 +2,7 @@ package faults
 
 import "time"
 
-// The services' times are cut short, so that a cell takes seconds. Every ratio
+// The services' timeouts are cut short, so that a cell takes seconds. Every ratio
 // that matters is kept: a try is shorter than the confirm budget, an order is
 // taken by the reconciler before it is given up, a pause outlives the session.
 const (
@@ -21,7 +21,7 @@ var Env = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
 	"LOCK_TIMEOUT":              "400ms",
 	"SHUTDOWN_TIMEOUT":          "5s",
-	// So many that two goods are hardly ever of one: an order of several goods is one over several partitions.
+	// So many that two goods hardly ever share one: an order of several goods spans several partitions.
 	"STOCK_PARTITIONS": "1024",
 }
 
@@ -36,7 +36,7 @@ type Load struct {
 	Repeat float64
 	// Several is the share of orders with two goods or more. Default: as fire.Mix draws it, two thirds.
 	Several float64
-	// Insist is how long clients repeat what was not served, as of fire.Config.
+	// Insist is how long clients repeat what was not served; see fire.Config.
 	Insist time.Duration
 	// Stock is the pieces of each product. Default: two thirds of Orders, less than is asked for.
 	Stock int64
@@ -46,7 +46,7 @@ type Load struct {
 
 const usualRepeat = 0.15
 
-// DefaultLoad lasts two and a half seconds, which grouped deductions bear.
+// DefaultLoad lasts two and a half seconds, at a rate that grouped deductions bear.
 var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}
 
 const (

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// freeze stops the process. The signal goes to the calling thread, so that it
-// takes not one step more: sent to the process, it may reach another thread
-// while this one goes on for a while.
+// freeze stops the process. The signal goes to the calling thread, which then takes
+// not one step more. A signal to the process may reach another thread, while this
+// one goes on for a moment.
 func freeze() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -55,6 +55,6 @@ func (w *reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // Flush sends the bytes written so far. A stream of answers needs it.
 func (w *reply) Flush() {
 	if !w.lost {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // a connection that is gone is told by the next write
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // the next write reports a connection that is gone
 	}
 }

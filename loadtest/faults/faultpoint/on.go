@@ -26,7 +26,7 @@ const (
 	Stop  Action = "stop"  // SIGSTOP: the process sleeps until somebody continues it
 	Error Action = "error" // the step fails (before) or its reply is lost (after)
 	Delay Action = "delay" // the step takes DelayMS longer
-	Call  Action = "call"  // POST to URL and go on once it has answered: what cuts a connection at this very point
+	Call  Action = "call"  // POST to URL and go on after the answer: there the harness can cut a connection
 )
 
 // Rule arms one point.
@@ -34,7 +34,7 @@ type Rule struct {
 	Step   Step   `json:"step"`
 	When   When   `json:"when"`
 	Action Action `json:"action"`
-	// Skip passes that many arrivals before the first that fires.
+	// Skip is how many arrivals pass before the first that fires.
 	Skip int `json:"skip"`
 	// Times bounds how often it fires; 0 means once.
 	Times   int `json:"times"`
@@ -42,7 +42,7 @@ type Rule struct {
 	// URL is told when a Call strikes.
 	URL string `json:"url,omitempty"`
 
-	// Fired counts how often it did; an answer, not a setting.
+	// Fired counts how often it fired; an answer, not a setting.
 	Fired int `json:"fired"`
 	// Reached counts the arrivals.
 	Reached int `json:"reached"`
@@ -115,9 +115,9 @@ func call(ctx context.Context, url string) error {
 	return resp.Body.Close()
 }
 
-// record appends the fault to the log that the harness counts, before the
-// process dies of it. A log that cannot be written counts as a fault that never
-// fired, which the harness reports.
+// record appends the fault to the log that the harness counts, before the fault
+// can kill the process. If the log cannot be written, the harness reports a fault
+// that never fired.
 func record(r *Rule) {
 	if firedLog == "" {
 		return
@@ -131,7 +131,7 @@ func record(r *Rule) {
 }
 
 // Handler is the control of this process's points: PUT a JSON list of rules to
-// arm them in place of those before, GET to read them back with their counts,
+// replace those that are armed, GET to read them back with their counts,
 // DELETE to disarm all.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
