@@ -13,8 +13,8 @@ import (
 // input is a change to the databases or the history, after a run that passed.
 type input struct {
 	name string
-	// order and stock are statements on the two databases; with %d for the id of
-	// an order that was confirmed, and acknowledged as that.
+	// order and stock are statements on the two databases, with %d for the id of
+	// an order whose client was told that it is confirmed.
 	order, stock []string
 	// flip changes the clients' history; nil if the databases are changed.
 	flip     func(h *history.History, op int32)
@@ -76,7 +76,7 @@ var inputs = []input{
 	}, expected: verify.AcknowledgedEndKept},
 }
 
-// change applies the input's change around an order, and returns what takes it back.
+// change applies the input's change to an order, and returns a function that undoes it.
 func (in input) change(ctx context.Context, l *lab.Lab, h *history.History,
 	order history.Call,
 ) (undo func(context.Context) error, err error) {

@@ -17,8 +17,8 @@ import (
 // FlagConflict is what changedBody looks for: other items under a used flag are refused.
 const FlagConflict = "flag-conflict-refused"
 
-// probe sends what the load tester never would, after a run of traffic over
-// the goods, and returns what it saw broken itself.
+// probe sends what the load tester never sends, after a run of traffic over the
+// goods, and returns the names of what it itself found broken.
 type probe func(ctx context.Context, l *lab.Lab, goods []history.Goods) (broken []string, err error)
 
 // negativeQuantity orders minus five pieces.

@@ -16,7 +16,7 @@ type Row struct {
 	Cell string `json:"cell,omitempty"`
 	// Expected is the invariant that must catch it, or "absorbed by …".
 	Expected string `json:"expected"`
-	// CaughtBy is the same if it did, else what was found instead, or "nothing".
+	// CaughtBy is the same if it did; otherwise what was found instead, or "nothing".
 	CaughtBy string `json:"caught_by"`
 	OK       bool   `json:"ok"`
 	// Broken is all that was found.
@@ -28,7 +28,7 @@ type Report struct {
 	Rows []Row `json:"rows"`
 }
 
-// OK reports whether every mutant was caught, or absorbed, as was said beforehand.
+// OK reports whether every mutant was caught, or absorbed, as expected.
 func (r *Report) OK() bool {
 	for _, row := range r.Rows {
 		if !row.OK {
@@ -59,7 +59,7 @@ func (r *Report) Write(w io.Writer) error {
 			ok++
 		}
 	}
-	_, err := fmt.Fprintf(w, "MUTANTS: %d of %d as said beforehand\n", ok, len(r.Rows))
+	_, err := fmt.Fprintf(w, "MUTANTS: %d of %d as expected\n", ok, len(r.Rows))
 	return err
 }
 

@@ -25,7 +25,7 @@ type Config struct {
 	Tries int
 	// Out is the folder for mutants.json. Default "out".
 	Out string
-	// Print is told each row as it is done. Default: nowhere.
+	// Print gets each row as it is done. Default: nowhere.
 	Print io.Writer
 }
 
@@ -33,7 +33,7 @@ type Config struct {
 // meet at the wrong moment.
 const tries = 3
 
-// Execute runs all mutants and returns the report, which it has written to Out/mutants.json.
+// Execute runs the mutants, writes the report to Out/mutants.json and returns it.
 func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	if cfg.Out == "" {
 		cfg.Out = "out"
@@ -90,7 +90,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	return report, report.Save(filepath.Join(cfg.Out, "mutants.json"))
 }
 
-// run runs the mutant under its fault until it is caught, or as often as it may.
+// run runs the mutant under its fault until it is caught, or has been run with all its seeds.
 func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
 	row := Row{Mutant: m.Name, Expected: m.Expected, Cell: m.Cell}
 	if m.AbsorbedBy != "" {
@@ -176,7 +176,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	return broken, nil
 }
 
-// probe runs a little traffic and the mutant's probe, and has all of it judged.
+// probe fires a little traffic, runs the mutant's probe, and judges all of it.
 func (m Mutant) probe(ctx context.Context, l *lab.Lab) ([]string, error) {
 	h, err := littleTraffic(ctx, l)
 	if err != nil {

@@ -21,13 +21,13 @@ type Mutant struct {
 	Schema []string
 	// Cell is the fault that exposes it, as faults.Cell.Name.
 	Cell string
-	// Outage is the cell's, if it is not the usual one.
+	// Outage, if not 0, replaces the cell's.
 	Outage time.Duration
 	// Probe, if not nil, sends requests that the traffic of a cell does not.
 	Probe probe
 	// Load is the traffic. Default: usual.
 	Load faults.Load
-	// Strict demands that no order is given up as well, and leaves longer until that.
+	// Strict also demands that no order is given up, and raises the time until one is.
 	Strict bool
 	// Expected is the invariant that must catch it; empty if it is absorbed.
 	Expected string
@@ -138,22 +138,22 @@ var (
 	uncancelled = faults.Load{Orders: 150, PerS: 50, Clients: 48}
 	// dense makes orders meet within the few milliseconds of a transaction.
 	dense = faults.Load{Orders: 400, PerS: 200, Clients: 64}
-	// slow leaves nobody waiting so long on a busy machine that his order is given
-	// up, and lets what waited for a paused holder go on before it comes back.
+	// slow is light enough that no order is given up on a busy machine, and that
+	// what waited for a paused holder is done before the holder wakes up.
 	slow = faults.Load{Orders: 60, PerS: 30, Clients: 48}
 )
 
-// patient outlasts a pause: else the deadline of the request turns the paused
-// holder's write away before any other layer can. The session ends long before
+// patient has timeouts that outlast a pause. Otherwise the deadline of the request
+// turns the paused holder's write away before any other layer can. The session ends long before
 // the pause does, so that others have the lock meanwhile.
 var patient = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }
 
-// The client library dials again a second after it lost its connection. If that fails, it fails the calls
-// that wait for a connection, among them the search for a node whose create was not answered. The session
-// outlasts this, and its node does too.
+// longOutage outlasts the client library's next try to connect, a second after it lost its connection. If that fails,
+// the library fails the calls that wait for a connection, among them the search for a node whose create was not
+// answered. The session, and its node, outlast longOutage.
 const longOutage = 1500 * time.Millisecond
 
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}

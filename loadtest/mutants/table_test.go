@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Every row can be run, and names one thing that can come of it.
+// Every row can be run, and names one possible outcome.
 func TestTable(t *testing.T) {
 	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp,
 		FlagConflict)
@@ -110,7 +110,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A flipped answer is flipped for all that was told of that order, and comes back.
+// A flip changes every answer that confirmed the order, and its undo puts them back.
 func TestFlipComesBack(t *testing.T) {
 	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
 	h := &history.History{Calls: []history.Call{

@@ -14,7 +14,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// littleTraffic fires some orders at whole services and returns the history.
+// littleTraffic fires some orders at services that run well and returns the history.
 func littleTraffic(ctx context.Context, l *lab.Lab) (*history.History, error) {
 	return fire.Run(ctx, fire.Config{
 		Target: l.Target(), Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
@@ -34,8 +34,8 @@ func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error
 	return v.Violated(), nil
 }
 
-// runInputs fires some orders, has them judged right, and then changes what the
-// checker reads, one change at a time.
+// runInputs fires some orders, which must be judged right, and then changes what
+// the checker reads, one change at a time.
 func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error) error) error {
 	if !slices.ContainsFunc(inputs, func(in input) bool { return strings.Contains(in.name, only) }) {
 		return nil
@@ -50,7 +50,7 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 	if broken, err := judge(ctx, l, h); err != nil || len(broken) > 0 {
 		return fmt.Errorf("run before the changes: %v %w", broken, err)
 	}
-	// An order that nobody repeated, so that one flipped answer is all that was told of it.
+	// The changes are made to an order whose client was told that it is confirmed.
 	i := slices.IndexFunc(h.Calls, func(c history.Call) bool {
 		return c.Kind == history.Place &&
 			c.Status == history.Confirmed

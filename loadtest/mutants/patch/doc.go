@@ -3,8 +3,8 @@
 // published fault that it brings back and what must catch it. The product holds
 // none of this.
 //
-// One build holds all mutants. Each is off until its name, that of its file,
-// stands in the environment variable MUTANT, a list separated by commas: the
-// patches ask mutant(name), a function that the overlay adds to each package
-// that they change.
+// One build holds all mutants. A mutant is on if the environment variable MUTANT,
+// a list separated by commas, has its name, which is that of its file. The patches
+// call mutant(name), a function that the overlay adds to each package that they
+// change.
 package patch

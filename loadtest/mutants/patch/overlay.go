@@ -12,10 +12,10 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-// Overlay writes the product's files as all patches change them, and a file
-// that maps them for "go build -overlay", into dir, and returns that file. root
-// is the folder of the product's go.mod. The error names the patch that does
-// not apply.
+// Overlay writes the product's files, as all patches change them, into dir, with a
+// file that maps them for "go build -overlay". It returns the path of that file. root
+// is the folder of the product's go.mod. The error names the patch that does not
+// apply.
 func Overlay(root, dir string) (string, error) {
 	patches, err := All()
 	if err != nil {

@@ -53,7 +53,7 @@ func TestAllPatchesApplyTogether(t *testing.T) {
 	}
 }
 
-// A patch whose lines are gone from the product is told by name.
+// The error for a patch whose lines are gone from the product names the patch.
 func TestAPatchThatNoLongerAppliesIsNamed(t *testing.T) {
 	copied := t.TempDir()
 	for _, folder := range []string{"order-service", "stock-service", "pkg/operation"} {
