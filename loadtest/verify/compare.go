@@ -20,12 +20,12 @@ type ledger struct {
 // goodsSum sums up the flow rows of one goods.
 type goodsSum struct {
 	all                           int64
-	restocked, deducted, restored int64 // pieces, above zero if the sign are right
-	// run's flows by order, for the goods of the run alone.
+	restocked, deducted, restored int64 // pieces, above zero if the signs are right
+	// The flow rows by order, only for the goods of the run.
 	deducts, restores []pieces
 }
 
-// pieces is one flow row of an order: op is -1 if it is none of the run's.
+// pieces is one flow row of an order: op is -1 if the order is none of the run's.
 type pieces struct {
 	op  int32
 	num int64
@@ -129,7 +129,7 @@ func compare(ctx context.Context, orders, stock *reader, h *history.History, t *
 	}
 }
 
-// gather collects what belongs to the least flag that is left.
+// gather collects what belongs to the lowest flag that is left.
 func (c *comparison) gather() (more bool, err error) {
 	flag := ""
 	least := func(candidate string, ok bool) {
@@ -196,7 +196,7 @@ func (c *comparison) flow(row *flowRow) {
 	}
 }
 
-// look checks one flag's group, and notes what later checks need of it.
+// look checks the group of one flag, and keeps what later checks need of it.
 func (c *comparison) look() {
 	g := &c.group
 	n := -1
@@ -239,7 +239,7 @@ func (c *comparison) note(n int) {
 		*stored = storedOp{status: g.state, state: g.state}
 	} else {
 		if stored.order != 0 && g.row.id != c.told.ops[n].order {
-			return // two orders under one key, found elsewhere: the one that the client knows is the one to judge
+			return // two orders under one key, which checkKeys finds: judge the one that the client knows
 		}
 		*stored = storedOp{order: g.row.id, status: g.row.status, state: g.state}
 	}

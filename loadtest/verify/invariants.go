@@ -2,7 +2,7 @@ package verify
 
 import "fmt"
 
-// The invariants, by their names in verdicts. What each says is in catalogue.
+// The names of the invariants in verdicts. catalogue has them in words.
 const (
 	StockNotNegative        = "stock-not-negative"
 	StockEqualsFlows        = "stock-equals-flows"
@@ -70,7 +70,7 @@ var catalogue = []struct{ name, says string }{
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its goods is short"},
 }
 
-// Invariants returns the names of all invariants that Verify checks.
+// Invariants returns the names of all invariants that Run checks.
 func Invariants() []string {
 	names := make([]string, len(catalogue))
 	for i, c := range catalogue {

@@ -7,8 +7,8 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// check compares what was summed up with the stock levels and with what the
-// clients were told.
+// check compares the sums with the stock levels and with what the clients were
+// told.
 func (l *ledger) check(ctx context.Context, stock *reader, h *history.History, t *told, found *findings,
 	v *Verdict,
 ) error {
@@ -115,8 +115,8 @@ func checkKeys(ctx context.Context, orders *reader, found *findings) (err error)
 	return rows.Err()
 }
 
-// checkSold adds up what clients were told is theirs, without a look at any
-// deduct row: it cannot be more than was restocked.
+// checkSold adds up what clients were told is theirs, without looking at deduct
+// rows. It cannot be more than was restocked.
 func (l *ledger) checkSold(h *history.History, t *told, found *findings, v *Verdict) {
 	sold := make(map[int64]int64, len(h.Goods))
 	for n := range t.ops {
@@ -173,8 +173,9 @@ func (l *ledger) checkAcknowledged(h *history.History, t *told, found *findings,
 	}
 }
 
-// keeps says whether an order or operation that a client was told ended so may
-// be in this state at the end of all.
+// keeps reports whether an order or operation may be in the state now at the end
+// of the run, if a client was told the state end. cancel says that a client asked
+// to cancel it.
 func keeps(end, now history.Status, cancel bool) bool {
 	switch end {
 	case history.Confirmed:

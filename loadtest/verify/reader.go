@@ -58,8 +58,8 @@ type cursor[T any] struct {
 	load func(*T) error
 }
 
-// scan starts a cursor at the first row. columns returns where the row's
-// columns are put, and load makes the row of them.
+// scan starts a cursor at the first row. The columns of each row are scanned into
+// dest, and load makes the row of them.
 func scan[T any](ctx context.Context, tx *sql.Tx, query string, dest []any, load func(*T) error) (*cursor[T], error) {
 	rows, err := tx.QueryContext(ctx, query) //nolint:rowserrcheck // next checks it after the last row
 	if err != nil {

@@ -104,8 +104,8 @@ func scanFlows(ctx context.Context, tx *sql.Tx) (*cursor[flowRow], error) {
 		})
 }
 
-// scanPruned reads the orders that are deleted and of which the stock database
-// may still hold the operation and flow rows.
+// scanPruned reads the ids of deleted orders whose operation and flow rows the
+// stock database may still hold.
 func scanPruned(ctx context.Context, orders *reader) (map[string]bool, error) {
 	rows, err := orders.db.QueryContext(ctx, "SELECT order_id FROM pruned")
 	if err != nil {
@@ -123,9 +123,9 @@ func scanPruned(ctx context.Context, orders *reader) (map[string]bool, error) {
 	return pruned, rows.Err()
 }
 
-// byFlag returns what sorts orders by their flag, the id in decimal, as the
-// stock side's tables are sorted. Where all ids have as many digits, which
-// snowflakes have, the primary key does.
+// byFlag returns an expression that sorts orders by their flag, the id in decimal,
+// as the stock side's tables are sorted. If all ids have the same number of digits,
+// as snowflakes do, that is the column itself.
 func byFlag(ctx context.Context, tx *sql.Tx, column string) (string, error) {
 	var least, most sql.NullInt64
 	if err := tx.QueryRowContext(ctx, "SELECT MIN(id), MAX(id) FROM orders").Scan(&least, &most); err != nil {

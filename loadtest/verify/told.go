@@ -25,7 +25,7 @@ type toldOp struct {
 	sent time.Duration
 	// rejected and cancelled are when the first answer with that state had come.
 	rejected, cancelled time.Duration
-	// ends are all the states told that are ends; placed those of calls that place the order.
+	// ends are the ends that were told, and placed those told to calls that place the order.
 	ends, placed ends
 	// cancel: a call to cancel the order was made, whatever came of it.
 	cancel bool
@@ -115,8 +115,8 @@ func total(items []history.Item, prices map[int64]int64) (sum int64) {
 }
 
 // checkForm checks that an answer has the form of the contract. The calls of a
-// run are all valid, so a refusal is a fault too; an answer that admits that
-// the outcome is not known, 429 or 5xx, is none.
+// run are all valid, so a refusal is a fault, too. An answer of 429 or 5xx, which
+// tells no outcome, is no fault.
 func checkForm(h *history.History, c *history.Call, found *findings) {
 	if c.Failure == history.Unreadable || c.Status == history.Unheard {
 		found.add(AnswerWellFormed, "%s of %s: code %d with a body that is not the contract's", c.Kind, h.Key(int(c.Op)),
@@ -150,8 +150,8 @@ func checkForm(h *history.History, c *history.Call, found *findings) {
 }
 
 // check looks for orders of which clients were told different ends. A
-// cancellation may follow another end, where somebody asked for it; but calls
-// that place the order are all told the first end.
+// cancellation may follow another end if a client asked for it, but all calls that
+// place the order are told the first end.
 func (t *told) check(h *history.History, found *findings) {
 	for n := range t.ops {
 		op := &t.ops[n]

@@ -9,9 +9,9 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// checkRejections looks for orders that were rejected while the stock was there.
+// checkRejections looks for orders that were rejected while there was enough stock.
 //
-// When the stock service decided is not known, and its clocks are not trusted.
+// It is not known when the stock service decided, and its clocks are not trusted.
 // What is known, by the client's one clock, is that it decided between the
 // first sending of the order and the first answer that told the rejection, that
 // an order's deduction was not committed before that order was first sent, and
@@ -22,9 +22,9 @@ import (
 //	- all deductions of orders that were first sent before the rejection was told
 //	+ all restores that were told before the rejected order was first sent
 //
-// pieces of a goods. Where that is enough for each item of a rejected order,
-// the rejection was wrong, whatever the interleaving: no false alarm. With no
-// traffic around an order the bound is the exact level.
+// pieces of a goods. If that is enough for each item of a rejected order, the
+// rejection was wrong, whatever the interleaving: there are no false alarms.
+// Without traffic around an order, the bound is the exact level.
 func (l *ledger) checkRejections(h *history.History, t *told, found *findings) {
 	bounds := make(map[int64]*levelBound, len(h.Goods))
 	for _, g := range h.Goods {
@@ -70,7 +70,7 @@ func newLevelBound(stock int64, sum *goodsSum, t *told) *levelBound {
 		return b
 	}
 	for _, d := range sum.deducts {
-		at := time.Duration(0) // an order of somebody else: at any time
+		at := time.Duration(0) // not an order of the run: at any time
 		if d.op >= 0 {
 			at = t.ops[d.op].sent
 		}

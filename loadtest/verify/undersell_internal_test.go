@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// shopDay is a random day of a right shop: each order is decided at one moment
+// shopDay is a random day of a correct shop: each order is decided at one moment
 // between its sending and its answer, and so is each cancellation.
 type shopDay struct {
 	h *history.History

@@ -12,13 +12,13 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Outcome is what a verdict comes to.
+// Outcome is the result of a verdict.
 type Outcome string
 
 const (
 	// Pass: everything was read, there was traffic, and every invariant holds.
 	Pass Outcome = "pass"
-	// Violation: an invariant does not hold, whatever else could not be read.
+	// Violation: an invariant does not hold, even if something else could not be read.
 	Violation Outcome = "violation"
 	// Unknown: something could not be read, or nothing happened that could be judged.
 	Unknown Outcome = "unknown"
@@ -134,7 +134,7 @@ func (v *Verdict) WriteJSON(w io.Writer) error {
 // Save writes the verdict as JSON to a file.
 func (v *Verdict) Save(path string) error { return history.SaveJSON(path, v) }
 
-// measured takes the figures of the run that the verdict repeats.
+// measured copies the figures of the run that the verdict repeats.
 func (v *Verdict) measured(r *history.Report) {
 	ms := func(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }
 	v.OrdersPerS = math.Round(r.OrdersPerS*10) / 10

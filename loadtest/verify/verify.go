@@ -30,16 +30,16 @@ type Config struct {
 	Settle time.Duration
 	// Settled, if not nil, is called when that wait is over, with how long it took.
 	Settled func(waited time.Duration)
-	// Samples is how many violations of each invariant are told in words. Default 5.
+	// Samples is how many violations of each invariant are described. Default 5.
 	Samples int
 }
 
 // Run judges a run. It waits for unfinished orders first, for at most Settle; an order that is still
-// unfinished then is a violation. Traffic must have ended: a database that changes is not judged right.
+// unfinished then is a violation. Traffic must have ended, or the verdict may be wrong.
 //
 // The invariants of the databases are checked over everything in them, those of the clients over the
 // run. If a database or the history cannot be read, the outcome is unknown, unless a violation was
-// found in the rest. The error is that of an unusable configuration, or of ctx.
+// found in the rest. An error means that the configuration is unusable, or that ctx ended.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = DefaultSettle

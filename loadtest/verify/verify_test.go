@@ -28,7 +28,7 @@ func TestAGoodWorldPasses(t *testing.T) {
 // corruption is one fault written into a copy of a good world.
 type corruption struct {
 	name string
-	// finds is the invariant that must tell of it.
+	// finds is the invariant that must find it.
 	finds        string
 	stock, order []string
 	history      func(w *world)

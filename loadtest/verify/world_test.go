@@ -17,7 +17,7 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// world is a pair of databases as two right services leave them, and the
+// world is a pair of databases as two correct services leave them, and the
 // history of the client that they served.
 type world struct {
 	stock, order *sql.DB
