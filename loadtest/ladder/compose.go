@@ -29,7 +29,7 @@ type ComposeScale struct {
 	DirectPerS  float64 `json:"direct_per_s"`
 	DirectRatio float64 `json:"direct_ratio"`
 	DirectError float64 `json:"direct_error"`
-	// The others are to one of each, on one product.
+	// The other ratios are to one of each service, on one product.
 	ThreeStockRatio float64 `json:"three_stock_ratio"`
 	ThreeStockError float64 `json:"three_stock_error"`
 	TwoOrderRatio   float64 `json:"two_order_ratio"`
@@ -65,7 +65,7 @@ type composed struct {
 	password             string // for all of secrets, whatever .env says
 }
 
-// secrets are those of the stack that whoever measures must know.
+// secrets are the variables of the compose file whose passwords the measurement must know.
 var secrets = []string{
 	"MYSQL_ROOT_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD",
 }
@@ -131,7 +131,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 	return s, undo()
 }
 
-// shapeOf is how many of each service there are in compose; zero: one of each without containers.
+// shapeOf is how many of each service run in compose. The zero value stands for one of each without containers.
 type shapeOf struct{ order, stock int }
 
 func (s shapeOf) String() string {
@@ -167,14 +167,14 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 	}
 	var databases verify.Databases
 	if s == (shapeOf{}) {
-		// Those in compose idle, as those without containers do while they are not measured.
+		// The services in compose idle now, as those without containers do while compose is measured.
 		load.Target, databases = c.direct.Target(), c.direct.Databases()
 	} else {
 		if _, err := c.run(ctx, "up", "-d", "--no-recreate", "--scale", "order-service="+strconv.Itoa(s.order),
 			"--scale", "stock-service="+strconv.Itoa(s.stock)); err != nil {
 			return 0, err
 		}
-		// By the network, as the container of the load tester does: a port that is published to 127.0.0.1 leads
+		// Through the network, as the load tester's container does: a port that is published to 127.0.0.1 leads
 		// through a process of the engine that copies every byte.
 		front, err := c.addr(ctx, "front")
 		if err != nil {
@@ -188,7 +188,7 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 			return "verifier:" + c.password + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true"
 		}
 		databases = verify.Databases{OrderDSN: dsn("order_db"), StockDSN: dsn("stock_db")}
-		select { // the front looks every second who is there, and the services settle
+		select { // the front looks for replicas every second, and the services settle
 		case <-time.After(5 * time.Second):
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -276,7 +276,7 @@ func (c *composed) run(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// Ratios are those of the stack, each with what it is to reach.
+// Ratios returns the ratios of the stack, each with its target.
 func (s ComposeScale) Ratios() []Ratio {
 	return []Ratio{
 		{Name: "compose / without containers", Value: s.DirectRatio, Error: s.DirectError, Want: 0.9},

@@ -25,11 +25,11 @@ import (
 	"orderstock/stock-service/stockdb"
 )
 
-// Direct is the limit that no strategy can pass: the statements of grouped's deductions and of whole orders, in
+// Direct is the upper limit for every strategy: the statements of grouped's deductions and of whole orders, in
 // groups, sent to MySQL by the load tester's own process. There is no service, no HTTP, no flag in Redis and no lock.
 const Direct = "direct"
 
-// direct makes deductions and orders by itself.
+// direct makes deductions and orders without a service.
 type direct struct {
 	stockDB, orderDB *gorm.DB
 	ledger           *stockdb.DB
@@ -41,7 +41,7 @@ type direct struct {
 	prices map[int64]int64
 }
 
-// openDirect opens the databases of the stack's services, with as many connections as these have.
+// openDirect opens the databases of the stack's services, with as many connections as the services have.
 func openDirect(st *stack.Stack) (*direct, error) {
 	orderDSN, stockDSN := st.ServiceDSNs()
 	d := &direct{prices: map[int64]int64{}}
@@ -93,7 +93,7 @@ func (d *direct) carryOut(ctx context.Context, flag string, items []operation.It
 	return d.deducter.Deduct(ctx, stock.Request{Flag: flag, Items: items})
 }
 
-// place makes an order with the statements of an order's way: insert, deduct, read the ledger, settle.
+// place makes an order with all its statements: insert, deduct, read the ledger, settle.
 func (d *direct) place(ctx context.Context, key string, items []history.Item) (fire.Placed, error) {
 	o := order.Order{ID: d.ids.Add(1), Status: order.Pending, Key: key, CreatedAt: time.Now().UTC()}
 	o.UpdatedAt = o.CreatedAt

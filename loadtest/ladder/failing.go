@@ -15,7 +15,7 @@ import (
 	"orderstock/migrations"
 )
 
-// FailingRow is a minute of whole orders, in the middle of which a stock service fails that holds locks.
+// FailingRow is a minute of whole orders, during which a stock service that holds locks fails.
 type FailingRow struct {
 	// Fault is killed or paused, for twenty seconds.
 	Fault string `json:"fault"`
@@ -71,7 +71,7 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
 	victim := st.Stock[0]
 	target := st.Target()
-	target.StockURLs = target.StockURLs[1:] // by which the goods are made
+	target.StockURLs = target.StockURLs[1:] // the others make the goods
 	var struck time.Time
 	failed := make(chan error, 1)
 	go func() {

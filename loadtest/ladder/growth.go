@@ -31,7 +31,7 @@ const growthWindow = 10 * time.Second
 // fillItems is how many goods each filled order has; each makes a flow row.
 const fillItems = 3
 
-// fillChunk is how many orders one statement fills in.
+// fillChunk is how many orders one statement inserts.
 const fillChunk = 20_000
 
 // MeasureGrowth measures whole orders on one hot goods with the strategy over
@@ -92,8 +92,8 @@ func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 // fewPages is the number of dirty pages that a server at rest has.
 const fewPages = 100
 
-// whileFalling reads the pages, at most that often and with a pause before each further time, until
-// they are few or no fewer than before.
+// whileFalling calls read, with a pause between two calls, until the pages are at most fewPages or no fewer
+// than before, or it has called read so many times.
 func whileFalling(ctx context.Context, times int, pause time.Duration, read func() (pages int64, err error)) error {
 	before := int64(math.MaxInt64)
 	for range times {

@@ -30,7 +30,7 @@ func (r *Result) Judge(targets bool) error {
 	return err
 }
 
-// Judge is as that of a Result.
+// Judge judges as Result.Judge does.
 func (g Growth) Judge(targets bool) error {
 	return errors.Join(g.Ratio.judge(targets), passed(g.Empty.Verdict), passed(g.Grown.Verdict))
 }
@@ -41,7 +41,7 @@ func (g Growth) Write(w io.Writer) error {
 	return err
 }
 
-// Judge is as that of a Result; the target is that no service's memory changed by more than a tenth.
+// Judge judges as Result.Judge does; the target is that no service's memory changed by more than a tenth.
 func (s Soak) Judge(targets bool) error {
 	var err error
 	for _, service := range s.Services {
@@ -64,7 +64,7 @@ func (s Soak) Write(w io.Writer) error {
 	return err
 }
 
-// Judge is as that of a Result.
+// Judge judges as Result.Judge does.
 func (r Replicas) Judge(targets bool) error {
 	var err error
 	for _, p := range r.Paths {

@@ -81,7 +81,7 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// What an unsafe strategy loses is shown, and no failure.
+// What an unsafe strategy loses is shown, but is no failure.
 func TestJudgeSurvival(t *testing.T) {
 	t.Parallel()
 	lost := func(strategy, verdict string) error {

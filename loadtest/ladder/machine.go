@@ -116,8 +116,8 @@ func machine() string {
 // warmFor is how long ZooKeeper is kept busy before anything is measured.
 const warmFor = 8 * time.Second
 
-// warmUp sends ZooKeeper a lock's requests until Java has compiled the code for them: the compilers
-// would take their time from the first measurement.
+// warmUp sends ZooKeeper a lock's requests until Java has compiled the code for them. Otherwise the compilers
+// would slow the first measurement.
 func warmUp(ctx context.Context, zookeeper string) error {
 	session, err := zklock.Connect(ctx, []string{zookeeper})
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	titleHeight             = 46.0
 )
 
-// lineHeight is that of a row of the block that says what survived.
+// lineHeight is the height of a row in the block that says what survived.
 const lineHeight = 18.0
 
 // colours are Okabe and Ito's palette, which colour-blind readers can tell apart.
@@ -84,7 +84,7 @@ func (r *Result) Picture(w io.Writer) error {
 	return nil
 }
 
-// style returns the colour of the i-th strategy, and how its line is drawn: a colour comes twice, then broken.
+// style returns the colour of the i-th strategy and the dashes of its line. Lines are broken if the colours repeat.
 func style(i int) (colour, dash string) {
 	if i/len(colours)%2 == 1 {
 		dash = ` stroke-dasharray="6 3"`

@@ -8,10 +8,10 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Default is the stock service's own choice, which the ladder judges by the others.
+// Default is the stock service's default strategy. The ladder compares it with the others.
 const Default = strategy.Default
 
-// Unsafe is the strategy that the verifier must find out.
+// Unsafe is the strategy in which the verifier must find a violation.
 const Unsafe = "unsafe"
 
 // shape is the setting that all rows of one stack share.
@@ -31,8 +31,8 @@ type point struct {
 	uniform bool // all goods are asked for alike
 }
 
-// rounds is how often the rows of the point take turns. What one client gets done is one over the
-// disk's latency, which changes by the second: it is compared over many turns, and short ones.
+// rounds returns how often the rows of the point take turns. The rate of one client is one over the disk's
+// latency, which changes by the second, so it is compared over more and shorter turns.
 func (p point) rounds() int {
 	if p.clients == 1 {
 		return 4
@@ -86,7 +86,7 @@ func Quick() Plan {
 	}
 }
 
-// passes are the plan itself and, if it has LockCost, the pass of that.
+// passes returns the plan itself and, if LockCost is set, the pass for it.
 func (p Plan) passes() []Plan {
 	if !p.LockCost {
 		return []Plan{p}

@@ -63,7 +63,7 @@ func ratios(rows []Row) []Ratio {
 	return all
 }
 
-// compare divides the sales a second of a by those of b, of which there are some.
+// compare divides the sales a second of a by those of b, which must not be 0.
 func compare(name string, a, b Row, want float64) Ratio {
 	value := a.DonePerS / b.DonePerS
 	return Ratio{
@@ -73,7 +73,7 @@ func compare(name string, a, b Row, want float64) Ratio {
 }
 
 // withinError reports whether the ratio reaches its target within its error. It is for two rows that do
-// the same work, which differ by errors alone.
+// the same work, and so differ by errors alone.
 func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
 
 // find returns the row; the zero Row if it was not measured.

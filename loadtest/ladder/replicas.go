@@ -34,7 +34,7 @@ type PathReplicas struct {
 const replicasWindow = 6 * time.Second
 
 // MeasureReplicas compares n stock services under the default strategy with one, on each path in that many
-// legs, two at least. Where a leg fails, those before it are in the result.
+// legs, two at least. If a leg fails, the result has those before it.
 func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (r Replicas, err error) {
 	r = Replicas{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly)}
 	if r.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
@@ -64,7 +64,7 @@ func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (r R
 	return r, nil
 }
 
-// add takes a leg in.
+// add adds a leg.
 func (p *PathReplicas) add(one, several Row) error {
 	if one.DonePerS <= 0 {
 		return errors.New("one replica sold nothing")
@@ -86,8 +86,8 @@ func PerS(rows []Row) (mean float64) {
 	return mean
 }
 
-// legsError returns the standard error of PerS(b) / PerS(a), where each leg measured an a and a b, by how far
-// each b is from its a's share: that of a ratio estimator (W. G. Cochran, Sampling Techniques, chapter 6).
+// legsError returns the standard error of PerS(b) / PerS(a), if leg i measured a[i] and b[i]. It is that of a ratio
+// estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
 func legsError(a, b []Row) float64 {
 	ratio := PerS(b) / PerS(a)
 	off := make([]float64, len(a))

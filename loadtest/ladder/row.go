@@ -14,7 +14,7 @@ import (
 // Paths that a row can measure.
 const (
 	// PathDeduct makes the deduction alone, as the order service does: the flag is set in Redis, and
-	// the call goes out by the stock service's client, which lets concurrent ones share requests.
+	// the call is made by the stock service's client, in which concurrent calls share requests.
 	PathDeduct = "deduct"
 	// PathOrder places whole orders through the order service.
 	PathOrder = "order"
@@ -26,7 +26,7 @@ type Row struct {
 	Path     string `json:"path"`
 	// Replicas of the stock service.
 	Replicas int `json:"replicas"`
-	// Goods that the clients ask for: 1 is one hot goods, more are asked for by a Zipf law.
+	// Goods that the clients ask for: 1 is one hot goods, more are drawn by Zipf's law.
 	Goods   int `json:"goods"`
 	Clients int `json:"clients"`
 	// DonePerS counts sales, RejectedPerS refusals for want of stock.

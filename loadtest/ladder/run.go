@@ -96,7 +96,7 @@ func runPass(ctx context.Context, cfg Config, pass Plan, result *Result) error {
 }
 
 // measurePoint measures the point with every shape of the plan; before is how many rows there are.
-// Where prepare is not nil, it is called with all that take part before anything is fired at them.
+// If prepare is not nil, it is called with all contestants before anything is fired at them.
 func measurePoint(ctx context.Context, cfg Config, before int, p point,
 	prepare func([]*contestant) error,
 ) (rows []Row, err error) {
@@ -209,8 +209,8 @@ type contestant struct {
 	locks      lockCounts
 }
 
-// quick tells whether the last turn's clients were all served soon after its end. Those of a slow
-// strategy wait for longer than the turn was.
+// quick reports whether the last turn's clients were all served soon after its end. Clients of a slow strategy
+// wait longer than the turn lasted.
 func (c *contestant) quick() bool {
 	last := c.reports[len(c.reports)-1]
 	return last.Elapsed < 2*last.History.Window
@@ -219,7 +219,7 @@ func (c *contestant) quick() bool {
 // plenty is more stock than any row can sell.
 const plenty = 1_000_000_000
 
-// sharedRequests is as many as the order service has by default.
+// sharedRequests is the order service's default.
 const sharedRequests = 4
 
 // fire measures one turn.
@@ -232,7 +232,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		Timeout:     30 * time.Second,
 		Mix:         fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	}
-	if p.clients == 1 && len(c.reports) > 0 { // nobody is to be waited for, and all is warm from the turn before
+	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and all is warm from the turn before
 		load.Warmup /= 4
 	}
 	load.Duration = load.Warmup + cfg.Measure/time.Duration(p.rounds())
@@ -272,8 +272,8 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 	return nil
 }
 
-// asOrderService has the deductions made as the order service makes them: it sets the flag in Redis, then calls
-// by the client that shares requests. Callers must call stop when the load has ended.
+// asOrderService makes the load's deductions as the order service makes them: it sets the flag in Redis, then calls
+// the client that shares requests. Callers must call stop when the load has ended.
 func asOrderService(load *fire.Config, redis string, partitions int) (stop func() error, err error) {
 	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests),
 		stockapi.WithPartitions(cmp.Or(partitions, operation.Partitions)))
@@ -339,7 +339,7 @@ func doneError(turns []*history.Report) float64 {
 	return standardError(rates)
 }
 
-// standardError returns that of the mean of independent values; 0 of fewer than two.
+// standardError returns the standard error of the mean of independent values, or 0 for fewer than two.
 func standardError(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {
@@ -362,7 +362,7 @@ func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.St
 	return upWith(ctx, cfg, n, s, path, nil)
 }
 
-// upWith is up with more in the services' environment.
+// upWith is up with env added to the services' environment.
 func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env map[string]string) (*stack.Stack, error) {
 	accounts := migrations.DefaultAccounts()
 	suffix := fmt.Sprintf("_ladder_%d", n)
@@ -385,7 +385,7 @@ func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env ma
 	if path == PathDeduct || s.strategy == Direct {
 		c.OrderServices = -1
 	}
-	// A slow strategy is to be measured and not turned away: its callers wait.
+	// The callers of a slow strategy wait: it is to be measured, not turned away.
 	patient := map[string]string{
 		"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s",
 		"PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",

@@ -102,7 +102,7 @@ func contestants(shapes []shape) (all []*contestant) {
 	return all
 }
 
-// The quick plan says what the lock costs with three replicas, too: by groups with it and without it, and no others.
+// The quick plan also says what the lock costs with three replicas, and measures only groups with and without it there.
 func TestQuickHasALockPass(t *testing.T) {
 	t.Parallel()
 	quick := Quick()

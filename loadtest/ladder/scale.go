@@ -15,13 +15,13 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Scale is what further holders of locks, further replicas and the compose file add or cost, and what a
-// holder that fails does.
+// Scale says what more holders of locks, more replicas and the compose file's containers add or cost, and what
+// happens when a holder fails.
 type Scale struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
 	Date    string `json:"date"`
-	// Rows are the deductions of many products by how many partitions, each with its lock, share them.
+	// Rows are the deductions of many products, by the number of partitions. Each partition has its own lock.
 	Rows []ScaleRow `json:"rows"`
 	// Hot compares deductions of one hot product under all partitions with the same under one, or with an earlier build.
 	Hot *HotRow `json:"hot,omitempty"`
@@ -33,7 +33,7 @@ type Scale struct {
 	Compose *ComposeScale `json:"compose,omitempty"`
 }
 
-// ScaleRow is one number of holders.
+// ScaleRow is the measurement with one number of holders.
 type ScaleRow struct {
 	// DelayMS is how long the database lets each commit wait, as a replicated primary does.
 	DelayMS float64 `json:"delay_ms"`
@@ -73,10 +73,10 @@ type ScalePlan struct {
 	Before string
 }
 
-// UsualClients are those of one hot product, and of the compose file's stack.
+// UsualClients is the number of clients of one hot product, and of the compose file's stack.
 const UsualClients = 256
 
-// wanted is what the holders should reach, by delay and holders.
+// wanted is the ratio that the holders should reach, by delay and number of holders.
 var wanted = map[time.Duration]map[int]float64{
 	0:                     {2: 1.4},
 	5 * time.Millisecond:  {2: 1.6, 4: 2.7, 8: 3.7},
@@ -160,14 +160,14 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, path string) (*
 	return hot, nil
 }
 
-// partitioned is the default strategy with so many stock services.
+// partitioned is the default strategy with a number of stock services and of partitions.
 type partitioned struct {
 	replicas int
 	// partitions of the stock; 0: the services' default.
 	partitions int
 	// group bounds the operations of one transaction; 0: the services' default.
 	group int
-	// bin is the folder of other binaries than the run's; empty: the run's.
+	// bin is the folder of the binaries; empty: the run's.
 	bin string
 }
 
@@ -221,8 +221,8 @@ func measureLegs(
 	return rows, verdicts, nil
 }
 
-// delayCommits lets each commit of the server wait as long as one of a replicated primary does, for those
-// that come meanwhile. The function that it returns ends that.
+// delayCommits makes each commit of the server wait for d, as on a replicated primary. Commits that come meanwhile
+// join it. The function that it returns ends the delay.
 func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
 	set := func(ctx context.Context, d time.Duration) error {
 		version, err := serverVersion(ctx, m)
@@ -230,7 +230,7 @@ func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo 
 			return err
 		}
 		statements := []string{fmt.Sprintf("SET GLOBAL binlog_group_commit_sync_delay = %d", d.Microseconds())}
-		if strings.HasPrefix(version, "MariaDB") { // it waits for as many commits as never come
+		if strings.HasPrefix(version, "MariaDB") { // it waits only for a number of commits, here more than ever come
 			statements = []string{
 				fmt.Sprintf("SET GLOBAL binlog_commit_wait_count = %d", min(d.Microseconds(), 1)*10000),
 				fmt.Sprintf("SET GLOBAL binlog_commit_wait_usec = %d", d.Microseconds()),

@@ -13,7 +13,7 @@ import (
 )
 
 // OnServers compiles the services, starts MySQL, Redis and ZooKeeper, calls measure with cfg, in which
-// it has set Servers, Bin and Dir, and stops the servers. The database is the one of mysql: docker (Image),
+// it has set Servers, Bin and Dir, and stops the servers. mysql says which database to use: docker (Image),
 // local (the installed one), or auto (docker if it has the image). The folder with the logs stays if
 // something failed.
 func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Config) error) (err error) {
@@ -68,7 +68,7 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 	return measure(cfg)
 }
 
-// startServers starts the three servers, the database as which says.
+// startServers starts the three servers. which is docker or local.
 func startServers(ctx context.Context, which, dir string) (*stack.Servers, func(context.Context) error, error) {
 	if which == "local" {
 		s, err := stack.StartServers(ctx, dir, servers.WithBufferPoolMB(1024), servers.WithMaxConnections(maxConnections))

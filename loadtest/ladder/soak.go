@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Soak says how each service's memory went under long load.
+// Soak says how each service's memory changed under long load.
 type Soak struct {
 	Minutes  float64       `json:"minutes"`
 	Services []ServiceSoak `json:"services"`
@@ -32,9 +32,9 @@ type ServiceSoak struct {
 	Ratio float64 `json:"ratio"`
 }
 
-// MeasureSoak fires whole orders on one hot goods for that time at the rate
-// and compares each service's resident memory after a fifth of it with that at
-// the end.
+// MeasureSoak fires whole orders on one hot goods for length, rate of them each
+// second, and compares each service's resident memory after a fifth of that time
+// with its memory at the end.
 func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.Duration, rate float64) (_ Soak,
 	err error,
 ) {
@@ -68,7 +68,7 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 			for _, s := range st.Services() {
 				rss, err := residentMemory(s)
 				if err != nil {
-					continue // the process is gone; Fire's answers will tell
+					continue // the process is gone, as the answers will show
 				}
 				if elapsed <= length/5 {
 					early[s.Name()] = rss

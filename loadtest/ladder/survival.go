@@ -16,13 +16,12 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Survival says what a strategy kept of the deductions that clients were told of, when something broke in the middle
-// of them.
+// Survival says what a strategy kept of the deductions that clients were told of, if something broke meanwhile.
 type Survival struct {
 	Strategy string `json:"strategy"`
 	// Fault is one of Faults.
 	Fault string `json:"fault"`
-	// Told is how many deductions a client was told of, before the fault and after it.
+	// Told is how many deductions were confirmed to clients, before the fault and after it.
 	Told int `json:"told"`
 	// Verdict is the verifier's, and Broken names the invariants that do not hold.
 	Verdict string   `json:"verdict"`
@@ -39,7 +38,7 @@ const (
 	Flushed = "flushed"
 )
 
-// Faults lists them.
+// Faults lists the faults of Survival.
 var Faults = []string{Calm, Killed, Flushed}
 
 const (
@@ -50,7 +49,7 @@ const (
 	flushes = 10
 )
 
-// measureSurvival puts every strategy of the plan that is one through every fault, and adds what it kept to the result.
+// measureSurvival puts every strategy of the plan but Direct through every fault, and adds what it kept to the result.
 func measureSurvival(ctx context.Context, cfg Config, result *Result) error {
 	names := slices.Compact(slices.Clone(cfg.Plan.Strategies))
 	for i, name := range names {
@@ -142,10 +141,10 @@ func strike(ctx context.Context, fault string, cfg Config, st *stack.Stack) erro
 	return nil
 }
 
-// unwritten is the metric of a strategy that writes the ledger behind.
+// unwritten is the metric of a strategy that writes the ledger later than it answers.
 const unwritten = "orderstock_stock_prededuct_unwritten"
 
-// written waits until the stock services have nothing that is not in the ledger, for a minute at most.
+// written waits until the stock services have written everything to the ledger, for a minute at most.
 func written(ctx context.Context, st *stack.Stack) error {
 	deadline := time.Now().Add(time.Minute)
 	for _, s := range st.Stock {
@@ -186,7 +185,7 @@ func (s Survival) lost() error {
 	return verdictError(s.Verdict, fmt.Sprintf("verdict %s on %s, %s: %v", s.Verdict, s.Strategy, s.Fault, s.Broken))
 }
 
-// broken begins what survived returns of a violation.
+// broken is the prefix of what survived returns for a violation.
 const broken = "broken: "
 
 // survived says in a few words what the strategy kept under the fault; "–" if that was not measured.

@@ -23,8 +23,8 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// Traced compares whole orders under the default strategy whose services trace a share of them with those
-// whose services trace none.
+// Traced compares the whole orders a second of services that trace a share of them with those of services that
+// trace none, under the default strategy.
 type Traced struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -101,7 +101,7 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, turn
 	return t, err
 }
 
-// mailbox keeps the requests of OTLP that it gets and reads them later: their receiver is another machine's work.
+// mailbox keeps the OTLP requests that it gets, and decodes them afterwards: that is another machine's work otherwise.
 type mailbox struct {
 	mu       sync.Mutex
 	requests [][]byte
@@ -136,7 +136,7 @@ func (m *mailbox) count() (spans int, err error) {
 	return spans, nil
 }
 
-// tracedRow is one of the two.
+// tracedRow is one side of the comparison.
 type tracedRow struct {
 	name    string
 	stack   *stack.Stack

@@ -14,8 +14,8 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// lockCounts are the watch events that ZooKeeper has sent for deleted and for
-// changed lists of nodes, and the locks that the stock services have taken.
+// lockCounts are the watch events that ZooKeeper has sent for deleted nodes and for
+// changed lists of children, and the locks that the stock services have taken.
 type lockCounts struct{ events, locks float64 }
 
 func (c lockCounts) minus(d lockCounts) lockCounts {
@@ -78,7 +78,7 @@ func monitor(ctx context.Context, addr string) (_ map[string]float64, err error)
 	return readCounters(conn)
 }
 
-// readCounters reads lines of a name and a number; other lines it passes over.
+// readCounters reads lines of a name and a number, and skips other lines.
 func readCounters(r io.Reader) (map[string]float64, error) {
 	counters := map[string]float64{}
 	lines := bufio.NewScanner(r)

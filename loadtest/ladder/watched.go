@@ -9,8 +9,8 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// Watched compares what the default strategy gets done while something watches
-// the stack with what it gets done alone: whole orders on one hot goods.
+// Watched compares the sales of the default strategy while something watches the
+// stack with its sales alone: whole orders on one hot goods.
 type Watched struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -59,7 +59,7 @@ func MeasureWatched(
 		}
 		return c.reports[len(c.reports)-1].DonePerS, nil
 	}
-	if _, err := turn(true); err != nil { // warms all up, and does not count
+	if _, err := turn(true); err != nil { // warms everything up, and does not count
 		return w, err
 	}
 	for pair := range pairs {
@@ -90,7 +90,7 @@ func MeasureWatched(
 	return w, err
 }
 
-// add takes a pair of turns in.
+// add adds a pair of turns.
 func (w *Watched) add(alone, watched float64) error {
 	if alone <= 0 {
 		return errors.New("nothing was sold")
@@ -111,7 +111,7 @@ func (w *Watched) add(alone, watched float64) error {
 	return nil
 }
 
-// Judge is as that of a Result.
+// Judge judges as Result.Judge does.
 func (w Watched) Judge(targets bool) error {
 	return errors.Join(w.Ratio.judge(targets), passed(w.Verdict))
 }

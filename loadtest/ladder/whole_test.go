@@ -12,8 +12,8 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// The limit makes deductions and orders that the verifier passes, and every
-// strategy that is measured is put through every fault.
+// The limit makes deductions and orders that pass the verifier, and every strategy
+// that is measured is put through every fault.
 func TestASmallLadder(t *testing.T) {
 	t.Parallel()
 	redis, err := servers.StartRedis(t.Context(), t.TempDir()) // its own: it is flushed
