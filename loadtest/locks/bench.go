@@ -100,7 +100,7 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 	return rows, nil
 }
 
-// turns is in how many turns a window is measured. The speed of the disk and of the machine drifts
+// turns returns the number of turns in which a window is measured. The speed of the disk and of the machine drifts
 // within seconds, most of all for a lone contender, which waits for the disk alone.
 func (s shape) turns() int {
 	if s.contenders == 1 {
@@ -109,8 +109,8 @@ func (s shape) turns() int {
 	return 4
 }
 
-// runShape keeps the workers of all locks alive over the rounds, so that Java's compiler has
-// warmed up and connections stand; at any time only one lock's workers work.
+// runShape keeps the workers of all locks alive over the rounds, so that Java's code stays
+// compiled and connections stay open. At any time only one lock's workers work.
 func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 	cells := make([]*cell, len(b.Plan.Locks))
 	defer func() {
@@ -133,7 +133,7 @@ func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 			w.warmup = 2 * b.Plan.Warmup
 		}
 		for i := range cells {
-			i = (i + turn) % len(cells) // so that none comes always after the same
+			i = (i + turn) % len(cells) // so that no lock always comes after the same one
 			if err := cells[i].measure(ctx, w); err != nil {
 				return nil, fmt.Errorf("measure %s: %w", b.Plan.Locks[i], err)
 			}

@@ -53,7 +53,7 @@ func (j job) connect(ctx context.Context) (*subject, error) {
 
 // connectClient measures the client library by itself.
 func connectClient(j job) (*subject, error) {
-	// Nobody watches but waiters, one for each node: each deletion told is one wake-up.
+	// Only waiters watch, one for each node, so each event of a deletion is one wake-up.
 	var deletions atomic.Int64
 	count := func(ev zk.Event) {
 		if ev.Type == zk.EventNodeDeleted {

@@ -14,7 +14,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// ready is the line with which a worker says that it is connected.
+// ready is the line that a worker prints when it is connected.
 const ready = "READY"
 
 // job is a worker's share of the contenders.
@@ -88,7 +88,7 @@ func (w window) run(ctx context.Context, contenders []acquireFunc) (result, erro
 	case <-ctx.Done():
 		return result{}, context.Cause(ctx)
 	}
-	// The wall clock made the processes agree; from here on each counts by its monotonic clock.
+	// The processes agreed on the start by the wall clock; from here on each uses its monotonic clock.
 	begin := time.Now().Add(w.warmup)
 	end := begin.Add(w.length)
 	var (
