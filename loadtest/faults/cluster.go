@@ -116,12 +116,9 @@ func newClustered(l *lab.Lab, name string) Fault {
 		f.restore = func(_ context.Context, f *clustered) error { return f.primary.Resume() }
 	case PrimarySwitched:
 		f.strike = func(ctx context.Context, f *clustered) error {
-			other, err := f.secondary(ctx)
-			if err != nil {
-				return err
-			}
 			return f.primary.Exec(ctx, "DO group_replication_set_as_primary((SELECT member_id FROM"+
-				" performance_schema.replication_group_members WHERE CONCAT(member_host, ':', member_port) = '"+other.Addr()+"'))")
+				" performance_schema.replication_group_members WHERE CONCAT(member_host, ':', member_port) = '"+
+				f.secondary().Addr()+"'))")
 		}
 	case PrimaryCutOff:
 		f.strike = func(ctx context.Context, f *clustered) error {
@@ -134,11 +131,7 @@ func newClustered(l *lab.Lab, name string) Fault {
 		f.restore = func(ctx context.Context, f *clustered) error { return l.CutOn(ctx, f.place()) }
 	case SecondaryKilled:
 		f.strike = func(ctx context.Context, f *clustered) error {
-			other, err := f.secondary(ctx)
-			if err != nil {
-				return err
-			}
-			return other.Kill()
+			return f.secondary().Kill()
 		}
 		f.hold = 8 * time.Second
 		f.restore = restartMembers
@@ -277,8 +270,8 @@ func primaryOf(ctx context.Context, l *lab.Lab) (*servers.MySQL, error) {
 func (f *clustered) place() int { return slices.Index(f.lab.Cluster.MySQL.Members, f.primary) }
 
 // secondary returns a member that is not the primary.
-func (f *clustered) secondary(context.Context) (*servers.MySQL, error) {
-	return f.lab.Cluster.MySQL.Members[(f.place()+1)%len(f.lab.Cluster.MySQL.Members)], nil
+func (f *clustered) secondary() *servers.MySQL {
+	return f.lab.Cluster.MySQL.Members[(f.place()+1)%len(f.lab.Cluster.MySQL.Members)]
 }
 
 // awaitOther waits until another member is the primary.

@@ -154,7 +154,7 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed
 		if r.Cell.Step != Around {
 			on = time.Now()
 		}
-		time.Sleep(f.Hold())
+		armErr = sleep(ctx, f.Hold())
 		// What strikes while it is on counts too.
 		if n, err := f.Fired(ctx); err == nil {
 			r.Fired = max(r.Fired, n)

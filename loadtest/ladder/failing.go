@@ -74,15 +74,21 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 	target.StockURLs = target.StockURLs[1:] // the others make the goods
 	var struck time.Time
 	failed := make(chan error, 1)
+	wait := func(d time.Duration) {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
+	}
 	go func() {
-		time.Sleep(failAfter)
+		wait(failAfter)
 		struck = time.Now()
 		do, undo := victim.Kill, func() error { return victim.Restart(context.WithoutCancel(ctx)) }
 		if fault == "paused" {
 			do, undo = victim.Pause, victim.Resume
 		}
 		err := do()
-		time.Sleep(failingFor)
+		wait(failingFor)
 		failed <- errors.Join(err, undo())
 	}()
 	h, err := fire.Run(ctx, fire.Config{

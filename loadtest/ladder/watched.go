@@ -48,9 +48,9 @@ func MeasureWatched(
 	c := &contestant{shape: shape{Default, 1}, stack: st}
 	turn := func(watched bool) (perS float64, err error) {
 		if watched {
-			stop, err := watch(ctx, st)
-			if err != nil {
-				return 0, err
+			stop, startErr := watch(ctx, st)
+			if startErr != nil {
+				return 0, startErr
 			}
 			defer func() { err = errors.Join(err, stop()) }()
 		}

@@ -105,8 +105,10 @@ func (in input) change(ctx context.Context, l *lab.Lab, h *history.History,
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", in.name, err)
 			}
-			if n, err := result.RowsAffected(); err != nil || n != 1 {
-				return nil, fmt.Errorf("%s: %d rows changed, want 1 (%w)", in.name, n, err)
+			if n, err := result.RowsAffected(); err != nil {
+				return nil, fmt.Errorf("%s: %w", in.name, err)
+			} else if n != 1 {
+				return nil, fmt.Errorf("%s: %d rows changed, want 1", in.name, n)
 			}
 		}
 	}

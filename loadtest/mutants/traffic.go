@@ -47,8 +47,10 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 	if err != nil {
 		return err
 	}
-	if broken, err := judge(ctx, l, h); err != nil || len(broken) > 0 {
-		return fmt.Errorf("run before the changes: %v %w", broken, err)
+	if broken, err := judge(ctx, l, h); err != nil {
+		return fmt.Errorf("run before the changes: %w", err)
+	} else if len(broken) > 0 {
+		return fmt.Errorf("run before the changes: broken %v", broken)
 	}
 	// The changes are made to an order whose client was told that it is confirmed.
 	i := slices.IndexFunc(h.Calls, func(c history.Call) bool {
