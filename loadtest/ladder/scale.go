@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ type Scale struct {
 	Date    string `json:"date"`
 	// Rows are the deductions of many products, by the number of partitions. Each partition has its own lock.
 	Rows []ScaleRow `json:"rows"`
+	// OtherGroups are the same with other bounds of a transaction.
+	OtherGroups []ScaleRow `json:"other_groups,omitempty"`
 	// Hot compares deductions of one hot product under all partitions with the same under one, or with an earlier build.
 	Hot *HotRow `json:"hot,omitempty"`
 	// HotOrders compares whole orders of one hot product with those of an earlier build.
@@ -89,7 +92,7 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 	if s.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
 		return s, err
 	}
-	for _, group := range plan.Groups {
+	for i, group := range plan.Groups {
 		for _, delay := range plan.Delays {
 			rows, err := measureHolders(ctx, cfg, plan, group, delay)
 			if err != nil {
@@ -100,7 +103,11 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 					return s, fmt.Errorf("print the row: %w", err)
 				}
 			}
-			s.Rows = append(s.Rows, rows...)
+			if i == 0 {
+				s.Rows = append(s.Rows, rows...)
+			} else {
+				s.OtherGroups = append(s.OtherGroups, rows...)
+			}
 		}
 	}
 	if s.Hot, err = measureHot(ctx, cfg, plan, PathDeduct); err != nil {
@@ -267,6 +274,9 @@ func (h HotRow) Line() string {
 		h.Path, h.Than, h.Ratio, h.Error, h.Want, h.Verdict)
 }
 
+// AllRows returns the rows, then those of the other groups.
+func (s Scale) AllRows() []ScaleRow { return slices.Concat(s.Rows, s.OtherGroups) }
+
 // Save writes scale.json and scale.svg into the folder.
 func (s Scale) Save(folder string) error {
 	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s),
@@ -275,7 +285,7 @@ func (s Scale) Save(folder string) error {
 
 // Missed returns what was not reached, or whose verdict is not pass.
 func (s Scale) Missed() (missed []string) {
-	for _, r := range s.Rows {
+	for _, r := range s.AllRows() {
 		if r.Verdict != "pass" || r.Ratio+r.Error < r.Want {
 			missed = append(missed, r.Line())
 		}

@@ -25,7 +25,7 @@ func (s Scale) Draw(file string) error {
 	}
 	var lines []series
 	groups := map[int]bool{}
-	for _, r := range s.Rows {
+	for _, r := range s.AllRows() {
 		most, highest, groups[r.Group] = max(most, r.Holders), max(highest, r.Ratio), true
 		if of := (series{r.Group, r.DelayMS}); len(lines) == 0 || lines[len(lines)-1] != of {
 			lines = append(lines, of)
@@ -46,7 +46,7 @@ func (s Scale) Draw(file string) error {
 		}
 		var line []string
 		var last ScaleRow
-		for _, r := range s.Rows {
+		for _, r := range s.AllRows() {
 			if (series{r.Group, r.DelayMS}) != of {
 				continue
 			}

@@ -227,7 +227,7 @@ func scale(from sources) (string, error) {
 	text := fmt.Sprintf("%s\non %s, %s.\n\n"+
 		"| groups of | a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
 		"| --: | --: | --: | --: | --: | --: | --- |\n", measured, r.Server, r.Machine)
-	for _, row := range r.Rows {
+	for _, row := range r.AllRows() {
 		text += fmt.Sprintf("| %d | %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n", row.Group, row.DelayMS, row.Holders,
 			row.DeductsPerS, row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want), row.Verdict)
 	}
