@@ -120,6 +120,12 @@ func TestLockTellsOfAHolder(t *testing.T) {
 	if env, err := os.ReadFile(envPath(dir)); err != nil || string(env) != "export A='1'\nexport B='2'\n" {
 		t.Errorf("environment file %q, %v", env, err)
 	}
+	if err := forget(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(envPath(dir)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the environment file is there after the stack was forgotten: %v", err)
+	}
 	if err := f.Unlock(); err != nil {
 		t.Fatal(err)
 	}

@@ -69,6 +69,9 @@ func (s state) write(dir string) error {
 	return nil
 }
 
+// forget removes what write stored: a shell that read it would take a stack for this one that comes later.
+func forget(dir string) error { return errors.Join(os.Remove(envPath(dir)), os.Remove(statePath(dir))) }
+
 func (s state) names() []string {
 	var names []string
 	for name := range s.Env {

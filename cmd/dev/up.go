@@ -177,7 +177,7 @@ func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) erro
 	s.Programs = append([]program{page}, s.Programs...)
 	if err = s.write(dir); err == nil {
 		<-ctx.Done()
-		err = os.Remove(statePath(dir))
+		err = forget(dir)
 	}
 	return errors.Join(err, stopRestarts())
 }
