@@ -112,18 +112,15 @@ scale: install ## What more holders of locks and more replicas add; writes out/s
 	$(GO) run ./cmd/loadtest scale $(SCALE_FLAGS)
 
 .PHONY: console
-console: install ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
-	@$(GO) build -o bin/loadtest ./cmd/loadtest
+console: install bin/loadtest ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
 	bin/loadtest console --listen 127.0.0.1:$(PORT)
 
 .PHONY: play
-play: install ## One published fault on the command line; the last line is the verdict [FAULT FIXED SEED]
-	@$(GO) build -o bin/loadtest ./cmd/loadtest
+play: install bin/loadtest ## One published fault on the command line; the last line is the verdict [FAULT FIXED SEED]
 	bin/loadtest play '$(FAULT)' $(if $(FIXED),--fixed) $(if $(SEED),--seed $(SEED))
 
 .PHONY: tour
-tour: install ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
-	@$(GO) build -o bin/loadtest ./cmd/loadtest
+tour: install bin/loadtest ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
 	bin/loadtest tour $(if $(FAULTS),--faults '$(FAULTS)')
 
 .PHONY: install
@@ -156,10 +153,12 @@ clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it f
 	@[ ! -x bin/dev ] || bin/dev down
 	rm -rf bin out .run
 
-# Always run: the compiler itself finds out whether anything changed.
-.PHONY: bin/dev
-bin/dev:
-	@$(GO) build -o $@ ./cmd/dev
+# Always run: the compiler itself finds out whether anything changed. Its standard output, to
+# which it prints nothing, ends the loop when it ends.
+.PHONY: bin/dev bin/loadtest
+bin/dev bin/loadtest: bin/%:
+	@[ -e $@ ] || echo 'compiling $@: on a new machine that takes minutes' >&2; set -o pipefail; \
+	$(GO) build -o $@ ./cmd/$* | while read -rt 10; [ $$? -gt 128 ]; do echo 'still compiling $@' >&2; done
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
