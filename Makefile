@@ -116,7 +116,7 @@ console: install bin/loadtest ## A page that shows the stack at work, plays the 
 	bin/loadtest console --listen 127.0.0.1:$(PORT)
 
 .PHONY: play
-play: install bin/loadtest ## One published fault on the command line; the last line is the verdict [FAULT FIXED SEED]
+play: install bin/loadtest ## One published fault on the command line; the last line is the verdict, and make adds "Error 1" to a violation [FAULT FIXED SEED]
 	bin/loadtest play '$(FAULT)' $(if $(FIXED),--fixed) $(if $(SEED),--seed $(SEED))
 
 .PHONY: tour
