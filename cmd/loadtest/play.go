@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -34,9 +36,10 @@ func playCommand() *cobra.Command {
 		Long: `Play a published fault, A to Q, broken or fixed, or a scenario of your own.
 
 It starts servers and services of its own, and stops them at the end. A broken
-variant that is not caught is tried with the two seeds after the first, too. The
-last line is the verdict, the exit code the verdict's. The run is kept as the
-console keeps its runs.
+variant that is not caught is tried with the two seeds after the first, too, and
+a line above the verdict says so if none of them caught it. The last line is the
+verdict, the exit code the verdict's. The run is kept as the console keeps its
+runs.
 
 Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest play A
@@ -62,22 +65,39 @@ Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 		if err != nil {
 			return err
 		}
-		var v *console.Verdict
+		var (
+			run console.Run
+			v   *console.Verdict
+		)
 		if err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) (err error) {
-			v, err = play(ctx, cmd, c, begin)
+			run, v, err = play(ctx, cmd, c, begin)
 			return err
 		}); err != nil {
 			return err
 		}
-		if err := v.Write(cmd.OutOrStdout(), false); err != nil {
-			return err
-		}
-		if code := v.Outcome.ExitCode(); code != command.Passed {
-			return &command.ExitError{Code: code} // the verdict was printed
-		}
-		return nil
+		return conclude(cmd.OutOrStdout(), run, v)
 	}
 	return cmd
+}
+
+// conclude prints the verdict on what was played, of which run is the first attempt. It returns the exit code of a
+// verdict that is not a pass as an error.
+func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
+	if run.Attempts > 1 && v.Outcome == verify.Pass { // only what should go wrong has several attempts
+		first, _ := strconv.ParseUint(run.Seed, 10, 64) // the console made it
+		var seeds []string
+		for i := range uint64(run.Attempts) {
+			seeds = append(seeds, strconv.FormatUint(first+i, 10))
+		}
+		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))
+	}
+	if err := v.Write(w, false); err != nil {
+		return err
+	}
+	if code := v.Outcome.ExitCode(); code != command.Passed {
+		return &command.ExitError{Code: code} // the verdict was printed
+	}
+	return nil
 }
 
 // names returns the names of all flags so far.
@@ -147,18 +167,20 @@ func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *
 	return errors.Join(err, <-ran)
 }
 
+// play plays what begin begins, and returns the first attempt and the verdict on the last.
 func play(
 	ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error),
-) (*console.Verdict, error) {
+) (console.Run, *console.Verdict, error) {
 	say := command.Progress(cmd.ErrOrStderr())
 	run, err := begin(c)
 	if err != nil {
-		return nil, err
+		return run, nil, err
 	}
 	variant := ""
 	if run.Variant != "" {
 		variant = ", " + run.Variant
 	}
 	say(fmt.Sprintf("playing %s%s, seed %s", run.Title, variant, run.Seed))
-	return c.Await(ctx)
+	v, err := c.Await(ctx)
+	return run, v, err
 }

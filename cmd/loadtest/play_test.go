@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
+)
+
+// The last line of what was played is the verdict, and the exit code the verdict's.
+func TestPlayEndsInItsVerdict(t *testing.T) {
+	t.Parallel()
+	broken := console.Run{Fault: "A", Variant: string(console.Broken), Seed: "42", Attempt: 1, Attempts: 3}
+	once := console.Run{Fault: "A", Variant: string(console.Fixed), Seed: "42", Attempt: 1, Attempts: 1}
+	const missed = "not caught this time, with the seeds 42, 43, 44\n"
+	for _, test := range []struct {
+		run     console.Run
+		outcome verify.Outcome
+		exit    int
+		missed  bool
+	}{
+		{broken, verify.Violation, command.Failed, false},
+		{broken, verify.Pass, command.Passed, true},
+		{broken, verify.Unknown, command.Unknown, false},
+		{once, verify.Pass, command.Passed, false},
+		{once, verify.Violation, command.Failed, false},
+	} {
+		var out bytes.Buffer
+		err := conclude(&out, test.run, &console.Verdict{Outcome: test.outcome, Orders: 7})
+		exit := command.Passed
+		if failed, ok := errors.AsType[*command.ExitError](err); ok {
+			exit, err = failed.Code, failed.Err
+		}
+		if err != nil || exit != test.exit {
+			t.Errorf("%s, %s: exit code %d, %v; want %d", test.run.Variant, test.outcome, exit, err, test.exit)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		want := "VERDICT: " + strings.ToUpper(string(test.outcome)) + " orders=7"
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, want) {
+			t.Errorf("%s, %s: the last line is %q", test.run.Variant, test.outcome, last)
+		}
+		if strings.Contains(out.String(), missed) != test.missed {
+			t.Errorf("%s, %s: printed %q; that it was not caught: %t", test.run.Variant, test.outcome, &out, test.missed)
+		}
+	}
+}
