@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
 )
@@ -39,6 +40,9 @@ func demo(ctx context.Context, size *size, out string, fire []string) (err error
 		return err
 	}
 	if err := size.check(say); err != nil {
+		return err
+	}
+	if err := history.Clear(filepath.Join(out, "verdict.json"), filepath.Join(out, "history.jsonl")); err != nil {
 		return err
 	}
 	if err := prepare(ctx, root, say); err != nil {

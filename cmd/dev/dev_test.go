@@ -248,3 +248,22 @@ func TestStrategyIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// What an earlier run left is gone also if the demo ends before it fires.
+func TestADemoRemovesTheEarlierVerdict(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	for _, name := range []string{"verdict.json", "history.jsonl"} {
+		if err := os.WriteFile(filepath.Join(out, name), []byte("of an earlier run"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := demo(ctx, &size{orders: 1, stocks: 1}, out, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("an interrupted demo: %v", err)
+	}
+	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v are left of an earlier run", left, err)
+	}
+}

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -71,15 +67,8 @@ func (o *output) verdict() string {
 	return filepath.Join(o.out, "verdict.json")
 }
 
-// clear removes the files of an earlier run, so that no old verdict stands beside a new history.
-func (o *output) clear() error {
-	for _, file := range []string{o.verdict(), o.history()} {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove the earlier run: %w", err)
-		}
-	}
-	return nil
-}
+// clear removes the files of an earlier run.
+func (o *output) clear() error { return history.Clear(o.verdict(), o.history()) }
 
 func (o *output) history() string {
 	if o.keep != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -29,6 +30,16 @@ func Open(path string) (*History, error) {
 	}
 	defer func() { _ = f.Close() }() // only read
 	return Read(f)
+}
+
+// Clear removes files of an earlier run, so that no old verdict stands beside what is new. They need not be there.
+func Clear(files ...string) error {
+	for _, file := range files {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the earlier run: %w", err)
+		}
+	}
+	return nil
 }
 
 // save writes to a file beside path and gives it that name once it is complete.
