@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"os"
@@ -91,15 +92,26 @@ func TestWrongUsage(t *testing.T) {
 		{"locks --locks zk.lock", "", `no lock "zk.lock"`},
 		{"locks --shapes 4x64", "", `shape "4x64"`},
 		{"locks worker zklock", "", "a worker has the arguments"},
+		{"console --attach --listen 8090", "", "want host:port"},
+		{"console --attach --listen 127.0.0.1:http", "", "want a port"},
+		{"console --attach --listen 0.0.0.0:0", "", "add --remote and a --token"},
+		{"console --attach --listen :0", "", "add --remote and a --token"},
+		{"console --attach --listen shop.example:0", "CONSOLE_TOKEN=sixteen-characters", "add --remote and a --token"},
+		{"console --attach --listen 0.0.0.0:0 --remote", "", "at least 16 characters"},
+		{"console --attach --remote", "CONSOLE_TOKEN=fifteen-letters", "at least 16 characters"},
+		{"console --attach --host shop.example", "", "--host needs --remote"},
+		{"console --attach --strategy groupde", "", `strategy "groupde"`},
 	} {
 		t.Run(test.args+test.env, func(t *testing.T) {
 			if name, value, ok := strings.Cut(test.env, "="); ok {
 				t.Setenv(name, value)
 			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what starts all the same ends
+			defer cancel()
 			var stdout, stderr bytes.Buffer
 			cmd := newCommand(&stdout, &stderr)
 			cmd.SetArgs(append([]string{}, strings.Fields(test.args)...))
-			if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), test.says) {
+			if exit := command.Run(ctx, cmd); exit != command.Unknown || !strings.Contains(stderr.String(), test.says) {
 				t.Errorf("exit code %d, printed %q; want %d and %q", exit, stderr.String(), command.Unknown, test.says)
 			}
 		})
