@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"orderstock/loadtest/stack"
@@ -17,13 +15,9 @@ import (
 // consolePort is the console's port, if nobody listens on it.
 const consolePort = 8090
 
-// startConsole starts a console that watches the stack. It keeps its runs in the folder out of the module.
-func startConsole(ctx context.Context, root, dir string, st *stack.Stack) (*servers.Server, program, error) {
-	port, err := servers.PortOr(consolePort)
-	if err != nil {
-		return nil, program{}, fmt.Errorf("start console: %w", err)
-	}
-	addr, token := net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), rand.Text()
+// startConsole starts a console on addr that watches the stack. It keeps its runs in the folder out of the module.
+func startConsole(ctx context.Context, root, dir, addr string, st *stack.Stack) (*servers.Server, program, error) {
+	token := rand.Text()
 	args := []string{
 		"console", "--attach", "--listen", addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
 		"--zookeeper", st.Servers.ZooKeeper.Addr(), "--zookeeper-root", st.ZooKeeperRoot(),

@@ -61,6 +61,8 @@ type settings struct {
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
 	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
+	// ConsoleURL is the address of the console, which GET / names, without its token; empty: there is none.
+	ConsoleURL string `env:"CONSOLE_URL"`
 }
 
 const keyOptional, keyRequired = "optional", "required"

@@ -122,6 +122,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		TrustedProxies: cfg.TrustedProxies,
 		Metrics:        named,
 		RequireKey:     cfg.IdempotencyKey == keyRequired,
+		Console:        cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
 			"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":     {Ask: flags.Ping, Optional: true},

@@ -36,6 +36,8 @@ type Config struct {
 	Metrics prometheus.Registerer
 	// Checks are what /readyz asks.
 	Checks map[string]httpapi.Check
+	// Console, if not "", is the address of the console, for GET /.
+	Console string
 }
 
 // OpenAPI describes the API. Tests compare it with the routes, the types and every answer.
@@ -59,24 +61,31 @@ func New(orders Orders, cfg Config, log *slog.Logger) http.Handler {
 		read.Use(cfg.LimitReads)
 	}
 	place.POST("", httpapi.Handle(h.place))
-	httpapi.Get(e, "/", func(c *gin.Context) { c.JSON(http.StatusOK, links) })
+	index := links(cfg.Console)
+	httpapi.Get(e, "/", func(c *gin.Context) { c.JSON(http.StatusOK, index) })
 	httpapi.Get(read, "", httpapi.Handle(h.page))
 	httpapi.Get(read, "/:id", httpapi.Handle(h.get))
 	e.POST("/v1/orders/:id/cancel", httpapi.Handle(h.cancel))
 	return e
 }
 
-// links is what GET / answers.
-var links = map[string]any{
-	"service": "order-service",
-	"calls": []string{
-		"POST /v1/orders", "GET /v1/orders?status=&after=&limit=", "GET /v1/orders/{id}",
-		"POST /v1/orders/{id}/cancel", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /docs",
-	},
-	"documentation": "/docs",
-	"description":   "/openapi.json",
-	"orders":        "/v1/orders",
-	"ready":         "/readyz",
+// links returns what GET / answers.
+func links(console string) map[string]any {
+	all := map[string]any{
+		"service": "order-service",
+		"calls": []string{
+			"POST /v1/orders", "GET /v1/orders?status=&after=&limit=", "GET /v1/orders/{id}",
+			"POST /v1/orders/{id}/cancel", "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /docs",
+		},
+		"documentation": "/docs",
+		"description":   "/openapi.json",
+		"orders":        "/v1/orders",
+		"ready":         "/readyz",
+	}
+	if console != "" {
+		all["console"] = console
+	}
+	return all
 }
 
 type handlers struct {

@@ -66,6 +66,23 @@ func TestTheRootListsTheCalls(t *testing.T) {
 	}
 }
 
+func TestTheRootNamesTheConsole(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", "http://127.0.0.1:8090"} {
+		h := contract.Read(t, orderhttp.OpenAPI).Check(t,
+			orderhttp.New(orders{}, orderhttp.Config{Console: address}, slog.New(slog.DiscardHandler)))
+		rec := httptest.NewRecorder()
+		h.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
+		var links map[string]any
+		if err := json.Unmarshal(rec.Body.Bytes(), &links); err != nil || rec.Code != http.StatusOK {
+			t.Fatal(rec.Code, err)
+		}
+		if named, ok := links["console"]; ok != (address != "") || ok && named != address {
+			t.Errorf("the console at %q is %v in %s", address, named, rec.Body)
+		}
+	}
+}
+
 // TestTheDescriptionIsServed: as it stands, and as a page that names each call and loads nothing.
 func TestTheDescriptionIsServed(t *testing.T) {
 	t.Parallel()
