@@ -3,12 +3,14 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -41,6 +43,12 @@ const (
 	mostClients  = 2_000
 	mostDuration = 10 * 60 // seconds
 	mostTimeout  = 60      // seconds
+	mostRate     = 100_000
+	mostGoods    = 1_000            // the page has a row for each
+	mostStock    = operation.MaxNum // of one restock
+	mostItems    = 100
+	mostPieces   = 1_000_000
+	mostZipf     = 10
 )
 
 // ScenarioOf returns the load of a configuration as a scenario without faults.
@@ -59,17 +67,33 @@ func ScenarioOf(cfg fire.Config) Scenario {
 
 // Validate returns an error that names the first invalid field and says what it may be.
 func (s Scenario) Validate() error {
-	switch {
-	case s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct):
+	if s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct) {
 		return invalid("path %q: want order or deduct", s.Path)
-	case s.Orders < 0 || s.Orders > mostOrders:
-		return invalid("orders %d: want 0 to %d", s.Orders, mostOrders)
-	case s.Concurrency < 0 || s.Concurrency > mostClients:
-		return invalid("concurrency %d: want 0 to %d", s.Concurrency, mostClients)
-	case s.TimeoutS < 0 || s.TimeoutS > mostTimeout:
-		return invalid("timeout_s %g: want 0 to %d", s.TimeoutS, mostTimeout)
-	case s.DurationS < 0 || s.DurationS > mostDuration:
-		return invalid("duration_s %g: want 0 to %d", s.DurationS, mostDuration)
+	}
+	for _, f := range []struct {
+		name        string
+		value, most float64
+	}{
+		{"orders", float64(s.Orders), mostOrders},
+		{"duration_s", s.DurationS, mostDuration},
+		{"warmup_s", s.WarmupS, mostDuration},
+		{"rate", s.Rate, mostRate},
+		{"concurrency", float64(s.Concurrency), mostClients},
+		{"goods", float64(s.Goods), mostGoods},
+		{"stock", float64(s.Stock), mostStock},
+		{"items_max", float64(s.ItemsMax), mostItems},
+		{"num_max", float64(s.NumMax), mostPieces},
+		{"zipf", s.Zipf, mostZipf},
+		{"repeat", s.Repeat, 1},
+		{"cancel", s.Cancel, 1},
+		{"timeout_s", s.TimeoutS, mostTimeout},
+	} {
+		if f.value < 0 || f.value > f.most || math.IsNaN(f.value) {
+			return invalid("%s %v: want 0 to %.0f", f.name, f.value, f.most)
+		}
+	}
+	if s.DurationS > 0 && s.WarmupS >= s.DurationS {
+		return invalid("warmup_s %g: want less than duration_s, %g", s.WarmupS, s.DurationS)
 	}
 	if _, err := s.seed(); err != nil {
 		return err
