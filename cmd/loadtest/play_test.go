@@ -48,3 +48,12 @@ func TestPlayEndsInItsVerdict(t *testing.T) {
 		}
 	}
 }
+
+// A published fault goes wrong on servers and services of its own, and the program ends as its verdict says.
+func TestPlayOnRealServers(t *testing.T) {
+	out, exit := execute(t, "play", "A", "--out", t.TempDir())
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if last := lines[len(lines)-1]; exit != command.Failed || !strings.HasPrefix(last, "VERDICT: VIOLATION ") {
+		t.Errorf("exit code %d, printed %s", exit, out)
+	}
+}
