@@ -494,6 +494,10 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	}
 	c.showBooks(era, books)
 	c.endEra()
+	at.tally.forget() // the orders ended after the last count, some of them long after they began
+	if _, err := c.showStatuses(ctx, at); err != nil {
+		return err
+	}
 	hero, outcome := headline(run, books, v), string(v.Outcome)
 	if p.notCaught(v) {
 		hero.Word, outcome = wordNotCaught, strings.ToLower(wordNotCaught)

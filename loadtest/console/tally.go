@@ -13,6 +13,7 @@ import (
 // tally counts the orders by their status. Orders that ended do not change: those whose id is not above mark were
 // counted once, and only newer ones are read again. An order that was written long after its id was made, or that was
 // pruned, is noticed when all are counted anew.
+// A tally is safe for concurrent use.
 type tally struct {
 	mu    sync.Mutex
 	ended map[string]int64 // the orders up to mark
@@ -35,10 +36,26 @@ const (
 	tallyAll = 20 * time.Second
 )
 
-// read returns the number of orders of each status.
-func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, error) {
+// show reads the number of orders of each status and passes it to told. What is read later is told later.
+func (t *tally) show(ctx context.Context, orders *sql.DB, told func(map[string]int64)) (map[string]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	counts, err := t.read(ctx, orders)
+	if err == nil {
+		told(counts)
+	}
+	return counts, err
+}
+
+// forget has the next read count all orders anew.
+func (t *tally) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended, t.counts = nil, nil
+}
+
+// read returns the number of orders of each status; mu is held.
+func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, error) {
 	if t.counts != nil && time.Since(t.at) < tallyFresh {
 		return t.counts, nil
 	}

@@ -133,6 +133,11 @@ func (c *Console) books(ctx context.Context, s *site) (era int, books Books, err
 	return era, books, nil
 }
 
+// showStatuses shows how many orders there are of each status.
+func (c *Console) showStatuses(ctx context.Context, s *site) (map[string]int64, error) {
+	return s.tally.show(ctx, s.orders, func(counts map[string]int64) { c.hub.set(secStatuses, counts) })
+}
+
 // orderReader reads how many orders there are of each status, and how many ended with each commit.
 func (c *Console) orderReader() func(context.Context, *site) error {
 	var (
@@ -140,11 +145,10 @@ func (c *Console) orderReader() func(context.Context, *site) error {
 		at           time.Time
 	)
 	return func(ctx context.Context, s *site) error {
-		statuses, err := s.tally.read(ctx, s.orders)
+		statuses, err := c.showStatuses(ctx, s)
 		if err != nil {
 			return err
 		}
-		c.hub.set(secStatuses, statuses)
 		n, err := readCommits(ctx, s.orders)
 		if err != nil {
 			return err
@@ -328,11 +332,10 @@ func (c *Console) bystander() func(context.Context, *site) error {
 		if c.lab != nil {
 			return nil
 		}
-		counts, err := s.tally.read(ctx, s.orders)
+		counts, err := c.showStatuses(ctx, s)
 		if err != nil {
 			return err
 		}
-		c.hub.set(secStatuses, counts)
 		c.mu.Lock() // after the read: an order by hand that it counts is known here
 		own, placing, hand := c.stop != nil, c.placing, len(c.placed)
 		c.mu.Unlock()

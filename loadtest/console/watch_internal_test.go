@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
@@ -52,6 +53,24 @@ func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c.live, c.era = true, c.era+1 // the next run begins
 	c.showBooks(era, Books{Rows: books.Rows, Sold: 7})
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
+}
+
+// TestVerdictStandsBesideItsOrders: it comes with the orders as they have ended, not with those of an earlier read.
+func TestVerdictStandsBesideItsOrders(t *testing.T) {
+	c, s := testConsole(t), &site{orders: ordersDB(t)}
+	insertOrders(t, s.orders, "PENDING", orderID(0, 1))
+	if _, err := c.showStatuses(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"PENDING":1`)
+	execOn(t, s.orders, "UPDATE orders SET status = 'CONFIRMED'")
+	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Minute, 1)) // written long after its id was made
+	c.meter = newMeter(c.hub)
+	err := c.keep(t.Context(), s, &performance{}, Run{ID: "1"}, &history.History{}, &Verdict{Outcome: verify.Pass})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"PENDING":0`, `"CONFIRMED":2`, `"word":"PASS"`)
 }
 
 // TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
