@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"orderstock/loadtest/stack"
@@ -15,26 +18,50 @@ import (
 // consolePort is the console's port, if nobody listens on it.
 const consolePort = 8090
 
-// startConsole starts a console on addr that watches the stack. It keeps its runs in the folder out of the module.
-func startConsole(ctx context.Context, root, dir, addr string, st *stack.Stack) (*servers.Server, program, error) {
-	token := rand.Text()
+// newPage returns where the console will be.
+func newPage() (program, error) {
+	port, err := servers.PortOr(consolePort)
+	if err != nil {
+		return program{}, fmt.Errorf("start console: %w", err)
+	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return program{Name: "console", Addr: addr, URL: "http://" + addr, Token: rand.Text()}, nil
+}
+
+// traced returns the environment in which a service sends the console the spans of orders that come with a sampled
+// trace. It is empty if the environment of this process says where spans go, or that there are none.
+func (p program) traced() map[string]string {
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED",
+	} {
+		if os.Getenv(name) != "" {
+			return map[string]string{}
+		}
+	}
+	return map[string]string{
+		"CONSOLE_OTLP_ENDPOINT":      p.URL,
+		"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20" + p.Token,
+	}
+}
+
+// startConsole starts a console that watches the stack. It keeps its runs in the folder out of the module.
+func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page program) (*servers.Server, error) {
 	args := []string{
-		"console", "--attach", "--listen", addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
+		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
 		"--zookeeper", st.Servers.ZooKeeper.Addr(), "--zookeeper-root", st.ZooKeeperRoot(),
 		"--redis", st.Servers.Redis.Addr(),
 	}
 	for _, s := range st.Services() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))
 	}
-	env := []string{"CONSOLE_TOKEN=" + token}
+	env := []string{"CONSOLE_TOKEN=" + page.Token}
 	for name, value := range st.LoadtestEnv() {
 		env = append(env, name+"="+value)
 	}
-	server, err := servers.Start(ctx, servers.Spec{
-		Name: "console", Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir, Addr: addr,
-		Ready: func(ctx context.Context) error { return httpapi.Healthcheck(ctx, "http://"+addr+"/healthz") },
+	return servers.Start(ctx, servers.Spec{
+		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir, Addr: page.Addr,
+		Ready: func(ctx context.Context) error { return httpapi.Healthcheck(ctx, page.URL+"/healthz") },
 	})
-	return server, program{Name: "console", Addr: addr, URL: "http://" + addr, Token: token}, err
 }
 
 // page returns the address that opens the console, or "" if this program is another one.

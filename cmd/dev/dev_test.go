@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -217,6 +218,26 @@ func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
 	}
 	if err := install(t.Context(), func(string) {}, nil); err != nil {
 		t.Errorf("with nothing missing: %v", err)
+	}
+}
+
+// The services of "up" send spans to the console, unless the environment says otherwise.
+func TestWhereSpansGo(t *testing.T) {
+	page := program{URL: "http://127.0.0.1:8090", Token: "abc"}
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED",
+	} {
+		t.Setenv(name, "")
+	}
+	want := map[string]string{
+		"CONSOLE_OTLP_ENDPOINT": page.URL, "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20abc",
+	}
+	if got := page.traced(); !maps.Equal(got, want) {
+		t.Errorf("the services are told %v, want %v", got, want)
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+	if got := page.traced(); len(got) > 0 {
+		t.Errorf("the services are told %v beside an endpoint of the user's", got)
 	}
 }
 

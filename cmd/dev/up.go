@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
-	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/procgroup"
 )
 
@@ -153,18 +150,18 @@ func hold(ctx context.Context, size *size) (err error) {
 	defer func() { err = errors.Join(err, held.Unlock()) }()
 	cfg := size.config(root, filepath.Join(dir, "data"))
 	cfg.OrderPort, cfg.StockPort = 8080, 8081
-	port, err := servers.PortOr(consolePort)
+	about, err := newPage()
 	if err != nil {
-		return fmt.Errorf("start console: %w", err)
+		return err
 	}
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	cfg.OrderEnv = map[string]string{"CONSOLE_URL": "http://" + addr}
+	cfg.StockEnv, cfg.OrderEnv = about.traced(), about.traced()
+	cfg.OrderEnv["CONSOLE_URL"] = about.URL
 	st, err := stack.Up(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	command.Progress(os.Stderr)("starting the console")
-	page, about, err := startConsole(ctx, root, cfg.Dir, addr, st)
+	page, err := startConsole(ctx, root, cfg.Dir, st, about)
 	if err == nil {
 		err = keepUp(ctx, dir, st, about)
 	}

@@ -91,6 +91,8 @@ func TestWrongUsage(t *testing.T) {
 		{"ladder replicas --legs 1", "", "--legs 1"},
 		{"locks --locks zk.lock", "", `no lock "zk.lock"`},
 		{"locks --shapes 4x64", "", `shape "4x64"`},
+		{"console --traces 4318", "", "want host:port"},
+		{"console --traces 0.0.0.0:4318", "", "add --remote"},
 		{"locks worker zklock", "", "a worker has the arguments"},
 		{"play --rate -1", "", "rate -1: want 0 to 100000"},
 		{"play --rate NaN", "", "rate NaN: want 0"},

@@ -27,6 +27,7 @@ import (
 // consoleConfig is how the console is served.
 type consoleConfig struct {
 	listen, published       string
+	traces                  string
 	token, out, bin         string
 	attach, remote          bool
 	hosts, watch, zookeeper []string
@@ -61,6 +62,8 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0",
 		"address to serve on; one that is not of this machine alone needs --remote")
 	f.StringVar(&cfg.published, "published", "", "host:port by which others reach --listen; printed in its place")
+	f.StringVar(&cfg.traces, "traces", "",
+		"second address, which takes the services' spans, from whoever reaches it, and nothing else")
 	f.BoolVar(&cfg.remote, "remote", false,
 		"serve other machines, too, under an IP address or a name of --host; needs --token")
 	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: names under which the page may be asked for")
@@ -99,6 +102,11 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 	defer cancel()
 	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote, Hosts: cfg.hosts})
 	server.ReceiveTraces(fmt.Sprintf("http://127.0.0.1:%d", listener.Addr().(*net.TCPAddr).Port))
+	stopTraces, err := serveTraces(ctx, cfg.traces, server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stopTraces() }()
 	ran := make(chan error, 1)
 	go func() { ran <- c.Run(ctx) }()
 	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}
@@ -122,6 +130,25 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 	return errors.Join(err, web.Close())
 }
 
+// serveTraces takes spans at an address, if there is one, until it is stopped.
+func serveTraces(ctx context.Context, addr string, of *console.Server) (stop func() error, err error) {
+	if addr == "" {
+		return func() error { return nil }, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("serve console: %w", err)
+	}
+	web := &http.Server{Handler: of.TracesHandler(), ReadTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- web.Serve(listener) }()
+	return func() error {
+		err := web.Close()
+		<-ended
+		return err
+	}, nil
+}
+
 // keepAddress writes the console's address to where "loadtest trace" looks for it, and returns what removes it.
 func keepAddress(out, address string) (forget func(), err error) {
 	file := filepath.Join(out, addressFile)
@@ -136,15 +163,13 @@ func keepAddress(out, address string) (forget func(), err error) {
 }
 
 func (c consoleConfig) check() error {
-	host, port, err := net.SplitHostPort(c.listen)
-	if err != nil {
-		return fmt.Errorf("--listen %q: want host:port", c.listen)
+	if err := c.checkAddress("--listen", c.listen); err != nil {
+		return err
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("--listen %q: want a port from 0 to 65535", c.listen)
-	}
-	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.remote {
-		return fmt.Errorf("--listen %q is not of this machine alone: add --remote and a --token to serve others", c.listen)
+	if c.traces != "" {
+		if err := c.checkAddress("--traces", c.traces); err != nil {
+			return err
+		}
 	}
 	if len(c.hosts) > 0 && !c.remote {
 		return errors.New("--host needs --remote")
@@ -156,6 +181,21 @@ func (c consoleConfig) check() error {
 	}
 	if c.remote && len(c.token) < 16 {
 		return errors.New("--remote needs a --token of at least 16 characters")
+	}
+	return nil
+}
+
+// checkAddress returns an error for an address that cannot be, or that needs --remote.
+func (c consoleConfig) checkAddress(flag, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%s %q: want host:port", flag, addr)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%s %q: want a port from 0 to 65535", flag, addr)
+	}
+	if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && host != "localhost" && !c.remote {
+		return fmt.Errorf("%s %q is not of this machine alone: add --remote and a --token to serve others", flag, addr)
 	}
 	return nil
 }

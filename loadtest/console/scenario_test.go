@@ -80,13 +80,18 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 // attached returns a console whose stack does not answer.
 func attached(t *testing.T, cfg console.ServerConfig) http.Handler {
 	t.Helper()
+	return attachedServer(t, cfg).Handler()
+}
+
+func attachedServer(t *testing.T, cfg console.ServerConfig) *console.Server {
+	t.Helper()
 	c, err := console.Attach(console.Target{Databases: verify.Databases{
 		OrderDSN: "u:secret@tcp(127.0.0.1:1)/o", StockDSN: "u:secret@tcp(127.0.0.1:1)/s",
 	}}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return console.NewServer(c, cfg).Handler()
+	return console.NewServer(c, cfg)
 }
 
 func TestHostsThatAreServed(t *testing.T) {

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -41,13 +42,21 @@ func NewStore() *Store {
 	return &Store{traces: map[string][]Span{}, orders: map[string]ids{}, named: map[string]ids{}}
 }
 
+// laneOf names a process: by its instance, and by its service if that does not show from it, as in a container.
+func laneOf(service, instance string) string {
+	if kind, _, _ := strings.Cut(service, "-"); instance != "" && !strings.HasPrefix(instance, kind) {
+		return kind + "-" + instance[:min(len(instance), 4)]
+	}
+	return cmp.Or(instance, service, "?")
+}
+
 // Add keeps spans as they come in a request of OTLP.
 func (s *Store) Add(received []*wire.ResourceSpans) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, from := range received {
 		what := attributes(from.GetResource().GetAttributes())
-		lane := cmp.Or(what["service.instance.id"], what["service.name"], "?")
+		lane := laneOf(what["service.name"], what["service.instance.id"])
 		for _, scope := range from.GetScopeSpans() {
 			for _, one := range scope.GetSpans() {
 				s.add(spanOf(one, lane))

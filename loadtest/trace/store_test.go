@@ -92,6 +92,27 @@ func TestStoreIsBounded(t *testing.T) {
 }
 
 // What a Collector's file exporter writes can be read.
+// TestLanes: each names a process by its service, also where the instance is a container's id.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ service, instance, want string }{
+		{"order-service", "order-1", "order-1"},
+		{"stock-service", "3f2a71c09b1e", "stock-3f2a"},
+		{"client", "client", "client"},
+		{"", "order-1", "order-1"},
+	} {
+		s := trace.NewStore()
+		received := export(test.instance, span(1, 1, 0, "place", 1, text("order_id", "7")))
+		if test.service != "" {
+			what := received[0].GetResource()
+			what.Attributes = append(what.Attributes, text("service.name", test.service))
+		}
+		if s.Add(received); s.Order("7")[0].Lane != test.want {
+			t.Errorf("%+v: lane %q", test, s.Order("7")[0].Lane)
+		}
+	}
+}
+
 func TestReadFile(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()

@@ -37,6 +37,9 @@ type Settings struct {
 	Sampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_always_on"`
 	// SamplerArg is the share of them, from 0 to 1, if the sampler is parentbased_traceidratio or traceidratio.
 	SamplerArg string `env:"OTEL_TRACES_SAMPLER_ARG"`
+	// Console is where spans are sent instead if no variable of OpenTelemetry says where: to the load tester's console.
+	// Then only requests that come with a sampled trace are traced. Empty: nowhere.
+	Console string `env:"CONSOLE_OTLP_ENDPOINT"`
 }
 
 var samplers = []string{
@@ -61,14 +64,15 @@ func (s Settings) Check() error {
 	return errors.Join(sampler, arg, protocol)
 }
 
-// on reports whether the environment asks for spans.
-func (s Settings) on() bool {
+// on reports whether the environment asks for spans, and if so, whether they are for the console.
+func (s Settings) on() (on, console bool) {
 	off, _ := strconv.ParseBool(os.Getenv("OTEL_SDK_DISABLED"))
 	kind := os.Getenv("OTEL_TRACES_EXPORTER")
 	if off || kind == "none" {
-		return false
+		return false, false
 	}
-	return s.Endpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || kind == "otlp"
+	on = s.Endpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || kind == "otlp"
+	return on || s.Console != "", !on
 }
 
 // Exporter exports the spans of this process. A nil Exporter is tracing that is off: its methods change
@@ -77,18 +81,32 @@ type Exporter struct {
 	provider *sdk.TracerProvider
 	// followsParent: a request that comes with a trace is recorded if that trace is.
 	followsParent bool
-	cancel        context.CancelFunc
-	watching      sync.WaitGroup
+	// beginsNone: a request that comes without a trace is not recorded.
+	beginsNone bool
+	cancel     context.CancelFunc
+	watching   sync.WaitGroup
 }
 
 // Start sets tracing up for the whole process, as the environment says; name is the service's unless
 // OTEL_SERVICE_NAME is set. It returns nil if tracing is off. Failures to export go to log. Callers must
 // Close the exporter.
 func Start(ctx context.Context, name string, s Settings, log *slog.Logger) (*Exporter, error) {
-	if !s.on() {
+	on, console := s.on()
+	if !on {
 		return nil, nil //nolint:nilnil // documented: a nil Exporter is ready for use
 	}
-	client, err := otlptrace.New(ctx, otlptracehttp.NewClient())
+	var (
+		to      []otlptracehttp.Option
+		batch   []sdk.BatchSpanProcessorOption
+		sampler []sdk.TracerProviderOption
+	)
+	if console {
+		s.Sampler = "parentbased_always_off"
+		to = append(to, otlptracehttp.WithEndpointURL(s.Console+"/v1/traces"))
+		batch = append(batch, sdk.WithBatchTimeout(soon)) // somebody looks
+		sampler = append(sampler, sdk.WithSampler(sdk.ParentBased(sdk.NeverSample())))
+	}
+	client, err := otlptrace.New(ctx, otlptracehttp.NewClient(to...))
 	if err != nil {
 		return nil, fmt.Errorf("start tracing: %w", err)
 	}
@@ -96,14 +114,17 @@ func Start(ctx context.Context, name string, s Settings, log *slog.Logger) (*Exp
 	if err != nil {
 		return nil, fmt.Errorf("start tracing: %w", err)
 	}
-	provider, err := newProvider(name, host, sdk.WithBatcher(client))
+	provider, err := newProvider(name, host, append(sampler, sdk.WithBatcher(client, batch...))...)
 	if err != nil {
 		return nil, err
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("tracing", "error", err.Error()) }))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	e := &Exporter{provider: provider, followsParent: s.Sampler == "" || strings.HasPrefix(s.Sampler, "parentbased_")}
+	e := &Exporter{
+		provider: provider, followsParent: s.Sampler == "" || strings.HasPrefix(s.Sampler, "parentbased_"),
+		beginsNone: s.Sampler == "parentbased_always_off",
+	}
 	ctx, e.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	e.watching.Go(func() { tracing.WatchPauses(ctx) })
 	return e, nil

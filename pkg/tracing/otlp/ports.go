@@ -31,11 +31,14 @@ func (e *Exporter) Handler(h http.Handler) http.Handler {
 	}
 	// What the sampler leaves out in any case costs no more than the trace's id, for the log.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if parent := tracing.Parse(r.Header.Get(tracing.Header)); parent.IsValid() && !parent.IsSampled() {
+		switch parent := tracing.Parse(r.Header.Get(tracing.Header)); {
+		case parent.IsSampled() || !parent.IsValid() && !e.beginsNone:
+			traced.ServeHTTP(w, r)
+		case parent.IsValid():
 			h.ServeHTTP(w, r.WithContext(trace.ContextWithRemoteSpanContext(r.Context(), parent)))
-			return
+		default:
+			h.ServeHTTP(w, r)
 		}
-		traced.ServeHTTP(w, r)
 	})
 }
 

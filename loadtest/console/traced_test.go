@@ -1,0 +1,95 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+)
+
+// TestAttachedConsoleTracesAnOrderByHand at services that it did not start. What others send there is not traced.
+func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewUnstartedServer(nil)
+	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) {
+		c.OrderEnv = map[string]string{"CONSOLE_OTLP_ENDPOINT": "http://" + receiver.Listener.Addr().String()}
+		c.StockEnv = c.OrderEnv
+	})
+	watcher, err := console.Attach(console.Target{Target: st.Target(), Databases: st.Databases()}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- watcher.Run(ctx) }()
+	receiver.Config.Handler = console.NewServer(watcher, console.ServerConfig{}).TracesHandler()
+	receiver.Start()
+	defer func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		receiver.Close()
+	}()
+
+	h, err := fire.Run(t.Context(), fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, err := watcher.PlaceByHand(t.Context(), console.HandOrder{
+		Items: []console.HandItem{{GoodsID: strconv.FormatInt(h.Goods[0].ID, 10), Num: 1}}, Key: "by-hand",
+	})
+	if err != nil || placed.Status != http.StatusCreated {
+		t.Fatalf("%+v, %v", placed, err)
+	}
+	steps := func(order string) (names []string) {
+		life, err := watcher.Life(t.Context(), order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range life.Spans {
+			names = append(names, strings.TrimRight(s.Lane, "-12")+" "+s.Name)
+		}
+		return names
+	}
+	want := []string{"client place", "order insert-order", "order call-stock", "stock commit", "order set-status"}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) { // a poll of other processes
+		got := steps(placed.OrderID)
+		if !slices.ContainsFunc(want, func(step string) bool { return !slices.Contains(got, step) }) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the steps are %q, want all of %q", got, want)
+		}
+	}
+	if got := steps(strconv.FormatInt(h.Calls[0].Order, 10)); len(got) > 0 {
+		t.Errorf("an order that came without a trace has the steps %q", got)
+	}
+}
+
+// TestTracesAreTakenAndNothingElse at the address that asks for no token.
+func TestTracesAreTakenAndNothingElse(t *testing.T) {
+	t.Parallel()
+	handler := attachedServer(t, console.ServerConfig{}).TracesHandler()
+	for call, want := range map[string]int{
+		"POST /v1/traces": http.StatusOK, "GET /v1/traces": http.StatusMethodNotAllowed,
+		"GET /": http.StatusNotFound, "GET /api/state": http.StatusNotFound, "POST /api/orders": http.StatusNotFound,
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, "http://console:4318"+path, http.NoBody)
+		r.Header.Set("Content-Type", "application/x-protobuf")
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s is answered %d, want %d", call, w.Code, want)
+		}
+	}
+}
