@@ -44,7 +44,8 @@ type actionInfo struct {
 }
 
 // strikeResult says what an action did. heal, if not nil, undoes what lasts;
-// fired, if not nil, counts how often it struck.
+// fired, if not nil, counts how often it struck. Without fired it was seen to
+// strike before it returned.
 type strikeResult struct {
 	heal  func(context.Context) error
 	fired func(context.Context) (int, error)
@@ -70,10 +71,7 @@ func init() { // the functions below read the list
 			toNothing, (*Console).expireSessions,
 		},
 		{"duplicate", "deliver each request between the services twice", toNothing, (*Console).duplicate},
-		{"cut", "close the connections and refuse new ones", toWire, wireAction(func(w *lab.Wire) error {
-			w.Cut()
-			return nil
-		})},
+		{"cut", "close the connections and refuse new ones", toWire, wireAction((*lab.Wire).Cut)},
 		{"slow", "delay each direction by 200 ms", toWire, wireAction(func(w *lab.Wire) error { return w.Slow(slowBy) })},
 		{"lose-replies", "let requests through and drop what comes back", toWire, wireAction((*lab.Wire).LoseReplies)},
 		{"lose-requests", "drop what is sent; nobody tells the sender", toWire, wireAction((*lab.Wire).LoseRequests)},
@@ -110,6 +108,7 @@ func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	}
 	text := a.words()
 	if result != nil && result.fired != nil {
+		c.noteCounted(s)
 		c.say("fault", "armed: %s", text)
 		c.spawn(func(ctx context.Context) { c.awaitStrike(ctx, s, result.fired) })
 	} else {
@@ -391,7 +390,7 @@ func (c *Console) expireSessions(ctx context.Context, _ Action) (*strikeResult, 
 		return nil, err
 	}
 	for _, r := range c.lab.Replicas() {
-		if err := r.EachWire(lab.ToZooKeeper, func(w *lab.Wire) error { w.Cut(); return nil }); err != nil {
+		if err := r.EachWire(lab.ToZooKeeper, (*lab.Wire).Cut); err != nil {
 			return nil, err
 		}
 	}
@@ -441,9 +440,19 @@ func wireAction(do func(*lab.Wire) error) func(*Console, context.Context, Action
 		if len(r.Wires[a.Wire]) == 0 {
 			return nil, invalid("%s has no connection to %q", a.Target, a.Wire)
 		}
-		return &strikeResult{heal: func(ctx context.Context) error {
-			return r.EachWire(a.Wire, func(w *lab.Wire) error { return w.Mend(ctx) })
-		}}, r.EachWire(a.Wire, do)
+		struck := func() (n int) {
+			for _, w := range r.Wires[a.Wire] {
+				n += w.Struck()
+			}
+			return n
+		}
+		before := struck()
+		return &strikeResult{
+			heal: func(ctx context.Context) error {
+				return r.EachWire(a.Wire, func(w *lab.Wire) error { return w.Mend(ctx) })
+			},
+			fired: func(context.Context) (int, error) { return struck() - before, nil },
+		}, r.EachWire(a.Wire, do)
 	}
 }
 

@@ -72,6 +72,21 @@ func TestRestartAndResumeHeal(t *testing.T) {
 	s.act(t, console.Action{Action: "pause", Target: "stock-1"})
 	s.act(t, console.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
 	s.act(t, console.Action{Action: "resume", Target: "stock-1"})
+	// What is thrown at a connection is armed until something comes by.
+	s.until(t, func(now shown) bool {
+		for _, id := range goods { // some of them prefer stock-1
+			if _, err := s.console.PlaceByHand(t.Context(), console.HandOrder{
+				Items: []console.HandItem{{GoodsID: id, Num: 1}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return now.Faults[3].Fired > 0
+	})
+	if now := s.state(t); now.Faults[2].Counted || !now.Faults[3].Counted {
+		t.Errorf("counted are the pause: %t, and the slow connection: %t; want the second alone",
+			now.Faults[2].Counted, now.Faults[3].Counted)
+	}
 	armed := console.Action{Action: "arm-error", Target: "stock-2", When: "before", Step: "commit"}
 	s.act(t, armed)
 	armed.Step = "take-flag"

@@ -402,6 +402,7 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 	seed, _ := scene.seed() // validated
 	f := faults.New(c.lab, cell, seed)
 	s := c.noteArmed(Action{Action: cell.Fault, Step: cell.Step, When: cell.When})
+	c.noteCounted(s)
 	c.say("fault", "armed: %s %s %s", cell.Fault, cell.When, cell.Step)
 	c.acting.Lock()
 	err := f.Arm(ctx)

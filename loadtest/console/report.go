@@ -82,7 +82,11 @@ func stillOf(r *Record) page.Sheet {
 	if len(r.Faults) > 0 {
 		table := &page.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
 		for _, f := range r.Faults {
-			table.Add(false, f.What, f.Where, strconv.Itoa(f.Fired)+"×", f.Status)
+			times := strconv.Itoa(f.Fired) + "×"
+			if !f.Counted && f.Fired > 0 {
+				times = "struck"
+			}
+			table.Add(false, f.What, f.Where, times, f.Status)
 		}
 		s.Parts = append(s.Parts, page.Part{Title: "What broke", Table: table})
 	}

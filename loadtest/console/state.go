@@ -112,6 +112,7 @@ type Strike struct {
 	Where    string `json:"where"`  // a replica or a server; "" if it is not known or there is none
 	Status   string `json:"status"` // armed, fired or healed
 	Fired    int    `json:"fired"`
+	Counted  bool   `json:"counted"` // Fired is a count; else it only says whether it struck
 	ArmedMS  int64  `json:"armed_ms"`
 	FiredMS  int64  `json:"fired_ms,omitempty"`
 	HealedMS int64  `json:"healed_ms,omitempty"`

@@ -27,6 +27,14 @@ func (c *Console) noteArmed(a Action) *Strike {
 	return s
 }
 
+// noteCounted notes that it is counted how often a fault strikes.
+func (c *Console) noteCounted(s *Strike) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Counted = true
+	c.showStrikes()
+}
+
 // armedAt returns a fault that is armed at a step of a replica and is not healed, or nil.
 func (c *Console) armedAt(replica string) *Strike {
 	c.mu.Lock()

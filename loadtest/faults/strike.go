@@ -165,7 +165,7 @@ func (s *strike) Heal(ctx context.Context) error {
 	s.mu.Lock()
 	if s.kind == ReplyLost { // the connection is lost with the reply, and a new one is refused for a while
 		for _, w := range s.poisoned {
-			w.Cut()
+			errs = append(errs, w.Cut())
 		}
 		time.Sleep(s.outage)
 	}

@@ -62,7 +62,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 			return errors.Join(errs...)
 		}
 		return &surrounding{
-			strike: func(context.Context) error { return each(func(w *lab.Wire) error { w.Cut(); return nil }) },
+			strike: func(context.Context) error { return each((*lab.Wire).Cut) },
 			mend:   func(ctx context.Context) error { return each(func(w *lab.Wire) error { return w.Mend(ctx) }) },
 			count:  l.ExpiredSessions, hold: 300 * time.Millisecond,
 		}

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
+	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
 )
 
@@ -24,6 +27,9 @@ const (
 // last until Mend. It is safe for concurrent use, as toxiproxy is.
 type Wire struct {
 	proxy *toxiproxy.Proxy
+
+	mu       sync.Mutex
+	counters []*counter // of the faults that were ever thrown
 }
 
 // newWire starts a proxy on a free port in front of upstream.
@@ -38,6 +44,18 @@ func newWire(name, upstream string) (*Wire, error) {
 
 // Addr returns the address at which the replica connects.
 func (w *Wire) Addr() string { return w.proxy.Listen }
+
+// Struck is what the faults have done to the wire so far, by what it saw: the pieces of data that it delayed or lost,
+// and the connections that it closed or reset. Connections that were refused are not seen.
+func (w *Wire) Struck() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := int64(0)
+	for _, c := range w.counters {
+		n += c.n.Load()
+	}
+	return int(n)
+}
 
 // LoseReplies lets requests through and drops what comes back.
 func (w *Wire) LoseReplies() error { return w.poison("timeout", "downstream", nil) }
@@ -54,12 +72,17 @@ func (w *Wire) Slow(d time.Duration) error {
 // Reset closes every connection at once and answers the first bytes of every
 // new one with a TCP reset.
 func (w *Wire) Reset() error {
+	counted := w.count("reset_peer", "downstream", true)
 	w.proxy.Stop()
-	return errors.Join(w.poison("reset_peer", "upstream", map[string]any{"timeout": 0}), w.proxy.Start())
+	return errors.Join(counted, w.add("reset_peer", "upstream", map[string]any{"timeout": 0}), w.proxy.Start())
 }
 
 // Cut closes every connection and refuses new ones.
-func (w *Wire) Cut() { w.proxy.Stop() }
+func (w *Wire) Cut() error {
+	err := w.count("cut", "downstream", true)
+	w.proxy.Stop()
+	return err
+}
 
 // Mend ends all faults. Connections that lost bytes are closed.
 func (w *Wire) Mend(ctx context.Context) error {
@@ -72,13 +95,74 @@ func (w *Wire) Mend(ctx context.Context) error {
 
 func (w *Wire) close() { w.proxy.Stop() }
 
+// poison adds a toxic, and before it one that counts what reaches it.
 func (w *Wire) poison(kind, stream string, attributes map[string]any) error {
-	toxic, err := json.Marshal(map[string]any{"type": kind, "stream": stream, "attributes": attributes})
-	if err != nil {
-		return fmt.Errorf("encode toxic: %w", err)
+	if err := w.count(kind, stream, false); err != nil {
+		return err
 	}
-	if _, err := w.proxy.Toxics.AddToxicJson(strings.NewReader(string(toxic))); err != nil {
-		return fmt.Errorf("add %s to wire %s: %w", kind, w.proxy.Name, err)
+	return w.add(kind, stream, attributes)
+}
+
+func (w *Wire) add(kind, stream string, attributes map[string]any) error {
+	_, err := w.toxic(map[string]any{"type": kind, "stream": stream, "attributes": attributes})
+	return err
+}
+
+// count adds a counter for a fault: of the connections that end, or of the data that passes.
+func (w *Wire) count(fault, stream string, ends bool) error {
+	added, err := w.toxic(map[string]any{
+		"name": "count " + fault + " " + stream, "type": counterType, "stream": stream,
+		"attributes": map[string]any{"ends": ends},
+	})
+	if errors.Is(err, toxiproxy.ErrToxicAlreadyExists) { // so does the fault
+		return nil
+	} else if err != nil {
+		return err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counters = append(w.counters, added.Toxic.(*counter))
 	return nil
+}
+
+func (w *Wire) toxic(of map[string]any) (*toxics.ToxicWrapper, error) {
+	toxic, err := json.Marshal(of)
+	if err != nil {
+		return nil, fmt.Errorf("encode toxic: %w", err)
+	}
+	added, err := w.proxy.Toxics.AddToxicJson(strings.NewReader(string(toxic)))
+	if err != nil {
+		return nil, fmt.Errorf("add %s to wire %s: %w", of["type"], w.proxy.Name, err)
+	}
+	return added, nil
+}
+
+const counterType = "counter"
+
+func init() { toxics.Register(counterType, new(counter)) }
+
+// counter is a toxic that lets everything pass and counts it, or the connections that end.
+type counter struct {
+	Ends bool `json:"ends"`
+
+	n atomic.Int64
+}
+
+// Pipe implements toxics.Toxic.
+func (c *counter) Pipe(stub *toxics.ToxicStub) {
+	for {
+		select {
+		case <-stub.Interrupt:
+			return
+		case data := <-stub.Input:
+			if (data == nil) == c.Ends {
+				c.n.Add(1)
+			}
+			if data == nil {
+				stub.Close()
+				return
+			}
+			stub.Output <- data
+		}
+	}
 }

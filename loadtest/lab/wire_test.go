@@ -71,7 +71,7 @@ func TestWire(t *testing.T) {
 		"requests lost":  {(*Wire).LoseRequests, false, 0},
 		"slow":           {func(w *Wire) error { return w.Slow(50 * time.Millisecond) }, true, 80 * time.Millisecond},
 		"reset":          {(*Wire).Reset, false, 0},
-		"cut":            {func(w *Wire) error { w.Cut(); return nil }, false, 0},
+		"cut":            {(*Wire).Cut, false, 0},
 		"reply and slow": {func(w *Wire) error { _ = w.Slow(time.Millisecond); return w.LoseReplies() }, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +84,9 @@ func TestWire(t *testing.T) {
 			if err := c.breakIt(w); err != nil {
 				t.Fatal(err)
 			}
+			if n := w.Struck(); n != 0 {
+				t.Errorf("struck %d times before anything was sent", n)
+			}
 			began := time.Now()
 			answer, err := say(w.Addr(), 300*time.Millisecond)
 			if answered := err == nil && answer == "hello\n"; answered != (c.within > 0) || time.Since(began) < c.within {
@@ -92,11 +95,62 @@ func TestWire(t *testing.T) {
 			if arrived := lines.Load() == 1; arrived != c.arrives {
 				t.Errorf("%d lines arrived", lines.Load())
 			}
+			if name != "whole" && name != "cut" { // a connection that is refused is not seen
+				awaitStruck(t, w, 1)
+			}
 			if err := w.Mend(context.Background()); err != nil {
 				t.Fatal(err)
 			}
+			struck := w.Struck()
 			if answer, err := say(w.Addr(), 2*time.Second); err != nil || answer != "hello\n" {
 				t.Errorf("after mending: %q %v", answer, err)
+			}
+			if n := w.Struck(); n != struck {
+				t.Errorf("struck %d times, and %d after mending", struck, n)
+			}
+		})
+	}
+}
+
+// awaitStruck waits until the wire's faults have struck n times.
+func awaitStruck(t *testing.T, w *Wire, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); w.Struck() < n; time.Sleep(time.Millisecond) { // connections end later
+		if time.Now().After(deadline) {
+			t.Fatalf("struck %d times, want %d", w.Struck(), n)
+		}
+	}
+}
+
+// TestWireCountsWhatItCloses: the connections that are open when it is cut or reset.
+func TestWireCountsWhatItCloses(t *testing.T) {
+	for name, breakIt := range map[string]func(*Wire) error{"cut": (*Wire).Cut, "reset": (*Wire).Reset} {
+		t.Run(name, func(t *testing.T) {
+			addr, _ := echo(t)
+			w, err := newWire("test", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.close()
+			for range 2 {
+				conn, err := net.Dial("tcp", w.Addr())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = conn.Close() }()
+				if _, err := io.WriteString(conn, "hello\n"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil { // the wire knows the connection
+					t.Fatal(err)
+				}
+			}
+			if err := breakIt(w); err != nil {
+				t.Fatal(err)
+			}
+			awaitStruck(t, w, 2)
+			if n := w.Struck(); n != 2 {
+				t.Errorf("struck %d times, want 2", n)
 			}
 		})
 	}

@@ -78,14 +78,15 @@ export const verdictWords = (verdict) => [
   `${count(verdict.cancelled)} cancelled`, `${count(verdict.pending)} without an end`,
   `${count(verdict.oversold)} sold too many`, `${count(verdict.double_deducted)} deducted twice`].join(" · ");
 
-// faultLine says what was observed of a fault: armed, fired so many times, healed.
+// faultLine says what was observed of a fault: armed, fired so many times (or struck, if that is not counted), healed.
 export const faultLine = (h, fault) => {
   const fired = fault.fired > 0;
+  const struck = fault.counted === false ? "struck" : `fired ${count(fault.fired)}×`;
   const step = (reached, text) => h("span", { class: reached ? "" : "not-yet" }, text);
   return h("span", { class: `fault ${fault.status}` },
     h("b", {}, `${fault.what}${fault.where ? ` ${fault.where}` : ""}`), " ",
     step(true, `armed ${since(fault.armed_ms)}`), " → ",
-    step(fired, fired ? `fired ${count(fault.fired)}×${fault.fired_ms ? ` ${since(fault.fired_ms)}` : ""}` : "not fired yet"), " → ",
+    step(fired, fired ? `${struck}${fault.fired_ms ? ` ${since(fault.fired_ms)}` : ""}` : "not fired yet"), " → ",
     step(fault.status === "healed", fault.status === "healed" ? `healed${fault.healed_ms ? ` ${since(fault.healed_ms)}` : ""}` : "not healed yet"));
 };
 
