@@ -39,16 +39,20 @@ type variant struct {
 	mutants  string
 	strategy string
 	env      map[string]string
-	says     string
+	says     string // how they differ; "" if that is what the fault says, or not at all
 }
 
 // FaultInfo describes a published fault.
 type FaultInfo struct {
-	Letter   string `json:"letter"`
-	Title    string `json:"title"`
-	Says     string `json:"says"`
-	Idea     string `json:"idea"`
-	Kind     string `json:"kind"` // "books" or "time"
+	Letter string `json:"letter"`
+	Title  string `json:"title"`
+	Says   string `json:"says"`
+	Idea   string `json:"idea"`
+	Kind   string `json:"kind"` // "books" or "time"
+	// BrokenSays and FixedSays say what is played, if it is not the fault alone and the product as it ships.
+	BrokenSays string `json:"broken_says"`
+	FixedSays  string `json:"fixed_says"`
+
 	Playable bool   `json:"playable"`
 	WhyNot   string `json:"why_not"`
 }
@@ -223,10 +227,13 @@ var published = []fault{
 			"// another holder sells meanwhile\nwrite level = n - 1; commit   // nothing refuses it",
 		scenario: sleeper(),
 		strike:   "update-stock/before/pause",
-		broken:   variant{mutants: "read-modify-write,loss-untold,no-fencing", strategy: "sequential", env: patient},
+		broken: variant{
+			mutants: "read-modify-write,loss-untold,no-fencing", strategy: "sequential", env: patient,
+			says: "no fencing token is compared",
+		},
 		fixed: variant{
 			mutants: "read-modify-write,loss-untold", strategy: "sequential", env: patient,
-			says: "the same, with the fencing token compared",
+			says: "not the plain product, which guards the stock twice more, but the broken one with the fencing token compared",
 		},
 	},
 	{

@@ -41,6 +41,7 @@ type Console struct {
 	wrong   bool                                    // the books of the run have disagreed
 	heals   map[*Strike]func(context.Context) error // of the strikes that last
 	rates   map[string]Compare                      // of the faults that cost only time, by letter
+	caught  map[string]uint64                       // by letter: the seed with which the broken variant went wrong last
 
 	placing int             // orders placed by hand that are not answered yet
 	placed  map[string]bool // the ids of those that are
@@ -101,6 +102,7 @@ func newConsole(dir string) (*Console, error) {
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
 		heals: map[*Strike]func(context.Context) error{}, rates: map[string]Compare{},
+		caught: map[string]uint64{},
 		placed: map[string]bool{},
 	}
 	for section, value := range map[string]any{

@@ -40,7 +40,7 @@ func (c *Console) Faults() []FaultInfo {
 	for i, f := range published {
 		all[i] = FaultInfo{
 			Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea,
-			Kind: f.kind(), Playable: why == "", WhyNot: why,
+			Kind: f.kind(), BrokenSays: f.broken.says, FixedSays: f.fixed.says, Playable: why == "", WhyNot: why,
 		}
 	}
 	return all
@@ -68,7 +68,7 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 		return Run{}, err
 	}
 	if seed == "" {
-		first = seedsFrom
+		first = c.firstSeed(f.letter, v)
 	}
 	p := &performance{fault: &f, variant: v, services: f.fixed, scene: scene, tries: 1, seed: first}
 	p.title = f.title
@@ -85,6 +85,27 @@ func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
 	maps.Copy(env, p.services.env)
 	p.services.env = env
 	return c.begin(p)
+}
+
+// firstSeed returns the seed that a variant is played with unless the caller says: for a fixed one, that with which the
+// broken one was caught.
+func (c *Console) firstSeed(letter string, v Variant) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seed, ok := c.caught[letter]; ok && v == Fixed {
+		return seed
+	}
+	return seedsFrom
+}
+
+func (c *Console) noteCaught(letter, seed string) {
+	n, err := strconv.ParseUint(seed, 10, 64)
+	if err != nil {
+		return // a number, as newRun wrote it
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caught[letter] = n
 }
 
 // Fire starts a scenario and returns the run. In a lab the services start anew
@@ -181,7 +202,7 @@ func (p *performance) newRun(attempt int) Run {
 	cfg := p.scene.config(fire.Target{})
 	return Run{
 		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title,
-		Fault: p.letter(), Variant: string(p.variant),
+		Fault: p.letter(), Variant: string(p.variant), Says: p.services.says,
 		Strategy: p.services.strategy, Seed: strconv.FormatUint(seed, 10), Attempt: attempt, Attempts: p.tries,
 		Orders: cfg.Orders, Buyers: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock * int64(cfg.Mix.Goods),
 		StartedAt: now, Command: p.commandOf(seed),
@@ -502,6 +523,9 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	hero, outcome := headline(run, books, v), string(v.Outcome)
 	if p.notCaught(v) {
 		hero.Word, outcome = wordNotCaught, strings.ToLower(wordNotCaught)
+	}
+	if p.variant == Broken && v.Outcome == verify.Violation {
+		c.noteCaught(p.fault.letter, run.Seed)
 	}
 	compare := c.compare(p, report.OrdersPerS)
 	c.hub.set(secRun, run)

@@ -50,6 +50,7 @@ type Run struct {
 	Title    string `json:"title"`
 	Fault    string `json:"fault"`   // a letter, or ""
 	Variant  string `json:"variant"` // Broken, Fixed or ""
+	Says     string `json:"says"`    // what is played, if it is not the fault alone and the product as it ships
 	Strategy string `json:"strategy"`
 	Seed     string `json:"seed"`
 	Attempt  int    `json:"attempt"`

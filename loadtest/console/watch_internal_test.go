@@ -73,6 +73,50 @@ func TestVerdictStandsBesideItsOrders(t *testing.T) {
 	c.shows(t, `"PENDING":0`, `"CONFIRMED":2`, `"word":"PASS"`)
 }
 
+// TestFixedPlaysTheSeedThatCaughtTheBrokenOne also if that was not the first, or another run came between.
+func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
+	c, s := testConsole(t), &site{orders: ordersDB(t)}
+	c.meter = newMeter(c.hub)
+	f, err := find("K")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &performance{fault: &f, variant: Broken}
+	for _, test := range []struct {
+		seed    string
+		outcome verify.Outcome
+		fixed   uint64
+	}{{"42", verify.Pass, 42}, {"43", verify.Violation, 43}, {"44", verify.Pass, 43}} {
+		run := Run{ID: "seed-" + test.seed, Seed: test.seed}
+		if err := c.keep(t.Context(), s, p, run, &history.History{}, &Verdict{Outcome: test.outcome}); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.firstSeed("K", Fixed); got != test.fixed {
+			t.Errorf("after %+v, fixed plays seed %d", test, got)
+		}
+	}
+	if b, other := c.firstSeed("K", Broken), c.firstSeed("A", Fixed); b != 42 || other != 42 {
+		t.Errorf("the broken one plays seed %d and another fault %d, want 42", b, other)
+	}
+}
+
+// TestWhatIsPlayedIsTold: a fixed variant that is not the product says so.
+func TestWhatIsPlayedIsTold(t *testing.T) {
+	for _, f := range published {
+		if f.fixed.mutants != "" && f.fixed.says == "" {
+			t.Errorf("fault %s does not say what is played as fixed", f.letter)
+		}
+	}
+	f, err := find("O")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &performance{fault: &f, variant: Fixed, services: f.fixed}
+	if got := p.newRun(1).Says; !strings.Contains(got, "not the plain product") {
+		t.Errorf("the run says %q", got)
+	}
+}
+
 // TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
 func TestOrderByHandIsNobodyElses(t *testing.T) {
 	c, s := testConsole(t), &site{orders: ordersDB(t)}

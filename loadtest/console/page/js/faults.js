@@ -34,6 +34,7 @@ function Fault({ fault, open, runs, whyNot }) {
           <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>Broken<//>
           <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>Fixed<//>
         </div>
+        ${fault.kind !== "time" && fault.fixed_says ? html`<p>Fixed is ${fault.fixed_says}.</p>` : null}
         ${fault.playable === false ? html`<p class="why">${why}</p>` : fault.kind === "time" ? html`<p class="why">It costs time, not tickets: the two rates stand side by side.</p>` : null}
       </div>` : null}
     </li>`;

@@ -17,6 +17,7 @@ function Spoken({ text }) {
 
 function runWords(run) {
   const parts = [];
+  if (run.says) parts.push(run.says);
   if (run.buyers) parts.push(many(run.buyers, "buyer"));
   if (run.stock) parts.push(`${many(run.stock, "piece")}${run.goods > 1 ? ` of ${run.goods} products` : ""}`);
   if (run.strategy) parts.push(run.strategy);
