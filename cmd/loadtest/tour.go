@@ -25,7 +25,8 @@ func tourCommand() *cobra.Command {
 
 A broken variant has three seeds to go wrong. The exit code is 0 if each of them
 did and each fixed one passed, 1 if a fixed one did not pass, 2 if a broken one
-was not caught this time. A fault of time shows if its rate is the lower one.
+was not caught this time. A fault of time shows if the fixed one has at least
+1.2 times its rate.
 
 Writes out/tour.json.`,
 		Args: cobra.NoArgs,

@@ -38,6 +38,23 @@ func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+func TestAFaultOfTimeShowsByItsRate(t *testing.T) {
+	for _, test := range []struct {
+		broken, fixed float64
+		want          bool
+	}{
+		{10, 20, true}, {100, 120, true}, {0, 10, true},
+		{100, 119, false}, {99, 100, false}, {20, 10, false}, {0, 0, false},
+	} {
+		p := console.Pair{
+			Kind: "time", Broken: console.Played{OrdersPerS: test.broken}, Fixed: console.Played{OrdersPerS: test.fixed},
+		}
+		if got := p.Shown(); got != test.want {
+			t.Errorf("%g broken and %g fixed: shown %t, want %t", test.broken, test.fixed, got, test.want)
+		}
+	}
+}
+
 func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 	caught := console.Pair{
 		Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Pass},
