@@ -80,7 +80,7 @@ func Attach(target Target, dir string) (*Console, error) {
 	}
 	c.site = s
 	c.hub.set(secMode, "attached")
-	c.hub.set(secCan, Can{Play: notHere, Break: notOurs})
+	c.hub.set(secCan, Can{Play: notHere, Break: notOurs, Flags: notCounted})
 	return c, nil
 }
 
@@ -88,6 +88,7 @@ const (
 	notHere = "The broken variants are built for a lab of their own: start it with \"make console\"."
 	notOurs = "This console did not start these processes, so it does not break them. " +
 		"\"make console\" starts a stack that it may break."
+	notCounted = "These services do not count how often they ask Redis. Those that \"make console\" starts do."
 )
 
 func newConsole(dir string) (*Console, error) {

@@ -42,6 +42,8 @@ type Can struct {
 	Break   string `json:"break"`
 	Fire    string `json:"fire"`
 	Restock string `json:"restock"`
+	// Flags is why it is not counted how often the services set and take a flag in Redis.
+	Flags string `json:"flags"`
 }
 
 // Run is the current run, or the last one.

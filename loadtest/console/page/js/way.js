@@ -88,6 +88,7 @@ export function Way() {
   const faults = useValue(state.faults);
   const chosen = useValue(victim);
   const expired = useValue(state.sessions_expired);
+  const noFlags = useValue(state.can).flags;
   const counted = EDGES.filter((edge) => edges[edge.id] != null);
   return html`
     <${Panel} id="way" title="The way of an order" aside=${html`<span class="aside">${expired ? `${count(expired)} ZooKeeper sessions expired` : "counts since the run began"}</span>`}>
@@ -107,8 +108,10 @@ export function Way() {
       <table class="way-list">
         <caption class="hidden">The way of an order in numbers</caption>
         <tbody>${counted.map((edge) => html`<tr key=${edge.id}><th scope="row">${edge.says}</th><td class="number">${count(edges[edge.id])}</td><td>${edge.unit}</td></tr>`)}
+          ${noFlags ? html`<tr><th scope="row">either service to Redis</th><td class="number">–</td><td>not counted</td></tr>` : null}
           ${replicas.concat(servers).map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td class="number">${(STATES[one.state] || ["?"])[0]}</td><td>${one.state}</td></tr>`)}</tbody>
       </table>
+      ${noFlags ? html`<p class="why">Flags set and taken: ${noFlags}</p>` : null}
       ${faults.length ? html`<ul class="plain struck">${faults.map((fault) => html`<li key=${fault.id}>${faultLine(h, fault)}</li>`)}</ul>`
         : html`<${Empty}>No process, server or connection is broken.<//>`}
     <//>`;
