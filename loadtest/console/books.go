@@ -112,6 +112,25 @@ func newestGoods(ctx context.Context, stock *sql.DB, limit int) (goods []int64, 
 	return goods, rows.Err()
 }
 
+// mostCounted bounds the products that are counted.
+const mostCounted = 10_000
+
+// scopeOf says in words how many of the products the newest are; "" if they are all.
+func scopeOf(ctx context.Context, stock *sql.DB, shown int) (string, error) {
+	var n int
+	err := stock.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM (SELECT 1 FROM stock LIMIT ?) AS counted", mostCounted+1).Scan(&n)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("count goods: %w", err)
+	case n <= shown:
+		return "", nil
+	case n > mostCounted:
+		return english.Sprintf("the newest %d of more than %d products", shown, mostCounted), nil
+	}
+	return english.Sprintf("the newest %d of %d products", shown, n), nil
+}
+
 // readCommits returns how many transactions the server has committed since it started.
 func readCommits(ctx context.Context, db *sql.DB) (n int64, err error) {
 	var name string

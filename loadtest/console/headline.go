@@ -25,6 +25,9 @@ func (c *Console) heroOf(b Books) *Hero {
 	}
 	h.Sold, h.Stock = b.Sold, b.Stock
 	h.Sentence = english.Sprintf("sold %d of %d", h.Sold, h.Stock)
+	if b.Scope != "" {
+		h.Sentence += " of " + b.Scope
+	}
 	if b.Wrong != "" {
 		h.Word = strings.ToUpper(string(verify.Violation))
 	}

@@ -132,6 +132,9 @@ type Books struct {
 	Products int   `json:"products"`
 	Sold     int64 `json:"sold"`
 	Stock    int64 `json:"stock"`
+	// Scope says which products these are, such as "the newest 10 of 200 products"; "" if they are all of a run or of
+	// the stack.
+	Scope string `json:"scope"`
 	// Heard says that this console fired the orders, and so knows what clients were told.
 	Heard bool `json:"heard"`
 

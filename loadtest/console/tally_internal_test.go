@@ -18,6 +18,12 @@ import (
 // ordersDB returns an empty database of orders.
 func ordersDB(t *testing.T) *sql.DB {
 	t.Helper()
+	return database(t, "order")
+}
+
+// database returns an empty database of a service.
+func database(t *testing.T, service string) *sql.DB {
+	t.Helper()
 	db, err := mysqldb.Open(serverstest.Database(t), mysqldb.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +33,7 @@ func ordersDB(t *testing.T) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := migrations.Up(t.Context(), pool, "order"); err != nil {
+	if err := migrations.Up(t.Context(), pool, service); err != nil {
 		t.Fatal(err)
 	}
 	return pool

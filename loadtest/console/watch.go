@@ -72,6 +72,9 @@ func (c *Console) repeat(ctx context.Context, s source) {
 	}
 }
 
+// newest is how many products are shown of a stack at which this process fires none.
+const newest = 10
+
 // goodsOf returns the goods of the run, and how many pieces of each product clients
 // were told are theirs. If this process fires none, it returns the newest goods and nil.
 func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int64, error) {
@@ -84,7 +87,7 @@ func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int6
 		m.mu.Unlock()
 		return goods, m.soldOf(), nil
 	}
-	goods, err := newestGoods(ctx, s.stock, 10)
+	goods, err := newestGoods(ctx, s.stock, newest)
 	return goods, nil, err
 }
 
@@ -128,6 +131,11 @@ func (c *Console) books(ctx context.Context, s *site) (era int, books Books, err
 	}
 	if books, err = readBooks(ctx, s.stock, goods, told); err != nil {
 		return era, books, err
+	}
+	if told == nil {
+		if books.Scope, err = scopeOf(ctx, s.stock, len(goods)); err != nil {
+			return era, books, err
+		}
 	}
 	books.cut()
 	return era, books, nil

@@ -117,6 +117,28 @@ func TestWhatIsPlayedIsTold(t *testing.T) {
 	}
 }
 
+// TestBooksOfAnotherSayWhatTheyAreOf: the newest products alone are read, and the page says so.
+func TestBooksOfAnotherSayWhatTheyAreOf(t *testing.T) {
+	c, s := testConsole(t), &site{stock: database(t, "stock")}
+	c.other = true
+	add := func(from, to int) {
+		t.Helper()
+		for id := from; id <= to; id++ {
+			execOn(t, s.stock, "INSERT INTO stock (goods_id, updated_at) VALUES (?, NOW(6))", id)
+		}
+	}
+	add(1, newest)
+	if err := c.readBooks(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"scope":""`, `"sentence":"sold 0 of 0"`)
+	add(newest+1, newest+3)
+	if err := c.readBooks(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	c.shows(t, `"scope":"the newest 10 of 13 products"`, `"sentence":"sold 0 of 0 of the newest 10 of 13 products"`)
+}
+
 // TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
 func TestOrderByHandIsNobodyElses(t *testing.T) {
 	c, s := testConsole(t), &site{orders: ordersDB(t)}
