@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// auditEvery is the pause between two looks at the books.
+	// auditEvery is the pause between two audits.
 	auditEvery = 30 * time.Second
-	// auditBatch bounds the orders of a look: one page by primary key here, one or two requests for the
-	// operations, by primary key there.
+	// auditBatch bounds the orders of one audit. They are one page by primary key in this database, and their
+	// operations take one or two requests by primary key at the stock service.
 	auditBatch = 200
 )
 
 // Audit compares the next orders by rising id with what the stock service has recorded under their flags, and
-// begins again after the last. It counts in Stats those that it compared, and those that disagree. A product of
-// these orders whose level is below zero counts as one that disagrees.
+// begins again after the last. It counts in Stats the orders that it compared, and the disagreements: each order
+// that differs from its operation, and each product of these orders whose level is below zero.
 func (r *Reconciler) Audit(ctx context.Context) error {
 	page, more, err := r.service.store.Page(ctx, "", r.audited, auditBatch)
 	if err != nil {
@@ -65,8 +65,8 @@ func (r *Reconciler) Audit(ctx context.Context) error {
 	return nil
 }
 
-// agrees reports whether the order is what its operation says. Either may move between the two reads: what
-// disagrees is read again, order first, before it counts.
+// agrees reports whether the order is what its operation says. Either may change between the two reads, so agrees
+// reads both again, order first, before it reports a disagreement.
 func (s *Service) agrees(ctx context.Context, o Order) (bool, error) {
 	for range 3 {
 		op, found, err := s.stock.Recorded(ctx, o.Flag())

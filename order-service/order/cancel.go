@@ -9,11 +9,12 @@ import (
 )
 
 // Cancel cancels a pending or confirmed order; the stock of a confirmed one
-// comes back, once. Cancel may be repeated. It writes the wish before it asks the
-// stock service, so the wish is carried out even if this process dies. Until then
-// the order is returned CANCELLING. If the write was not answered, the order is
-// returned as it was read before, and the wish may be written or not.
-// ErrNotFound, ErrRejected, ErrOverloaded, ErrUnavailable.
+// comes back, once. Cancel may be repeated. It writes the wish to cancel before
+// it asks the stock service, so the order is cancelled even if this process dies.
+// Cancel returns an order that is not cancelled yet as CANCELLING. If the write
+// was not answered, it returns the order as it was read before, and the wish may
+// or may not be written. Errors: ErrNotFound, ErrRejected, ErrOverloaded,
+// ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	request.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {
@@ -41,10 +42,10 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	return o, nil
 }
 
-// cancel writes the wish, cancels the flag at the stock service, and settles
-// the order by the answer. It returns an order that cannot be cancelled any more
-// as it is, and an order whose wish is written but not carried out CANCELLING,
-// with the error.
+// cancel writes the wish to cancel, cancels the flag at the stock service, and
+// settles the order by the answer. An order that can no longer be cancelled is
+// returned as it is. If the wish is written but could not be carried out, cancel
+// returns the order as CANCELLING, and the error.
 func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, error) {
 	o, err := s.wishToCancel(ctx, o, reason)
 	if err != nil || o.Status != Cancelling {
@@ -64,7 +65,7 @@ func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, er
 	return end, nil
 }
 
-// wishToCancel takes the order to CANCELLING, unless it is there, or rejected, or cancelled.
+// wishToCancel moves the order to CANCELLING, unless it is cancelling, rejected or cancelled already.
 func (s *Service) wishToCancel(ctx context.Context, o Order, reason string) (Order, error) {
 	for o.Status == Pending || o.Status == Confirmed {
 		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: o.Status, To: Cancelling, Reason: reason})

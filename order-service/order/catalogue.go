@@ -10,12 +10,12 @@ import (
 	"orderstock/pkg/batch"
 )
 
-// maxPrices bounds the goods whose prices are remembered.
+// maxPrices bounds the prices that are remembered.
 const maxPrices = 10_000
 
-// catalogue remembers prices for a short while. Concurrent orders that miss
-// one share the question to the stock service. That goods are unknown is not
-// remembered: they may appear at any time.
+// catalogue remembers prices for a short while. Concurrent orders whose prices
+// it lacks share one call of the stock service. It does not remember that a
+// product is unknown, because the product may appear at any time.
 type catalogue struct {
 	ttl   time.Duration
 	fetch *batch.Group[[]int64, map[int64]int64]
@@ -49,7 +49,7 @@ func newCatalogue(stock Stock, ttl time.Duration) *catalogue {
 	return c
 }
 
-// price returns the items with their prices. ErrUnknownGoods, or the stock service's error.
+// price returns the items with their prices, or ErrUnknownGoods or ErrStockUnavailable.
 func (c *catalogue) price(ctx context.Context, items []Item) ([]Item, error) {
 	items = slices.Clone(items)
 	missing := c.fill(items)
@@ -73,7 +73,7 @@ func (c *catalogue) price(ctx context.Context, items []Item) ([]Item, error) {
 	return items, nil
 }
 
-// fill sets the prices that are remembered and returns the goods of the others.
+// fill sets the prices that are remembered and returns the ids of the products whose prices are not.
 func (c *catalogue) fill(items []Item) (missing []int64) {
 	now := time.Now()
 	c.mu.RLock()
@@ -92,7 +92,7 @@ func (c *catalogue) remember(prices map[int64]int64, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.prices)+len(prices) > maxPrices {
-		clear(c.prices) // each is asked for again within the time to live anyway
+		clear(c.prices) // each would expire soon anyway
 	}
 	for id, value := range prices {
 		c.prices[id] = price{value, until}

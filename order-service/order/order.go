@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Status is where an order stands.
+// Status is the state of an order.
 type Status string
 
 // The statuses. Confirmed, Rejected and Cancelled are ends; a confirmed order can still be cancelled.
 const (
-	// Pending: written; what became of the deduction is not settled yet.
+	// Pending: the order is written; the outcome of its deduction is not settled yet.
 	Pending Status = "PENDING"
 	// Confirmed: the stock of every item was deducted.
 	Confirmed Status = "CONFIRMED"
@@ -18,7 +18,7 @@ const (
 	Rejected Status = "REJECTED"
 	// Cancelling: the wish to cancel is written; the stock service has not settled it yet.
 	Cancelling Status = "CANCELLING"
-	// Cancelled: nothing is deducted for it any more, nor ever will be.
+	// Cancelled: nothing is deducted for the order, and nothing ever will be.
 	Cancelled Status = "CANCELLED"
 )
 
@@ -32,13 +32,13 @@ func (s Status) End() bool { return s == Confirmed || s == Rejected || s == Canc
 type Order struct {
 	ID     int64
 	Status Status
-	// Outcome is the first end that the order reached; "" before. It never changes.
+	// Outcome is the first end that the order reached, or "" before that. It never changes.
 	Outcome Status
-	// Reason says why it was rejected or cancelled.
+	// Reason says why the order was rejected or cancelled.
 	Reason string
 	// Key is the client's idempotency key; "" if it gave none.
 	Key string
-	// BodyHash is that of the request: see Request.
+	// BodyHash is the hash of the items in the request. A repeat of the key must have the same.
 	BodyHash [32]byte
 	// Items by rising goods id.
 	Items []Item
@@ -46,15 +46,15 @@ type Order struct {
 	Total     int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// Trace is the trace of the request that placed the order, as W3C's traceparent; "" if there is none.
+	// Trace is the W3C traceparent of the request that placed the order, or "" if that was not traced.
 	Trace string
 }
 
 // Flag returns the operation flag under which the stock service knows the order.
 func (o Order) Flag() string { return strconv.FormatInt(o.ID, 10) }
 
-// AtFirstEnd returns the order as it stood when it reached its first end: what
-// every repeat of the request is told, whatever came later. Before, it is Pending.
+// AtFirstEnd returns the order as it was when it reached its first end, which is
+// the answer to every repeat of the request. An order without an outcome is Pending.
 func (o Order) AtFirstEnd() Order {
 	if o.Outcome == "" {
 		o.Status, o.Reason = Pending, ""
@@ -67,10 +67,10 @@ func (o Order) AtFirstEnd() Order {
 	return o
 }
 
-// Item is a quantity of one goods, at the price that it had when ordered.
+// Item is a quantity of one product, at the price that it had when ordered.
 type Item struct {
 	GoodsID int64
 	Num     int64
-	// Price of one piece, in minor units.
+	// Price is that of one piece, in minor units of the currency.
 	Price int64
 }

@@ -54,7 +54,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	switch {
 	case work.err != nil:
 		return Placement{}, work.err
-	case !work.inserted: // the key has an order, perhaps since a moment ago
+	case !work.inserted: // the key has an order already
 		return s.replay(ctx, work.order, r)
 	case work.order.Status == Cancelling: // another call is about to end it
 		return Placement{Order: s.awaitOutcome(ctx, work.order).AtFirstEnd()}, nil
@@ -119,8 +119,8 @@ func (s *Service) carry(ctx context.Context, o Order, release func()) (*run, err
 	return r, nil
 }
 
-// work takes an order its way: insert, set the flag, call, confirm, settle. It leaves an order without an
-// outcome to the reconciler.
+// work takes an order through its steps: insert, set the flag, call, confirm, settle. It leaves an order without
+// an outcome to the reconciler.
 func (s *Service) work(ctx context.Context, o Order) (stored Order, inserted bool, err error) {
 	start := time.Now()
 	stored, inserted, err = s.insert(ctx, o)
@@ -162,7 +162,7 @@ func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted b
 }
 
 // setFlag tells the stock service, through Redis, that a first attempt is coming. Without the flag the stock
-// service looks the operation up in its database, which is slower and as right.
+// service looks the operation up in its database, which is slower but just as correct.
 func (s *Service) setFlag(ctx context.Context, o Order) {
 	if !s.flags.Set(ctx, o.Flag()) {
 		s.stats.FlagsMissed.Add(1)

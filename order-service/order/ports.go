@@ -8,7 +8,7 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Store keeps the orders. Besides the errors that they name, its methods return
+// Store keeps the orders. Besides the errors named below, its methods return
 // ErrUnavailable if the database cannot be reached.
 type Store interface {
 	// FindByKey returns the order with that idempotency key, or ErrNotFound.
@@ -29,14 +29,14 @@ type Store interface {
 	// is "", and whether there are more. They have at most MaxPageItems items together.
 	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
 	// Stuck returns up to limit orders of one status, with their items, whose id
-	// is above after and which were last changed before that time, by rising id.
+	// is above after and whose last change was before changed, by rising id.
 	Stuck(ctx context.Context, status Status, after int64, changed time.Time, limit int) ([]Order, error)
-	// Backlog counts the orders of one status that were made before that time, and
-	// returns when the oldest of them was made: the zero time if there is none.
+	// Backlog counts the orders of one status that were created before made, and
+	// returns when the oldest of them was created, or the zero time if there is none.
 	Backlog(ctx context.Context, status Status, made time.Time) (count int64, oldest time.Time, err error)
 }
 
-// Move is a step of an order's life.
+// Move is a change of an order's status.
 type Move struct {
 	ID       int64
 	From, To Status
@@ -66,27 +66,27 @@ type Stock interface {
 	// ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods are final.
 	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
 	// Cancel ends the flag for good: with a tombstone, or by giving a deduction
-	// back. ErrStockUnavailable, ErrOutcomeUnknown.
+	// back. Errors: ErrStockUnavailable, ErrOutcomeUnknown.
 	Cancel(ctx context.Context, flag string) (Operation, error)
 	// Recorded returns the flag's operation in the ledger, and whether there is
-	// one. ErrStockUnavailable, ErrBooksDisagree.
+	// one. Errors: ErrStockUnavailable, ErrBooksDisagree.
 	Recorded(ctx context.Context, flag string) (Operation, bool, error)
-	// Prices returns the price of each of the goods; unknown ones are missing. ErrStockUnavailable.
+	// Prices returns the price of each product; unknown ones are missing. It may return ErrStockUnavailable.
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
-	// Oversold returns those of the goods whose level is below zero. ErrStockUnavailable.
+	// Oversold returns the products whose level is below zero. It may return ErrStockUnavailable.
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
 	// Down reports whether calls are known to fail at present.
 	Down() bool
 }
 
-// Flags sets operation flags in Redis: a hint for the stock service. Its
+// Flags sets operation flags in Redis, as a hint for the stock service. A
 // failure costs the stock service a look-up, and nothing else.
 type Flags interface {
-	// Set reports whether Redis has said that the flag is set.
+	// Set sets the flag and reports whether Redis confirmed it.
 	Set(ctx context.Context, flag string) bool
 }
 
-// IDs gives ids that rise with time and never come twice.
+// IDs makes ids that rise with time and never repeat.
 type IDs interface {
 	Next() (int64, error)
 }

@@ -27,8 +27,8 @@ type ReconcilerConfig struct {
 	Concurrency int
 	// MaxFailures is how many rounds may fail in a row before Run gives up. Default 3.
 	MaxFailures int
-	// Begin, if not nil, is called before the work on an order, which gets the context that it returns. It
-	// returns a function that is told what came of the work: the order as it stands then, or the error.
+	// Begin, if not nil, is called before the work on an order. The work runs under the context that Begin
+	// returns, and its result is passed to the function that Begin returns: the order afterwards, or the error.
 	Begin func(ctx context.Context, o Order) (context.Context, func(Order, error))
 }
 
@@ -170,11 +170,11 @@ func (r *Reconciler) measure(ctx context.Context, limit time.Time) error {
 	return nil
 }
 
-// driveAll drives the orders, several at a time. It begins no more once the
-// stock service is down, and lets those that are begun end: their calls may be
-// the ones by which a circuit breaker tries the service again. A call that is
-// not answered is that order's alone, unless no order was settled beside it; any
-// other failure is.
+// driveAll drives the orders, several at a time. Once the stock service is down
+// it begins no more, but lets those that are begun end: a circuit breaker may be
+// trying the service by their calls. It returns ErrStockUnavailable if any order
+// met it, and ErrOutcomeUnknown if any order met it and none was settled. It only
+// logs any other failure, which concerns its order alone.
 func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 	var (
 		all     errgroup.Group
@@ -248,7 +248,7 @@ func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
 	return s.ended(s.settle(ctx, o, op))
 }
 
-// ended makes it an error that an order is not at an end.
+// ended returns ErrOutcomeUnknown for an order that has not reached an end.
 func (s *Service) ended(o Order, err error) (Order, error) {
 	if err == nil && !o.Status.End() {
 		err = ErrOutcomeUnknown

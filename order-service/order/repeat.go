@@ -21,7 +21,7 @@ func (s *Service) replayOr(ctx context.Context, r Request, refusal error) (Place
 	case errors.Is(err, ErrNotFound):
 		return Placement{}, refusal
 	case err != nil:
-		return Placement{}, fmt.Errorf("look idempotency key up: %w", err)
+		return Placement{}, fmt.Errorf("look up idempotency key: %w", err)
 	}
 	return s.replay(ctx, prior, r)
 }
@@ -39,7 +39,7 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
 }
 
-// unfinished answers a client whose order is still in work: the order as it is stored, mostly pending.
+// unfinished answers a client whose order is still in work with the order as it is stored, usually pending.
 func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -52,7 +52,7 @@ func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 }
 
 // awaitOutcome waits for the first end of an order, whichever process works on it, and returns the order. If
-// ctx ends before, it returns the order as it was given.
+// ctx ends first, it returns the order as it was given.
 func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 	if r := s.runs.get(o.ID); r != nil {
 		select {

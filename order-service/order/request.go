@@ -10,6 +10,7 @@ import (
 
 // The bounds of requests and answers.
 const (
+	// MaxKey is the highest length of an idempotency key, in bytes.
 	MaxKey = 255
 	// MaxPageItems bounds the items of a page of orders. One order always fits.
 	MaxPageItems = 10 * operation.MaxItems
@@ -17,21 +18,22 @@ const (
 	MaxTotal = 1<<53 - 1
 )
 
-// The reasons to refuse a request, besides the rules of package operation; match with errors.Is.
+// The reasons to refuse a request, besides the rules of package operation; match them with errors.Is.
 var (
 	ErrTotalOverflow = errors.New("the order's total is above 9007199254740991")
 	ErrInvalidKey    = errors.New("an idempotency key has 1 to 255 visible ASCII characters")
 )
 
-// Request is a client's wish to order, checked. Make one with NewRequest.
+// Request is a client's request for an order, checked. Make one with NewRequest.
 type Request struct {
 	key   string
 	items []Item // by rising goods id, without prices
 	hash  [32]byte
 }
 
-// NewRequest checks the key, "" for none, and the items, whose prices are
-// ignored: prices are the stock service's word. The same goods twice is refused.
+// NewRequest checks the key, "" for none, and the items. It ignores their prices:
+// the stock service sets those. It returns ErrInvalidKey, or the error of package
+// operation that names the rule which the items break.
 func NewRequest(key string, items []Item) (Request, error) {
 	if !validKey(key) {
 		return Request{}, ErrInvalidKey
@@ -77,7 +79,8 @@ func validKey(key string) bool {
 	return true
 }
 
-// ParseID reads an order id in its one written form, or returns ErrInvalidID.
+// ParseID reads an order id: decimal, at least 1, without leading zeros or a sign.
+// It returns ErrInvalidID for anything else.
 func ParseID(s string) (int64, error) {
 	id, ok := operation.ParseID(s)
 	if !ok {

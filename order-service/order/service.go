@@ -12,7 +12,7 @@ import (
 type Config struct {
 	// ConfirmBudget is how long a client waits for its order's outcome. Default 3 s.
 	ConfirmBudget time.Duration
-	// PendingLimit is how long the placing process keeps at an order, and the age
+	// PendingLimit is how long the placing process works on an order, and the age
 	// from which the reconciler takes it. Default 5 s.
 	PendingLimit time.Duration
 	// CancelAfter is the age from which the reconciler cancels an order that the
@@ -23,15 +23,15 @@ type Config struct {
 	// MaxInFlight bounds the orders that are being placed at the same time, and
 	// the cancellations. Default 2048.
 	MaxInFlight int64
-	// ReadTimeout bounds a read, with its wait for a turn. Default 5 s.
+	// ReadTimeout bounds a read, including its wait for a turn. Default 5 s.
 	ReadTimeout time.Duration
 }
 
 // Reads wait for their turn, so that they leave connections, memory and
-// processor time to the orders: few single orders are read at a time, and one
-// page. A page may hold 1,000 items; while orders are being placed, the next
-// one comes after a pause of nine times what it took, so that pages have a
-// tenth of one connection's time.
+// processor time to the orders: at most readsAtOnce single orders and pagesAtOnce
+// pages are read at a time. A page may hold 1,000 items. While orders are being
+// placed, each page is followed by a pause of pagePause times its duration, so
+// that pages take a tenth of one connection's time.
 const (
 	readsAtOnce = 8
 	pagesAtOnce = 1
@@ -69,7 +69,7 @@ type Service struct {
 	placing, cancelling, reading, paging *semaphore.Weighted
 }
 
-// NewService returns a service that works on those. Close it.
+// NewService returns a Service backed by the given ports. Callers must Close it.
 func NewService(store Store, stock Stock, flags Flags, ids IDs, cfg Config) *Service {
 	cfg = cfg.withDefaults()
 	return &Service{
@@ -81,9 +81,9 @@ func NewService(store Store, stock Stock, flags Flags, ids IDs, cfg Config) *Ser
 	}
 }
 
-// Close waits for the orders that are still being worked on after their client
-// was answered. When ctx ends first, their work ends, and the reconciler of
-// another replica settles them. No order may be placed any more.
+// Close refuses further orders and waits until the work on the orders in flight
+// has ended. If ctx ends first, Close cancels that work, which leaves the orders
+// to the reconciler of another replica, and returns ctx's error.
 func (s *Service) Close(ctx context.Context) error {
 	err := s.runs.close(ctx)
 	s.catalogue.fetch.Close()
@@ -101,7 +101,7 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 
 // Page returns up to limit orders with ids above after, by rising id, of one
 // status unless it is "", and whether there are more. They have at most
-// MaxPageItems items together. ErrOverloaded, ErrUnavailable.
+// MaxPageItems items together. Errors: ErrOverloaded, ErrUnavailable.
 func (s *Service) Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool,
 	err error,
 ) {
@@ -112,9 +112,9 @@ func (s *Service) Page(ctx context.Context, status Status, after int64, limit in
 	return page, more, err
 }
 
-// inTurn runs a read when one of the slots is free: ErrOverloaded if none is in
-// time. While orders are being placed, the slot stays taken after the read for
-// pause times as long as it took.
+// inTurn calls read once one of the slots is free, and returns ErrOverloaded if
+// none is free in time. While orders are being placed, the slot stays taken after
+// the read for pause times as long as the read took.
 func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
 	read func(context.Context) error,
 ) error {

@@ -18,9 +18,9 @@ const (
 	ReasonForeign  = "the operation was cancelled at the stock service"
 )
 
-// settle brings the order to the end that the recorded operation means, unless
-// somebody else did, and returns it as it stands then. A deduction does not end
-// an order whose cancellation is under way: that stays CANCELLING.
+// settle moves the order to the end that the recorded operation implies, unless
+// another call has moved it already, and returns the order as stored. A deduction
+// does not end an order whose cancellation is under way: it stays CANCELLING.
 func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, error) {
 	if !op.of(o) {
 		request.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
@@ -37,17 +37,17 @@ func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, err
 			if err != nil || o.Status != Cancelling {
 				return o, err
 			}
-			return s.move(ctx, o, Cancelled, o.Reason, Cancelling) // its cancellation was asked for meanwhile, for a reason
+			return s.move(ctx, o, Cancelled, o.Reason, Cancelling) // a request to cancel came first: keep its reason
 		}
 		return s.move(ctx, o, Cancelled, o.Reason, Cancelling, Pending)
 	}
 	return o, fmt.Errorf("settle order %d: operation in state %q", o.ID, op.State)
 }
 
-// refuse ends an order that can never be deducted. Goods that the stock
-// service does not know: the flag is cancelled, so that no late call deducts
-// when they appear, then the order. Another operation under the flag: the order
-// is cancelled and the flag left alone, as it is not the order's.
+// refuse ends an order that can never be deducted. If the stock service does not
+// know a product, refuse cancels the flag, so that no late call deducts once the
+// product appears, and then the order. If the flag belongs to another operation,
+// refuse cancels the order alone.
 func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, error) {
 	if errors.Is(cause, ErrFlagConflict) {
 		return s.move(ctx, o, Cancelled, ReasonConflict, Pending, Cancelling)
@@ -55,9 +55,9 @@ func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, erro
 	return s.cancel(ctx, o, ReasonUnknown)
 }
 
-// move takes the order from one of the statuses in from, tried in turn, to to.
-// It returns the order as it stands then. Where somebody else moved it, that may
-// be elsewhere, or at to for another reason.
+// move changes the order's status to the status to, from one of those in from,
+// tried in turn. It returns the order as stored. If another call has moved it, its
+// status may be another one, or the same for another reason.
 func (s *Service) move(ctx context.Context, o Order, to Status, reason string, from ...Status) (Order, error) {
 	for _, f := range from {
 		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: f, To: to, Reason: reason})
@@ -75,7 +75,7 @@ func (s *Service) move(ctx context.Context, o Order, to Status, reason string, f
 	return o, nil
 }
 
-// latest reads the order again. With an error it returns the order as it was given.
+// latest reads the order again. If that fails, it returns the order as given, and the error.
 func (s *Service) latest(ctx context.Context, o Order) (Order, error) {
 	stored, err := s.store.Status(ctx, o.ID)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Service) latest(ctx context.Context, o Order) (Order, error) {
 	return stored, nil
 }
 
-// at returns the order after a step to status, as the store has it.
+// at returns the order after a move to status, as the store has it.
 func (o Order) at(status Status, reason string) Order {
 	o.Status, o.Reason = status, reason
 	if o.Outcome == "" && status.End() {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Stats counts what the service did. All fields may be read at any time.
+// Stats counts what the service did. The counters may be read at any time.
 type Stats struct {
 	// InFlight is how many orders are being placed now.
 	InFlight atomic.Int64
-	// Ends of orders that their placing process saw.
+	// Confirmed, Rejected and CancelledEarly count the orders that this process placed and settled, by their end.
 	Confirmed, Rejected, CancelledEarly atomic.Int64
 	// Replayed counts the requests answered with an earlier one's order.
 	Replayed atomic.Int64
@@ -22,12 +22,13 @@ type Stats struct {
 	// FlagsMissed counts the orders whose flag could not be set in Redis.
 	FlagsMissed atomic.Int64
 
-	// Observe, if not nil, is told how long each settled order took from its insert to its end.
+	// Observe, if not nil, is told how long each settled order took from its insert to its end. Set it before the
+	// first order is placed.
 	Observe func(took time.Duration)
 
-	// Backlog and OldestMillis are the reconciler's view: the unsettled orders
-	// that are older than the pending limit, and the age of the oldest. Only the
-	// replica that reconciles knows them; the others show zero.
+	// Backlog is the number of unsettled orders that are older than the pending
+	// limit, and OldestMillis the age of the oldest pending one. Only the replica
+	// that reconciles knows them; the others show zero.
 	Backlog, OldestMillis atomic.Int64
 	// Reconciled counts the orders that the reconciler brought to an end, Rounds its rounds.
 	Reconciled, Rounds atomic.Int64
