@@ -52,7 +52,7 @@ func (d *DB) Close() {
 	d.byID.Close()
 }
 
-// unavailable turns a failure after which nothing changed into the domain's.
+// unavailable turns a failure after which nothing changed into the domain's ErrOverloaded or ErrUnavailable.
 func unavailable(what string, err error) error {
 	if errors.Is(err, batch.ErrFull) {
 		return fmt.Errorf("%s: %w: %w", what, order.ErrOverloaded, err)
@@ -60,7 +60,7 @@ func unavailable(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, order.ErrUnavailable, err)
 }
 
-// unwritten turns a write's failure into the domain's: ErrUnanswered, unless
+// unwritten turns a write's failure into the domain's error: ErrUnanswered, unless
 // nothing can have changed.
 func unwritten(ctx context.Context, what string, err error) error {
 	err = batch.Errors{Full: order.ErrOverloaded, Undone: order.ErrUnavailable, Unknown: order.ErrUnanswered}.Of(ctx, err)
@@ -73,9 +73,9 @@ func unwritten(ctx context.Context, what string, err error) error {
 	return unavailable(what, err)
 }
 
-// again runs fn once more, a few times at most, after a failure that may pass. fn must be safe to repeat: a
-// read or a guarded update. A refusal other than a deadlock is final, and so is a lock wait: others wait for
-// the batch. If any run of fn may have changed something, the error wraps mysqldb.ErrCommitUnknown, whatever
+// again calls fn, and again after a failure that may pass, four times at most. fn must be safe to repeat: a read
+// or a guarded update. A refusal other than a deadlock is final, and so is a lock wait, because further calls wait
+// for the batch. If any run of fn may have changed something, the error wraps mysqldb.ErrCommitUnknown, whatever
 // the last run failed with.
 func again(ctx context.Context, fn func() error) error {
 	var unknown error

@@ -28,8 +28,8 @@ func hold(t *testing.T, db *gorm.DB, statement string) (release func()) {
 	return once
 }
 
-// whileRepeated runs work for all numbers below n by 16 goroutines, while
-// others go on repeating what is held. It returns how often that was refused.
+// whileRepeated calls work with each number from 1 to n in 16 goroutines, while
+// others go on calling repeat, which must be refused. It returns how often it was.
 func whileRepeated(t *testing.T, n int, work func(i int) error, repeat func() error) (refused int64) {
 	t.Helper()
 	var (
@@ -44,7 +44,7 @@ func whileRepeated(t *testing.T, n int, work func(i int) error, repeat func() er
 			for {
 				err := repeat()
 				if !errors.Is(err, order.ErrUnavailable) {
-					t.Errorf("what is held: %v; want it refused", err)
+					t.Errorf("repeat: %v; want ErrUnavailable", err)
 				}
 				told.Add(1)
 				begun()
@@ -61,7 +61,7 @@ func whileRepeated(t *testing.T, n int, work func(i int) error, repeat func() er
 		others.Go(func() {
 			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				if err := work(i); err != nil {
-					t.Errorf("another: %v", err)
+					t.Errorf("work: %v", err)
 				}
 			}
 		})
@@ -69,7 +69,7 @@ func whileRepeated(t *testing.T, n int, work func(i int) error, repeat func() er
 	others.Wait()
 	<-first
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("the others took %s", took)
+		t.Errorf("the work took %s", took)
 	}
 	close(stop)
 	repeats.Wait()
@@ -96,7 +96,7 @@ func TestAHeldKeyHoldsNobodyUp(t *testing.T) {
 		return err
 	})
 	if refused < 2 {
-		t.Errorf("%d repeats are none", refused)
+		t.Errorf("%d repeats were refused, want 2 or more", refused)
 	}
 	release()
 	if _, inserted, err := store.Insert(t.Context(), pending(2, "held")); err != nil || !inserted {

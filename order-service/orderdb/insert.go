@@ -59,7 +59,7 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 	return outs, nil
 }
 
-// keysHeld reports of each order whether another transaction holds its key.
+// keysHeld reports for each order whether another transaction holds its key.
 func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error) {
 	var keys []string
 	for _, o := range orders {
@@ -132,7 +132,7 @@ func (d *DB) taken(tx *gorm.DB, orders []order.Order) (map[int]bool, error) {
 	}
 	var rows []orderRow
 	if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("look keys up: %w", err)
+		return nil, fmt.Errorf("look up keys: %w", err)
 	}
 	owner := make(map[string]int64, len(rows))
 	for _, row := range rows {

@@ -37,7 +37,7 @@ type moved struct {
 }
 
 // Move implements order.Store. Concurrent moves share an update for each step.
-// The update tells only how many rows it changed: if these are fewer than it
+// The update tells only how many rows it changed: if it changed fewer than it
 // names, all of its moves return false. A move that was not answered may be
 // repeated: the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
@@ -55,7 +55,7 @@ func (d *DB) move(ctx context.Context, moves []order.Move) ([]moved, error) {
 	return mysqldb.SetAside(ctx, &d.moving, moves, moved{err: mysqldb.ErrHeld}, d.rowsHeld, d.update)
 }
 
-// rowsHeld reports of each move whether another transaction holds its order.
+// rowsHeld reports for each move whether another transaction holds its order.
 func (d *DB) rowsHeld(ctx context.Context, moves []order.Move) ([]bool, error) {
 	ids := make([]int64, len(moves))
 	for i, m := range moves {

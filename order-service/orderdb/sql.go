@@ -8,8 +8,8 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// insertOrders is one insert for all orders. An order whose key is in use is
-// left out, silently: the count of affected rows tells.
+// insertOrders returns one insert for all orders. The server leaves out an order
+// whose key is in use, without an error: only the count of affected rows shows it.
 func insertOrders(orders []order.Order) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 128+256*len(orders))
 	s.Text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at")
@@ -78,7 +78,7 @@ func insertItems(orders []order.Order, skip map[int]bool) mysqldb.Statement {
 	return s
 }
 
-// lockOrders takes the rows of the orders by rising id.
+// lockOrders returns the statement that locks the rows of the orders by rising id.
 func lockOrders(ids []int64) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 128+20*len(ids))
 	s.Text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
@@ -87,7 +87,7 @@ func lockOrders(ids []int64) mysqldb.Statement {
 	return s
 }
 
-// moveOrders is the guarded update of all orders that make the same step. The
+// moveOrders returns the guarded update of all orders that make the same step. The
 // hint keeps a server whose statistics are old from walking, and locking, the
 // whole index of one status.
 func moveOrders(step step, ids []int64, at time.Time) mysqldb.Statement {
