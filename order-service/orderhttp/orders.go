@@ -54,7 +54,7 @@ func (h *handlers) place(c *gin.Context) error {
 	return nil
 }
 
-// placedStatus is the response code that goes with an order's first end.
+// placedStatus returns the HTTP status for an order's first end.
 func placedStatus(s order.Status) int {
 	switch s {
 	case order.Confirmed:
@@ -65,8 +65,8 @@ func placedStatus(s order.Status) int {
 	return http.StatusAccepted
 }
 
-// idempotencyKey returns the key of the request, "" for none. As in draft-ietf-httpapi-idempotency-key-header
-// it is a quoted string, whose content is the key. Most clients send it bare, which is taken as well.
+// idempotencyKey returns the key of the request, "" for none. The header holds a quoted string, as in
+// draft-ietf-httpapi-idempotency-key-header, or the bare key, as most clients send it.
 func (h *handlers) idempotencyKey(c *gin.Context) (string, error) {
 	given := c.Request.Header.Values(headerKey)
 	switch {
@@ -86,7 +86,7 @@ func (h *handlers) idempotencyKey(c *gin.Context) (string, error) {
 	return given[0], nil
 }
 
-// unquote returns the content of a string as RFC 9651 writes it, if it is not empty.
+// unquote returns the content of a string of RFC 9651, or ErrInvalidKey if it is malformed or empty.
 func unquote(quoted string) (string, error) {
 	var content []byte
 	for i := 1; i < len(quoted); i++ {

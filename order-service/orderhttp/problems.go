@@ -11,8 +11,8 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// problems is the one table from the domain's errors to those of the wire. The
-// first match counts.
+// problems is the one table from the domain's errors to HTTP statuses and codes.
+// The first match counts.
 var problems = []struct {
 	err        error
 	status     int
@@ -37,8 +37,8 @@ var problems = []struct {
 	{order.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", time.Second},
 }
 
-// problemOf is the engine's table. A detail begins with the domain's error: what the code was doing is left
-// out, and the causes of a failure stay in the log.
+// problemOf returns the problem that answers err, or nil if the table has none. Its detail begins with the text of
+// the domain's error: what wraps that is left out, and so are the causes of a failure, which go to the log.
 func problemOf(err error) *problem.Problem {
 	for _, row := range problems {
 		if errors.Is(err, row.err) {

@@ -28,7 +28,7 @@ var _ Orders = (*order.Service)(nil)
 type Config struct {
 	// RequireKey refuses an order without an Idempotency-Key. By default the key is optional.
 	RequireKey bool
-	// LimitOrders and LimitReads, where not nil, come before the handlers that place and that read orders.
+	// LimitOrders and LimitReads, if not nil, run before the handlers that place and that read orders.
 	LimitOrders, LimitReads gin.HandlerFunc
 	// TrustedProxies are the addresses whose X-Forwarded-For says who the client is.
 	TrustedProxies []netip.Prefix

@@ -19,8 +19,8 @@ type placeItem struct {
 	Num     quantity `json:"num"`
 }
 
-// quantity is a JSON integer. Whatever else stands in its place becomes -1,
-// which no order takes, so that 1.5, "1" and null are told apart from broken JSON.
+// quantity is a JSON integer. Any other JSON value becomes -1, which no order
+// takes, so that 1.5, "1" and null are invalid quantities and not malformed JSON.
 type quantity int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -57,7 +57,7 @@ type orderBody struct {
 	Total     int64        `json:"total"`
 	Items     []orderItem  `json:"items"`
 	CreatedAt time.Time    `json:"created_at"`
-	// UpdatedAt is left out where the body tells what the order's first end was: that never changes.
+	// UpdatedAt is nil in a body that shows the order at its first end, which never changes.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type pageBody struct {
 	Next string `json:"next,omitempty"`
 }
 
-// firstEnd is the body of a placement.
+// firstEnd returns the body that answers a placement.
 func firstEnd(o order.Order) orderBody {
 	b := orderBody{
 		ID: strconv.FormatInt(o.ID, 10), Status: o.Status, Reason: o.Reason, Total: o.Total,
@@ -86,7 +86,7 @@ func firstEnd(o order.Order) orderBody {
 	return b
 }
 
-// present is the body of an order as it stands.
+// present returns the body of an order as it is now.
 func present(o order.Order) orderBody {
 	b := firstEnd(o)
 	b.UpdatedAt = &o.UpdatedAt
