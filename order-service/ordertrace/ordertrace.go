@@ -88,7 +88,8 @@ func (f flags) Set(ctx context.Context, flag string) bool {
 }
 
 // Reconcile begins the reconciler's work on an order, for order.ReconcilerConfig: in the trace in which
-// the order was placed, with a link to the request that placed it. If that was not traced, nor is the work.
+// the order was placed, with a link to the request that placed it. If that request was not traced, the work is not
+// traced either.
 func Reconcile(ctx context.Context, o order.Order) (_ context.Context, end func(order.Order, error)) {
 	first := tracing.Parse(o.Trace)
 	if !first.IsSampled() {

@@ -34,7 +34,7 @@ type Caller struct {
 
 var _ order.Stock = (*Caller)(nil)
 
-// New returns a caller that uses client.
+// New returns a Caller that uses client. Callers must Close it before the client.
 func New(client *stockapi.Client, cfg Config) *Caller {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 2 * time.Second
@@ -58,12 +58,11 @@ func New(client *stockapi.Client, cfg Config) *Caller {
 // Close waits for the reads under way.
 func (c *Caller) Close() { c.ledger.Close() }
 
-// Down implements order.Stock: no replica may be called. Orders would be written and
-// then left to the reconciler.
+// Down implements order.Stock. It reports whether no replica may be called, so that an
+// order would only be written and left to the reconciler.
 func (c *Caller) Down() bool { return c.client.Down() }
 
-// resting reports whether err says that nothing was sent because every replica is
-// left alone.
+// resting reports whether nothing was sent because the breaker of every replica refused it.
 func resting(err error) bool { return errors.Is(err, stockapi.ErrResting) }
 
 // unknown reports whether the call that failed with err may have been carried out.
@@ -71,8 +70,8 @@ func unknown(err error) bool {
 	return errors.Is(err, stockapi.ErrUnknownOutcome) || errors.Is(err, stockapi.ErrInternal)
 }
 
-// domain turns a failed call's error into the port's. A call of which any try
-// may have been carried out is unknown, whatever the last one said.
+// domain turns the error of a call's last try into the port's. If any try may have
+// been carried out, that is ErrOutcomeUnknown, unless the flag is in conflict.
 func domain(err error, mayHaveBeenDone bool) error {
 	switch {
 	case errors.Is(err, stockapi.ErrFlagConflict):

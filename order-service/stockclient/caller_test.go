@@ -111,15 +111,15 @@ func TestADeductionIsTriedAgainWhereThatMayHelp(t *testing.T) {
 		want     error
 		requests int64
 	}{
-		"at once":                        {[]http.HandlerFunc{done}, nil, 1},
-		"after unavailable":              {[]http.HandlerFunc{unavailable, done}, nil, 2},
-		"after a lost reply":             {[]http.HandlerFunc{cut, done}, nil, 2},
-		"after both":                     {[]http.HandlerFunc{cut, unavailable, done}, nil, 3},
-		"three times at most":            {[]http.HandlerFunc{unavailable}, order.ErrStockUnavailable, 3},
-		"unknown where a reply was lost": {[]http.HandlerFunc{cut, unavailable}, order.ErrOutcomeUnknown, 3},
-		"unknown after a failure":        {[]http.HandlerFunc{problem(500, "internal", "")}, order.ErrOutcomeUnknown, 3},
-		"a conflict is final":            {[]http.HandlerFunc{problem(409, "flag_conflict", "")}, order.ErrFlagConflict, 1},
-		"unknown goods are final":        {[]http.HandlerFunc{problem(422, "unknown_goods", "")}, order.ErrUnknownGoods, 1},
+		"at once":                     {[]http.HandlerFunc{done}, nil, 1},
+		"after unavailable":           {[]http.HandlerFunc{unavailable, done}, nil, 2},
+		"after a lost reply":          {[]http.HandlerFunc{cut, done}, nil, 2},
+		"after both":                  {[]http.HandlerFunc{cut, unavailable, done}, nil, 3},
+		"three times at most":         {[]http.HandlerFunc{unavailable}, order.ErrStockUnavailable, 3},
+		"unknown if a reply was lost": {[]http.HandlerFunc{cut, unavailable}, order.ErrOutcomeUnknown, 3},
+		"unknown after a failure":     {[]http.HandlerFunc{problem(500, "internal", "")}, order.ErrOutcomeUnknown, 3},
+		"a conflict is final":         {[]http.HandlerFunc{problem(409, "flag_conflict", "")}, order.ErrFlagConflict, 1},
+		"unknown goods are final":     {[]http.HandlerFunc{problem(422, "unknown_goods", "")}, order.ErrUnknownGoods, 1},
 		"a wrong token is nobody's fault": {
 			[]http.HandlerFunc{problem(401, "unauthorized", "")},
 			order.ErrStockUnavailable,

@@ -17,8 +17,8 @@ func newCounts(r prometheus.Registerer) counts {
 	}
 	return counts{
 		calls:    counter("calls_total", "Deductions and cancellations asked of the stock service."),
-		tries:    counter("tries_total", "Requests sent for them."),
-		failed:   counter("failed_tries_total", "Requests without an answer, or with one of 5xx."),
+		tries:    counter("tries_total", "Requests sent for deductions and cancellations."),
+		failed:   counter("failed_tries_total", "Requests without an answer, or answered by an error that is not final."),
 		noBudget: counter("budget_refusals_total", "Retries that the budget refused."),
 		broken:   counter("breaker_refusals_total", "Requests that the circuit breakers of all replicas refused."),
 	}

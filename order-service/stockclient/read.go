@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxFlags bounds the flags of one request: it stays a short line, and below the service's bound of 500.
+	// maxFlags bounds the flags of one request, which keeps its URL short. The service takes up to 500.
 	maxFlags = 200
-	// maxGoods bounds the goods of one request.
+	// maxGoods bounds the products of one request.
 	maxGoods = 400
 )
 
@@ -29,8 +29,8 @@ type record struct {
 	err   error
 }
 
-// Recorded implements order.Stock. Concurrent calls share one request, which is
-// sent once: callers poll.
+// Recorded implements order.Stock. Concurrent calls share one request. It is not
+// sent again if it fails, because callers poll.
 func (c *Caller) Recorded(ctx context.Context, flag string) (order.Operation, bool, error) {
 	r, err := c.ledger.Do(ctx, flag)
 	if err != nil {
@@ -65,8 +65,8 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 	return records, nil
 }
 
-// complete reports whether a deduction has its flow rows, all and no others.
-// The two are one transaction, so anything else is a reason to decide nothing.
+// complete reports whether a deduction has exactly its flow rows. The stock service
+// writes both in one transaction, so a difference is a reason to decide nothing.
 func complete(op stockapi.Operation, deducted []stockapi.Item) bool {
 	if op.State != operation.Done || slices.Equal(op.Items, deducted) {
 		return true
@@ -101,7 +101,7 @@ func (c *Caller) Oversold(ctx context.Context, goodsIDs []int64) (oversold []int
 	return oversold, nil
 }
 
-// eachGoods calls do for each of the goods that the stock service knows.
+// eachGoods calls do for each product that the stock service knows.
 func (c *Caller) eachGoods(ctx context.Context, goodsIDs []int64, do func(id int64, g stockapi.Goods)) error {
 	for chunk := range slices.Chunk(goodsIDs, maxGoods) {
 		goods, err := c.goods(ctx, chunk)

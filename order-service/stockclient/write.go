@@ -65,7 +65,7 @@ func (c *Caller) write(
 	return outcome(op)
 }
 
-// try sends once.
+// try sends the request once, for at most the timeout of one try.
 func (c *Caller) try(
 	ctx context.Context, send func(context.Context) (stockapi.Operation, error),
 ) (stockapi.Operation, error) {
@@ -86,7 +86,7 @@ func (c *Caller) try(
 	return op, err
 }
 
-// outcome reads an operation that was sent.
+// outcome converts the stock service's operation into the port's.
 func outcome(op stockapi.Operation) (order.Operation, error) {
 	items, err := stockapi.ParseItems(op.Items)
 	if err != nil {
