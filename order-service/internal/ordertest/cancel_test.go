@@ -86,7 +86,7 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 	}
 }
 
-// The client cancels while his order is still being placed, and it is the placing that ends the order.
+// The client cancels while its order is still being placed, and the placing process ends the order.
 func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{ConfirmBudget: 20 * time.Second})
@@ -152,8 +152,8 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	w.wantLevel(1, 10)
 }
 
-// An order for goods that are gone has to be cancelled. It was ended elsewhere
-// meanwhile, and the look at how it ended fails.
+// An order for a product that is gone must be cancelled. Another process has
+// ended it meanwhile, and reading how it ended fails.
 func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
 	w := newWorld(t)
 	link, dsn := newLink(t, w.orderDSN)
@@ -180,7 +180,7 @@ func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
 	}
 }
 
-// Nothing was sent, so that nothing can have changed: the error says so.
+// Nothing was sent, so nothing can have changed: the error says so.
 func TestAMoveThatWasNotSentIsRefused(t *testing.T) {
 	w := newWorld(t)
 	link, dsn := newLink(t, w.orderDSN)

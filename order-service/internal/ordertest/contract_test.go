@@ -22,7 +22,7 @@ import (
 const callsInARow = 20
 
 // TestGeneratedCalls sends calls that are generated from the descriptions to both services. Every answer must be
-// as described, which allows no 5xx but 503, and none is unavailable here; what is refused changes nothing.
+// as described. The descriptions allow no 5xx but 503, which does not occur here. A refused call changes nothing.
 func TestGeneratedCalls(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{})

@@ -160,7 +160,7 @@ func (s *idSource) at(t time.Time) int64 {
 	return (t.UnixMilli()-snowflake.Epoch)<<22 + s.last.Add(1)%(1<<22)
 }
 
-// restock adds pieces of a goods at a price of 250.
+// restock adds pieces of a product at a price of 250.
 func (w *world) restock(goodsID, num int64) {
 	w.t.Helper()
 	price := int64(250)
@@ -180,7 +180,7 @@ func (w *world) level(goodsID int64) int64 {
 	return goods[0].Num
 }
 
-// wantLevel checks the level, and that it is the sum of the goods' flow rows.
+// wantLevel checks the product's level, and that it is the sum of the product's flow rows.
 func (w *world) wantLevel(goodsID, want int64) {
 	w.t.Helper()
 	var sum int64
@@ -201,7 +201,7 @@ func (w *world) wantRows(orders, items int64) {
 	}
 }
 
-// state returns the state recorded under the order's flag; "" where nothing is.
+// state returns the state recorded under the order's flag, or "" if there is none.
 func (w *world) state(o order.Order) operation.State {
 	w.t.Helper()
 	flows, err := w.client.Flows(w.t.Context(), o.Flag())

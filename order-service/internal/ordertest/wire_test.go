@@ -31,7 +31,7 @@ const (
 	pass      fault = iota
 	drop            // the connection ends before the request is carried out
 	dropReply       // the request is carried out; its answer is lost
-	hold            // the request waits, with nobody told, until heal or release, and is carried out then
+	hold            // the request waits, unanswered, until heal or release, and is then carried out
 	refuse          // 503, as from a proxy that has no stock service to reach
 )
 
@@ -46,7 +46,7 @@ func (w *wire) breakAll(choose func(r *http.Request) fault) {
 	w.fault = choose
 }
 
-// heal lets everything through from now on, and what is held go on.
+// heal lets all further requests through, and the held ones go on.
 func (w *wire) heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
