@@ -551,7 +551,7 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// After a batch that took long, the wait for company is bounded by itself.
+// After a batch that took long, the wait for further calls is bounded by 5 ms.
 func TestGatherIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {

@@ -40,8 +40,8 @@ func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout =
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
 
 // WithGather delays a batch until the queue is as long as the previous batch
-// plus the calls that it left waiting, for at most 1/part of that batch's
-// duration or 5 ms. Callers that call again as soon as they are answered then
+// plus the calls that it left waiting, but for at most 1/part of that batch's
+// duration and 5 ms. Callers that call again as soon as they are answered then
 // share one batch instead of falling into cohorts that take turns. A call that
 // follows a batch of one does not wait. Default: no delay.
 func WithGather(part int) Option { return func(o *options) { o.gather = max(1, part) } }
