@@ -23,7 +23,7 @@ const (
 // ExitError is an error of a command that sets the program's exit code.
 type ExitError struct {
 	Code int
-	// Err is printed. If it is nil, nothing is: the command has said all already.
+	// Err is printed. A nil Err prints nothing: the command has already printed what is wrong.
 	Err error
 }
 

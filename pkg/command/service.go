@@ -59,7 +59,7 @@ func Service(p Program) *cobra.Command {
 	return root
 }
 
-// gcPercent is the garbage collector's if GOGC is not set. Little lives longer than its request, so
+// gcPercent takes the place of GOGC if that is not set. Little memory lives longer than its request, so
 // collecting less often costs some 30 MB and saves processor time.
 const gcPercent = 400
 

@@ -8,7 +8,7 @@ import (
 // version is set by the Makefile: -ldflags "-X orderstock/pkg/command.version=…".
 var version string
 
-// Version returns the version that the program was built as, or what the Go toolchain recorded of it.
+// Version returns the version that the program was built as, or else the one that the Go toolchain recorded.
 func Version() string {
 	if version != "" {
 		return version
