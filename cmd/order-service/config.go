@@ -72,7 +72,7 @@ const keyOptional, keyRequired = "optional", "required"
 //go:embed environment.txt
 var environment string
 
-// Check implements config.Read's rule.
+// Check returns what is wrong with the settings, or nil.
 func (s settings) Check() error {
 	budget, pending := config.Var("CONFIRM_BUDGET", s.ConfirmBudget), config.Var("PENDING_LIMIT", s.PendingLimit)
 	var key error

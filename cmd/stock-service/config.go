@@ -58,7 +58,7 @@ func readSettings() (settings, error) {
 	return cfg, err
 }
 
-// Check implements config.Read's rule.
+// Check returns what is wrong with the settings, or nil.
 func (s settings) Check() error {
 	var unknown error
 	if s.Strategy != "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Read returns the T that the environment holds, by its fields' tags (see caarlos0/env), once its Check
-// has found nothing wrong. A variable may stand in a file instead, as a secret does: NAME_FILE is then the
-// file's path, and the line end at the file's end does not count.
+// Read fills a T from the environment, by the tags of its fields (see caarlos0/env), and returns it if its
+// Check finds nothing wrong. The value of a variable NAME may be in a file instead, for example if it is a
+// secret: NAME_FILE is then the file's path. Line ends at the end of the file are dropped.
 func Read[T interface{ Check() error }]() (T, error) {
 	var settings T
 	environment, err := withFiles(&settings)
