@@ -27,7 +27,7 @@ func Decode(c *gin.Context, dst any) error {
 			return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
 		}
 	}
-	if c.GetHeader("Content-Encoding") != "" { // of which a few bytes can be a body of gigabytes
+	if c.GetHeader("Content-Encoding") != "" { // a few compressed bytes can expand to gigabytes
 		return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"send the body without Content-Encoding")
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Describe adds GET /openapi.json, which answers the OpenAPI description as it stands, and GET /docs, the
-// same as a page, which loads nothing from elsewhere. It panics if the description is not one.
+// Describe adds GET /openapi.json, which answers the OpenAPI description as given, and GET /docs, which shows
+// it as a page that loads nothing from elsewhere. It panics if openapi is not a description in JSON.
 func Describe(e *gin.Engine, openapi []byte) {
 	page := docsPage(openapi)
 	Get(e, "/openapi.json", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", openapi) })

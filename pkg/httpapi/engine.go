@@ -21,7 +21,7 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Options of an engine. The zero value is usable.
+// Options are the settings of an engine. The zero value is usable.
 type Options struct {
 	// MaxBody bounds a request's body, in bytes. Default 64 KiB.
 	MaxBody int64
@@ -49,7 +49,7 @@ const (
 
 // NewEngine returns a gin engine that gives each request an id, a logger and
 // the deadline that its caller named, bounds its body, turns panics, unknown
-// paths and wrong methods into problems, and trusts the word of no proxy but the given.
+// paths and wrong methods into problems, and trusts only the given proxies.
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = 64 << 10
@@ -81,7 +81,7 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	return e
 }
 
-// Get makes the handlers answer GET and HEAD. The server leaves the body of an answer to HEAD away.
+// Get makes the handlers answer GET and HEAD. The server drops the body of an answer to HEAD.
 func Get(e gin.IRoutes, path string, handlers ...gin.HandlerFunc) {
 	e.GET(path, handlers...)
 	e.HEAD(path, handlers...)
@@ -153,8 +153,8 @@ func (w boundedWriter) bound() {
 }
 
 // Bearer lets only requests pass that carry one of the tokens in their Authorization
-// header; others get 401 unauthorized. An empty token is none. The comparison takes the
-// same time whatever is wrong, and whatever its length.
+// header; others get 401 unauthorized. Empty tokens are ignored. The time that the
+// comparison takes tells nothing about the tokens.
 func Bearer(tokens ...string) gin.HandlerFunc {
 	var wanted [][sha256.Size]byte
 	for _, token := range tokens {

@@ -23,11 +23,11 @@ import (
 type Check struct {
 	// Ask returns nil if it answers.
 	Ask func(context.Context) error
-	// Optional: the service does all its work without it, if more slowly.
+	// Optional means that the service does all its work without it, perhaps more slowly.
 	Optional bool
 }
 
-// checkLimit bounds what a request of /readyz waits for its checks.
+// checkLimit bounds how long a request of /readyz waits for its checks.
 const checkLimit = 2 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer within %v", checkLimit)
@@ -38,7 +38,7 @@ var errNoAnswer = fmt.Errorf("no answer within %v", checkLimit)
 //
 // The answer names the checks that fail. Their errors go to the log, when the
 // answer changes. All checks run at once, and one that has not answered after
-// two seconds has failed, also if it ignores its context. Requests that come
+// two seconds has failed, even if it ignores its context. Requests that come
 // while a check runs share its answer.
 func Health(e *gin.Engine, checks map[string]Check) {
 	Get(e, "/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
@@ -118,7 +118,7 @@ func await(ctx context.Context, answer <-chan singleflight.Result) error {
 	}
 }
 
-// log tells of a change, with the causes.
+// log logs a readiness that differs from the last one, with the causes.
 func (h *health) log(ctx context.Context, r readiness) {
 	h.mu.Lock()
 	last := h.last
@@ -134,8 +134,8 @@ func (h *health) log(ctx context.Context, r readiness) {
 	request.Logger(ctx).Log(ctx, level, r.Status, r.errs...)
 }
 
-// Healthcheck asks url and returns nil if it answers 200: what a container's
-// health check runs.
+// Healthcheck returns nil if a GET of url answers 200. It is for the health check
+// of a container: it does not verify the certificate of an HTTPS server.
 func Healthcheck(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
@@ -143,8 +143,8 @@ func Healthcheck(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}
-	// The certificate is for the name that others call the service by. To ask who answers would be of no use here:
-	// whoever holds a port of this machine may as well answer 200 over HTTP.
+	// The certificate is for the name by which others call the service. Verifying it would be of no use here: a process
+	// that holds the port on this machine could just as well answer 200 over HTTP.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	defer transport.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: transport}).Do(req)

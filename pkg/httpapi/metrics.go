@@ -27,7 +27,7 @@ func measure(r prometheus.Registerer) gin.HandlerFunc {
 		defer func() {
 			inFlight.Dec()
 			route, method := c.FullPath(), c.Request.Method
-			if route == "" { // what a client makes up shall not become a label
+			if route == "" { // a path that a client makes up must not become a label
 				route, method = "none", "any"
 			}
 			requests.WithLabelValues(method, route, strconv.Itoa(c.Writer.Status())).Inc()

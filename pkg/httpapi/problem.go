@@ -30,7 +30,7 @@ func fail(c *gin.Context, err error) {
 }
 
 // ProblemOf returns what answers err: a *problem.Problem as it is, any other error through the table, which
-// may be nil, and what the table does not know as 500 "internal". It logs those of 500 and above.
+// may be nil, and what the table does not know as 500 "internal". It logs problems of status 500 and above.
 func ProblemOf(ctx context.Context, err error, table func(error) *problem.Problem) *problem.Problem {
 	var p *problem.Problem
 	if !errors.As(err, &p) && table != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// addProfiles adds /debug/pprof. The profiles of waiting, block and mutex, cost every wait something
-// while they are recorded; they are while somebody asks, for ?seconds=N.
+// addProfiles adds /debug/pprof. Recording the block and mutex profiles slows every wait down, so they are
+// recorded only while a request with ?seconds=N asks for them.
 func addProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -21,7 +21,7 @@ func addProfiles(mux *http.ServeMux) {
 
 // whileAsked serves the profile, recorded at the rate for as long as it is asked for.
 func whileAsked(profile string, setRate func(int), rate int) http.HandlerFunc {
-	var one sync.Mutex // recording at a time
+	var one sync.Mutex // allows one recording at a time
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("seconds") == "" {
 			http.Error(w, "say for how long to record: ?seconds=10", http.StatusBadRequest)

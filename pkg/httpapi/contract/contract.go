@@ -1,5 +1,5 @@
-// Package contract holds a service to its OpenAPI description, in tests: every answer, every route, every
-// type, and any call that can be generated from the description.
+// Package contract checks a service against its OpenAPI description, in tests: every answer, every route,
+// every type, and any call that can be generated from the description.
 package contract
 
 import (
@@ -59,8 +59,8 @@ func Read(t testing.TB, text []byte) *Description {
 	return d.(*Description)
 }
 
-// Check returns next behind a test: each answer must be as described, and a request that is not as described
-// must not succeed. What is not is an error of t.
+// Check returns a handler that calls next and reports violations as errors of t: each answer must be as
+// described, and a request that is not as described must not succeed.
 func (d *Description) Check(t testing.TB, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent, err := io.ReadAll(r.Body)
@@ -82,7 +82,7 @@ func (d *Description) Check(t testing.TB, next http.Handler) http.Handler {
 	})
 }
 
-// Transport returns next behind the same test, for a service that runs by itself.
+// Transport is Check on the client's side, for a service that is already running.
 func (d *Description) Transport(t testing.TB, next http.RoundTripper) http.RoundTripper {
 	return transport(func(r *http.Request) (*http.Response, error) {
 		var sent []byte
@@ -117,7 +117,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// headers are those of an answer that has come.
+// headers are those of a received answer, as an http.ResponseWriter.
 type headers http.Header
 
 func (h headers) Header() http.Header       { return http.Header(h) }
@@ -138,13 +138,13 @@ func (d *Description) check(r *http.Request, rec *recorder) error {
 			SkipSettingDefaults: true,
 		},
 	}
-	if rec.status < 400 && rec.Header().Get("Content-Type") != ndjson { // of which each line can be a refusal
+	if rec.status < 400 && rec.Header().Get("Content-Type") != ndjson { // each of its lines can be a refusal
 		if err := openapi3filter.ValidateRequest(r.Context(), asked); err != nil {
 			return fmt.Errorf("the request is not as described, and succeeds: %w", err)
 		}
 	}
 	if r.Method == http.MethodHead && rec.body.Len() > 0 {
-		rec.body.Reset() // the server leaves it away
+		rec.body.Reset() // the server drops it
 	}
 	answer := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: asked, Status: rec.status, Header: rec.Header(),
@@ -153,7 +153,8 @@ func (d *Description) check(r *http.Request, rec *recorder) error {
 	return openapi3filter.ValidateResponse(r.Context(), answer.SetBodyBytes(rec.body.Bytes()))
 }
 
-// notDescribed checks an answer to a call that is not in the description: it must say so.
+// notDescribed checks the answer to a call that is not in the description: it must be 404 or 405 as a problem, or a
+// redirect.
 func notDescribed(rec *recorder) error {
 	switch rec.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -303,7 +304,7 @@ func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Fl
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// errReader fails with err, or ends if that is nil.
+// errReader is an io.Reader that fails with err, or with io.EOF if err is nil.
 type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) {

@@ -22,7 +22,7 @@ type Call struct {
 	Body         string
 }
 
-// Generator makes calls of a description: mostly as described, often with one thing that is not.
+// Generator makes calls of a description. Most are as described; many have one thing that is not.
 type Generator struct {
 	doc *openapi3.T
 	// Known are values that mean something to the service, by the name of a parameter or a field.
@@ -98,7 +98,7 @@ func (g *Generator) Call() Call {
 	return call
 }
 
-// odd are values that no field wants, but some code might choke on.
+// odd are values that are valid for no field, but that careless code might accept or fail on.
 var odd = []any{
 	nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, math.MinInt64, "", " ", "0", "-1", "01", "\x00", "\u202e", "'",
 	`" OR ""="`, "%", "../..", "a/b", "null", "9223372036854775808",
@@ -178,7 +178,7 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-// printable drops what no header may hold.
+// printable drops the characters that no header may hold.
 func printable(r rune) rune {
 	if r < ' ' || r == 0x7f {
 		return -1
