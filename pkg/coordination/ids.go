@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// IDs gives ids that are unique among all replicas, once it has leased a node number for them.
+// IDs makes ids that are unique among all replicas, once it has leased a node number for them.
 type IDs struct {
 	stop      func()
 	generator atomic.Pointer[snowid.Generator]
@@ -53,7 +53,7 @@ func (i *IDs) Ready(context.Context) error {
 	return snowid.ErrNoLease
 }
 
-// Close gives the number back.
+// Close gives the number back, so that another process can lease it at once. Next fails from then on.
 func (i *IDs) Close(ctx context.Context) error {
 	i.stop()
 	g := i.generator.Load()

@@ -10,8 +10,8 @@ import (
 )
 
 // Lead runs work, again and again, under a context that lasts while this process leads the replicas that do the
-// work of that name. If work fails, the process gives the lead up and rests before it stands again, so that another
-// can lead. Lead ends when ctx ends or stop is called. Stop waits until work has returned.
+// work of that name. If work fails, the process gives the lead up and rests before it stands for election again, so
+// that another can lead. Lead ends when ctx ends or stop is called. Stop waits until work has returned.
 func (s *Session) Lead(ctx context.Context, name string, rest time.Duration,
 	work func(context.Context) error,
 ) (stop func()) {

@@ -44,7 +44,7 @@ func Connect(ctx context.Context, cfg Config) (*zklock.Session, error) {
 	})
 }
 
-// Session is a ZooKeeper session of a process, which it gets in the background. Its methods are safe for
+// Session is a process's session in ZooKeeper, which is made in the background. Its methods are safe for
 // concurrent use.
 type Session struct {
 	cfg    Config
@@ -72,7 +72,7 @@ func Open(name string, cfg Config) *Session {
 	return s
 }
 
-// up is 1 while there is a session that ZooKeeper has not ended.
+// up returns 1 while the process is connected to ZooKeeper in its session, and 0 otherwise.
 func (s *Session) up() float64 {
 	select {
 	case <-s.ready:
