@@ -1,5 +1,5 @@
-// Package discovery lets the replicas of a service make their addresses known in
-// ZooKeeper, and others learn them. Nobody polls: who watches is told.
+// Package discovery lets the replicas of a service announce their addresses in
+// ZooKeeper, and lets other processes watch them. It does not poll.
 package discovery
 
 import (
@@ -36,7 +36,8 @@ func URL(announced string) string {
 	return "http://" + announced
 }
 
-// secure is put before an address, in which no slash may be: it is the name of a node.
+// secure is put before the address of a replica that speaks HTTPS. It has no slash,
+// because the address is part of the name of a node.
 const secure = "https:"
 
 // Announce keeps an ephemeral node for addr, host:port, under dir, in every session
@@ -44,7 +45,7 @@ const secure = "https:"
 // node ends with the session.
 func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slog.Logger) {
 	for ctx.Err() == nil {
-		lost := s.Lost() // before the node is made, so that it is not taken for one of a later session
+		lost := s.Lost() // read before the node is made, so that it cannot be a later session's
 		node, err := retry.Do(ctx, pauses, func() (string, error) { return create(ctx, s, dir, addr) })
 		if err != nil {
 			return // ctx has ended
@@ -90,8 +91,8 @@ func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
 }
 
 // Watch calls changed with the addresses that are announced under dir, sorted, and
-// again whenever they change, until ctx ends. While ZooKeeper is away nothing
-// changes. A set that is empty is not told: what has no address is of no use, and
+// again whenever they change, until ctx ends. While ZooKeeper is away it reports no
+// change. It never reports an empty set: a caller could do nothing with it, and
 // after a restart of ZooKeeper the replicas announce themselves anew.
 func Watch(ctx context.Context, s *zklock.Session, dir string, changed func(addrs []string)) {
 	type listing struct {
@@ -127,7 +128,7 @@ func Watch(ctx context.Context, s *zklock.Session, dir string, changed func(addr
 	}
 }
 
-// addresses returns those of the nodes, each once.
+// addresses returns the addresses in the names of the nodes, sorted, each once.
 func addresses(names []string) []string {
 	var addrs []string
 	for _, name := range names {
