@@ -34,8 +34,8 @@ const maxWaits = 3
 
 // SetAside calls write with a batch of items, and returns the results in the order
 // of the items. If the transaction waits too long for a row, SetAside calls write
-// again without the items whose rows are held, and the result of these is refused.
-// While there is caution it calls held first, so that no further batch waits.
+// again without the items whose rows are held, and returns refused as their result.
+// While c remembers such a wait, it calls held first, so that no further batch waits.
 //
 // Held reports for each item whether another transaction holds a row that it needs,
 // for example by the function Held.
@@ -90,13 +90,14 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 }
 
 // looks is how often a batch looks whether a row is held, with lookPause in
-// between, before it sets an item aside: a transaction that is only at work ends.
+// between, before it sets an item aside: a transaction that is only busy ends
+// in that time.
 const (
 	looks     = 3
 	lookPause = 20 * time.Millisecond
 )
 
-// heldForLong reports for each item whether held did so at each of the looks.
+// heldForLong reports for each item whether held reported it at every look.
 func heldForLong[T any](
 	ctx context.Context, items []T, held func(ctx context.Context, items []T) ([]bool, error),
 ) ([]bool, error) {

@@ -10,8 +10,9 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// The server answers a statement that commits by itself with an error. Some come from
-// the commit, as those of a group's member that lost the others: they may stand.
+// The server answers a statement that commits by itself with an error. After an error
+// that comes from the commit, such as that of a group's member that lost the others,
+// the change may be in effect.
 func TestAnErrorOfTheCommitIsUnknown(t *testing.T) {
 	db := open(t, mysqldb.Options{})
 	answer := func(number int) string {

@@ -34,9 +34,10 @@ func (a *answer) votes() bool {
 	return a.err == nil && a.state == "ONLINE" && 2*a.reachable > a.members
 }
 
-// elect returns the place of the primary, or -1. The primary says so itself, takes
-// writes, and has more votes than any other: a former primary that was frozen, and
-// does not know yet that it was replaced, stands alone.
+// elect returns the index of the primary's answer, or -1. The primary says itself
+// that it is the primary, takes writes, and has more votes than any other member. A
+// former primary that was frozen, and does not know yet that it was replaced, has
+// only its own vote.
 func elect(answers []answer) int {
 	votes := map[string]int{}
 	for _, a := range answers {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// member a, b or c answers with a list of rows: "a" and what is said of it.
+// said is a row of a member's list of members: a member and what is said of it.
 type said struct{ id, state, role string }
 
 func answered(self string, readOnly bool, rows ...said) answer {

@@ -51,8 +51,8 @@ func IsRefusal(err error) bool {
 }
 
 // undone reports whether the server's error says that a statement with its own commit
-// changed nothing. All else may come from the commit: 3100 and 3101 of a group's
-// member that was cut off, 1317 and 1053 of one that stops.
+// changed nothing. Any other error may come from the commit, such as 3100 and 3101 of
+// a group's member that was cut off, or 1317 and 1053 of a server that stops.
 func undone(err error) bool {
 	switch number(err) {
 	case numLockWait, numDeadlock, numReadOnly, numReadOnly2, numOffline:

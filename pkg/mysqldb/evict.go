@@ -20,15 +20,15 @@ import (
 // statement. Only connections of the same user to the same database are ended. If the process goes on, its connection
 // is lost and its transaction has failed. A process that was only slow gets the same error and may try again.
 //
-// It needs the rights that migrations.Bootstrap grants. If the server refuses its look, it logs so once and looks no
-// more.
+// It needs the rights that migrations.Bootstrap grants. If the server refuses the look, the Evictor logs that once
+// and does not look again.
 //
 // Safe for concurrent use; a nil Evictor does nothing. Make one with NewEvictor.
 type Evictor struct {
 	db      *gorm.DB
 	log     *slog.Logger
 	evicted prometheus.Counter
-	turn    chan struct{} // holds a value while somebody looks: one at a time is enough
+	turn    chan struct{} // holds a value while a goroutine looks: one at a time is enough
 	refused atomic.Bool   // the server did not let it look
 }
 
@@ -42,8 +42,8 @@ func NewEvictor(db *gorm.DB, metrics prometheus.Registerer, log *slog.Logger) *E
 }
 
 const (
-	// evictAfter is how long a transaction lasts until an Evictor looks. No transaction that waits for nobody takes
-	// so long, unless the server is overloaded.
+	// evictAfter is how long a watched transaction may last before the Evictor looks. A transaction that does not wait
+	// takes less, unless the server is overloaded.
 	evictAfter = 200 * time.Millisecond
 	// evictAgain is the time between two looks. It is longer than MariaDB's cache of its transactions, 100 ms.
 	evictAgain = 150 * time.Millisecond
@@ -51,8 +51,8 @@ const (
 	evictLimit = time.Second
 )
 
-// Watch looks for stopped transactions after a moment, again and again, until stop is called. It is for the time of a
-// transaction that may wait for a row. Callers must call stop.
+// Watch begins to look for stopped transactions after evictAfter, and looks again and again until stop is called. Use
+// it around a transaction that may wait for a row. Callers must call stop.
 func (e *Evictor) Watch(ctx context.Context) (stop func()) {
 	if e == nil || e.refused.Load() {
 		return func() {}
@@ -84,7 +84,7 @@ func (e *Evictor) evict(ctx context.Context) {
 		now, err := e.blocking(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				e.log.Warn("cannot look who holds rows that others wait for", "error", err)
+				e.log.Warn("cannot find who holds rows that others wait for", "error", err)
 			}
 			e.refused.Store(IsRefusal(err))
 			return
@@ -147,7 +147,7 @@ const (
 		WHERE p.command = 'Sleep' AND p.db = DATABASE() AND p.user = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)`
 )
 
-// end ends the connection of t. That it is gone already is no error.
+// end ends the connection of t. It ignores a connection that is gone already.
 func (e *Evictor) end(ctx context.Context, t idleTransaction) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), evictLimit)
 	defer cancel()

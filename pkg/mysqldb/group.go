@@ -55,11 +55,11 @@ func connect(
 }
 
 // Group connects to the primary of a MySQL group in single-primary mode. From the
-// first connection on it asks all members, a few times a second, which of them that
-// is: a member starts as down. As soon as another member is the primary, or the
-// primary says that it is none any more, Group closes the connections to the former
-// one, so that no call waits there and none reads what is out of date. Safe for
-// concurrent use.
+// first connection on it asks all members, a few times a second, which of them is
+// the primary; a member that has not answered yet counts as down. As soon as another
+// member is the primary, or the primary says that it no longer is, Group closes the
+// connections to the former primary, so that no call hangs there or reads stale
+// data. Safe for concurrent use.
 type Group struct {
 	members []*member
 	log     *slog.Logger
@@ -153,7 +153,7 @@ func (g *Group) Primary() string {
 
 // Close stops asking the members. The connections stay open.
 func (g *Group) Close() error {
-	g.begin.Do(func() { close(g.ended) }) // nothing was ever begun
+	g.begin.Do(func() { close(g.ended) }) // watch never ran
 	if g.stop != nil {
 		g.stop()
 	}
@@ -244,7 +244,7 @@ func (g *Group) look(ctx context.Context) {
 	}
 }
 
-// reasons says of each member why it is not the primary.
+// reasons returns how each member answered, as an error that says why there is no primary.
 func (g *Group) reasons(answers []answer) error {
 	all := make([]string, len(answers))
 	for i, a := range answers {
@@ -326,7 +326,7 @@ func (m *member) drop() {
 	m.conns = map[*memberConn]struct{}{}
 	m.mu.Unlock()
 	for c := range all {
-		_ = c.TCPConn.Close() // those who use it see that it is closed
+		_ = c.TCPConn.Close() // its users see that it is closed
 	}
 }
 

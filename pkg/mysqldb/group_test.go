@@ -30,7 +30,7 @@ func TestAGroupNamesItsMembers(t *testing.T) {
 	}
 }
 
-// A server that belongs to no group begins, and stays, as down.
+// A server that belongs to no group counts as down from the start, and stays so.
 func TestAServerWithoutAGroupIsNoPrimary(t *testing.T) {
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// Options of a database. The zero value means the defaults.
+// Options are the settings of a database. The zero value of a field means its default.
 type Options struct {
 	// MaxConns bounds the open connections. Default 32.
 	MaxConns int
@@ -33,7 +33,7 @@ type Options struct {
 	// Wrap, if not nil, is put around the connector of the driver. Tests watch and
 	// break statements there.
 	Wrap func(driver.Connector) driver.Connector
-	// Log, if not nil, is told each time when another member of a group becomes the primary.
+	// Log, if not nil, is told each time another member of a group becomes the primary.
 	Log *slog.Logger
 	// OpenDB, if not nil, opens the pool of connections in place of sql.OpenDB, for example to trace its statements.
 	OpenDB func(driver.Connector) *sql.DB

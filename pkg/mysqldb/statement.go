@@ -30,9 +30,9 @@ func (s *Statement) Ints(numbers []int64) {
 	}
 }
 
-// Bytes adds a value of a binary or ASCII column. It is written in hex, as MySQL
-// leaves a statement whose text is not UTF-8 out of the lists in which an
-// operator looks for the holder of a row.
+// Bytes adds a value of a binary or ASCII column. It is written in hex, because
+// MySQL omits a statement that is not UTF-8 from the tables in which an operator
+// looks for the holder of a row.
 func (s *Statement) Bytes(b []byte) {
 	s.Text("x'")
 	*s = hex.AppendEncode(*s, b)

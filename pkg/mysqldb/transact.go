@@ -37,9 +37,9 @@ func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) erro
 
 // Exec runs one statement as a transaction of its own, which saves two round trips,
 // and returns how many rows it changed. Unless the error wraps ErrCommitUnknown,
-// nothing changed. A server that answers with an error of the commit is among the
-// unknown: a member of a group that loses the others rolls back what they may have
-// accepted.
+// nothing changed. An error that the server reports of the commit itself counts as
+// unknown, too: a member of a group that loses the others rolls back a transaction
+// that they may have accepted.
 func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	pool, err := db.DB()
 	if err != nil {
