@@ -3,7 +3,7 @@
 // members before the commit is answered (Group Replication, one primary).
 //
 // The servers run already, with the plugin and its settings (see .compose/group.cnf).
-// Up is for the first start, and lets members join that are out; it changes nothing
+// Up is for the first start, and lets members that are out join; it changes nothing
 // in a group that is whole. While a majority lives, the members need no help: one
 // that restarts joins by itself. Reboot is for the loss of a majority: it begins with
 // the member whose transactions contain those of all others.

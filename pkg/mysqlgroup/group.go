@@ -33,7 +33,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// The reasons for which nothing was done.
+// The reasons for which Up and Reboot give up; match them with errors.Is.
 var (
 	// ErrAway: a member does not answer, and may hold what the others lack.
 	ErrAway = errors.New("a member does not answer")
@@ -43,7 +43,7 @@ var (
 	ErrUp = errors.New("the group is up")
 	// ErrParted: no member has all transactions of the others.
 	ErrParted = errors.New("the members' transactions have parted")
-	// ErrBusy: somebody else forms the group at this moment.
+	// ErrBusy: another process is forming the group.
 	ErrBusy = errors.New("another run forms the group")
 )
 
@@ -82,10 +82,10 @@ func Whole(members []Member) error {
 	return errors.Join(errs...)
 }
 
-// Up forms the group if there was none before, and lets the members join that are out.
-// It may be called again, and by several processes at once. The first time all members
-// must answer (ErrAway) and be fresh (ErrHoldsData): it begins with the first one. It
-// returns once all members are in the group.
+// Up forms the group if there was none before, and lets the members that are out join.
+// It may be called again, and by several processes at once. If no member is in a group,
+// all must answer (ErrAway) and be fresh (ErrHoldsData), and the group begins with the
+// first one. Up returns once all members are in the group.
 func Up(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
@@ -112,11 +112,11 @@ func Up(ctx context.Context, cfg Config) error {
 }
 
 // Reboot forms the group again after its majority was lost. It begins with the member
-// whose transactions contain those of all others, and lets these join; the address of
-// that member is returned. It changes nothing and returns ErrUp if a majority is in the
-// group; ErrAway if a member does not answer, unless force is true: what only that
-// member has is lost then; and ErrParted if no member has the transactions of all
-// others that answer.
+// whose transactions contain those of all others, lets these join, and returns the
+// address of that member. It changes nothing and returns ErrUp if a majority is in the
+// group, ErrAway if a member does not answer and force is false, and ErrParted if no
+// member has the transactions of all others that answer. If force is true, what only a
+// member that does not answer has is lost.
 func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err error) {
 	cfg = cfg.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
@@ -137,7 +137,7 @@ func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err err
 		if _, err := mostAdvanced(ctx, there); err != nil {
 			return fmt.Errorf("reboot the group: %w", err)
 		}
-		// What waits for a majority that is gone ends now, and with it the sets stand still.
+		// The transactions that wait for the lost majority end now. The sets do not change after that.
 		if err := each(there, func(m *Member) error { return m.leave(ctx) }); err != nil {
 			return fmt.Errorf("reboot the group: %w", err)
 		}
@@ -248,7 +248,7 @@ func (m *Member) lock(ctx context.Context) (release func() error, err error) {
 	}, nil
 }
 
-// account is by which the members read from each other.
+// account is the user by which the members read from each other.
 const account = "replication"
 
 // prepare makes a member ready to begin a group or to join one.
@@ -290,7 +290,7 @@ func (cfg Config) begin(ctx context.Context, m *Member) error {
 	return await(ctx, m, (*Member).Primary)
 }
 
-// join lets the members join that are out, and waits until all are in.
+// join lets the members that are out join, and waits until all are in.
 func (cfg Config) join(ctx context.Context, all []*Member) error {
 	err := each(all, func(m *Member) error {
 		m.read(ctx)

@@ -34,7 +34,7 @@ type Member struct {
 	db *sql.DB
 }
 
-// inGroup reports whether the member works, and with a majority.
+// inGroup reports whether the member is online and reaches a majority.
 func (m *Member) inGroup() bool {
 	return m.Err == nil && m.State == "ONLINE" && 2*m.Reached > m.Members
 }
