@@ -20,8 +20,8 @@ import (
 //go:embed group.cnf
 var groupSettings []byte
 
-// MySQLGroup is several MySQL servers that can form a group. They have not yet when
-// StartMySQLGroup returns: see package mysqlgroup.
+// MySQLGroup is several MySQL servers that can form a group. StartMySQLGroup does not
+// form it: see package mysqlgroup.
 type MySQLGroup struct {
 	Members []*MySQL
 	admin   *mysql.Config
@@ -78,7 +78,7 @@ func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []
 }
 
 // MySQL returns the group as one server, whose DSNs name all members. Statements go to
-// the primary. It is not to be started or stopped.
+// the primary. The methods that start or stop the server return ErrAttached.
 func (g *MySQLGroup) MySQL() *MySQL {
 	return &MySQL{Server: attach("mysql", g.admin.Addr), admin: g.admin}
 }
@@ -112,7 +112,7 @@ func (g *MySQLGroup) each(do func(*MySQL) error) error {
 	return errors.Join(errs...)
 }
 
-// freshIdentity removes the id that a copied data folder has of its template.
+// freshIdentity removes the server id that a copied data folder has from its template.
 func freshIdentity(data string) error {
 	if err := os.Remove(filepath.Join(data, "auto.cnf")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -18,11 +18,11 @@ import (
 // EnvMySQLD names the mysqld program of a group's members.
 const EnvMySQLD = "MYSQLD"
 
-// groupImage is the image out of which the server of a group's members is taken if none is installed.
+// groupImage is the image from which the server of a group's members is taken if none is installed.
 const groupImage = "mysql:9.7"
 
 // ErrNoGroupServer is returned if no server is found that can be a group's member.
-var ErrNoGroupServer = errors.New("no MySQL server of version 8.4 or later, as a group needs it" +
+var ErrNoGroupServer = errors.New("no MySQL server of version 8.4 or later, which a group needs" +
 	" (Debian's own packages hold MariaDB, which cannot do it): install MySQL Community Server and set " + EnvMySQLD +
 	" to its mysqld; or, on a machine with Docker, run: docker pull " + groupImage)
 
@@ -73,7 +73,8 @@ func groupServerAt(path string) (mysqlInstall, error) {
 var unpackScript []byte
 
 // unpackedServer takes the server out of the Docker image, with its libraries, and
-// returns the program that runs it. Of several at once, the first one stays.
+// returns the program that runs it. If several processes unpack it at once, the first
+// result stays.
 func unpackedServer(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

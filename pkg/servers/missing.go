@@ -24,7 +24,7 @@ var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromi
 	make:       []string{"make"},
 }
 
-// MissingError says that a program is not installed, and what would install it.
+// MissingError says that a program is not installed, and which packages hold it.
 type MissingError struct {
 	// Program is what was looked for.
 	Program string

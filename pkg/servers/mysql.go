@@ -111,7 +111,8 @@ ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY '` + rootPassword + `';
 GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 `
 
-// rootAccount of a group's member is its own affair, and no transaction of the group.
+// rootAccount returns the statements that make the administrator's account. A member of
+// a group keeps them out of its binary log, so that they are no transaction of the group.
 func (o options) rootAccount() string {
 	if !o.grouped {
 		return rootAccount

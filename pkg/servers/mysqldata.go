@@ -70,7 +70,8 @@ func (p mysqlInstall) newDataDir(ctx context.Context, dir string) error {
 }
 
 // makeTemplate makes the template under another name and moves it into place,
-// so that nobody copies half of one. Of several at once, the first one stays.
+// so that no process copies half of it. If several processes make it at once, the
+// first result stays.
 func (p mysqlInstall) makeTemplate(ctx context.Context, template string) error {
 	if err := os.MkdirAll(filepath.Dir(template), 0o755); err != nil {
 		return err

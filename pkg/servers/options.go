@@ -19,8 +19,8 @@ type options struct {
 
 	// name is the server's; empty: its kind's.
 	name string
-	// Of a MySQL server that is started for a group.
-	install *mysqlInstall // nil: the installed one
+	// install is the MySQL server to start; nil: the installed one. grouped gives it the settings of a group.
+	install *mysqlInstall
 	grouped bool
 }
 
@@ -70,5 +70,6 @@ func WithMaxConnections(n int) Option { return func(o *options) { o.maxConnectio
 func WithAppendFsync(when string) Option { return func(o *options) { o.appendfsync = when } }
 
 // WithCommand runs MySQL by another command, such as "ip netns exec name", whose
-// further arguments are the server's command line. The command must become the server.
+// further arguments are the server's command line. The command must exec the server, so
+// that signals reach it.
 func WithCommand(command ...string) Option { return func(o *options) { o.within = command } }

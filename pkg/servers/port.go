@@ -38,7 +38,7 @@ func FreePort() (int, error) {
 	return 0, errors.New("find a free port: none of a thousand tried between 10000 and 32000 is")
 }
 
-// PortOr returns the port want of 127.0.0.1 if nobody listens on it, and otherwise a FreePort. 0 wants none.
+// PortOr returns the port want of 127.0.0.1 if nobody listens on it, and a FreePort otherwise or if want is 0.
 func PortOr(want int) (int, error) {
 	portsMu.Lock()
 	given := ports[want]

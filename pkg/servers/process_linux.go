@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// dieWithParent has the kernel kill the child when this process dies in whatever way.
+// dieWithParent makes the kernel kill the child when this process dies, however it dies.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
 // awaitStopped returns once no thread of the process runs any more. SIGSTOP

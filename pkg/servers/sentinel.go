@@ -21,7 +21,7 @@ type RedisFailover struct {
 }
 
 // StartRedisFailover starts two Redis servers and three Sentinels, each in a folder of
-// dir. The Sentinels agree after two seconds without an answer.
+// dir. The Sentinels take the master for dead after two seconds without an answer.
 func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err error) {
 	r := &RedisFailover{}
 	defer func() {

@@ -94,10 +94,10 @@ func (s *Server) Done() <-chan struct{} {
 	return nil
 }
 
-// Stop asks the process to end and waits for it. It resumes a paused one
-// first. When ctx ends before the process does, the process is killed, and
-// that is an error, as is an exit code that tells of one. Stopping what has
-// ended already does nothing.
+// Stop asks the process to end and waits for it. It resumes a paused process.
+// If ctx ends before the process does, Stop kills it and returns an error. It
+// also returns an error if the exit code tells of a failure. If the process has
+// ended already, Stop does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	p := s.current()
 	if p == nil {
@@ -192,7 +192,7 @@ func (s *Server) current() *process {
 	return s.proc
 }
 
-// start launches the process, waits until it is ready and kills it if it does not get there.
+// start launches the process, waits until it is ready, and kills it if it does not become ready.
 func (s *Server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Server) start(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process and returns how long its log was before. s.mu is held.
+// launch starts the process and returns the size of its log before the start. The caller holds s.mu.
 func (s *Server) launch() (logged int64, err error) {
 	if s.proc != nil && s.proc.running() {
 		return 0, fmt.Errorf("start %s: it runs already", s.spec.Name)

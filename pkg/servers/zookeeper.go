@@ -96,8 +96,8 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 	return z, nil
 }
 
-// Mode returns the server's part: "standalone", "leader" or "follower". It is
-// an error if the server does not serve, as one without a quorum.
+// Mode returns the server's part: "standalone", "leader" or "follower". It returns
+// an error if the server does not serve, for example without a quorum.
 func (z *ZooKeeper) Mode(ctx context.Context) (string, error) {
 	answer, err := z.Command(ctx, "srvr")
 	if err != nil {

@@ -8,9 +8,9 @@
 //	ORDERSTOCK_TEST_REDIS      host:port
 //	ORDERSTOCK_TEST_ZOOKEEPER  host:port
 //
-// "make test" starts them once and sets these. Where one is not set, the first
-// test that asks starts the server for its test process; it is gone, with its
-// folder, when the process ends.
+// "make test" starts them once and sets these. If one is not set, the first test
+// that needs the server starts it for its test process; the server ends, and its
+// folder is removed, when the process ends.
 //
 // A test that stops, kills or pauses a server starts one of its own with
 // package servers and t.TempDir, as the shared ones serve others meanwhile.

@@ -85,8 +85,8 @@ func Goroutines() []goleak.Option {
 // sharedFolder is the servers' folder of this test process.
 type sharedFolder struct {
 	path string
-	// lifeline is what the sweeper reads from. It must be referred to for as
-	// long as the process lives: the garbage collector closes what is not.
+	// lifeline is the standard input of the sweeper. A reference to it must stay
+	// for as long as the process lives: otherwise the garbage collector closes it.
 	lifeline io.WriteCloser
 }
 
