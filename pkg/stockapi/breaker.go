@@ -13,7 +13,7 @@ import (
 // replica has failed lately and is left alone for a moment.
 var ErrResting = errors.New("stock service left alone")
 
-// breaker leaves a replica alone that fails. Allow returns an error while it does.
+// breaker keeps calls from a replica that fails. Allow returns an error while it does.
 type breaker interface {
 	Allow() (done func(error), err error)
 	Counts() gobreaker.Counts
@@ -25,8 +25,8 @@ const probes = 5
 
 // WithBreakers leaves a replica alone for rest if, within a second or two, at least
 // ten calls and six of ten failed; calls for it go to the next one. Refusals that a
-// healthy service gives are no failures. Writes and reads are counted apart. What
-// opens and closes is logged to log. Default: every call is sent.
+// healthy service gives are no failures. Writes and reads are counted apart. Each
+// change of a breaker's state is logged to log. Default: every call is sent.
 func WithBreakers(rest time.Duration, log *slog.Logger) Option {
 	return func(c *Client) {
 		c.newBreaker = func(name string) breaker {
@@ -48,8 +48,8 @@ func WithBreakers(rest time.Duration, log *slog.Logger) Option {
 	}
 }
 
-// counted is how many calls the breaker counts: those that were withdrawn say
-// nothing about the service.
+// counted returns how many calls the breaker counts. Withdrawn calls say nothing
+// about the service.
 func counted(n gobreaker.Counts) uint32 { return n.Requests - n.TotalExclusions }
 
 // Final reports whether a healthy stock service said no, and would say so again.
@@ -57,9 +57,8 @@ func Final(err error) bool {
 	return errors.Is(err, ErrFlagConflict) || errors.Is(err, ErrUnknownGoods) || errors.Is(err, ErrInvalid)
 }
 
-// Down reports whether no write can be sent: no replica is known, or the breaker of
-// each is open, or has let through all the calls by which it tries whether the
-// replica is back.
+// Down reports whether no write can be sent: no replica is known, or every breaker is
+// open or has already let all its probes through.
 func (c *Client) Down() bool {
 	for _, r := range c.fleet.Load().all {
 		switch r.writes.State() {

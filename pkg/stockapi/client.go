@@ -23,10 +23,11 @@ import (
 // Client calls the stock service. Each call carries the service token, the request
 // id and the remaining time of the context.
 //
-// A deduction goes to the replica that its partition prefers, so that this one can
-// carry deductions of the partition out together and keep the lock; all other calls
-// go to the replicas in turn. A call that cannot connect goes to the next replica
-// at once, and so does one that meets a replica which says nothing for 0.3 s. Retries are up to the caller.
+// A deduction goes to the replica that its partition prefers, so that this replica
+// can carry deductions of the partition out together and keep the lock; all other
+// calls go to the replicas in turn. A call that cannot connect goes to the next
+// replica at once. A call to a replica that has said nothing for 0.3 s goes to the
+// next one as well. Retries are up to the caller.
 //
 // Safe for concurrent use. Make one with NewClient.
 type Client struct {
@@ -85,8 +86,8 @@ func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 }
 
 // WithServerName demands that the certificates of stock services that speak HTTPS
-// are for that name. Empty, and default: for the host of their base URL. It has no
-// effect with WithTransport.
+// are for that name. Default, and if the name is empty: for the host of their base
+// URL. It has no effect with WithTransport.
 func WithServerName(name string) Option { return func(c *Client) { c.dialer.serverName = name } }
 
 // WithPartitions sets the number of partitions of the stock, which should be that of
@@ -158,7 +159,7 @@ func writes(r *replica) breaker { return r.writes }
 
 func reads(r *replica) breaker { return r.reads }
 
-// call makes a call of the replicas in turn.
+// call makes a call for which the replicas take turns.
 func call[T any](
 	ctx context.Context, c *Client, guard func(*replica) breaker, method, path string, body any,
 ) (T, error) {

@@ -16,7 +16,7 @@ var (
 	ErrUnavailable = errors.New("stock service unavailable")
 	// ErrOverloaded: nothing was done; the stock service has too much to do.
 	ErrOverloaded = errors.New("stock service overloaded")
-	// ErrUnknownOutcome: the call was carried out or not. Only the outcome under its flag tells.
+	// ErrUnknownOutcome: the call may or may not have been carried out. Only the outcome under its flag tells.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrFlagConflict: the flag is in use for something else.
 	ErrFlagConflict = errors.New("flag used for something else")
@@ -112,8 +112,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// kindOf returns the error of a code. If the table lacks the code, as that of a
-// newer server or of a proxy, the status decides.
+// kindOf returns the error of a code. If the table lacks the code, for example
+// because a newer server or a proxy sent it, the status decides.
 func kindOf(code Code, status int) error {
 	if row, ok := table[code]; ok {
 		return row.err

@@ -10,8 +10,8 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// A caller decides by sentinels; which status and code they travel as is the
-// table's business.
+// A caller decides by sentinel errors. The table maps them to and from the status
+// and code of an answer.
 func ExampleClient_Deduct() {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1")

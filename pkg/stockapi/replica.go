@@ -27,8 +27,8 @@ type replica struct {
 	mu    sync.Mutex
 	waits int       // requests that are not answered
 	heard time.Time // when the replica last answered, or when the first of the requests was sent
-	// doubtUntil is until when the replica is passed over because it left a request without an answer, and
-	// doubtFor for how long that was. An answer ends both.
+	// doubtUntil is the time until which the replica is passed over because it left a request without an
+	// answer, and doubtFor the length of the last such doubt. An answer resets both.
 	doubtUntil time.Time
 	doubtFor   time.Duration
 }
@@ -37,7 +37,7 @@ type replica struct {
 // calls pass it over. A busy one answers something in that time.
 const silence = 300 * time.Millisecond
 
-// The first and the longest doubt; each without an answer in between is twice as long.
+// The first and the longest doubt. Without an answer in between, each doubt is twice as long as the last.
 const (
 	firstDoubt   = time.Second
 	longestDoubt = 8 * time.Second
@@ -78,7 +78,7 @@ func (r *replica) ended() {
 // too long, or is in doubt.
 func (r *replica) silent() bool { return r.silentIn() <= 0 }
 
-// silentIn returns how long the replica may go on saying nothing until it is silent.
+// silentIn returns how long the replica may go without an answer until it counts as silent.
 func (r *replica) silentIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *replica) silentIn() time.Duration {
 	return silence - time.Since(r.heard)
 }
 
-// fleet is the replicas at one moment. It does not change.
+// fleet is the set of replicas at one moment. It does not change.
 type fleet struct {
 	all []*replica
 	// ranked holds all replicas for each partition, the preferred first.
@@ -119,7 +119,7 @@ func rank(all []*replica, partitions int) *fleet {
 }
 
 // SetReplicas makes the stock services at these base URLs the ones to call. Calls
-// under way at others end there. An error changes nothing.
+// under way at others are completed there. If it returns an error, it changed nothing.
 func (c *Client) SetReplicas(bases []string) error {
 	known := map[string]*replica{}
 	c.mu.Lock()
@@ -194,8 +194,8 @@ func shifted(order []*replica, by int) []*replica {
 
 type triesKey struct{}
 
-// Again returns a context for a deduction that was tried so many times before: it
-// begins with another replica each time.
+// Again returns a context for a call that was tried so many times before. Each
+// number of tries begins with another replica.
 func Again(ctx context.Context, tries int) context.Context {
 	return context.WithValue(ctx, triesKey{}, tries)
 }
@@ -211,7 +211,7 @@ var errSilent = errors.New("no answer")
 // sender sends a call to one replica, and returns what it answers.
 type sender[T any] func(ctx context.Context, r *replica) (T, error)
 
-// to sends the call to the replica, and tells its breaker and the replica how that ended.
+// to sends the call to the replica, and records in its breaker and in the replica how that ended.
 func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (T, error) {
 	r.sent()
 	value, err := send(ctx, r)
@@ -229,7 +229,7 @@ type tries[T any] struct {
 	breaker func(*replica) breaker
 	send    sender[T]
 	results chan result[T]
-	// last is the replica that was tried last, and give ends that try for its breaker.
+	// last is the replica that was tried last, and give tells its breaker how that try ended.
 	last *replica
 	give func(error)
 }
@@ -241,9 +241,9 @@ type result[T any] struct {
 
 // at calls send with the first replica of the order that may be called, and then
 // with the next one while none was reached. If a replica falls silent and another
-// is not, the call goes to that one as well, and the first success counts: whatever
-// is sent may be carried out twice, under one flag. If all fail, the error tells
-// whether any may have been carried out.
+// is not, the call goes to that one as well, and the first success counts. A call may
+// so be carried out twice, under one flag. If all tries fail, the error tells whether
+// any may have been carried out.
 func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
 	var none T
 	switch len(order) {

@@ -25,7 +25,7 @@ func newDialer() *dialer {
 	return &dialer{Dialer: net.Dialer{Timeout: connectLimit, KeepAlive: 15 * time.Second}}
 }
 
-// connectLimit bounds the time until a connection is there, and, with HTTPS, that until it is secure.
+// connectLimit bounds the time to connect and, with HTTPS, also the time of the handshake.
 const connectLimit = 2 * time.Second
 
 // transport returns a transport for many concurrent calls to few hosts.
