@@ -12,7 +12,7 @@ import (
 // Recorder records the work of a context. Its methods do nothing for work that is not traced. They are safe for
 // concurrent use.
 type Recorder interface {
-	// Event says that something happened, and with what error.
+	// Event records that something happened, and the error, which must not be nil.
 	Event(ctx context.Context, name string, err error, args ...any)
 	// Set adds attributes to the work of ctx.
 	Set(ctx context.Context, args ...any)

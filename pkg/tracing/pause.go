@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// tick is how often the watch looks at the clock, and longest how long it may have slept instead.
+	// tick is the time between two looks at the clock. If longest has passed instead, the process was paused.
 	tick    = 25 * time.Millisecond
 	longest = 300 * time.Millisecond
 	// kept bounds the pauses that are remembered.
@@ -20,7 +20,7 @@ type pause struct {
 	took time.Duration
 }
 
-// watch notices pauses by their trace on a clock that should be looked at every tick.
+// watch looks at the clock at every tick. It notices a pause by the time for which it did not.
 type watch struct {
 	mu   sync.Mutex
 	last time.Time // when the clock was looked at; zero if nobody watches
@@ -29,8 +29,7 @@ type watch struct {
 
 var pauses watch
 
-// WatchPauses makes spans that end from now on tell of pauses of the whole process, until ctx ends. It
-// returns then.
+// WatchPauses makes spans that end from now on tell of pauses of the whole process. It runs until ctx ends.
 func WatchPauses(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -63,8 +62,8 @@ func (w *watch) lookLocked() {
 	w.last = now
 }
 
-// since returns the pauses that began or went on after that time. A pause has been noticed then, even if
-// it has only just ended.
+// since returns the parts of pauses that lie after began. It looks at the clock first, so that it finds a
+// pause that has only just ended.
 func (w *watch) since(began time.Time) []pause {
 	w.mu.Lock()
 	defer w.mu.Unlock()

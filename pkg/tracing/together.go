@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Together begins the span of work that serves several callers at once, whose contexts are callers. It
-// belongs to the trace of the first caller that is recorded. It has a link to the span of each of them,
-// and each of these has a link to it. If none is recorded, nor is the work. Began is when the work
-// began, which may be before it was known whom it serves.
+// Together begins the span of work that serves several callers at once, whose contexts are callers. The
+// span belongs to the trace of the first caller that is recorded. It links to the span of each recorded
+// caller, and each of these links to it. If no caller is recorded, the work is not recorded either. Began
+// is when the work began, which may be before its callers were known.
 //
 // The context is ctx with the span. Callers must call end once.
 func Together(
@@ -47,7 +47,7 @@ func Together(
 
 // Part begins the span of one caller's part of a request that carries the parts of several: a child of
 // the caller's own span, whose W3C trace context came with the part, and linked to the request's. If the
-// caller's trace is not sampled, nor is its part recorded, whatever the request's own span is.
+// caller's trace is not sampled, its part is not recorded, whatever the request's own span is.
 func Part(ctx context.Context, name, parent string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
 	if !On(ctx) {
 		return ctx, notRecorded

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Nothing begins a trace but who lets the request in.
+// Only the code that lets a request in begins a trace.
 func TestNothingIsRecordedBelowNothing(t *testing.T) { // not parallel: it counts allocations
 	ctx, end := tracing.Step(t.Context(), "step")
 	end(errors.New("failed"))
@@ -68,7 +68,7 @@ func TestNothingIsRecordedBelowNothing(t *testing.T) { // not parallel: it count
 	}
 }
 
-// A span that serves several callers stands in the first's trace, and leads to each and back.
+// A span that serves several callers belongs to the trace of the first. It and each caller's span link to each other.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	tracer, spans := recorder(t)
@@ -101,7 +101,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// The parts of a shared request stand in their callers' traces, and an untraced caller's part in none.
+// The parts of a shared request belong to their callers' traces, and an untraced caller's part to none.
 func TestPart(t *testing.T) {
 	t.Parallel()
 	tracer, spans := recorder(t)

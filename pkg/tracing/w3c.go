@@ -23,8 +23,8 @@ func Format(sc trace.SpanContext) string {
 	return "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
 }
 
-// Parse reads the value of a traceparent header. What is malformed is the zero SpanContext, which no
-// trace has.
+// Parse reads the value of a traceparent header. It returns the zero SpanContext, which is not valid, for a
+// malformed value.
 func Parse(traceparent string) trace.SpanContext {
 	fields := strings.Split(traceparent, "-")
 	if len(fields) < 4 || len(fields[0]) != 2 || len(fields[3]) != 2 || fields[0] == "ff" {

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewClient returns a provider for a program that sends requests. It records that share of the traces
-// that begin here, and export gets their spans. The calls with one key, which WithKey puts into their
+// NewClient returns a provider for a program that sends requests. It records the given share of the traces
+// that begin here, and passes their spans to export. The calls with one key, which WithKey puts into their
 // context, are one trace: its id is made from the key, and every program makes the same one. Callers
 // must Shutdown the provider.
 func NewClient(name string, share float64, export sdk.SpanExporter) (*sdk.TracerProvider, error) {
@@ -34,7 +34,7 @@ func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
 }
 
-// keyedIDs makes trace ids from keys, and random ones where there is none.
+// keyedIDs makes trace ids from keys, and random ids if there is no key.
 type keyedIDs struct{}
 
 func (g keyedIDs) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {

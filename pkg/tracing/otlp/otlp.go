@@ -27,8 +27,8 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Settings are those of OpenTelemetry's variables that a program documents. The exporter and the
-// library read the others themselves.
+// Settings are the variables of OpenTelemetry that a program documents. The exporter and the library read
+// the others themselves.
 type Settings struct {
 	// Endpoint is where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318; empty: tracing is off. The
 	// other variables of OpenTelemetry count as well.
@@ -79,7 +79,7 @@ func (s Settings) on() (on, console bool) {
 // nothing.
 type Exporter struct {
 	provider *sdk.TracerProvider
-	// followsParent: a request that comes with a trace is recorded if that trace is.
+	// followsParent is true if a request that comes with a trace is recorded if, and only if, that trace is.
 	followsParent bool
 	// beginsNone: a request that comes without a trace is not recorded.
 	beginsNone bool

@@ -17,8 +17,8 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Handler records each request of h but those for the service's health, in the trace that it came with
-// or, as the sampler decides, in a new one. The handler names the span.
+// Handler records each request of h whose path begins with /v1/, in the trace that it came with or, as the
+// sampler decides, in a new one. h names the span.
 func (e *Exporter) Handler(h http.Handler) http.Handler {
 	if e == nil {
 		return h
@@ -29,7 +29,7 @@ func (e *Exporter) Handler(h http.Handler) http.Handler {
 	if !e.followsParent {
 		return traced
 	}
-	// What the sampler leaves out in any case costs no more than the trace's id, for the log.
+	// A request whose trace is not sampled is not recorded. Its context gets only the trace's id, for the log.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch parent := tracing.Parse(r.Header.Get(tracing.Header)); {
 		case parent.IsSampled() || !parent.IsValid() && !e.beginsNone:
@@ -67,14 +67,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.rt.RoundTrip(r)
 }
 
-// CloseIdleConnections is called by http.Client's.
+// CloseIdleConnections is called by http.Client.CloseIdleConnections.
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.rt.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// untraced is a trace context that is not sampled: that of ctx, so that log lines agree, or a new one.
+// untraced returns a trace context that is not sampled: that of ctx, so that log lines agree, or a new one.
 func untraced(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		return tracing.Format(sc)
@@ -119,7 +119,7 @@ func (e *Exporter) OpenDB(steps map[string]string) func(driver.Connector) *sql.D
 	}
 }
 
-// summary is the statement's verb and its table.
+// summary returns the statement's verb and its table.
 func summary(query string) string {
 	words := strings.Fields(query[:min(len(query), 300)])
 	for i, word := range words[:max(len(words)-1, 0)] {
