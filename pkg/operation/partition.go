@@ -11,7 +11,7 @@ func Partition(goodsID int64, n int) int {
 	return int(xxhash.Sum64String(FormatGoodsID(goodsID)) % uint64(n))
 }
 
-// PartitionOf returns the partition of all items, or false if they are not of one.
+// PartitionOf returns the partition that all items share, and false if there is none.
 func PartitionOf(items []Item, n int) (partition int, one bool) {
 	for i, item := range items {
 		p := Partition(item.GoodsID, n)

@@ -41,7 +41,7 @@ func Open(addr string, log *slog.Logger) *Flags {
 	return OpenAt(redis.UniversalOptions{Addrs: []string{addr}}, log)
 }
 
-// OpenAt is Open for the server, the database and the user that where names. With
+// OpenAt is Open for the server, the database and the user that the options name. With
 // Sentinels, the flags follow the server through a failover. The user needs the
 // commands SET and DEL on the keys opflag:*, and PING. Timeouts and retries are the
 // package's own.
@@ -66,10 +66,11 @@ func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
 	return f
 }
 
-// Instrument calls with with the client, to add to it what watches its commands. Call it before any other method.
+// Instrument passes the client to the function, which may add hooks that watch its commands. Call it before any other
+// method.
 func (f *Flags) Instrument(with func(redis.UniversalClient) error) error { return with(f.client) }
 
-// Register registers what Prometheus is told of the connection: the pool and the circuit breaker.
+// Register registers the metrics of the connection pool and of the circuit breaker.
 func (f *Flags) Register(r prometheus.Registerer) {
 	with := promauto.With(r)
 	gauge := func(name, help string, value func() float64) {

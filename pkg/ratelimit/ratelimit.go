@@ -35,7 +35,7 @@ type Limits struct {
 	counted *prometheus.CounterVec
 }
 
-// Config of limits.
+// Config says how requests are counted.
 type Config struct {
 	// Redis is the server, the database and the user. The user needs EVALSHA, SCRIPT LOAD, INCRBY, GET, PEXPIRE
 	// and PTTL on the keys ratelimit:*. Timeouts and retries are the package's own.
@@ -97,8 +97,9 @@ func (r *Rate) UnmarshalText(text []byte) error {
 
 func (r Rate) String() string { return r.rate.Formatted }
 
-// Limit returns a handler that lets each client send so many requests under the name, and refuses others
-// with 429 rate_limited. Answers carry RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers).
+// Limit returns a handler that lets each client send requests at the rate, counted under the name, and refuses
+// further ones with 429 rate_limited. Answers carry RateLimit and RateLimit-Policy
+// (draft-ietf-httpapi-ratelimit-headers).
 func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 	if rate == (Rate{}) {
 		return func(*gin.Context) {}
@@ -114,7 +115,7 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 		})
 		if err != nil {
 			l.counted.WithLabelValues(name, "unchecked").Inc()
-			return nil //nolint:nilerr // the metric tells, and the breaker's log: orders matter more than their limit
+			return nil //nolint:nilerr // counted, and logged by the breaker: orders matter more than their limit
 		}
 		wait := max(1, count.Reset-time.Now().Unix())
 		c.Header("RateLimit-Policy", policy)
@@ -134,7 +135,7 @@ func (l *Limits) count(ctx context.Context, key string, rate Rate) (limiter.Cont
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	store := l.store.Load()
-	if store == nil { // made by what asks first: making it loads a script into Redis
+	if store == nil { // the first request makes it, which loads a script into Redis
 		made, err := redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "ratelimit"})
 		if err != nil {
 			return limiter.Context{}, err

@@ -24,8 +24,8 @@ type request struct {
 
 type key struct{}
 
-// With returns a context for the request of that id, whose lines go to log. A
-// missing or unfit id is replaced by a new one: an id has 1 to 64 letters,
+// With returns a context for the request with that id, whose log lines go to log.
+// It replaces an id that is not valid by a new one: an id has 1 to 64 letters,
 // digits, dashes and underscores.
 func With(ctx context.Context, log *slog.Logger, id string) context.Context {
 	if !valid(id) {
@@ -94,7 +94,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// valid holds foreign ids to what is harmless in a log and a header.
+// valid reports whether an id from outside is harmless in a log and a header.
 func valid(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

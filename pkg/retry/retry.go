@@ -1,4 +1,4 @@
-// Package retry is the one way in which the services try again what failed.
+// Package retry is the one way in which the services repeat a call that failed.
 package retry
 
 import (
@@ -13,9 +13,9 @@ import (
 
 // Policy says when to try again.
 type Policy struct {
-	// First is the pause after the first try. Each further pause is twice as long, up to Max. A pause is
-	// made up to half as long, or half as long again, at random, so that callers that failed together do
-	// not come back together.
+	// First is the pause after the first try. Each further pause is twice as long, up to Max. At random, a
+	// pause is up to half of its length shorter or longer, so that callers that failed together do not come
+	// back together.
 	First, Max time.Duration
 	// Tries bounds the tries. 0: only the context does.
 	Tries uint
@@ -59,7 +59,7 @@ func After(err error, d time.Duration) error {
 	return afterError{err, &backoff.RetryAfterError{Duration: d + rand.N(d/2+1)}}
 }
 
-// afterError shows err alone to those who print it.
+// afterError prints as the embedded error alone.
 type afterError struct {
 	error
 	after *backoff.RetryAfterError

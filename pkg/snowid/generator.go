@@ -24,7 +24,7 @@ var (
 // unique meanwhile: within a lease their time follows the monotonic clock.
 const clockTolerance = 100 * time.Millisecond
 
-// Generator gives ids under a leased node number. Make one with Lease. Its methods
+// Generator makes ids under a leased node number. Make one with Lease. Its methods
 // are safe for concurrent use.
 type Generator struct {
 	registry registry

@@ -16,7 +16,7 @@ type options struct {
 	now     func() time.Time
 }
 
-// Option sets one of the With… options of Lease.
+// Option changes how Lease works.
 type Option func(*options)
 
 // WithReserve sets how far the mark is moved ahead of the clock. A generator gives
