@@ -44,7 +44,7 @@ func (s *size) flags(cmd *cobra.Command) {
 		"three servers of each kind, of which any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
 
-// args returns the command line that flags was given.
+// args returns the arguments from which flags reads the same size.
 func (s *size) args() []string {
 	return []string{
 		"--order-services", strconv.Itoa(s.orders), "--stock-services", strconv.Itoa(s.stocks),

@@ -23,7 +23,8 @@ import (
 
 const redisPasswords = "hunter2"
 
-// composeRedis starts Redis as docker-compose.yml does, and returns where a user finds it; "" is a stranger.
+// composeRedis starts Redis as docker-compose.yml does, and returns a function that returns a user's options; "" is a
+// stranger.
 func composeRedis(t *testing.T) func(user string) redis.UniversalOptions {
 	t.Helper()
 	script, err := filepath.Abs("../../.compose/redis.sh")
@@ -66,7 +67,7 @@ func composeRedis(t *testing.T) func(user string) redis.UniversalOptions {
 	return at
 }
 
-// TestWhatUsersOfRedisMayDo: each what the stack needs of it, and nothing else.
+// TestWhatUsersOfRedisMayDo: each user may do what the stack needs, and nothing else.
 func TestWhatUsersOfRedisMayDo(t *testing.T) {
 	t.Parallel()
 	at := composeRedis(t)

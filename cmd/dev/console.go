@@ -64,7 +64,7 @@ func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page p
 	})
 }
 
-// page returns the address that opens the console, or "" if this program is another one.
+// page returns the address that opens the console, or "" for any other program.
 func (p program) page() string {
 	if p.Token == "" {
 		return ""

@@ -68,7 +68,7 @@ func serveRestarts[S restarter](ctx context.Context, dir string, services []S) (
 	if err != nil {
 		return nil, fmt.Errorf("listen for restarts: %w", err)
 	}
-	var one sync.Mutex // restart at a time
+	var one sync.Mutex // allows one restart at a time
 	server := &http.Server{
 		ReadHeaderTimeout: time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// state is written by the holder of a stack that was left running, for the other commands.
+// state describes a stack that was left running. Its holder writes it for the other commands.
 type state struct {
 	// Pid is the holder's. It counts only while the holder holds the lock.
 	Pid      int               `json:"pid"`
@@ -108,7 +108,7 @@ func readState(dir string) (state, error) {
 }
 
 // lock takes the lock that says that a stack is up, if it is free. The system frees it when the
-// process ends, in whatever way.
+// process ends, however it ends.
 func lock(dir string) (f *flock.Flock, free bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", dir, err)

@@ -56,7 +56,7 @@ func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s/metrics\n", p.Name, state, p.URL, p.Ops)
 	}
-	_ = table.Flush() // what cannot be printed cannot be told of either
+	_ = table.Flush() // if printing fails, the error could not be printed either
 	fmt.Fprint(w, `
 To fire at it:           . .run/env && bin/loadtest fire
 To restart one service:  bin/dev restart stock-1

@@ -15,7 +15,7 @@ import (
 func testCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test -- command…",
-		Short: "Run a command, such as go test, with the three servers up; its exit code is this one's",
+		Short: "Run a command, such as go test, with MySQL, Redis and ZooKeeper up, and exit with its exit code",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)

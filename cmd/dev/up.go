@@ -173,7 +173,7 @@ func hold(ctx context.Context, size *size) (err error) {
 	return errors.Join(err, st.Stop(stop))
 }
 
-// keepUp tells the others where the stack is, and restarts its services for them, until ctx ends.
+// keepUp tells the other commands where the stack is, and restarts its services for them, until ctx ends.
 func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
 	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
 	if err != nil {

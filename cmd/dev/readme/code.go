@@ -20,7 +20,7 @@ func invariants(sources) (string, error) {
 	return text, nil
 }
 
-// faultsOfTheCaseStudy are what its published versions get wrong, by letter.
+// faultsOfTheCaseStudy lists what the published versions of the case study get wrong, by letter.
 var faultsOfTheCaseStudy = []struct{ letter, fault string }{
 	{"A", "the lock is released before the commit"},
 	{"B", "an error is caught inside the transaction: half an order stays deducted"},
@@ -95,7 +95,7 @@ func link(name, path string) string {
 	return fmt.Sprintf("[`%s`](../%s)", name, filepath.ToSlash(path))
 }
 
-// eachFile calls fn with every file of the project whose name ends so; paths are relative to root.
+// eachFile calls fn with every file of the project whose name ends in suffix. Paths are relative to root.
 func eachFile(root, suffix string, fn func(path, text string)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -61,7 +61,7 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// The first page is to be read in one go: what is longer belongs into a folder's own.
+// The first page can be read in one go. Longer texts belong in the README of a folder.
 func TestFirstPageIsShort(t *testing.T) {
 	t.Parallel()
 	if n := len(read(t, filepath.Join("..", "..", "..", "README.md"))); n > 9000 {

@@ -1,6 +1,5 @@
-// Package readme fills the tables of the documents: from the code what the code
-// knows, and from the results of runs what they measured. Nobody copies them by
-// hand.
+// Package readme fills the tables of the documents from the code and from the
+// results of runs, so that nobody copies them by hand.
 package readme
 
 import (
@@ -16,15 +15,15 @@ type table struct {
 	name string
 	// file is the document, relative to the module.
 	file string
-	// text makes the part; "" leaves what is there.
+	// text returns the table's text; "" keeps the present one.
 	text func(sources) (string, error)
 }
 
 // sources are what the tables are made from.
 type sources struct {
-	// root is the folder of the module, out that of the results.
+	// root is the folder of the module, and out the folder of the results.
 	root, out string
-	// history is the module's, newest first.
+	// history holds the module's commits, newest first.
 	history []commit
 }
 
@@ -46,9 +45,9 @@ var tables = []table{
 
 const loadtestDoc = "loadtest/README.md"
 
-// Fill fills the tables of the module in the folder root. A table whose run has
-// left no results in the folder out stays as it is. Fill fills all that it can, and
-// returns an error that names the others.
+// Fill fills the tables of the module in the folder root, and the services' help
+// texts. A table whose run has left no results in the folder out stays as it is.
+// Fill fills all that it can, and returns an error that names the others.
 func Fill(ctx context.Context, root, out string) (err error) {
 	from := sources{root: root, out: out, history: history(ctx, root)}
 	for _, t := range tables {

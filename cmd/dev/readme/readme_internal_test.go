@@ -10,7 +10,7 @@ import (
 	"orderstock/loadtest/faults"
 )
 
-// What the documents say of the code is what the code says. "make readme" mends it.
+// The tables that are made from the code are up to date. "make readme" makes them anew.
 func TestTablesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")

@@ -255,7 +255,7 @@ func scale(from sources) (string, error) {
 	return text, nil
 }
 
-// wanted is what a ratio is to reach, if anything, and whether it did.
+// wanted returns the target of a ratio, and whether it was missed; "" if there is no target.
 func wanted(value, err, want float64) string {
 	switch {
 	case want == 0:
