@@ -22,9 +22,10 @@ func newCommand(out, progress io.Writer) *cobra.Command {
 		Short: "Fire orders at the services, and judge what came of them",
 		Long: `Fire orders at the services, and judge what came of them.
 
-For fire and verify, where things are comes from the environment: ORDER_URLS,
-STOCK_URLS, SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN of a user
-who may read. The others start servers and services of their own.
+fire and verify find the services and the databases by the environment:
+ORDER_URLS, STOCK_URLS, SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN
+of a user who may read. Most other commands start servers and services of their
+own.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	}
@@ -50,7 +51,7 @@ func fireCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "fire",
-		Short: "Make fresh goods, send orders for more than there is, then verify",
+		Short: "Make new products, send orders for more than there is in stock, then verify",
 		Args:  cobra.NoArgs,
 	}
 	cfg := fireFlags(cmd.Flags(), &where)
@@ -146,10 +147,10 @@ func verifyCommand() *cobra.Command {
 
 func verifyFlags(cmd *cobra.Command, cfg *verify.Config) {
 	cmd.Flags().DurationVar(&cfg.Settle, "settle", verify.DefaultSettle, "how long to wait for unfinished orders to end")
-	cmd.Flags().IntVar(&cfg.Samples, "samples", 5, "violations of each invariant to tell in words")
+	cmd.Flags().IntVar(&cfg.Samples, "samples", 5, "how many violations of each invariant to describe")
 }
 
-// judge verifies, prints and saves the verdict. It returns the verdict, if there is one, also with an error.
+// judge verifies, and prints and saves the verdict. It returns the verdict, if there is one, even with an error.
 func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output) (*verify.Verdict, error) {
 	verdict, err := verify.Run(ctx, cfg)
 	if err != nil {

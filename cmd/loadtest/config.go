@@ -43,7 +43,7 @@ func (s surroundings) databases() verify.Databases {
 	return verify.Databases{OrderDSN: s.OrderDSN, StockDSN: s.StockDSN}
 }
 
-// output is the folder of the results.
+// output says where the results go, and how they are printed.
 type output struct {
 	out  string
 	keep string
@@ -85,7 +85,7 @@ func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
 	return &c
 }
 
-// loadFlags are those of what is fired, wherever.
+// loadFlags adds the flags that say which orders are fired.
 func loadFlags(f *pflag.FlagSet, c *fire.Config) {
 	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder),
 		"order: whole orders; deduct: the stock service alone")
@@ -95,11 +95,11 @@ func loadFlags(f *pflag.FlagSet, c *fire.Config) {
 	f.Float64Var(&c.Rate, "rate", 0, "orders a second; 0: each as soon as a client is free")
 	f.IntVar(&c.Concurrency, "concurrency", 200, "clients")
 	f.DurationVar(&c.Timeout, "timeout", 15*time.Second, "of each call")
-	f.IntVar(&c.Mix.Goods, "goods", 5, "goods, made new for the run")
-	f.Int64Var(&c.Mix.Stock, "stock", 300, "pieces of each goods")
-	f.IntVar(&c.Mix.ItemsMax, "items-max", 3, "most goods in one order")
-	f.IntVar(&c.Mix.NumMax, "num-max", 3, "most pieces of one goods in an order")
-	f.Float64Var(&c.Mix.Zipf, "zipf", 0, "how much more popular the first goods are: weight 1/i^zipf; 0: evenly")
+	f.IntVar(&c.Mix.Goods, "goods", 5, "products, made new for the run")
+	f.Int64Var(&c.Mix.Stock, "stock", 300, "pieces of each product")
+	f.IntVar(&c.Mix.ItemsMax, "items-max", 3, "most products in one order")
+	f.IntVar(&c.Mix.NumMax, "num-max", 3, "most pieces of one product in an order")
+	f.Float64Var(&c.Mix.Zipf, "zipf", 0, "how much more popular the first products are: weight 1/i^zipf; 0: all alike")
 	f.Float64Var(&c.Mix.Repeat, "repeat", 0.1, "share of orders sent again under the same key, at the same time and later")
 	f.Float64Var(&c.Mix.Cancel, "cancel", 0, "share of orders that are cancelled")
 	f.Uint64Var(&c.Mix.Seed, "seed", 0, "makes the same orders again; 0: random")

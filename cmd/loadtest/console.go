@@ -149,7 +149,7 @@ func serveTraces(ctx context.Context, addr string, of *console.Server) (stop fun
 	}, nil
 }
 
-// keepAddress writes the console's address to where "loadtest trace" looks for it, and returns what removes it.
+// keepAddress writes the console's address to the file in which "loadtest trace" looks for it. forget removes it.
 func keepAddress(out, address string) (forget func(), err error) {
 	file := filepath.Join(out, addressFile)
 	if err := os.WriteFile(file, []byte(address+"\n"), 0o600); err != nil {

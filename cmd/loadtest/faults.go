@@ -63,8 +63,8 @@ func faultsCommand() *cobra.Command {
 	return cmd
 }
 
-// name is that of the results' files, without its end. Neither a part of the matrix nor a matrix of other orders is
-// taken for the whole.
+// name returns the name of the results' files, without the extension. A part of the matrix, and a matrix with other
+// orders, have names of their own, so that neither is taken for the whole.
 func (c faultsConfig) name() string {
 	name := "faults"
 	if c.Cluster {

@@ -29,7 +29,7 @@ func (f ladderFlags) onServers(c *cobra.Command, measure func(ladder.Config) err
 	return ladder.OnServers(c.Context(), f.mysql, f.cfg, measure)
 }
 
-// failed gives a measurement that is not as it has to be the exit code for it.
+// failed gives the error of a measurement that missed its target the exit code Failed.
 func failed(err error) error {
 	if _, ok := errors.AsType[ladder.Failure](err); ok {
 		return command.Fail(err)
@@ -47,12 +47,12 @@ func ladderCommand() *cobra.Command {
 		Use:   "ladder",
 		Short: "Measure the deduction strategies beside one another",
 		Long: `Starts MySQL, Redis and ZooKeeper, then measures every strategy with the same
-load: sales a second and latency by clients, on one hot goods and on many, on
+load: sales a second and latency by clients, on one hot product and on many, on
 the deduction call alone and on whole orders. All strategies take turns at each
 load. Every row gets the verifier's verdict. "direct" is the limit: the same
 statements, sent to MySQL by this process. Then a stock service is killed under
-each strategy, and Redis is flushed, and the verifier says what survived. Only ratios between rows of one run
-mean anything.
+each strategy, and Redis is flushed, and the verifier says what survived. Only
+ratios between rows of one run mean anything.
 
 Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 		Args: cobra.NoArgs,
@@ -78,17 +78,17 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	}
 	p := c.PersistentFlags()
 	p.StringVar(&f.mysql, "mysql", "auto",
-		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond,
 		"load before each of the turns in which a row is measured")
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second,
 		"time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); "+
-			"fast strategies get twice as much, and more where they are compared most closely")
+			"fast strategies get twice as much, and more for the closest comparisons")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
-	p.BoolVar(&f.check, "check", false, "fail where a figure that the default strategy is held to was missed")
+	p.BoolVar(&f.check, "check", false, "fail if the default strategy missed a figure that it is held to")
 	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f), tracedCommand(&f))
 	c.Flags().BoolVar(&quick, "quick", false,
-		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot goods;"+
+		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product;"+
 			" and grouped and grouped-rows with three replicas")
 	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil,
 		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))

@@ -66,7 +66,7 @@ func replicasCommand(f *ladderFlags) *cobra.Command {
 		Use:   "replicas",
 		Short: "Compare several stock services with one, closely",
 		Long: `Compares what several stock services get done with what one does, under the
-default strategy, on one hot goods: the deduction call alone and whole orders.
+default strategy, on one hot product: the deduction call alone and whole orders.
 They do the same work, so a few turns cannot tell them apart: this takes many,
 in legs of about a minute for each path. Every leg has services and databases
 of its own, and the error of the ratio is that of the legs.

@@ -19,7 +19,7 @@ func tracedCommand(f *ladderFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "traced",
 		Short: "Compare orders a second with a share of them traced with those without tracing",
-		Long: `Compares whole orders under the default strategy, on one hot goods, at services
+		Long: `Compares whole orders under the default strategy, on one hot product, at services
 that trace a share of them and at services without tracing, in turns.
 
 Writes out/ladder-traced.json.`,

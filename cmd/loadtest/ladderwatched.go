@@ -26,7 +26,7 @@ func watchedCommand(f *ladderFlags) *cobra.Command {
 		Use:   "watched",
 		Short: "Measure what the console costs the stack that it watches",
 		Long: `Measures what the console costs the stack that it watches: whole orders under
-the default strategy on one hot goods, in pairs of turns on the same services,
+the default strategy on one hot product, in pairs of turns on the same services,
 one alone and one with a console and an open page.
 
 Writes out/ladder-watched.json.`,

@@ -29,7 +29,7 @@ func locksCommand() *cobra.Command {
 		Long: `Starts a ZooKeeper of its own and runs, for each shape of contention and each
 lock, processes of contenders that acquire and release without a pause. All
 locks of a shape take turns over several rounds, each in another order, many
-times in a round, so that a change in the machine's mood meets them all.
+times in a round, so that a change in the machine's speed affects them all.
 
 A latency is the time from the call to the grant; for "raw", which is a create
 and a delete without any lock, it is the time of the pair. A wake-up is a watch
@@ -76,7 +76,7 @@ event that made a waiter look again.`,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker lock servers path-prefix paths first-contender contenders",
-		Short:  "Be one process of contenders, by orders on the standard input",
+		Short:  "Run one process of contenders, by commands on the standard input",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return locks.Work(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
@@ -94,7 +94,7 @@ func planFlags(f *pflag.FlagSet, p *locks.Plan) {
 		"run before each window, over all its turns; twice as long before the first turn")
 }
 
-// hurried is the quick plan, with what given has of its flags.
+// hurried returns the quick plan, with the values of given whose flags were set.
 func hurried(f *pflag.FlagSet, given locks.Plan) locks.Plan {
 	p := locks.Quick()
 	for name, take := range map[string]func(){

@@ -1,5 +1,5 @@
 // Command loadtest fires orders at the services and judges what came of them: under plain load, under
-// every fault, with broken variants of the services, and strategy beside strategy.
+// every fault, with broken variants of the services, and with each strategy of deduction.
 // It exits with 0 if everything holds, 1 on a violation, and 2 if it cannot tell.
 package main
 

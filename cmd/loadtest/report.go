@@ -124,7 +124,7 @@ func faultsSheet(r *faults.Report) page.Sheet {
 	s.Parts = []page.Part{
 		{
 			Title:   "Longest until the last orders had ended",
-			Says:    "99 of 100 orders that were on their way ended within, in ms after all was healed.",
+			Says:    "The time after the repair within which 99 of 100 open orders had ended, in ms.",
 			Picture: page.Bars(bars[:min(len(bars), 12)]),
 		},
 		{Title: "Every cell", Table: table},

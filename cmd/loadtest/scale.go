@@ -57,19 +57,19 @@ Writes out/scale.json and out/scale.svg.`,
 	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8},
 		"numbers of partitions; the first is what the others are compared with")
 	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
-		"how long the database lets a commit wait")
+		"how long the database delays a commit")
 	p.IntSliceVar(&plan.Groups, "groups", []int{32, deduct.MaxGroup},
 		"the most operations of one transaction: with small groups the holders wait for commits side by side, "+
 			"with large ones each commit serves more")
 	p.IntVar(&plan.Products, "products", 100, "products that are asked for, all alike")
 	p.IntVar(&plan.Clients, "clients", 2000,
-		"clients of the many products: with fewer than some groups hold, one holder carries them all as fast as several")
+		"clients of the many products; if they fill only a few groups, one holder is as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
 	p.StringVar(&plan.Before, "before", "",
 		"folder of an earlier build's binaries, to compare deductions and orders of the hot product with")
 	p.StringSliceVar(&parts, "parts", []string{scaleHolders, scaleFailing, scaleCompose}, "what to measure")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
-	p.BoolVar(&f.check, "check", false, "fail where a figure was missed")
+	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")
 	return c
 }
 
@@ -140,7 +140,7 @@ func composeScale(c *cobra.Command, plan ladder.ScalePlan, window time.Duration)
 	})
 }
 
-// composeProgram returns docker compose, or docker-compose where that is all there is.
+// composeProgram returns docker compose, or docker-compose if only that is installed.
 func composeProgram(ctx context.Context) ([]string, error) {
 	if exec.CommandContext(ctx, "docker", "compose", "version").Run() == nil {
 		return []string{"docker", "compose"}, nil

@@ -23,10 +23,10 @@ func tourCommand() *cobra.Command {
 		Short: "Play the published faults one after the other, each broken and fixed",
 		Long: `Play the published faults one after the other, each broken and fixed.
 
-A broken variant has three seeds to go wrong. The exit code is 0 if each of them
-did and each fixed one passed, 1 if a fixed one did not pass, 2 if a broken one
-was not caught this time. A fault of time shows if the fixed one has at least
-1.2 times its rate.
+A broken variant has three seeds to go wrong. The exit code is 0 if each broken
+variant did and each fixed one passed, 1 if a fixed one did not pass, 2 if a
+broken one was not caught this time. A fault that costs time shows if the fixed
+variant has at least 1.2 times the rate of the broken one.
 
 Writes out/tour.json.`,
 		Args: cobra.NoArgs,

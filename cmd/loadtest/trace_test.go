@@ -19,8 +19,8 @@ import (
 )
 
 // A fired order is traced by the client and both services, its trace stands in their log lines, and "loadtest trace"
-// prints its steps as whoever received them tells. The orders go one by one: a request that several share is logged
-// with the trace of one of them.
+// prints its steps from the received spans. The orders go one by one: a request that several share is logged with the
+// trace of one of them.
 func TestFiredOrdersAreTraced(t *testing.T) {
 	spans := trace.NewStore()
 	mux := http.NewServeMux()
