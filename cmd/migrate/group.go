@@ -69,7 +69,7 @@ func newGroup() *cobra.Command {
 	group.AddCommand(
 		&cobra.Command{
 			Use:   "up",
-			Short: "Form the group if there was none before, and let members join that are out; may be run again",
+			Short: "Form the group if there was none before, and let members that are out join; may be run again",
 			Args:  cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				cfg, err := readGroup(true)

@@ -63,7 +63,7 @@ func secretOf(key []byte, name string) (string, error) {
 	return base32.StdEncoding.EncodeToString(secret), err
 }
 
-// secretsKey returns the key in the file, which it writes if it is not there.
+// secretsKey returns the key in the file. If there is no file, it writes one with a new key.
 func secretsKey(path string) ([]byte, error) {
 	key, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names the folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func secretsKey(path string) ([]byte, error) {
 	return key, err
 }
 
-// writeWhole replaces the file: whoever reads it, also after a loss of power, finds the old or the new one whole.
+// writeWhole replaces the file. A reader, even after a loss of power, finds either the old or the new text, complete.
 func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
