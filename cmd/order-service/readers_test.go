@@ -156,7 +156,7 @@ func TestReadersThatDoNotReadCostLittle(t *testing.T) {
 		must(t, err)
 	}
 	// A reader that does read comes after them, so all had their turn when it is answered.
-	for deadline := time.Now().Add(2 * time.Minute); ; { // how long they have to wait is not judged
+	for deadline := time.Now().Add(2 * time.Minute); ; { // the test does not judge how long they wait
 		status, answer := send(t, "GET", url+heavyPage, "")
 		if status == http.StatusOK {
 			break

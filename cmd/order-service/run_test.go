@@ -93,7 +93,7 @@ func testConfig(t *testing.T, stockURL string) settings {
 	return cfg
 }
 
-// start runs the service. Stop ends it, and its end is told on ended.
+// start runs the service and returns once it is ready. Stop ends it; ended receives what run returned.
 func start(t *testing.T, cfg settings) (url string, stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -68,7 +68,7 @@ func (faultPorts) flags(f stock.Flags) stock.Flags { return faultyFlags{f} }
 
 type faultyFlags struct{ stock.Flags }
 
-// Take fails as it does with Redis away: it says nothing.
+// Take fails as it does without Redis: it returns false.
 func (f faultyFlags) Take(ctx context.Context, flag string) bool {
 	if faultpoint.At(ctx, faultpoint.TakeFlag, faultpoint.Before) != nil {
 		return false

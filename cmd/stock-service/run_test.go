@@ -166,7 +166,7 @@ func TestServesAndStops(t *testing.T) {
 			done++
 		case !strings.Contains(err.Error(), "refused") && !strings.Contains(err.Error(), "EOF") &&
 			!strings.Contains(err.Error(), "reset"):
-			t.Errorf("cut short: %v", err) // those that came too late to be let in were not
+			t.Errorf("cut short: %v", err) // deductions that came too late to be let in were not cut
 		}
 	}
 	if err := <-ended; err != nil {
