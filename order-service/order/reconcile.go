@@ -59,9 +59,9 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 // driveLimit bounds the work on one order in one round.
 const driveLimit = 5 * time.Second
 
-// Reconciler drives the orders that nobody settled to an end. Several may work
-// at once without harm, as each of its steps is guarded; let one work at a time
-// to spare the stock service.
+// Reconciler ends the orders that their placing processes left unsettled. Several
+// may work at once without harm, because each of their steps is guarded; let one
+// work at a time to spare the stock service.
 type Reconciler struct {
 	service *Service
 	cfg     ReconcilerConfig
