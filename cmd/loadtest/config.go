@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/config"
 )
 
-// surroundings are where the services and databases are. They come from the
+// surroundings say where the services and databases are. They come from the
 // environment; the addresses may be given as flags too.
 type surroundings struct {
 	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080"`

@@ -14,7 +14,7 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// ladderFlags are those of the ladder and of its subcommands.
+// ladderFlags are the flags of ladder and of its subcommands. scale has some of them, too.
 type ladderFlags struct {
 	mysql string
 	out   string

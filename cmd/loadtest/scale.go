@@ -50,7 +50,7 @@ Writes out/scale.json and out/scale.svg.`,
 	}
 	p := c.Flags()
 	p.StringVar(&f.mysql, "mysql", "auto",
-		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker where it is)")
+		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each leg is measured")
 	p.DurationVar(&window, "window", 3*time.Second, "time of each leg")
 	p.IntVar(&plan.Legs, "legs", 4, "how often all take turns, 2 at least")
