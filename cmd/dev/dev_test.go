@@ -241,7 +241,7 @@ func TestWhereSpansGo(t *testing.T) {
 	}
 }
 
-// A wrong strategy is refused with the list of those that there are, before anything starts.
+// A wrong strategy is refused with the list of the strategies, before anything starts.
 func TestStrategyIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ strategy, warns, refuses string }{

@@ -148,7 +148,7 @@ func importedFrom(file *ast.File, name ast.Expr) string {
 	return ""
 }
 
-// meanings are those of variables of the tools without a comment in the code.
+// meanings describes the variables of the tools whose fields have no comment.
 var meanings = map[string]string{
 	"ORDER_URLS":          "addresses of the order service, several by comma",
 	"MYSQL_ADMIN_DSN":     "of a user who may make databases and users",
