@@ -7,9 +7,9 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Announce makes a replica of the service, which listens at addr, known to those that Discover it. If addr names no
-// host, they reach it by the address from which this machine reaches ZooKeeper. It ends when ctx ends or
-// stop is called. Stop waits until the announcement is withdrawn.
+// Announce announces a replica of the service that listens at addr, for Discover to find. If addr names no host, the
+// announced one is the address from which this machine reaches ZooKeeper. The announcement ends when ctx ends or stop
+// is called. Stop waits until it is withdrawn.
 func (s *Session) Announce(ctx context.Context, service, addr string, https bool) (stop func()) {
 	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
 		reachable, err := discovery.Reachable(ctx, addr, s.cfg.ZooKeeper[0])
