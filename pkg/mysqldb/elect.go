@@ -27,7 +27,7 @@ func (a *answer) add(id string, self bool, state, role string, readOnly bool) {
 	}
 }
 
-// votes reports whether the answer counts: the member works, and is not cut off with a
+// votes reports whether the answer counts: the member is online and not cut off with a
 // minority. A member that is RECOVERING counts among those that it can reach, as in
 // the group's own majority.
 func (a *answer) votes() bool {
