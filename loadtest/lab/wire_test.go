@@ -115,7 +115,8 @@ func TestWire(t *testing.T) {
 // awaitStruck waits until the wire's faults have struck n times.
 func awaitStruck(t *testing.T, w *Wire, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); w.Struck() < n; time.Sleep(time.Millisecond) { // connections end later
+	// Connections end a little later.
+	for deadline := time.Now().Add(5 * time.Second); w.Struck() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("struck %d times, want %d", w.Struck(), n)
 		}

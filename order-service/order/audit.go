@@ -22,15 +22,12 @@ const (
 
 // Audit compares the next orders by rising id with what the stock service has recorded under their flags, and
 // begins again after the last. It counts in Stats the orders that it compared, and the disagreements: each order
-// that differs from its operation, and each product of these orders whose level is below zero.
+// that differs from its operation, and each product of these orders whose level is below zero. After an error the
+// next audit begins with the same orders.
 func (r *Reconciler) Audit(ctx context.Context) error {
 	page, more, err := r.service.store.Page(ctx, "", r.audited, auditBatch)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
-	}
-	r.audited = 0
-	if more {
-		r.audited = page[len(page)-1].ID
 	}
 	var (
 		all   errgroup.Group // concurrent calls share a request
@@ -61,6 +58,10 @@ func (r *Reconciler) Audit(ctx context.Context) error {
 	}
 	if err := errors.Join(err, all.Wait()); err != nil {
 		return fmt.Errorf("audit: %w", err)
+	}
+	r.audited = 0
+	if more {
+		r.audited = page[len(page)-1].ID
 	}
 	return nil
 }

@@ -53,7 +53,9 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 	found := make(map[string]record, len(flows.Operations))
 	for _, wire := range flows.Operations {
 		op, err := outcome(wire)
-		if err == nil && !complete(wire, deducted[wire.Flag]) {
+		if err != nil { // not "nothing recorded": something is, and nothing may be decided by it
+			err = fmt.Errorf("%w: operation of flag %s: %w", order.ErrBooksDisagree, wire.Flag, err)
+		} else if !complete(wire, deducted[wire.Flag]) {
 			err = fmt.Errorf("%w: flows of flag %s are not its operation's items", order.ErrBooksDisagree, wire.Flag)
 		}
 		found[wire.Flag] = record{op, true, err}

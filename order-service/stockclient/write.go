@@ -62,7 +62,11 @@ func (c *Caller) write(
 	if err != nil {
 		return order.Operation{}, domain(err, mayHaveBeenDone)
 	}
-	return outcome(op)
+	out, err := outcome(op)
+	if err != nil {
+		return order.Operation{}, fmt.Errorf("%w: %w", order.ErrOutcomeUnknown, err)
+	}
+	return out, nil
 }
 
 // try sends the request once, for at most the timeout of one try.
@@ -90,7 +94,7 @@ func (c *Caller) try(
 func outcome(op stockapi.Operation) (order.Operation, error) {
 	items, err := stockapi.ParseItems(op.Items)
 	if err != nil {
-		return order.Operation{}, fmt.Errorf("%w: read answer: %w", order.ErrOutcomeUnknown, err)
+		return order.Operation{}, fmt.Errorf("read answer: %w", err)
 	}
 	out := order.Operation{State: op.State, Reason: op.Reason, Items: make([]order.Item, len(items))}
 	for i, item := range items {

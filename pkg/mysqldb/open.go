@@ -103,7 +103,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 		Logger:                 logger.Discard, // errors are logged where they are handled
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), pool.Close())
 	}
 	return db, nil
 }

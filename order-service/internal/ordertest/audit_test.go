@@ -1,6 +1,7 @@
 package ordertest_test
 
 import (
+	"net/http"
 	"testing"
 
 	"orderstock/order-service/order"
@@ -61,5 +62,29 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 	must(t, w.stockDB.Exec("UPDATE operations SET state = 'CANCELLED' WHERE flag = ?", confirmed.order.ID).Error)
 	if wrong := audit(); wrong != 1 {
 		t.Errorf("an operation that changed: %d disagree, want 1", wrong)
+	}
+}
+
+// TestAnAuditThatFailedIsMadeAgain: orders whose records could not be read are not passed over.
+func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
+	const page, more = 200, 5
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	for i := range page + more {
+		must(t, w.orderDB.Exec("INSERT INTO orders (id, status, total, body_hash, created_at, updated_at)"+
+			" VALUES (?, 'PENDING', 1, REPEAT('0', 32), NOW(6), NOW(6))", i+1).Error)
+	}
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	w.wire.breakAll(func(*http.Request) fault { return drop })
+	if err := reconciler.Audit(t.Context()); err == nil {
+		t.Fatal("the audit succeeded without the stock service")
+	}
+	w.wire.heal()
+	for _, want := range []int64{page, more} {
+		before := r.Stats().BooksChecked.Load()
+		must(t, reconciler.Audit(t.Context()))
+		if n := r.Stats().BooksChecked.Load() - before; n != want {
+			t.Errorf("%d orders checked, want %d", n, want)
+		}
 	}
 }

@@ -161,7 +161,7 @@ func notDescribed(rec *recorder) error {
 		var p problem.Problem
 		err := json.Unmarshal(rec.body.Bytes(), &p)
 		if err != nil || p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != problem.Type {
-			return fmt.Errorf("not a problem: %w", err)
+			return fmt.Errorf("not a problem: %s (%v)", rec.body.Bytes(), err)
 		}
 		return nil
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect: // of a path with a slash too many
