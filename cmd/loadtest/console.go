@@ -144,7 +144,9 @@ func serveTraces(ctx context.Context, addr string, of *console.Server) (stop fun
 	go func() { ended <- web.Serve(listener) }()
 	return func() error {
 		err := web.Close()
-		<-ended
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 		return err
 	}, nil
 }

@@ -43,8 +43,13 @@ func TestAFaultOfTimeShowsByItsRate(t *testing.T) {
 		broken, fixed float64
 		want          bool
 	}{
-		{10, 20, true}, {100, 120, true}, {0, 10, true},
-		{100, 119, false}, {99, 100, false}, {20, 10, false}, {0, 0, false},
+		{10, 20, true},
+		{100, 120, true},
+		{0, 10, true},
+		{100, 119, false},
+		{99, 100, false},
+		{20, 10, false},
+		{0, 0, false},
 	} {
 		p := console.Pair{
 			Kind: "time", Broken: console.Played{OrdersPerS: test.broken}, Fixed: console.Played{OrdersPerS: test.fixed},

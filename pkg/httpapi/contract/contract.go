@@ -159,9 +159,11 @@ func notDescribed(rec *recorder) error {
 	switch rec.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
 		var p problem.Problem
-		err := json.Unmarshal(rec.body.Bytes(), &p)
-		if err != nil || p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != problem.Type {
-			return fmt.Errorf("not a problem: %s (%v)", rec.body.Bytes(), err)
+		if err := json.Unmarshal(rec.body.Bytes(), &p); err != nil {
+			return fmt.Errorf("not a problem: %w", err)
+		}
+		if p.Status != rec.status || p.Code == "" || rec.Header().Get("Content-Type") != problem.Type {
+			return fmt.Errorf("not a problem of status %d: %s", rec.status, rec.body.Bytes())
 		}
 		return nil
 	case http.StatusMovedPermanently, http.StatusTemporaryRedirect: // of a path with a slash too many
