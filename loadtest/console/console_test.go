@@ -5,10 +5,10 @@ package console_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -310,43 +310,37 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// TestStalledPageSlowsNobody keeps a stream open without reading it while a run goes on: the server drops it.
+// TestStalledPageSlowsNobody keeps a stream open without reading it while a run goes on: the run is as fast as another,
+// and the server drops the stream. Who opens one again gets the state as it is then.
 func TestStalledPageSlowsNobody(t *testing.T) {
 	s := theStage(t)
-	dropped := make(chan struct{})
-	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(dropped)
-		s.server.Handler().ServeHTTP(w, r)
-	}))
-	web.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		if err := c.(*net.TCPConn).SetWriteBuffer(4096); err != nil {
-			t.Error(err)
-		}
-		return ctx
-	}
-	web.Start()
-	defer web.Close()
-	conn, err := net.Dial("tcp", web.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Write([]byte("GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
-		"Authorization: Bearer " + s.server.Token() + "\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-		t.Fatalf("%q, %v", line, err)
-	}
+	page, conn := net.Pipe() // it buffers nothing
+	defer func() { _ = page.Close() }()
+	conns, dropped := make(pipe, 1), make(chan struct{})
+	conns <- conn
+	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			defer close(dropped)
+			s.server.Handler().ServeHTTP(w, r)
+		})}
+	go func() { _ = web.Serve(conns) }() // until it is closed
+	defer func() {
+		close(conns)
+		_ = web.Close()
+	}()
 	b := open(t, s.entry())
-	if _, err := s.console.Fire(console.Scenario{DurationS: 2, Rate: 100, Concurrency: 32}); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
-		t.Fatalf("%v, %v", v, err)
+	alone := s.ordersPerS(t, func() {})
+	beside := s.ordersPerS(t, func() {
+		if _, err := page.Write([]byte("GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+			"Authorization: Bearer " + s.server.Token() + "\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReaderSize(page, 16).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("%q, %v", line, err)
+		}
+	})
+	if beside < alone/2 {
+		t.Errorf("%.0f orders a second beside a page that does not read, %.0f without it", beside, alone)
 	}
 	b.await(5*time.Second, `document.querySelector(".hero")?.innerText.includes("PASS")`)
 	select {
@@ -354,7 +348,51 @@ func TestStalledPageSlowsNobody(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Error("the server still serves the stalled stream")
 	}
+	again := bufio.NewScanner(s.get(t, "/api/events").Body)
+	again.Buffer(nil, 64<<20)
+	var told shown
+	if !again.Scan() || again.Text() != "event: snapshot" || !again.Scan() ||
+		json.Unmarshal([]byte(strings.TrimPrefix(again.Text(), "data: ")), &told) != nil {
+		t.Fatalf("a stream that is opened again begins with %q, %v", again.Text(), again.Err())
+	}
+	if now := s.state(t); told.Run.ID != now.Run.ID || len(told.Samples) != len(now.Samples) {
+		t.Errorf("it has the run %s with %d samples, want %s with %d",
+			told.Run.ID, len(told.Samples), now.Run.ID, len(now.Samples))
+	}
 	b.clean()
+}
+
+// pipe listens to connections that are made within the process.
+type pipe chan net.Conn
+
+func (p pipe) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (pipe) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (pipe) Close() error { return nil }
+
+// ordersPerS fires orders for a second, does something else at once, and returns how many orders there were for each
+// second until the verdict.
+func (s *stage) ordersPerS(t *testing.T, meanwhile func()) float64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := s.console.Fire(console.Scenario{DurationS: 1, Rate: 100, Concurrency: 32}); err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, func(now shown) bool { return now.Phase == "firing" })
+	began := time.Now()
+	meanwhile()
+	v, err := s.console.Await(ctx)
+	if err != nil || v.Outcome != verify.Pass {
+		t.Fatalf("%v, %v", v, err)
+	}
+	return float64(v.Orders) / time.Since(began).Seconds()
 }
 
 // TestReportNeedsNoServer opens the report of a run from the disk, with the network off, with and without scripts. It

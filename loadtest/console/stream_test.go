@@ -1,0 +1,87 @@
+//go:build browser
+
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/console"
+)
+
+// door serves a stage's page at another address. It ends streams of the page, and can hold back new ones.
+type door struct {
+	url     string
+	streams chan context.CancelFunc // ends each stream that was opened
+	hold    chan struct{}           // a stream is served for each element, or for ever once it is closed
+}
+
+func openDoor(t *testing.T, server *console.Server) *door {
+	t.Helper()
+	d := &door{streams: make(chan context.CancelFunc, 100), hold: make(chan struct{}, 1)}
+	d.hold <- struct{}{}
+	handler := server.Handler()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/events" {
+			select {
+			case <-d.hold:
+			case <-r.Context().Done():
+				return
+			}
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			d.streams <- cancel
+			r = r.WithContext(ctx)
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections) // before
+	d.url = web.URL + "/?token=" + server.Token()
+	return d
+}
+
+// TestPageComesBack ends the stream of a page. The page says so, and once it has a stream again it shows what happened
+// meanwhile, and what happens then.
+func TestPageComesBack(t *testing.T) {
+	s := theStage(t)
+	d := openDoor(t, s.server)
+	b := open(t, d.url)
+	b.idle()
+	eval[bool](b, `import("./js/state.js").then((module) => { window.page = module; }), true`)
+	(<-d.streams)()
+	b.await(10*time.Second, `document.querySelector(".bar .status").innerText.includes("Connection lost")`)
+
+	shows := func(run console.Run) {
+		t.Helper()
+		if _, err := s.console.Await(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.await(15*time.Second, fmt.Sprintf(`document.querySelector(".bar .dot.idle") && `+
+			`page.state.run.value.id === %q && page.state.samples.value.length === %d && `+
+			`document.querySelector(".hero").innerText.includes("PASS")`, run.ID, len(s.state(t).Samples)))
+	}
+	sale := console.Scenario{DurationS: 1, Rate: 100, Concurrency: 32}
+	missed, err := s.console.Fire(sale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.console.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if id := eval[string](b, `page.state.run.value?.id ?? ""`); id == missed.ID {
+		t.Error("the page without a stream shows the run")
+	}
+	close(d.hold)
+	shows(missed)
+	next, err := s.console.Fire(sale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows(next)
+	b.clean()
+}
