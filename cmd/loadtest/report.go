@@ -49,13 +49,10 @@ func intoFile(file string, write func(io.Writer) error) (err error) {
 // ladderSheet returns the report of a ladder.
 func ladderSheet(r *ladder.Result) (page.Sheet, error) {
 	s := page.Sheet{
-		Title: "The strategies of deduction beside one another", Word: "PASS",
+		Title: "The strategies of deduction beside one another", Word: ladderWord(r),
 		Facts: []page.Fact{
 			{Name: "Database", Value: r.Server}, {Name: "Machine", Value: r.Machine}, {Name: "Date", Value: r.Date},
 		},
-	}
-	if wrong := r.Wrong(); len(wrong) > 0 {
-		s.Word = strings.ToUpper(wrong[0].Verdict)
 	}
 	if len(r.Rows) > 0 {
 		best := slices.MaxFunc(r.Rows, func(a, b ladder.Row) int { return cmp.Compare(a.DonePerS, b.DonePerS) })
@@ -89,6 +86,20 @@ func ladderSheet(r *ladder.Result) (page.Sheet, error) {
 		s.Parts = append(s.Parts, page.Part{Title: "Ratios", Table: ratios})
 	}
 	return s, nil
+}
+
+// ladderWord returns the word for a ladder: that of the worst thing in it.
+func ladderWord(r *ladder.Result) string {
+	err := r.Judge(false)
+	switch _, failed := errors.AsType[ladder.Failure](err); {
+	case failed:
+		return "VIOLATION"
+	case err != nil:
+		return "UNKNOWN"
+	case r.Judge(true) != nil:
+		return "MISSED"
+	}
+	return "PASS"
 }
 
 // faultsSheet returns the report of a fault matrix.
@@ -136,6 +147,9 @@ func faultsSheet(r *faults.Report) page.Sheet {
 // locksSheet returns the report of a measurement of locks.
 func locksSheet(rows []locks.Row) page.Sheet {
 	s := page.Sheet{Title: "ZooKeeper locks beside each other"}
+	if locks.PrintTargets(io.Discard, rows) {
+		s.Word = "MISSED"
+	}
 	table := &page.Table{Head: []string{
 		"Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Wake-ups for each release",
 	}}

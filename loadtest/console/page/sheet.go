@@ -71,6 +71,7 @@ func (s Sheet) Write(w io.Writer) error {
 // signs are those of js/format.js.
 var signs = map[string][2]string{
 	"PASS": {"✓", "good"}, "VIOLATION": {"✗", "bad"}, "UNKNOWN": {"?", "unsure"}, "NOT CAUGHT THIS TIME": {"○", "unsure"},
+	"MISSED": {"✗", "bad"},
 }
 
 var body = template.Must(template.New("sheet").Funcs(template.FuncMap{

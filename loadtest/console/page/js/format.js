@@ -50,6 +50,7 @@ const SIGNS = {
   UNKNOWN: ["?", "unsure"],
   RUNNING: ["…", "running"],
   "NOT CAUGHT THIS TIME": ["○", "unsure"],
+  MISSED: ["✗", "bad"],
 };
 
 export const sign = (word) => SIGNS[(word || "").toUpperCase()] || ["?", "unsure"];

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/locks"
+	"orderstock/loadtest/verify"
+)
+
+// outside finds what a page loads from elsewhere: anything but what a link leads to.
+var outside = regexp.MustCompile(`(?i)<(?:img|script|iframe|link|use|image|object|embed)\b[^>]*\b(?:src|href|data)=` +
+	`|@import|url\(\s*["']?(?:https?:|//)`)
+
+// headline finds the sentence and the word at the top of a report.
+var headline = regexp.MustCompile(`<h1><span class="sentence">(.*?)</span>(?: ` +
+	`<span class="verdict (.*?)"><span class="sign" aria-hidden="true">(.*?)</span> (.*?)</span>)?</h1>`)
+
+func TestSheetsSayWhatWasMeasured(t *testing.T) {
+	t.Parallel()
+	onLadder := func(change func(*ladder.Result)) (page.Sheet, error) {
+		row := func(name, verdict string, perS float64) ladder.Row {
+			return ladder.Row{
+				Strategy: name, Path: ladder.PathDeduct, Replicas: 1, Goods: 1, Clients: 64, DonePerS: perS, P50MS: 2.25,
+				P99MS: 9.75, WakeupsPerRelease: 1.5, Verdict: verdict,
+			}
+		}
+		r := &ladder.Result{
+			Server: "MySQL <9.7>", Machine: "2 processors", Date: "2026-01-02",
+			Rows:   []ladder.Row{row(ladder.Unsafe, "violation", 300), row(ladder.Default, "pass", 4321)},
+			Ratios: []ladder.Ratio{{Name: "grouped / case-study", Value: 41.5, Want: 40, OK: true}},
+		}
+		change(r)
+		return ladderSheet(r)
+	}
+	onFaults := func(verdict verify.Outcome) page.Sheet {
+		r := &faults.Report{Seeds: 3, Verdict: verdict, Cells: []*faults.Row{{
+			Step: "commit", When: "after", Fault: "kill", Runs: 3, Fired: 7, Orders: 900, OK: 641, Rejected: 259,
+			Violations: 2, Unsettled: 1, SettleP99MS: 1234, Verdict: string(verdict),
+		}}, NotApplicable: []faults.Cell{{Step: "reply", When: "before", Fault: "cut", NA: "nobody waits <here>"}}}
+		r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Seconds = 3, 900, 7, 2, 61
+		return faultsSheet(r)
+	}
+	lock := func(name string, perS, p99, wakeups float64) locks.Row {
+		return locks.Row{
+			Lock: name, Processes: 4, Contenders: 64, Paths: 1, PerSecond: perS, P50: 0.125, P99: p99,
+			WakeupsPerRelease: wakeups,
+		}
+	}
+	bad := `<tr class="bad">`
+	for name, test := range map[string]struct {
+		of                   func() (page.Sheet, error)
+		sentence, sign, word string
+		has                  []string
+		bad                  int // rows that are marked as wrong
+	}{
+		"a ladder": {
+			of:       func() (page.Sheet, error) { return onLadder(func(*ladder.Result) {}) },
+			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✓", word: "PASS",
+			has: []string{
+				"MySQL &lt;9.7&gt;", "2 processors", "2026-01-02", "<svg", ">4321<", ">2.2<", ">9.8<", ">1.50<", ">violation<",
+				"grouped / case-study", ">41.50<", ">40.00<",
+			},
+			bad: 1, // unsafe oversells, as it has to
+		},
+		"a ladder with a violation": {
+			of: func() (page.Sheet, error) {
+				return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "violation" })
+			},
+			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "VIOLATION", bad: 2,
+		},
+		"a ladder that proves nothing": {
+			of:       func() (page.Sheet, error) { return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "unknown" }) },
+			sentence: ladder.Default + ": up to 4321 sales a second", sign: "?", word: "UNKNOWN", bad: 2,
+		},
+		"a ladder that lost an order when Redis was flushed": {
+			of: func() (page.Sheet, error) {
+				return onLadder(func(r *ladder.Result) {
+					r.Survival = []ladder.Survival{{
+						Strategy: ladder.Default, Fault: ladder.Flushed, Verdict: "violation",
+						Broken: []string{"acknowledged-order-kept"},
+					}}
+				})
+			},
+			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "VIOLATION", bad: 1,
+		},
+		"a ladder with a missed ratio": {
+			of: func() (page.Sheet, error) {
+				return onLadder(func(r *ladder.Result) { r.Ratios[0].Value, r.Ratios[0].OK = 12, false })
+			},
+			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "MISSED",
+			has: []string{">12.00<", ">40.00<"}, bad: 2,
+		},
+		"faults": {
+			of:       func() (page.Sheet, error) { return onFaults(verify.Pass), nil },
+			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✓", word: "PASS",
+			has: []string{"commit/after/kill", ">641<", ">259<", ">1234<", "61 s", "reply/before/cut", "nobody waits &lt;here&gt;"},
+		},
+		"faults with a violation": {
+			of:       func() (page.Sheet, error) { return onFaults(verify.Violation), nil },
+			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✗", word: "VIOLATION", has: []string{">violation<"}, bad: 1,
+		},
+		"locks": {
+			of: func() (page.Sheet, error) {
+				return locksSheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 123, 480, 1.25)}), nil
+			},
+			sentence: "zklock: up to 5432 locks a second",
+			has: []string{
+				"4 processes, 64 contenders, 1 paths", "zk.Lock", ">5432<", ">123<", ">0.125<", ">20.000<", ">1.25<", "<svg",
+			},
+		},
+		"locks that miss a target": {
+			of: func() (page.Sheet, error) {
+				return locksSheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 3456, 480, 1.25)}), nil
+			},
+			sentence: "zklock: up to 5432 locks a second", sign: "✗", word: "MISSED",
+		},
+	} {
+		sheet, err := test.of()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var html bytes.Buffer
+		if err := sheet.Write(&html); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text := html.String()
+		top := headline.FindStringSubmatch(text)
+		if top == nil || top[1] != test.sentence || top[3] != test.sign || top[4] != test.word {
+			t.Errorf("%s: the headline is %q, want %q %s %q", name, top, test.sentence, test.sign, test.word)
+		}
+		for _, want := range test.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the report lacks %q", name, want)
+			}
+		}
+		if n := strings.Count(text, bad); n != test.bad {
+			t.Errorf("%s: %d rows are marked as wrong, want %d", name, n, test.bad)
+		}
+		if found := outside.FindString(text); found != "" {
+			t.Errorf("%s: the report loads %q", name, found)
+		}
+	}
+}
