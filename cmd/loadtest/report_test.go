@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +13,8 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 	"orderstock/loadtest/verify"
 )
 
@@ -99,7 +104,9 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 		"faults": {
 			of:       func() (page.Sheet, error) { return onFaults(verify.Pass), nil },
 			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✓", word: "PASS",
-			has: []string{"commit/after/kill", ">641<", ">259<", ">1234<", "61 s", "reply/before/cut", "nobody waits &lt;here&gt;"},
+			has: []string{
+				"commit/after/kill", ">641<", ">259<", ">1234<", "61 s", "reply/before/cut", "nobody waits &lt;here&gt;",
+			},
 		},
 		"faults with a violation": {
 			of:       func() (page.Sheet, error) { return onFaults(verify.Violation), nil },
@@ -147,5 +154,54 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 		if found := outside.FindString(text); found != "" {
 			t.Errorf("%s: the report loads %q", name, found)
 		}
+	}
+}
+
+var embedded = regexp.MustCompile(`<script type="application/json" id="report-data">(.*?)</script>`)
+
+// The report of orders that were fired says what verdict.json says, with scripts and without.
+func TestReportSaysWhatTheVerdictSays(t *testing.T) {
+	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.Strategy = 1, ladder.Unsafe })
+	for name, value := range st.LoadtestEnv() {
+		t.Setenv(name, value)
+	}
+	folder := t.TempDir()
+	report := filepath.Join(folder, "a", "report.html")
+	out, exit := execute(t,
+		"fire", "--orders", "400", "--goods", "1", "--stock", "50", "--out", folder, "--report", report)
+	text, err := os.ReadFile(filepath.Join(folder, "verdict.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v verify.Verdict
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Orders != 400 || exit != v.Outcome.ExitCode() || !strings.Contains(out, v.String()) {
+		t.Fatalf("exit code %d, %s, printed\n%s", exit, &v, out)
+	}
+	html, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if top := headline.FindSubmatch(html); top == nil || string(top[4]) != strings.ToUpper(string(v.Outcome)) {
+		t.Errorf("the headline is %q, want that of %s", top, &v)
+	}
+	if !strings.Contains(string(html), v.String()) {
+		t.Errorf("without scripts the report does not say %q", &v)
+	}
+	var record struct {
+		Row     struct{ Verdict string }
+		Verdict verify.Verdict
+	}
+	data := embedded.FindSubmatch(html)
+	if data == nil || json.Unmarshal(data[1], &record) != nil {
+		t.Fatalf("the report holds no data: %q", data)
+	}
+	if record.Row.Verdict != string(v.Outcome) || record.Verdict.String() != v.String() {
+		t.Errorf("the report's data are of %s and %s, want %s", record.Row.Verdict, &record.Verdict, &v)
+	}
+	if found := outside.Find(html); found != nil {
+		t.Errorf("the report loads %q", found)
 	}
 }
