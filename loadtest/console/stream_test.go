@@ -17,12 +17,15 @@ import (
 type door struct {
 	url     string
 	streams chan context.CancelFunc // ends each stream that was opened
-	hold    chan struct{}           // a stream is served for each element, or for ever once it is closed
+	hold    chan struct{}           // a stream is served for each element, or any once it is closed
+	ended   chan struct{}           // has an element for each stream that has ended
 }
 
 func openDoor(t *testing.T, server *console.Server) *door {
 	t.Helper()
-	d := &door{streams: make(chan context.CancelFunc, 100), hold: make(chan struct{}, 1)}
+	d := &door{
+		streams: make(chan context.CancelFunc, 100), hold: make(chan struct{}, 1), ended: make(chan struct{}, 100),
+	}
 	d.hold <- struct{}{}
 	handler := server.Handler()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +38,7 @@ func openDoor(t *testing.T, server *console.Server) *door {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
 			d.streams <- cancel
+			defer func() { d.ended <- struct{}{} }()
 			r = r.WithContext(ctx)
 		}
 		handler.ServeHTTP(w, r)

@@ -1,0 +1,156 @@
+//go:build browser
+
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"orderstock/loadtest/console"
+)
+
+// prefers has the browser tell the page what its user prefers.
+func (b *browser) prefers(name, value string) {
+	b.t.Helper()
+	tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: name, Value: value}},
+	})
+}
+
+// TestThemeSwitch switches the colours by the button. What was chosen holds against the system's, also when the page
+// is loaded again.
+func TestThemeSwitch(t *testing.T) {
+	b := open(t, theStage(t).entry())
+	b.idle()
+	system := func(theme string) { t.Helper(); b.prefers("prefers-color-scheme", theme) }
+	ground := func() string {
+		t.Helper()
+		return eval[string](b, `getComputedStyle(document.body).backgroundColor`)
+	}
+	system("light")
+	light := ground()
+	system("dark")
+	dark := ground()
+	if light == dark {
+		t.Fatalf("the ground is %s in light and in dark", light)
+	}
+	is := func(chosen, want string) {
+		t.Helper()
+		b.await(5*time.Second,
+			fmt.Sprintf(`document.querySelector(".bar button.theme")?.ariaLabel === "Colours: %s"`, chosen))
+		if got := ground(); got != want {
+			t.Errorf("%s: the ground is %s, want %s", chosen, got, want)
+		}
+	}
+	is("auto", dark)
+	b.do(chromedp.Click(".bar button.theme"))
+	is("light", light)
+	b.do(chromedp.Reload())
+	is("light", light)
+	b.do(chromedp.Click(".bar button.theme"))
+	system("light")
+	is("dark", dark)
+	b.do(chromedp.Click(".bar button.theme"))
+	is("auto", light)
+	b.clean()
+}
+
+// TestReducedMotion has counts on the edges rise, which sends dots along them unless motion is to be reduced.
+func TestReducedMotion(t *testing.T) {
+	b := open(t, theStage(t).entry())
+	b.idle()
+	eval[bool](b, `window.moved = [], window.page = null, (() => {
+		const animate = Element.prototype.animate;
+		Element.prototype.animate = function (...how) {
+			moved.push(this.closest(".edge").querySelector(".unit").textContent);
+			return animate.apply(this, how);
+		};
+		document.styleSheets[0].insertRule("body { transition: color 5s; }");
+		import("./js/state.js").then((module) => { page = module; });
+	})(), true`)
+	b.await(5*time.Second, `page && performance.now() > 1000`) // a page that has just opened sends no dots
+	rise := func(edges, written string) {
+		t.Helper()
+		eval[bool](b, `page.state.edges.value = `+edges+`, true`)
+		b.await(5*time.Second, fmt.Sprintf(`document.querySelector("#way").textContent.includes(%q)`, written))
+	}
+	b.prefers("prefers-reduced-motion", "reduce")
+	rise(`{client_order: 1e9}`, "1,000,000,000")
+	if lasts := eval[string](b, `getComputedStyle(document.body).transitionDuration`); lasts != "0s" {
+		t.Errorf("with motion reduced, a transition takes %s", lasts)
+	}
+	b.prefers("prefers-reduced-motion", "no-preference")
+	rise(`{client_order: 1e9, order_redis: 2e9}`, "2,000,000,000")
+	b.await(5*time.Second, `moved.length`)
+	if moved := eval[string](b, `moved.join()`); moved != "flags set" {
+		t.Errorf("dots moved for %q, want none while motion was reduced", moved)
+	}
+	if lasts := eval[string](b, `getComputedStyle(document.body).transitionDuration`); lasts != "5s" {
+		t.Errorf("with motion, a transition takes %s", lasts)
+	}
+	b.clean()
+}
+
+// TestHiddenTabIsNotReadFor hides the only page of a console, which then asks the services for nothing until the page
+// can be seen again.
+func TestHiddenTabIsNotReadFor(t *testing.T) {
+	s := theStage(t)
+	var reads atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reads.Add(1) }))
+	defer service.Close()
+	watcher, err := console.Attach(console.Target{
+		Target: s.lab.Target(), Databases: s.lab.Databases(),
+		Watched: []console.Watched{{Kind: "order", URL: service.URL, Ops: service.URL}},
+	}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- watcher.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	}()
+	d := openDoor(t, console.NewServer(watcher, console.ServerConfig{}))
+	close(d.hold)
+	b := open(t, d.url)
+	b.tile("order-1", "ready")
+	// Chromium without a window shows every tab: the page is told that it is hidden.
+	hidden := func(is bool) {
+		t.Helper()
+		eval[bool](b, fmt.Sprintf(`Object.defineProperty(document, "hidden", { configurable: true, get: () => %t }), `+
+			`document.dispatchEvent(new Event("visibilitychange")), true`, is))
+	}
+	hidden(true)
+	b.await(5*time.Second, `document.querySelector(".bar .status.asleep")`)
+	select {
+	case <-d.ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a hidden page keeps its stream")
+	}
+	time.Sleep(500 * time.Millisecond) // a read may have begun before
+	before := reads.Load()
+	time.Sleep(3 * time.Second) // longer than two reads are apart
+	if n := reads.Load() - before; n > 0 {
+		t.Errorf("%d reads for a page that nobody sees", n)
+	}
+	hidden(false)
+	b.await(10*time.Second, `document.querySelector(".bar .status.open")`)
+	for deadline := time.Now().Add(10 * time.Second); reads.Load() == before; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no read for a page that can be seen again")
+		}
+	}
+	b.clean()
+}
