@@ -56,7 +56,7 @@ func TestStockServiceMayEvict(t *testing.T) {
 			}
 			_ = stopped.Rollback()
 		}
-		if n := strings.Count(says.String(), "cannot look"); !c.may && n != 1 || c.may && n != 0 {
+		if n := strings.Count(says.String(), "cannot find who holds"); !c.may && n != 1 || c.may && n != 0 {
 			t.Errorf("%s is told %d times that it may not look: %s", c.user.Name, n, &says)
 		}
 	}

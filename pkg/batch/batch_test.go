@@ -402,8 +402,8 @@ func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 			t.Errorf("call %d ran %d times", in, n)
 		}
 	}
-	if n := most.Load(); n > 3 {
-		t.Errorf("%d batches at once, bound 3", n)
+	if n := most.Load(); n > 6 {
+		t.Errorf("%d batches at once, bound 3, or 6 if the further ones begin full", n)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/opflag"
@@ -95,5 +96,39 @@ func TestHangingRedisCostsLittle(t *testing.T) {
 	}
 	if !f.Take(t.Context(), "b") {
 		t.Error("b: set, yet not taken")
+	}
+}
+
+// TestWhatIsMeasured: the metrics tell a Redis that answers from one that does not.
+func TestWhatIsMeasured(t *testing.T) {
+	for name, test := range map[string]struct {
+		addr        string
+		connections bool
+		open        float64
+	}{
+		"it answers":      {addr: serverstest.Redis(t).Addr(), connections: true},
+		"nobody is there": {addr: "127.0.0.1:1", open: 1},
+	} {
+		f := open(t, test.addr, serverstest.RedisDB(t))
+		metrics := prometheus.NewRegistry()
+		f.Register(metrics)
+		for i := range 5 { // enough to open the circuit breaker
+			f.Set(t.Context(), fmt.Sprintf("measured-%d", i))
+		}
+		if err := f.Ping(t.Context()); (err == nil) != test.connections {
+			t.Errorf("%s: ping: %v", name, err)
+		}
+		got := map[string]float64{}
+		families, err := metrics.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			m := family.GetMetric()[0]
+			got[family.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+		if got["redis_breaker_open"] != test.open || (got["redis_connections"] > 0) != test.connections {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -1,0 +1,74 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"orderstock/pkg/command"
+)
+
+// TestHealthAsksTheServiceOnThisMachine: "health" asks for readiness at the port that the service listens on, and
+// exits with 1 if the service is not ready.
+func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
+	t.Parallel()
+	var status int
+	ready := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.WriteHeader(status)
+	})
+	plain, tls := httptest.NewServer(ready), httptest.NewTLSServer(ready)
+	t.Cleanup(plain.Close)
+	t.Cleanup(tls.Close)
+	for name, test := range map[string]struct {
+		addr   string
+		https  bool
+		err    error
+		status int
+		code   int
+	}{
+		"ready":              {addr: plain.Listener.Addr().String(), status: http.StatusOK, code: command.Passed},
+		"ready, by HTTPS":    {addr: tls.Listener.Addr().String(), https: true, status: http.StatusOK, code: command.Passed},
+		"not ready":          {addr: plain.Listener.Addr().String(), status: http.StatusServiceUnavailable, code: command.Failed},
+		"nobody listens":     {addr: "127.0.0.1:1", code: command.Failed},
+		"no port":            {addr: "localhost", code: command.Unknown},
+		"settings are wrong": {err: errors.New("LISTEN_ADDR is not set"), code: command.Unknown},
+	} {
+		status = test.status
+		c := command.Service(command.Program{
+			Name: "shop", Short: "Sells",
+			Serve:   func(context.Context) error { return errors.New("served") },
+			Listens: func() (string, bool, error) { return test.addr, test.https, test.err },
+		})
+		c.SetArgs([]string{"health"})
+		var stderr bytes.Buffer
+		c.SetErr(&stderr)
+		if code := command.Run(t.Context(), c); code != test.code {
+			t.Errorf("%s: exit code %d, want %d: %s", name, code, test.code, stderr.String())
+		}
+	}
+}
+
+// TestProgressOfTheCompiler: there is a sign of life each ten seconds until the compiler has ended.
+func TestProgressOfTheCompiler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		stop := command.StillCompiling(command.Progress(&said))
+		time.Sleep(25 * time.Second)
+		stop()
+		time.Sleep(time.Minute)
+		lines := strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
+		if len(lines) != 2 || !strings.HasPrefix(lines[1], "  20.0s  still compiling") {
+			t.Errorf("said in 25 seconds:\n%s", said.String())
+		}
+	})
+}
