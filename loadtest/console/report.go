@@ -74,11 +74,10 @@ func stillOf(r *Record) page.Sheet {
 		s.Parts = append(s.Parts, page.Part{Title: "The two rates", Table: table})
 	}
 	s.Parts = append(s.Parts,
-		page.Part{Title: "Orders a second", Picture: chart(r.Samples, func(s Sample) float64 { return s.OrdersPerS })},
-		page.Part{
-			Title:   "99 of 100 orders answered within, in ms",
-			Picture: chart(r.Samples, func(s Sample) float64 { return s.P99MS }),
-		})
+		page.Part{Title: "Orders answered per second", Picture: chart(r.Samples, "all", "confirmed",
+			func(s Sample) (float64, float64) { return s.OrdersPerS, s.Confirmed })},
+		page.Part{Title: "Time to answer, in ms", Picture: chart(r.Samples, "99 of 100 within", "half within",
+			func(s Sample) (float64, float64) { return s.P99MS, s.P50MS })})
 	if len(r.Faults) > 0 {
 		table := &page.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
 		for _, f := range r.Faults {
@@ -100,31 +99,44 @@ func stillOf(r *Record) page.Sheet {
 	return s
 }
 
-// The size of a chart in a report without scripts.
-const chartWidth, chartHeight = 640, 120
+// The size of a chart in a report without scripts, and of what is left of it for the values.
+const chartWidth, chartHeight, chartLeft = 640, 120, 60
 
-// chart draws one series as a line, with its highest value in words.
-func chart(samples []Sample, of func(Sample) float64) template.HTML {
+// chart draws two series over time, the second one dashed.
+func chart(samples []Sample, first, second string, of func(Sample) (float64, float64)) template.HTML {
 	var highest float64
 	var last int64
 	for _, s := range samples {
-		highest, last = max(highest, of(s)), max(last, s.TMS)
+		a, b := of(s)
+		highest, last = max(highest, a, b), max(last, s.TMS)
 	}
 	if highest == 0 || last == 0 {
 		return "<p>no sample</p>"
 	}
-	var points strings.Builder
+	var lines [2]strings.Builder
 	for _, s := range samples {
-		x := float64(s.TMS) / float64(last) * chartWidth
-		y := chartHeight - of(s)/highest*chartHeight
-		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+		a, b := of(s)
+		for i, value := range []float64{a, b} {
+			x := chartLeft + float64(s.TMS)/float64(last)*(chartWidth-chartLeft)
+			fmt.Fprintf(&lines[i], "%.1f,%.1f ", x, chartHeight-value/highest*chartHeight)
+		}
 	}
-	return template.HTML(fmt.Sprintf( // numbers only
-		`<svg viewBox="0 -4 %d %d" width="%d" height="%d" role="img" aria-label="highest %.0f, over %.1f s">`+
-			`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/></svg>`+
-			`<figcaption>highest %.0f, over %.1f s</figcaption>`,
-		chartWidth, chartHeight+8, chartWidth, chartHeight+8, highest, float64(last)/1000, points.String(),
-		highest, float64(last)/1000))
+	seconds := float64(last) / 1000
+	var svg strings.Builder
+	fmt.Fprintf(&svg, `<svg viewBox="0 -12 %d %d" width="%d" height="%d" role="img" fill="currentColor" font-size="12"`+
+		` aria-label="highest %.0f, over %.1f s">`,
+		chartWidth, chartHeight+34, chartWidth, chartHeight+34, highest, seconds)
+	for _, share := range []float64{0, 0.5, 1} {
+		y := chartHeight - share*chartHeight
+		fmt.Fprintf(&svg, `<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="currentColor" stroke-opacity="0.2"/>`+
+			`<text x="%d" y="%.1f" text-anchor="end">%.0f</text>`, chartLeft, y, chartWidth, y, chartLeft-8, y+4, share*highest)
+		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="%s">%.1f s</text>`, chartLeft+share*(chartWidth-chartLeft),
+			chartHeight+18, map[float64]string{0: "start", 0.5: "middle", 1: "end"}[share], share*seconds)
+	}
+	fmt.Fprintf(&svg, `<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/>`+
+		`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"/></svg>`+
+		`<figcaption>%s; dashed: %s</figcaption>`, lines[0].String(), lines[1].String(), first, second)
+	return template.HTML(svg.String()) // numbers, and this program's words
 }
 
 // RecordOf makes the record of a run that another part of the load tester fired

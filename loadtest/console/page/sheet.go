@@ -50,6 +50,23 @@ func (t *Table) Add(wrong bool, cells ...any) {
 	t.Rows = append(t.Rows, row)
 }
 
+// Kind returns the class of the cells of column i: "number" if all of them begin with a digit and are short.
+func (t *Table) Kind(i int) string {
+	for _, row := range t.Rows {
+		if i >= len(row.Cells) || row.Cells[i] == "" {
+			continue
+		}
+		digits := strings.TrimLeft(row.Cells[i], "-−+")
+		if digits == "" || digits[0] < '0' || digits[0] > '9' || len(digits) > longestNumber {
+			return "words"
+		}
+	}
+	return "number"
+}
+
+// longestNumber is that of a number with its unit or its error, or of a time of day, in bytes.
+const longestNumber = 16
+
 // Body returns the sheet as the body of a page.
 func (s Sheet) Body() (template.HTML, error) {
 	var b strings.Builder
@@ -85,10 +102,11 @@ var body = template.Must(template.New("sheet").Funcs(template.FuncMap{
 {{range .Parts}}<section><h2>{{.Title}}</h2>
 {{with .Says}}<p>{{.}}</p>{{end}}
 {{with .Picture}}<figure>{{.}}</figure>{{end}}
-{{with .Table}}<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
-<thead><tr>{{range $i, $name := .Head}}<th scope="col"{{if $i}} class="number"{{end}}>{{$name}}</th>{{end}}</tr></thead>
+{{with .Table}}{{$table := .}}<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
+<thead><tr>{{range $i, $name := .Head}}<th scope="col" class="{{$table.Kind $i}}">{{$name}}</th>{{end}}</tr></thead>
 <tbody>{{range .Rows}}<tr{{if .Wrong}} class="bad"{{end}}>{{range $i, $cell := .Cells}}` +
-	`{{if $i}}<td class="number">{{$cell}}</td>{{else}}<th scope="row">{{$cell}}</th>{{end}}{{end}}</tr>
+	`{{if $i}}<td class="{{$table.Kind $i}}">{{$cell}}</td>{{else}}<th scope="row" class="{{$table.Kind 0}}">` +
+	`{{$cell}}</th>{{end}}{{end}}</tr>
 {{end}}</tbody></table></div>{{end}}
 </section>
 {{end}}</article>
