@@ -309,3 +309,63 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 		t.Errorf("backlog of nothing: %d, oldest %s", count, oldest)
 	}
 }
+
+// TestATraceIsKept: orders with a trace and without one are written together, and each is read as it was.
+func TestATraceIsKept(t *testing.T) {
+	_, stores := open(t, 1)
+	var all sync.WaitGroup
+	traces := []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ""}
+	for i, trace := range traces {
+		all.Go(func() {
+			o := pending(int64(i+1), "")
+			o.Trace = trace
+			if _, inserted, err := stores[0].Insert(t.Context(), o); err != nil || !inserted {
+				t.Error(inserted, err)
+			}
+		})
+	}
+	all.Wait()
+	stuck, err := stores[0].Stuck(t.Context(), order.Pending, 0, time.Now(), 10)
+	must(t, err)
+	for i, o := range stuck {
+		if o.Trace != traces[i] {
+			t.Errorf("order %d has trace %q, want %q", o.ID, o.Trace, traces[i])
+		}
+	}
+	if len(stuck) != len(traces) {
+		t.Errorf("%d orders, want %d", len(stuck), len(traces))
+	}
+}
+
+// TestADatabaseThatCannotBeRead: what the database refuses is told as unavailable, and never as missing.
+func TestADatabaseThatCannotBeRead(t *testing.T) {
+	db, stores := open(t, 1)
+	store, ctx := stores[0], t.Context()
+	if _, _, err := store.Insert(ctx, pending(1, "key")); err != nil {
+		t.Fatal(err)
+	}
+	want := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, order.ErrUnavailable) {
+			t.Errorf("%s: %v; want it unavailable", what, err)
+		}
+	}
+	must(t, db.Exec("RENAME TABLE order_items TO gone_items").Error)
+	_, err := store.Get(ctx, 1)
+	want("an order without the table of its items", err)
+	_, _, err = store.Insert(ctx, pending(2, ""))
+	want("an insert without the table of items", err)
+	must(t, db.Exec("RENAME TABLE orders TO gone").Error)
+	_, err = store.FindByKey(ctx, "key")
+	want("by key", err)
+	_, err = store.Status(ctx, 1)
+	want("a status", err)
+	_, _, err = store.Page(ctx, "", 0, 10)
+	want("a page", err)
+	_, err = store.Stuck(ctx, order.Pending, 0, time.Now(), 10)
+	want("unsettled orders", err)
+	_, _, err = store.Backlog(ctx, order.Pending, time.Now())
+	want("the backlog", err)
+	_, err = store.Move(ctx, order.Move{ID: 1, From: order.Pending, To: order.Confirmed})
+	want("a move", err)
+}

@@ -317,3 +317,19 @@ func TestConcurrentConfirmationsShareRequests(t *testing.T) {
 		t.Errorf("%d flags took %d requests", flags, n)
 	}
 }
+
+func TestLevelsThatMakeNoSense(t *testing.T) {
+	for answer, status := range map[string]int{
+		`{"goods":[{"goods_id":"seven","num":-1}]}`: http.StatusOK, `{}`: http.StatusInternalServerError,
+	} {
+		s := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			fmt.Fprint(w, answer)
+		})
+		found, err := newCaller(t, s, stockclient.Config{}).Oversold(t.Context(), []int64{7})
+		if !errors.Is(err, order.ErrStockUnavailable) || len(found) > 0 {
+			t.Errorf("%s: %v, %v; want the stock service unavailable", answer, found, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -408,5 +409,21 @@ func TestSharedRequestCutShort(t *testing.T) {
 			t.Errorf("%s: %d done and %d unknown; want 2 and 2", name, done, unknown)
 		}
 		c.Close()
+	}
+}
+
+// TestAServerThatCannotProveWhoItIsIsNotReached: nothing was sent, so nothing can have changed.
+func TestAServerThatCannotProveWhoItIsIsNotReached(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("asked") }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	c, err := stockapi.NewClient([]string{s.URL}, "token", stockapi.WithServerName("stock.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	if _, err := c.Cancel(t.Context(), "flag"); !errors.Is(err, stockapi.ErrUnavailable) {
+		t.Errorf("a certificate that nobody trusts: %v; want it unavailable", err)
 	}
 }

@@ -1,6 +1,7 @@
 package ordertest_test
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 
@@ -86,5 +87,25 @@ func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 		if n := r.Stats().BooksChecked.Load() - before; n != want {
 			t.Errorf("%d orders checked, want %d", n, want)
 		}
+	}
+}
+
+// TestOrdersThatCannotBeRead: a round and an audit report the database's failure, and a repeat is not refused as new.
+func TestOrdersThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	r.place("key", 1, 1)
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	must(t, w.orderDB.Exec("RENAME TABLE orders TO gone").Error)
+	if _, err := reconciler.Round(t.Context()); !errors.Is(err, order.ErrUnavailable) {
+		t.Errorf("round: %v; want it unavailable", err)
+	}
+	if err := reconciler.Audit(t.Context()); !errors.Is(err, order.ErrUnavailable) {
+		t.Errorf("audit: %v; want it unavailable", err)
+	}
+	// Of an unknown product a key could still name an earlier order, which is not known now.
+	if a := r.place("key", 2, 1); a.status != http.StatusServiceUnavailable {
+		t.Errorf("a repeat is answered %d %s", a.status, a.body)
 	}
 }
