@@ -35,9 +35,11 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 		status int
 		code   int
 	}{
-		"ready":              {addr: plain.Listener.Addr().String(), status: http.StatusOK, code: command.Passed},
-		"ready, by HTTPS":    {addr: tls.Listener.Addr().String(), https: true, status: http.StatusOK, code: command.Passed},
-		"not ready":          {addr: plain.Listener.Addr().String(), status: http.StatusServiceUnavailable, code: command.Failed},
+		"ready":           {addr: plain.Listener.Addr().String(), status: http.StatusOK, code: command.Passed},
+		"ready, by HTTPS": {addr: tls.Listener.Addr().String(), https: true, status: http.StatusOK, code: command.Passed},
+		"not ready": {
+			addr: plain.Listener.Addr().String(), status: http.StatusServiceUnavailable, code: command.Failed,
+		},
 		"nobody listens":     {addr: "127.0.0.1:1", code: command.Failed},
 		"no port":            {addr: "localhost", code: command.Unknown},
 		"settings are wrong": {err: errors.New("LISTEN_ADDR is not set"), code: command.Unknown},
