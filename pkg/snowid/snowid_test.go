@@ -120,14 +120,19 @@ func TestReadyTakesNoID(t *testing.T) {
 
 // One number, and holders that are robbed of it again and again, as if their
 // session had expired while they were paused: none of them has noticed, some
-// take it back, and the ids that any of them ever gives are all different.
+// take it back, and the ids that any of them ever gives are all different. Chance
+// decides whether a robbed holder or a new one is faster, so the rounds go on until
+// three new ones were.
 func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
 	var (
 		holders []*snowid.Generator
 		seen    = map[int64]int{}
 	)
-	for range 8 {
+	for deadline := time.Now().Add(time.Minute); len(holders) < 4; {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d ever had the number", len(holders))
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 		g, err := snowid.Lease(ctx, conn, root, snowid.WithNumbers(1), snowid.WithReserve(100*time.Millisecond))
 		cancel()
@@ -153,9 +158,6 @@ func TestHoldersOfOneNumberNeverGiveTheSameID(t *testing.T) {
 		if err := conn.Delete(root+"/claims/0000", -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 			t.Fatal(err)
 		}
-	}
-	if len(holders) < 2 {
-		t.Fatalf("the number changed hands %d times", len(holders))
 	}
 	for _, g := range holders {
 		if err := g.Close(t.Context()); err != nil {
