@@ -29,7 +29,7 @@ type Ledger interface {
 	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
 	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
 	// DeductUnsafe reads the levels and then writes them, as if nobody else did so.
-	DeductUnsafe(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
+	DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation, error)
 }
 
 // Config says what a strategy works with. Ledger takes the place of

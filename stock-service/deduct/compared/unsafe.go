@@ -13,7 +13,7 @@ type unsafe struct{ ledger Ledger }
 
 // Deduct oversells, contrary to the promise of stock.Deducter.
 func (s unsafe) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
-	return s.ledger.DeductUnsafe(ctx, r, nil)
+	return s.ledger.DeductUnsafe(ctx, r)
 }
 
 func (unsafe) Ready(context.Context) error { return nil }
