@@ -92,24 +92,24 @@ fmt: $(GOLANGCI) ## Format all Go files
 	$(GOLANGCI) fmt ./...
 
 .PHONY: bench-lock
-bench-lock: install ## Measure the locks beside each other; writes out/lock-bench.json and .html [BENCH_FLAGS]
-	$(GO) run ./cmd/loadtest locks $(BENCH_FLAGS)
+bench-lock: install bin/loadtest ## Measure the locks beside each other; writes out/lock-bench.json and .html [BENCH_FLAGS]
+	bin/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: install ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
-	$(GO) run ./cmd/loadtest faults $(if $(CLUSTER),--cluster)
+faults: install bin/loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
+	bin/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants
-mutants: install ## Broken variants of the services, each of which must be caught; writes out/mutants.json
-	$(GO) run ./cmd/loadtest mutants
+mutants: install bin/loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json
+	bin/loadtest mutants
 
 .PHONY: ladder
-ladder: install ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
-	$(GO) run ./cmd/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
+ladder: install bin/loadtest ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
+	bin/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: scale
-scale: install ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
-	$(GO) run ./cmd/loadtest scale $(SCALE_FLAGS)
+scale: install bin/loadtest ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
+	bin/loadtest scale $(SCALE_FLAGS)
 
 .PHONY: console
 console: install bin/loadtest ## A page that shows the stack at work, plays the published faults and breaks things [PORT]

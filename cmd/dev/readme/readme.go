@@ -32,15 +32,13 @@ var tables = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", loadtestDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
+	{"tour", loadtestDoc, tour},
 	{"faults", loadtestDoc, faultMatrix},
 	{"cluster-faults", loadtestDoc, clusterFaults},
 	{"mutants", loadtestDoc, mutantTable},
 	{"lock-bench", "pkg/zklock/README.md", lockBench},
 	{"ladder", loadtestDoc, ladderTables},
 	{"scale", loadtestDoc, scale},
-	{"growth", loadtestDoc, growth},
-	{"soak", loadtestDoc, soak},
-	{"replicas", loadtestDoc, replicas},
 }
 
 const loadtestDoc = "loadtest/README.md"

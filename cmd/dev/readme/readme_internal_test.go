@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
 )
 
@@ -80,14 +81,19 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("mutants.json", `{"rows":[
 		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
 		{"kind":"mutant","mutant":"no key","expected":"one-order-per-key","caught_by":"nothing","ok":false}]}`)
-	write("ladder-growth.json", `{"orders":1000,"flows":3000,"empty":{"done_per_s":200},"grown":{"done_per_s":190},
-		"ratio":{"value":0.95,"error":0.03,"want":0.9}}`)
-	write("ladder-soak.json", `{"minutes":10,"done_per_s":500,"verdict":"pass","services":[
-		{"name":"order-1","end_rss":104857600,"ratio":1.02},{"name":"stock-1","end_rss":52428800,"ratio":0.98}]}`)
-	write("ladder-replicas.json", `{"paths":[{"path":"order",
-		"one":[{"clients":256,"done_per_s":100},{"clients":256,"done_per_s":200}],
-		"several":[{"replicas":3,"done_per_s":90},{"replicas":3,"done_per_s":207}],
-		"ratio":{"value":0.99,"error":0.0123,"want":1}}]}`)
+	played := func(letter, kind string) string {
+		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"outcome":"violation","seed":"7",
+			"orders_per_s":50,"says":"sold 9 of 3"},"fixed":{"outcome":"pass","orders_per_s":110}}`
+	}
+	all := make([]string, 0, len(console.Letters()))
+	for _, letter := range console.Letters() {
+		kind := "books"
+		if letter == "G" {
+			kind = "time"
+		}
+		all = append(all, played(letter, kind))
+	}
+	write("tour.json", "["+strings.Join(all, ",")+"]")
 	write("faults-cluster.json", `{"cells":[
 		{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
 			"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
@@ -108,15 +114,9 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"1 of 2 as expected", "| mutant | no lock |  | not-oversold | yes |",
 			"| mutant | no key |  | nothing | **no** |",
 		}},
-		{growth, []string{
-			"190 orders a second over 1000 orders and 3000 flow rows, 200 over empty tables:\n" +
-				"0.95 ± 0.03 times as many (to reach: 0.9)",
+		{tour, []string{
+			"| A | violation | pass | 7 | sold 9 of 3 |", "| G | slow | pass | 7 | 50 orders/s broken, 110 fixed |",
 		}},
-		{soak, []string{
-			"10 minutes at 500 orders a second, verdict pass", "after 2 minutes", "| order-1 | 100 MiB | 1.02 |",
-			"| stock-1 | 50 MiB | 0.98 |",
-		}},
-		{replicas, []string{"| order | 3 | 2 | 256 | 150/s | 148/s | 0.990 ± 0.012 | 1 |"}},
 	} {
 		text, err := c.make(from)
 		if err != nil {
@@ -131,6 +131,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("faults.json", `{"cells":[{"fault":"kill"}]}`)
 	if text, err := faultMatrix(from); err != nil || text != "" {
 		t.Errorf("a part of the matrix is taken for the whole: %q, %v", text, err)
+	}
+	write("tour.json", "["+played("A", "books")+"]")
+	if text, err := tour(from); err != nil || text != "" {
+		t.Errorf("some of the faults are taken for all: %q, %v", text, err)
 	}
 	write("faults.json", "{")
 	if _, err := faultMatrix(from); err == nil {

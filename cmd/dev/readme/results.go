@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/mutants"
@@ -266,49 +267,26 @@ func wanted(value, err, want float64) string {
 	return fmt.Sprint(want)
 }
 
-// growth is out/ladder-growth.json.
-func growth(from sources) (string, error) {
-	r, measured, err := result[ladder.Growth](from, "ladder-growth.json")
-	if r == nil || err != nil {
+// tour is out/tour.json, a row for each published fault.
+func tour(from sources) (string, error) {
+	pairs, measured, err := result[[]console.Pair](from, "tour.json")
+	if pairs == nil || err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s.\n%.0f orders a second over %d orders and %d flow rows, %.0f over empty tables:\n"+
-		"%.2f ± %.2f times as many (to reach: %g).\n",
-		measured, r.Grown.DonePerS, r.Orders, r.Flows, r.Empty.DonePerS,
-		r.Ratio.Value, r.Ratio.Error, r.Ratio.Want), nil
-}
-
-// soak is out/ladder-soak.json.
-func soak(from sources) (string, error) {
-	r, measured, err := result[ladder.Soak](from, "ladder-soak.json")
-	if r == nil || err != nil {
-		return "", err
+	if len(*pairs) < len(console.Letters()) {
+		return "", nil // some of the faults
 	}
-	text := fmt.Sprintf("%s.\n%.0f minutes at %.0f orders a second, verdict %s.\n\n", measured, r.Minutes, r.DonePerS,
-		r.Verdict)
-	text += fmt.Sprintf(
-		"| service | resident memory at the end | times that after %.0f minutes (to reach: 0.9 to 1.1) |\n"+
-			"| --- | --: | --: |\n", r.Minutes/5)
-	for _, s := range r.Services {
-		text += fmt.Sprintf("| %s | %d MiB | %.2f |\n", s.Name, s.End>>20, s.Ratio)
-	}
-	return text, nil
-}
-
-// replicas is out/ladder-replicas.json.
-func replicas(from sources) (string, error) {
-	r, measured, err := result[ladder.Replicas](from, "ladder-replicas.json")
-	if r == nil || err != nil {
-		return "", err
-	}
-	text := measured + ".\n\n| path | replicas | legs | clients | with one | with several | times as many | to reach |\n" +
-		"| --- | --: | --: | --: | --: | --: | --: | --: |\n"
-	for _, p := range r.Paths {
-		if len(p.One) > 0 {
-			text += fmt.Sprintf("| %s | %d | %d | %d | %.0f/s | %.0f/s | %.3f ± %.3f | %g |\n",
-				p.Path, p.Several[0].Replicas, len(p.One), p.One[0].Clients,
-				ladder.PerS(p.One), ladder.PerS(p.Several), p.Ratio.Value, p.Ratio.Error, p.Ratio.Want)
+	text := measured + ".\n\n| | broken | fixed | seed | what was seen |\n| --- | --- | --- | --- | --- |\n"
+	for _, p := range *pairs {
+		broken, seen := string(p.Broken.Outcome), p.Broken.Says
+		switch {
+		case !p.Shown():
+			broken = "**not caught**"
+		case p.Kind == "time":
+			broken = "slow"
+			seen = fmt.Sprintf("%.0f orders/s broken, %.0f fixed", p.Broken.OrdersPerS, p.Fixed.OrdersPerS)
 		}
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", p.Letter, broken, p.Fixed.Outcome, p.Broken.Seed, seen)
 	}
 	return text, nil
 }
