@@ -19,12 +19,16 @@ const (
 	curatorLock   = "curator"
 	singleLock    = "single-node"
 	watchAllLock  = "watch-all"
+	namedLock     = "named"
+	sharedLock    = "shared"
 	rawLock       = "raw"
 )
 
-// Names are all locks that can be measured, in the order of measurement. "raw" is no lock: it is a
-// create and a delete.
-var Names = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, rawLock}
+// Names are all locks that can be measured, in the order of measurement. "named" and "shared" are the
+// case study's locks of a name under one root and of readers and writers; here all are writers. "raw" is no lock: it is
+// a create and a delete.
+var Names = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, namedLock,
+	sharedLock, rawLock}
 
 const sessionTimeout = 30 * time.Second
 
@@ -44,7 +48,7 @@ func (j job) connect(ctx context.Context) (*subject, error) {
 	switch j.lock {
 	case clientLock, rawLock:
 		return connectClient(j)
-	case zklockLock, noHandoffLock, singleLock, watchAllLock:
+	case zklockLock, noHandoffLock, singleLock, watchAllLock, namedLock, sharedLock:
 		return connectSession(ctx, j)
 	default:
 		return nil, fmt.Errorf("no lock %q for a worker", j.lock)

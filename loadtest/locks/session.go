@@ -2,6 +2,7 @@ package locks
 
 import (
 	"context"
+	"path"
 	"strings"
 	"sync/atomic"
 
@@ -17,7 +18,7 @@ func connectSession(ctx context.Context, j job) (*subject, error) {
 	}
 	s := &subject{close: session.Close}
 	switch j.lock {
-	case singleLock, watchAllLock:
+	case singleLock, watchAllLock, namedLock, sharedLock:
 		s.measureHerd(session, j.lock)
 	default:
 		s.measureMutex(session, j.lock)
@@ -37,12 +38,31 @@ func (s *subject) measureMutex(session *zklock.Session, lock string) {
 	}
 }
 
+// herdLock is one of the herd locks.
+type herdLock interface {
+	Acquire(ctx context.Context) (*herd.Lock, error)
+	Wakeups() int64
+}
+
+// writing is a shared lock of which all contenders are writers.
+type writing struct{ *herd.Shared }
+
+func (w writing) Acquire(ctx context.Context) (*herd.Lock, error) { return w.AcquireWrite(ctx) }
+
+func newHerdLock(session *zklock.Session, lock, at string) (herdLock, error) {
+	switch lock {
+	case singleLock:
+		return herd.NewSingleNode(session, at), nil
+	case namedLock:
+		return herd.NewNamed(session, path.Dir(at), path.Base(at), 0)
+	case sharedLock:
+		return writing{herd.NewShared(session, at, "bench")}, nil
+	}
+	return herd.NewSequential(session, at), nil
+}
+
 // measureHerd makes one lock for each path, as each counts its wake-ups.
 func (s *subject) measureHerd(session *zklock.Session, lock string) {
-	type herdLock interface {
-		Acquire(context.Context) (*herd.Lock, error)
-		Wakeups() int64
-	}
 	locks := map[string]herdLock{}
 	s.wakeups = func() (n int64) {
 		for _, l := range locks {
@@ -52,11 +72,11 @@ func (s *subject) measureHerd(session *zklock.Session, lock string) {
 	}
 	s.contender = func(path string) (acquireFunc, error) {
 		if locks[path] == nil {
-			if lock == singleLock {
-				locks[path] = herd.NewSingleNode(session, path)
-			} else {
-				locks[path] = herd.NewSequential(session, path)
+			l, err := newHerdLock(session, lock, path)
+			if err != nil {
+				return nil, err
 			}
+			locks[path] = l
 		}
 		return acquirer(locks[path].Acquire), nil
 	}
