@@ -12,18 +12,16 @@ import (
 	"github.com/sony/gobreaker/v2"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/redisdb"
 )
 
-// TTL is how long a flag waits to be taken.
-const TTL = 30 * time.Minute
+// ttl is how long a flag waits to be taken.
+const ttl = 30 * time.Minute
 
 const (
 	keyPrefix = "opflag:"
 	// timeout bounds a round trip to Redis.
 	timeout = 200 * time.Millisecond
-	// tripAfter is the number of failures in a row after which no calls go to Redis for restFor.
-	tripAfter = 3
-	restFor   = time.Second
 )
 
 // Flags is the store of operation flags. Safe for concurrent use. Make one with
@@ -46,22 +44,8 @@ func Open(addr string, log *slog.Logger) *Flags {
 // commands SET and DEL on the keys opflag:*, and PING. Timeouts and retries are the
 // package's own.
 func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
-	opts := &where
-	// If a DEL whose reply was lost were sent again, its reply would be "nothing deleted".
-	opts.MaxRetries = -1
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
-	opts.ContextTimeoutEnabled = true
-	opts.DisableIdentity = true
-	f := &Flags{client: redis.NewUniversalClient(opts)}
-	f.breaker = gobreaker.NewCircuitBreaker[[]redis.Cmder](gobreaker.Settings{
-		Name:        "redis",
-		Timeout:     restFor,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		OnStateChange: func(name string, from, to gobreaker.State) {
-			log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
-		},
-	})
-	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, TTL) })
+	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", log)}
+	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
 	f.takes = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
 	return f
 }
@@ -96,7 +80,7 @@ func (f *Flags) Close() error {
 	return nil
 }
 
-// Set sets the flag for TTL and reports whether Redis confirmed it.
+// Set sets the flag for 30 minutes and reports whether Redis confirmed it.
 func (f *Flags) Set(ctx context.Context, flag string) bool {
 	set, err := f.sets.Do(ctx, flag)
 	return err == nil && set

@@ -21,6 +21,7 @@ import (
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
+	"orderstock/pkg/redisdb"
 )
 
 // timeout bounds a round trip to Redis, which every limited request waits for.
@@ -50,18 +51,9 @@ type Config struct {
 
 // Open returns the limits. It connects on first use. Callers must Close them.
 func Open(cfg Config) *Limits {
-	opts := &cfg.Redis
-	opts.MaxRetries, opts.ContextTimeoutEnabled, opts.DisableIdentity = -1, true, true
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
 	return &Limits{
-		client: redis.NewUniversalClient(opts),
-		breaker: gobreaker.NewCircuitBreaker[limiter.Context](gobreaker.Settings{
-			Name: "rate limit", Timeout: time.Second,
-			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 3 },
-			OnStateChange: func(name string, from, to gobreaker.State) {
-				cfg.Log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
-			},
-		}),
+		client:  redisdb.Open(cfg.Redis, timeout),
+		breaker: redisdb.Breaker[limiter.Context]("rate limit", cfg.Log),
 		proxies: cfg.Proxies,
 		counted: promauto.With(cfg.Metrics).NewCounterVec(prometheus.CounterOpts{
 			Name: "rate_limit_requests_total",

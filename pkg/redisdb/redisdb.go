@@ -1,0 +1,41 @@
+// Package redisdb opens a Redis whose answers may be done without: calls to it are
+// short, are never sent twice, and stop for a moment while it fails.
+package redisdb
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/sony/gobreaker/v2"
+)
+
+const (
+	// tripAfter is the number of failures in a row after which a breaker opens, for restFor.
+	tripAfter = 3
+	restFor   = time.Second
+)
+
+// Open returns a client of the server that the options name. It connects on first
+// use. Each round trip takes at most timeout. The client sends no command again: the
+// second reply to a DEL whose first one was lost would be "nothing deleted". Callers
+// must Close the client.
+func Open(where redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
+	opts := &where
+	opts.MaxRetries, opts.ContextTimeoutEnabled, opts.DisableIdentity = -1, true, true
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
+	return redis.NewUniversalClient(opts)
+}
+
+// Breaker returns a circuit breaker for calls of such a client. After three failures
+// in a row it lets no call through for a second. It logs when it opens or closes.
+func Breaker[T any](name string, log *slog.Logger) *gobreaker.CircuitBreaker[T] {
+	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
+		Name:        name,
+		Timeout:     restFor,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		OnStateChange: func(name string, from, to gobreaker.State) {
+			log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
+		},
+	})
+}
