@@ -1,18 +1,9 @@
 package main
 
 import (
-	"crypto/hkdf"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/spf13/cobra"
+
+	"orderstock/pkg/secrets"
 )
 
 func newSecrets() *cobra.Command {
@@ -25,68 +16,6 @@ The secret is the value of the variable NAME. If that is not set, it is derived 
 the key is missing, a new one is written. The secrets stay the same as long as the key does. Every user may read the
 files, since images run as different users: keep others away from DIR.`,
 		Args: cobra.MinimumNArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error { return writeSecrets(args[0], args[1:]) },
+		RunE: func(_ *cobra.Command, args []string) error { return secrets.Write(args[0], args[1:]) },
 	}
-}
-
-// writeSecrets writes the files, each of which is given as FILE=TEXT.
-func writeSecrets(dir string, files []string) error {
-	key, err := secretsKey(filepath.Join(dir, "key"))
-	if err != nil {
-		return fmt.Errorf("make secrets: %w", err)
-	}
-	for _, file := range files {
-		name, text, ok := strings.Cut(file, "=")
-		if !ok || !filepath.IsLocal(name) {
-			return fmt.Errorf("make secrets: %q is not FILE=TEXT with a FILE below the folder", name)
-		}
-		var failed error
-		text = os.Expand(text, func(name string) string {
-			secret, err := secretOf(key, name)
-			failed = errors.Join(failed, err)
-			return secret
-		})
-		if err := errors.Join(failed, writeWhole(filepath.Join(dir, name), []byte(text), 0o444)); err != nil {
-			return fmt.Errorf("make secrets: %w", err)
-		}
-	}
-	return nil
-}
-
-// secretOf returns the variable's value. If it is not set, secretOf derives 160 bits from the key and the name, in
-// letters and digits.
-func secretOf(key []byte, name string) (string, error) {
-	if given := os.Getenv(name); given != "" {
-		return given, nil
-	}
-	secret, err := hkdf.Key(sha256.New, key, nil, name, 20)
-	return base32.StdEncoding.EncodeToString(secret), err
-}
-
-// secretsKey returns the key in the file. If there is no file, it writes one with a new key.
-func secretsKey(path string) ([]byte, error) {
-	key, err := os.ReadFile(path) //nolint:gosec // whoever starts the program names the folder
-	if errors.Is(err, fs.ErrNotExist) {
-		key = []byte(rand.Text())
-		err = writeWhole(path, key, 0o400)
-	}
-	return key, err
-}
-
-// writeWhole replaces the file. A reader, even after a loss of power, finds either the old or the new text, complete.
-func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = file.Write(text)
-	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
