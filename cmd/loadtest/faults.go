@@ -127,7 +127,7 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite.Cluster, suite.Result = cfg.Cluster, cfg.name()+".json"
 	report, err := faults.Execute(cmd.Context(), suite)
 	if report != nil {
-		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), faultsSheet(report).Write))
+		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), report.Sheet().Write))
 	}
 	if err != nil {
 		return err

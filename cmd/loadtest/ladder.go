@@ -111,7 +111,7 @@ func measureLadder(c *cobra.Command, f ladderFlags) error {
 		if saveErr := result.Save(f.out); saveErr != nil {
 			return errors.Join(err, saveErr)
 		}
-		sheet, sheetErr := ladderSheet(result)
+		sheet, sheetErr := result.Sheet()
 		if sheetErr == nil {
 			sheetErr = intoFile(filepath.Join(f.out, "ladder.html"), sheet.Write)
 		}

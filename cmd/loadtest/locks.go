@@ -64,7 +64,7 @@ event that made a waiter look again.`,
 				return err
 			}
 			report := strings.TrimSuffix(out, filepath.Ext(out)) + ".html"
-			if err := intoFile(report, locksSheet(rows).Write); err != nil {
+			if err := intoFile(report, locks.Sheet(rows).Write); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "\nfigures: %s, as a report: %s\n", out, report)

@@ -41,7 +41,7 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 			Ratios: []ladder.Ratio{{Name: "grouped / case-study", Value: 41.5, Want: 40, OK: true}},
 		}
 		change(r)
-		return ladderSheet(r)
+		return r.Sheet()
 	}
 	onFaults := func(verdict verify.Outcome) page.Sheet {
 		r := &faults.Report{Seeds: 3, Verdict: verdict, Cells: []*faults.Row{{
@@ -49,7 +49,7 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 			Violations: 2, Unsettled: 1, SettleP99MS: 1234, Verdict: string(verdict),
 		}}, NotApplicable: []faults.Cell{{Step: "reply", When: "before", Fault: "cut", NA: "nobody waits <here>"}}}
 		r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Seconds = 3, 900, 7, 2, 61
-		return faultsSheet(r)
+		return r.Sheet()
 	}
 	lock := func(name string, perS, p99, wakeups float64) locks.Row {
 		return locks.Row{
@@ -114,7 +114,7 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 		},
 		"locks": {
 			of: func() (page.Sheet, error) {
-				return locksSheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 123, 480, 1.25)}), nil
+				return locks.Sheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 123, 480, 1.25)}), nil
 			},
 			sentence: "zklock: up to 5432 locks a second",
 			has: []string{
@@ -123,7 +123,7 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 		},
 		"locks that miss a target": {
 			of: func() (page.Sheet, error) {
-				return locksSheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 3456, 480, 1.25)}), nil
+				return locks.Sheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 3456, 480, 1.25)}), nil
 			},
 			sentence: "zklock: up to 5432 locks a second", sign: "✗", word: "MISSED",
 		},

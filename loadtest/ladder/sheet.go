@@ -1,0 +1,69 @@
+package ladder
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+
+	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/verify"
+)
+
+// Sheet returns the report of the
+func (r *Result) Sheet() (page.Sheet, error) {
+	s := page.Sheet{
+		Title: "The strategies of deduction beside one another", Word: r.word(),
+		Facts: []page.Fact{
+			{Name: "Database", Value: r.Server}, {Name: "Machine", Value: r.Machine}, {Name: "Date", Value: r.Date},
+		},
+	}
+	if len(r.Rows) > 0 {
+		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.DonePerS, b.DonePerS) })
+		s.Sentence = fmt.Sprintf("%s: up to %.0f sales a second", best.Strategy, best.DonePerS)
+	}
+	var picture bytes.Buffer
+	if err := r.Picture(&picture); err != nil {
+		return s, err
+	}
+	table := &page.Table{Head: []string{
+		"Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second", "p50 ms", "p99 ms",
+		"Wake-ups", "Verdict",
+	}}
+	for _, row := range r.Rows {
+		table.Add(row.Verdict != string(verify.Pass), row.Strategy, row.Path, row.Replicas, row.Goods, row.Clients,
+			fmt.Sprintf("%.0f", row.DonePerS), fmt.Sprintf("%.0f", row.RejectedPerS), fmt.Sprintf("%.1f", row.P50MS),
+			fmt.Sprintf("%.1f", row.P99MS), fmt.Sprintf("%.2f", row.WakeupsPerRelease), row.Verdict)
+	}
+	s.Parts = []page.Part{
+		{
+			Title:   "One product that everybody wants",
+			Picture: template.HTML(picture.String()), // Picture escapes
+		},
+		{Title: "Every row", Says: "Only ratios between rows of one run mean anything.", Table: table},
+	}
+	if len(r.Ratios) > 0 {
+		ratios := &page.Table{Head: []string{"What the default strategy is held to", "Measured", "At least"}}
+		for _, ratio := range r.Ratios {
+			ratios.Add(!ratio.OK, ratio.Name, fmt.Sprintf("%.2f", ratio.Value), fmt.Sprintf("%.2f", ratio.Want))
+		}
+		s.Parts = append(s.Parts, page.Part{Title: "Ratios", Table: ratios})
+	}
+	return s, nil
+}
+
+// word returns the word for the worst thing in the
+func (r *Result) word() string {
+	err := r.Judge(false)
+	switch _, failed := errors.AsType[Failure](err); {
+	case failed:
+		return "VIOLATION"
+	case err != nil:
+		return "UNKNOWN"
+	case r.Judge(true) != nil:
+		return "MISSED"
+	}
+	return "PASS"
+}
