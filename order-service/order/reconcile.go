@@ -15,6 +15,9 @@ import (
 	"orderstock/pkg/request"
 )
 
+// maxFailures is how many rounds may fail in a row before Run gives up.
+const maxFailures = 3
+
 // ReconcilerConfig bounds the reconciler's work. The zero value of a field means its default.
 type ReconcilerConfig struct {
 	// Interval is the pause between rounds while there is nothing more to do. Default 1 s.
@@ -25,8 +28,6 @@ type ReconcilerConfig struct {
 	Batch int
 	// Concurrency bounds the orders that are driven at the same time. Default 16.
 	Concurrency int
-	// MaxFailures is how many rounds may fail in a row before Run gives up. Default 3.
-	MaxFailures int
 	// Begin, if not nil, is called before the work on an order. The work runs under the context that Begin
 	// returns, and its result is passed to the function that Begin returns: the order afterwards, or the error.
 	Begin func(ctx context.Context, o Order) (context.Context, func(Order, error))
@@ -44,9 +45,6 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	}
 	if c.Concurrency <= 0 {
 		c.Concurrency = 16
-	}
-	if c.MaxFailures <= 0 {
-		c.MaxFailures = 3
 	}
 	if c.Begin == nil {
 		c.Begin = func(ctx context.Context, _ Order) (context.Context, func(Order, error)) {
@@ -97,7 +95,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		more, err := r.Round(round)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			if failures++; failures == r.cfg.MaxFailures {
+			if failures++; failures == maxFailures {
 				return fmt.Errorf("reconcile: %d rounds failed: %w", failures, err)
 			}
 			pause = min(2*pause, r.cfg.MaxPause)

@@ -26,8 +26,6 @@ type Options struct {
 	// IdleTimeout is how long the server keeps a connection whose client is silent,
 	// and the rows that it holds. Default 5 s.
 	IdleTimeout time.Duration
-	// IOTimeout bounds each read and write on the connection. Default 10 s.
-	IOTimeout time.Duration
 	// Metrics, if not nil, is where the statistics of the pool are registered.
 	Metrics prometheus.Registerer
 	// Wrap, if not nil, is put around the connector of the driver. Tests watch and
@@ -39,6 +37,9 @@ type Options struct {
 	OpenDB func(driver.Connector) *sql.DB
 }
 
+// ioTimeout bounds each read and write on a connection.
+const ioTimeout = 10 * time.Second
+
 func (o Options) withDefaults() Options {
 	if o.MaxConns <= 0 {
 		o.MaxConns = 32
@@ -48,9 +49,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.IdleTimeout < time.Second {
 		o.IdleTimeout = 5 * time.Second
-	}
-	if o.IOTimeout <= 0 {
-		o.IOTimeout = 10 * time.Second
 	}
 	if o.OpenDB == nil {
 		o.OpenDB = sql.OpenDB
@@ -70,7 +68,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	cfg.InterpolateParams = true // saves a round trip for each statement
 	cfg.ParseTime = true
 	cfg.Timeout = 2 * time.Second
-	cfg.ReadTimeout, cfg.WriteTimeout = opts.IOTimeout, opts.IOTimeout
+	cfg.ReadTimeout, cfg.WriteTimeout = ioTimeout, ioTimeout
 	cfg.Logger = &mysql.NopLogger{} // every failure is returned as an error, too
 	cfg.RejectReadOnly = true       // a connection to a former primary is of no use
 	setup := []string{

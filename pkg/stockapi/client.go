@@ -74,12 +74,6 @@ func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 // Option changes a client.
 type Option func(*Client)
 
-// WithTransport sends the calls through rt. Default: a transport of the
-// client's own that keeps up to 1024 idle connections to each host.
-func WithTransport(rt http.RoundTripper) Option {
-	return func(c *Client) { c.http.Transport = rt }
-}
-
 // WithMiddleware puts wrap around the transport, for example to trace the calls.
 func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = wrap(c.http.Transport) }
@@ -87,7 +81,7 @@ func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 
 // WithServerName demands that the certificates of stock services that speak HTTPS
 // are for that name. Default, and if the name is empty: for the host of their base
-// URL. It has no effect with WithTransport.
+// URL.
 func WithServerName(name string) Option { return func(c *Client) { c.dialer.serverName = name } }
 
 // WithPartitions sets the number of partitions of the stock, which should be that of

@@ -22,11 +22,13 @@ import (
 func sharing(t *testing.T, s *server, n int) (*stockapi.Client, *atomic.Int64) {
 	t.Helper()
 	var sent atomic.Int64
-	count := roundTripper(func(r *http.Request) (*http.Response, error) {
-		sent.Add(1)
-		return http.DefaultTransport.RoundTrip(r)
-	})
-	c, err := stockapi.NewClient([]string{s.url}, token, stockapi.WithTransport(count), stockapi.WithSharedRequests(n))
+	count := func(rt http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent.Add(1)
+			return rt.RoundTrip(r)
+		})
+	}
+	c, err := stockapi.NewClient([]string{s.url}, token, stockapi.WithMiddleware(count), stockapi.WithSharedRequests(n))
 	if err != nil {
 		t.Fatal(err)
 	}
