@@ -45,8 +45,8 @@ const (
 	remember = 30 * time.Minute
 	// maxLog bounds the operations that are not in the ledger yet.
 	maxLog = 20_000
-	// lease is how long a process stays the writer after its last claim. It is longer than writeLimit.
-	lease = 5 * time.Second
+	// writerTerm is how long a process stays the writer after its last claim. It is longer than writeLimit.
+	writerTerm = 5 * time.Second
 	// redisLimit bounds a round trip.
 	redisLimit = time.Second
 )
@@ -124,7 +124,7 @@ func (l *log) pipeline(ctx context.Context, takes []take) ([]redis.Cmder, error)
 func (l *log) claim(ctx context.Context, most int) ([]entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisLimit)
 	defer cancel()
-	rows, err := claimScript.Run(ctx, l.client, []string{l.prefix}, l.writer, lease.Milliseconds(), most).Slice()
+	rows, err := claimScript.Run(ctx, l.client, []string{l.prefix}, l.writer, writerTerm.Milliseconds(), most).Slice()
 	if err != nil {
 		return nil, fmt.Errorf("claim log: %w", err)
 	}
