@@ -71,6 +71,6 @@ func (o Order) AtFirstEnd() Order {
 type Item struct {
 	GoodsID int64
 	Num     int64
-	// Price is that of one piece, in minor units of the currency.
+	// Price of one piece, in minor units of the currency.
 	Price int64
 }

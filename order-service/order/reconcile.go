@@ -159,7 +159,7 @@ func (r *Reconciler) measure(ctx context.Context, limit time.Time) error {
 			return err
 		}
 		backlog += n
-		if n > 0 && status == Pending { // the age of an order is not that of the wish to cancel it
+		if n > 0 && status == Pending { // created_at does not say when the cancellation was asked for
 			oldest = time.Since(made).Milliseconds()
 		}
 	}

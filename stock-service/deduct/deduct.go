@@ -31,7 +31,7 @@ type Ledger interface {
 
 // Config says what a strategy works with.
 type Config struct {
-	// Metrics, if not nil, is also where the strategy registers its own metrics.
+	// Config holds the ZooKeeper settings. The strategy registers its metrics with Config.Metrics, if not nil.
 	coordination.Config
 	Ledger Ledger
 	// LockTimeout bounds the wait for the locks of one deduction. Default DefaultLockTimeout.

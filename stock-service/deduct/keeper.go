@@ -58,7 +58,7 @@ func newKeeper(cfg Config, l locker, s *Session, path string) *keeper {
 	}
 }
 
-// hold returns the lock, or the zero Lock if it cannot be had in a moment.
+// hold returns the lock, or the zero Lock if it is not granted within the patience.
 func (k *keeper) hold(ctx context.Context) Lock {
 	if k.kept != nil && k.kept.Alive.Err() == nil {
 		return *k.kept
@@ -69,7 +69,7 @@ func (k *keeper) hold(ctx context.Context) Lock {
 	case k.asked == nil:
 		k.ask(ctx)
 		if k.denied {
-			patience /= 10 // a moment ago it could not be had
+			patience /= 10 // a moment ago it was not granted
 		}
 	case k.denied:
 		patience = 0
@@ -82,7 +82,7 @@ func (k *keeper) hold(ctx context.Context) Lock {
 	return *k.kept
 }
 
-var errPassedBy = errors.New("the lock cannot be had in a moment: passed by")
+var errPassedBy = errors.New("lock not granted within the patience; going on without it")
 
 // notHad returns an error if the lock is the zero Lock.
 func (l Lock) notHad() error {

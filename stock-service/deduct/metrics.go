@@ -32,7 +32,8 @@ func newLockMetrics(r prometheus.Registerer) lockMetrics {
 	}
 }
 
-// newLockHooks returns hooks that count what becomes of the locks, registered at r, if r is not nil.
+// newLockHooks returns hooks that count grants, hand-overs and losses of locks, with metrics registered at r, if r
+// is not nil.
 func newLockHooks(r prometheus.Registerer) zklock.Hooks {
 	with := promauto.With(r)
 	held := with.NewHistogram(prometheus.HistogramOpts{

@@ -4,7 +4,8 @@
 // An operation is a deduction under an operation flag. A flag has one outcome,
 // written once, in the transaction that carries the operation out. A repeat gets
 // that outcome. The transaction alone decides: the flag in Redis only saves a
-// look-up, and the lock in ZooKeeper only keeps others from waiting in MySQL.
+// look-up; the lock shortens waits and gives a fencing token, but does not make a
+// deduction correct.
 //
 // Adapters: stockdb keeps the ledger in MySQL, deduct holds the strategies of
 // deduction, stockhttp serves the API.

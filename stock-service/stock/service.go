@@ -9,8 +9,8 @@ import (
 // Flags are the operation flags in Redis: a hint that an operation was not
 // attempted yet.
 type Flags interface {
-	// Take removes the flag and reports whether this call removed it. False says
-	// nothing: the flag was taken before or never set, or Redis is away.
+	// Take removes the flag and reports whether this call removed it. False proves
+	// nothing: the flag may have been taken, never set, or Redis is away.
 	Take(ctx context.Context, flag string) bool
 }
 
@@ -41,7 +41,7 @@ type Deducter interface {
 	// Deduct records the outcome of the request, or returns the outcome that its
 	// flag already has. After ErrUnavailable, ErrOverloaded, ErrStaleToken,
 	// ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome
-	// that is unknown.
+	// the deduction may or may not have been carried out.
 	Deduct(ctx context.Context, r Request) (Operation, error)
 }
 

@@ -83,7 +83,7 @@ func isDecision(err error) bool {
 
 // resolve reads the outcome of a flag whose commit was not answered. It uses
 // another connection, and a timeout of its own, as the caller's may be over. It
-// returns what unresolved makes of cause if nothing is recorded: the commit may
+// returns unresolved(cause) if nothing is recorded: the commit may
 // still be in progress.
 func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)

@@ -21,8 +21,8 @@ import (
 // answer the requests one by one; a refused request costs the others nothing.
 //
 // Under the zero token, no token is compared or written: the locks of the rows, the
-// condition and the primary key alone keep the group apart from all others, those of
-// a holder of the lock too.
+// condition and the primary key alone keep the group apart from every other group,
+// even one that holds the lock.
 //
 // A flag that already has an outcome is not expected here, as the caller has asked
 // Redis or the table. If the primary key shows that there is one, the group is

@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // ErrUnsafe is returned for a strategy that is not safe, unless it is allowed.
-var ErrUnsafe = errors.New("start with --allow-unsafe to see it do so")
+var ErrUnsafe = errors.New("refused without --allow-unsafe")
 
 // New returns the strategy of that name, of this package or of package deduct.
 // Callers must Close it.

@@ -1,10 +1,10 @@
 // Package prededuct takes the stock in Redis first and writes the ledger behind, as many flash sales do.
 //
 // A Lua script lowers the levels in Redis, notes the flag and appends the operation to a log there; the caller is told
-// DONE at once. One process at a time writes the log into the ledger, in its order and in groups, and then sets the
-// levels in Redis to the ledger's less what is still in the log. The ledger decides an operation if the level in Redis
-// is too low for it, or if it is the first of its product: so nobody is refused because Redis is behind, and restocks
-// come to Redis.
+// DONE at once. One process at a time writes the log into the ledger, in its order and in groups, and then sets each
+// Redis level to the ledger's level minus the pieces still in the log. The ledger decides an operation if the level in
+// Redis is too low for it, or if it is the first of its product: so nobody is refused because Redis is behind, and
+// restocks come to Redis.
 //
 // A stock service that dies loses nothing: the log is in Redis. A Redis that is flushed, or that dies before its own
 // log is on the disk, loses what is not in the ledger yet, though callers were told DONE. A cancellation that comes
