@@ -33,8 +33,8 @@ type Errors struct {
 	Unknown error
 }
 
-// Of wraps an error that Do returned for ctx in the one that says what it means.
-// It returns nil, and an error from the batch, unchanged.
+// Of wraps err, which Do returned for ctx, in Full, Undone or Unknown. It returns
+// nil, and an error from the batch, unchanged.
 func (e Errors) Of(ctx context.Context, err error) error {
 	meaning := e.Unknown
 	switch {

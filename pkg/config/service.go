@@ -19,8 +19,8 @@ type Service struct {
 	OpsAddr string `env:"OPS_ADDR"`
 	// LogLevel is DEBUG, INFO, WARN or ERROR.
 	LogLevel slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`
-	// Processors is how many processors the service uses at a time, which the Go runtime reads; 0: all of the machine.
-	// Services that share a machine get more done if each has its share.
+	// Processors is GOMAXPROCS, read by the Go runtime: how many processors the service uses at a time; 0: all of the
+	// machine. Services that share a machine get more done if each has its share.
 	Processors int `env:"GOMAXPROCS" envDefault:"0"`
 	// ShutdownTimeout is how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`

@@ -220,7 +220,7 @@ func (g *Group) look(ctx context.Context) {
 	case elected >= 0:
 		g.primary = g.members[elected]
 	case former != nil && answers[slices.Index(g.members, former)].err != nil:
-		// It may only be slow, and nobody has taken its place.
+		// Keep a silent primary while no other is elected: it may only be slow.
 	default:
 		g.primary = nil
 	}

@@ -35,7 +35,7 @@ type Generator struct {
 	closed bool
 
 	stop context.CancelFunc
-	wake chan struct{} // tells keep that the lease was dropped
+	wake chan struct{} // wakes keep once the lease was dropped
 	done chan struct{}
 }
 
@@ -110,8 +110,8 @@ func (g *Generator) usable() error {
 	return nil
 }
 
-// drop gives the lease up and makes keep take another one, by the present time of
-// the clock. The caller holds the mutex.
+// drop ends the lease and wakes keep, which leases again at the current wall time.
+// The caller holds the mutex.
 func (g *Generator) drop() {
 	g.lease = nil
 	select {

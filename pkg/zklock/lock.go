@@ -52,7 +52,7 @@ func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) e
 type Lock struct {
 	path     string
 	token    Token
-	ctx      context.Context //nolint:containedctx // its end is what it is for: see Context
+	ctx      context.Context //nolint:containedctx // callers wait for its end: see Context
 	life     context.Context //nolint:containedctx // ctx without the acquirer's values
 	end      context.CancelCauseFunc
 	giveUp   func(context.Context) error
@@ -90,9 +90,9 @@ func (l *Lock) Context() context.Context { return l.ctx }
 func (l *Lock) Valid() bool { return l.ValidFor() > 0 }
 
 // ValidFor returns for how long the lock is this holder's for certain even if nothing more is heard
-// from ZooKeeper: 0 if it is lost or released, and one session timeout at most. It makes the same
-// assumptions as the end of Context; see the package's documentation. It does not foresee that
-// somebody deletes the queue node.
+// from ZooKeeper: 0 if it is lost or released, and one session timeout at most. It rests on the
+// assumptions of Context, which the package's documentation lists, and cannot tell that someone will
+// delete the node.
 func (l *Lock) ValidFor() time.Duration {
 	if l.ctx.Err() != nil {
 		return 0

@@ -93,7 +93,7 @@ func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, e
 // MultiLock is one acquisition of a Multi. Its methods are safe for concurrent use.
 type MultiLock struct {
 	locks []*Lock
-	ctx   context.Context //nolint:containedctx // its end is what it is for: see Context
+	ctx   context.Context //nolint:containedctx // callers wait for its end: see Context
 	end   context.CancelCauseFunc
 	stops []func() bool
 }

@@ -3,10 +3,10 @@
 // with n waiters one release costs n wake-ups and n reads, and the server's answer time grows with the
 // crowd (the herd effect, described in ZooKeeper's own recipes).
 //
-// Apart from what they are here to show they are correct. A watch is set by the same request that
-// reads the state it guards, so no deletion falls between the two; a woken waiter always looks again
-// before it believes that it holds the lock; a waiter that gives up removes its node; a release deletes
-// the node of its own acquisition and no other.
+// Except for the herd effect, these locks are correct. A watch is set by the same request that reads
+// the state it guards, so no deletion falls between the two; a woken waiter always looks again before
+// it believes that it holds the lock; a waiter that gives up removes its node; a release deletes the
+// node of its own acquisition and no other.
 //
 // Those with a queue refuse to go on, with ErrUsedUp, when the parent's counter has reached its end.
 // Missing parents are made as package zklock makes them.

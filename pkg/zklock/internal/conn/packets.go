@@ -30,10 +30,10 @@ const (
 	setWatchesZxid = requestHeader
 )
 
-// monitoredConn is one TCP connection of the client library. It reads along on it for the Monitor. It
-// relies on the library's writing each request in one call, and on the framing of ZooKeeper's
-// protocol: every packet begins with its length and, after the handshake, with the request's xid,
-// which the answer repeats.
+// monitoredConn is one TCP connection of the client library. It parses the traffic for the Monitor.
+// It relies on two things: the library writes each request in one call, and, as ZooKeeper's protocol
+// has it, every packet begins with its length and, after the handshake, the request's xid, which the
+// answer repeats.
 //
 // It also keeps the zxid of the last answer instead of the library. The library keeps it without a
 // lock: on a reconnect it sets its watches again, with that zxid as the point from which changes
@@ -84,7 +84,7 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 	w.mu.Unlock()
 	n, err := w.Conn.Write(packet)
 	if err != nil {
-		// The library gives this error to the request's caller unchanged. It is no answer either.
+		// A failed write is not an answer: wrap it as a lost connection.
 		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
 	}
 	return n, err
