@@ -18,7 +18,7 @@ import (
 // Target is where the services are.
 type Target struct {
 	// OrderURLs and StockURLs are the base addresses of the services, http only. Calls go to the replicas
-	// in turn. The stock service is needed to make the goods, on PathOrder too.
+	// in turn. The stock service is needed to make the products, on PathOrder too.
 	OrderURLs, StockURLs []string
 	// StockToken is the bearer token of the stock service.
 	StockToken string
@@ -73,16 +73,16 @@ type Config struct {
 
 // Mix says what the orders of a run look like.
 type Mix struct {
-	// Goods is the number of goods, made new for the run, and Stock the pieces
+	// Goods is the number of products, made new for the run, and Stock the pieces
 	// of each. Defaults 5 and 300.
 	Goods int
 	Stock int64
-	// ItemsMax bounds the goods in one order and NumMax the pieces of each: both
+	// ItemsMax bounds the products in one order and NumMax the pieces of each: both
 	// are drawn evenly from 1 up. Defaults 3 and 3.
 	ItemsMax, NumMax int
-	// Several, if above 0, is the share of orders with two goods or more. Default: as ItemsMax draws it.
+	// Several, if above 0, is the share of orders with two products or more. Default: as ItemsMax draws it.
 	Several float64
-	// Zipf, if above 0, makes low-numbered goods more popular: the i-th is
+	// Zipf, if above 0, makes low-numbered products more popular: the i-th is
 	// drawn with a weight of 1/i^Zipf.
 	Zipf float64
 	// Repeat is the share of orders that are sent again under the same key:

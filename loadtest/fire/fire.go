@@ -21,7 +21,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Run makes the goods of a run, sends its orders and returns the history. It ends when all orders are
+// Run makes the products of a run, sends its orders and returns the history. It ends when all orders are
 // answered or given up. If ctx ends first, Run sends no more orders, awaits the calls in flight and
 // returns the history up to then, without an error. An error means that nothing was sent; it is
 // ErrUnreachable if no replica of a service accepts connections.

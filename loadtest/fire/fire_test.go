@@ -288,7 +288,7 @@ func TestDeductPathAndZipf(t *testing.T) {
 	}
 	sold := func(i int) int64 { return 1000 - s.stock[fmt.Sprint(h.Goods[i].ID)] }
 	if sold(0) < 60 || sold(0) < 4*sold(9) {
-		t.Errorf("sold %d of the first goods and %d of the last, want far more of the first", sold(0), sold(9))
+		t.Errorf("sold %d of the first product and %d of the last, want far more of the first", sold(0), sold(9))
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// makeGoods makes the goods of a run, with ids that no run had before, and stocks each by a restock,
+// makeGoods makes the products of a run, with ids that no run had before, and stocks each by a restock,
 // a ledger entry like any other.
 func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Time) error {
 	if err := reachable(ctx, cfg); err != nil {
 		return err
 	}
 	h.Goods = make([]history.Goods, cfg.Mix.Goods)
-	first := now.UnixMilli()*1_000_000 + 1 // room for a million goods in each millisecond
+	first := now.UnixMilli()*1_000_000 + 1 // room for a million products in each millisecond
 	for i := range h.Goods {
 		h.Goods[i] = history.Goods{ID: first + int64(i), Stock: cfg.Mix.Stock, Price: 100 + 37*int64(i%250)}
 	}
@@ -39,7 +39,7 @@ func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Tim
 					return nil
 				}
 				if err := restock(ctx, cfg, &stock, h, i); err != nil {
-					return fmt.Errorf("make goods %d: %w", h.Goods[i].ID, err)
+					return fmt.Errorf("make product %d: %w", h.Goods[i].ID, err)
 				}
 			}
 		})

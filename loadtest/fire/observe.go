@@ -11,7 +11,7 @@ import (
 // Observer watches a run. The clients call Begin and End from many goroutines at once and wait for
 // them to return, so that a slow observer slows the run.
 type Observer interface {
-	// Started is called once, when the goods are made and before the first call. Of h, Run, Path,
+	// Started is called once, when the products are made and before the first call. Of h, Run, Path,
 	// Started, Goods and Key may be used while the run goes on.
 	Started(h *history.History)
 	// Begin is called before a call is sent, and End when its answer is read or given up.

@@ -14,7 +14,7 @@ import (
 type plan struct {
 	mix   Mix
 	goods []history.Goods
-	// cumulative holds the weights of the goods, summed up; nil draws evenly.
+	// cumulative holds the weights of the products, summed up; nil draws evenly.
 	cumulative []float64
 }
 

@@ -106,7 +106,7 @@ var ErrHistory = errors.New("unusable history")
 // or holds what no run writes.
 func Read(r io.Reader) (*History, error) {
 	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 1<<16), 64<<20) // the header of 100,000 goods is one line
+	in.Buffer(make([]byte, 1<<16), 64<<20) // the header of 100,000 products is one line
 	bad := func(line int, err error) error { return fmt.Errorf("%w: line %d: %w", ErrHistory, line, err) }
 	if !in.Scan() {
 		return nil, bad(1, errors.Join(io.ErrUnexpectedEOF, in.Err()))

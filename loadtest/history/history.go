@@ -46,7 +46,7 @@ type History struct {
 	items itemLists
 }
 
-// AddOrder appends the items of the next order, in any order of goods.
+// AddOrder appends the items of the next order, in any order of products.
 func (h *History) AddOrder(items []Item) { h.items.append(items) }
 
 // Orders returns how many order numbers the run used, from 0 up. A run that was stopped may have

@@ -13,6 +13,6 @@
 // checker never has to guess both.
 //
 // The search is porcupine's (Wing and Gong's algorithm with Lowe's memoization);
-// it is exponential in the number of calls in flight, so keep to a few goods,
+// it is exponential in the number of calls in flight, so keep to a few products,
 // a thousand calls and some tens of clients.
 package linear

@@ -41,7 +41,7 @@ type Call struct {
 	// Hint, if not 0, is the time that was recorded for the effect. The search
 	// begins there. A wrong hint makes it slower, but does not change its result.
 	Hint int64
-	// Undone says of a Deduct that a Restore of its flag is in the history.
+	// Undone is true for a Deduct whose flag has a Restore in the history.
 	Undone bool
 }
 
@@ -51,7 +51,7 @@ const Forever = int64(1) << 62
 // state is the stock at one moment: the levels, and the flags whose deduction
 // is done and whose restore is still to come. It is never changed, only replaced.
 type state struct {
-	levels []Item   // by rising goods
+	levels []Item   // by rising goods id
 	open   []string // sorted
 }
 

@@ -164,7 +164,7 @@ func groupIsLinked(t *testing.T, bin string) {
 	t.Helper()
 	r := receive(t)
 	st := stacktest.Up(t, bin, r.exporting)
-	// One order asks for the goods' price; the others then come together.
+	// One order asks for the product's price; the others then come together.
 	h := r.fire(t, fire.Config{
 		Target: st.Target(), Orders: 200, Concurrency: 50, Mix: fire.Mix{Goods: 1, Stock: 1000},
 	}, 1)

@@ -16,7 +16,7 @@ func (c *comparison) checkFlows() {
 		for i := 1; i < len(rows); i++ {
 			if rows[i].GoodsID == rows[i-1].GoodsID {
 				extra++
-				c.found.add(name, "flag %s, goods %d: more than one %s row", g.flag, rows[i].GoodsID, kind)
+				c.found.add(name, "flag %s, product %d: more than one %s row", g.flag, rows[i].GoodsID, kind)
 			}
 		}
 		return extra

@@ -10,18 +10,18 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// ledger is what the databases hold, as far as it is kept in memory: sums for
-// each goods, and a few bytes for each order of the run.
+// ledger is the content of the databases, as far as it is kept in memory: sums for
+// each product, and a few bytes for each order of the run.
 type ledger struct {
 	sums map[int64]*goodsSum
 	ops  []storedOp
 }
 
-// goodsSum sums up the flow rows of one goods.
+// goodsSum sums up the flow rows of one product.
 type goodsSum struct {
 	all                           int64
 	restocked, deducted, restored int64 // pieces, above zero if the signs are right
-	// The flow rows by order, only for the goods of the run.
+	// The flow rows by order, only for the products of the run.
 	deducts, restores []pieces
 }
 
@@ -180,7 +180,7 @@ func (c *comparison) flow(row *flowRow) {
 	}
 	sum.all += row.num
 	if row.kind != prunedRow && ((row.kind == deductRow) == (row.num > 0) || row.num == 0) {
-		c.found.add(FlowSigns, "flag %s, goods %d: a row of %d", row.flag, row.goods, row.num)
+		c.found.add(FlowSigns, "flag %s, product %d: a row of %d", row.flag, row.goods, row.num)
 	}
 	switch row.kind {
 	case restockRow:
@@ -245,7 +245,7 @@ func (c *comparison) note(n int) {
 	}
 }
 
-// prices returns the price that the run gave to each of its goods.
+// prices returns the price that the run gave to each of its products.
 func prices(h *history.History) map[int64]int64 {
 	m := make(map[int64]int64, len(h.Goods))
 	for _, g := range h.Goods {

@@ -39,11 +39,11 @@ const (
 // catalogue is every invariant, in the order of the verdict's table.
 var catalogue = []struct{ name, says string }{
 	{StockNotNegative, "no stock level is below zero"},
-	{StockEqualsFlows, "each stock level is the sum of the goods' flow rows"},
+	{StockEqualsFlows, "each stock level is the sum of the product's flow rows"},
 	{FlowSigns, "restock and restore rows add, deduct rows take away"},
 	{OneOperation, "one operation for one flag"},
-	{OneDeductRow, "one deduct row for one flag and goods"},
-	{OneRestoreRow, "one restore row for one flag and goods"},
+	{OneDeductRow, "one deduct row for one flag and product"},
+	{OneRestoreRow, "one restore row for one flag and product"},
 	{DoneHasItsFlows, "a DONE operation has a deduct row for each of its items, and no other row"},
 	{RestoredHasItsFlows, "a RESTORED operation has a deduct and a restore row for each of its items"},
 	{NoDeductUnlessDone, "no deduct row without an operation that is DONE or RESTORED"},
@@ -55,9 +55,9 @@ var catalogue = []struct{ name, says string }{
 	{OrderSettled, "no order is still PENDING or CANCELLING after the time to settle"},
 	{OrderItemsValid, "every order has items, and each item at least one piece"},
 	{OrderTotalRight, "an order's total is the sum of price times pieces"},
-	{OrderPricesRight, "an order's prices are those of the goods"},
+	{OrderPricesRight, "an order has the prices of its products"},
 	{OneOrderPerKey, "one order for one idempotency key"},
-	{GoodsRestocked, "the goods of the run have the restock row that the run was promised"},
+	{GoodsRestocked, "each product of the run has the restock row that the run was promised"},
 	{NotOversold, "no more pieces deducted and not restored than were restocked"},
 	{AcknowledgedNotOversold, "no more pieces acknowledged to clients than were restocked"},
 	{AcknowledgedOrderKept, "every order that a client was told of is in the database"},
@@ -67,7 +67,7 @@ var catalogue = []struct{ name, says string }{
 	{OneOrderTold, "no client was told two orders for one key"},
 	{AnswerWellFormed, "answers are what the contract says, and no valid call is refused"},
 	{ToldTotalRight, "totals told to clients are the sum of price times pieces"},
-	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its goods is short"},
+	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its products is short"},
 }
 
 // Invariants returns the names of all invariants that Run checks.

@@ -21,7 +21,7 @@ func (l *ledger) check(ctx context.Context, stock *reader, h *history.History, t
 	for goods, sum := range l.sums {
 		if over := sum.deducted - sum.restored - sum.restocked; over > 0 {
 			v.Oversold += over
-			found.add(NotOversold, "goods %d: %d restocked, %d deducted, %d restored", goods, sum.restocked, sum.deducted,
+			found.add(NotOversold, "product %d: %d restocked, %d deducted, %d restored", goods, sum.restocked, sum.deducted,
 				sum.restored)
 		}
 	}
@@ -56,15 +56,15 @@ func (l *ledger) checkLevels(ctx context.Context, stock *reader, found *findings
 			flows = sum.all
 		}
 		if least < 0 {
-			found.add(StockNotNegative, "goods %d: %d pieces", goods, least)
+			found.add(StockNotNegative, "product %d: %d pieces", goods, least)
 		}
 		if num != flows {
-			found.add(StockEqualsFlows, "goods %d: %d pieces, flow rows come to %d", goods, num, flows)
+			found.add(StockEqualsFlows, "product %d: %d pieces, flow rows come to %d", goods, num, flows)
 		}
 	}
 	for goods, sum := range l.sums {
 		if !seen[goods] {
-			found.add(StockEqualsFlows, "goods %d: no stock level, flow rows come to %d", goods, sum.all)
+			found.add(StockEqualsFlows, "product %d: no stock level, flow rows come to %d", goods, sum.all)
 		}
 	}
 	return rows.Err()
@@ -84,7 +84,7 @@ func checkRestocks(ctx context.Context, stock *reader, h *history.History, found
 			return err
 		}
 		if num != g.Stock {
-			found.add(GoodsRestocked, "goods %d: restocked with %d, want %d", g.ID, num, g.Stock)
+			found.add(GoodsRestocked, "product %d: restocked with %d, want %d", g.ID, num, g.Stock)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (l *ledger) checkSold(h *history.History, t *told, found *findings, v *Verd
 		}
 		if over := sold[g.ID] - restocked; over > 0 {
 			oversold += over
-			found.add(AcknowledgedNotOversold, "goods %d: %d restocked, %d acknowledged to clients", g.ID, restocked, sold[g.ID])
+			found.add(AcknowledgedNotOversold, "product %d: %d restocked, %d acknowledged to clients", g.ID, restocked, sold[g.ID])
 		}
 	}
 	v.Oversold = max(v.Oversold, oversold)

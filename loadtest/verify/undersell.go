@@ -22,7 +22,7 @@ import (
 //	- all deductions of orders that were first sent before the rejection was told
 //	+ all restores that were told before the rejected order was first sent
 //
-// pieces of a goods. If that is enough for each item of a rejected order, the
+// pieces of a product. If that is enough for each item of a rejected order, the
 // rejection was wrong, whatever the interleaving: there are no false alarms.
 // Without traffic around an order, the bound is the exact level.
 func (l *ledger) checkRejections(h *history.History, t *told, found *findings) {
@@ -49,7 +49,7 @@ func (l *ledger) checkRejections(h *history.History, t *told, found *findings) {
 	}
 }
 
-// levelBound bounds the stock level of one goods from below.
+// levelBound bounds the stock level of one product from below.
 type levelBound struct {
 	stock    int64
 	deducts  timeline // by the time from which each may have happened
@@ -102,7 +102,7 @@ func (tl timeline) before(at time.Duration) int64 {
 	return tl[i-1].sum
 }
 
-// least returns a level below which the goods cannot have been at a moment
+// least returns a level below which the product cannot have been at a moment
 // between sent and told.
 func (b *levelBound) least(sent, told time.Duration) int64 {
 	return b.stock - b.deducts.before(told) + b.restores.before(sent)

@@ -44,7 +44,7 @@ type Verdict struct {
 	Rejected  int `json:"rejected"`
 	Cancelled int `json:"cancelled"`
 	Pending   int `json:"pending"`
-	// Oversold counts pieces beyond the stock, and DoubleDeducted deduct rows beyond the first of a flag and goods.
+	// Oversold counts pieces beyond the stock, and DoubleDeducted deduct rows beyond the first of a flag and product.
 	Oversold       int64       `json:"oversold"`
 	DoubleDeducted int64       `json:"double_deducted"`
 	OrdersPerS     float64     `json:"orders_per_s"`

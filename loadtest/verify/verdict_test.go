@@ -14,12 +14,12 @@ func TestTheVerdictIsPrintedShort(t *testing.T) {
 		{Name: verify.StockNotNegative, Says: "no stock level is below zero"},
 		{
 			Name: verify.NotOversold, Says: "no more than there is", Violations: 2,
-			Sample: []string{"goods 7: 2 too many", "more"},
+			Sample: []string{"product 7: 2 too many", "more"},
 		},
 	}}
 	const last = "VERDICT: VIOLATION orders=3 confirmed=0 rejected=0 cancelled=0 pending=0 oversold=2 double_deducted=0\n"
 	const head = "INVARIANT VIOLATIONS WHAT HOLDS, OR THE FIRST VIOLATION\n"
-	const broken = "not-oversold 2 VIOLATED: goods 7: 2 too many\n"
+	const broken = "not-oversold 2 VIOLATED: product 7: 2 too many\n"
 	printed := func(all bool) string {
 		var text bytes.Buffer
 		if err := v.Write(&text, all); err != nil {

@@ -34,7 +34,7 @@ type corruption struct {
 	history      func(w *world)
 }
 
-// The orders that the corruptions touch: 0 is confirmed with three goods, 2
+// The orders that the corruptions touch: 0 is confirmed with three products, 2
 // confirmed, 4 confirmed and cancelled, 23 rejected, 24 a tombstone, 25 never
 // answered.
 var corruptions = []corruption{
@@ -52,7 +52,7 @@ var corruptions = []corruption{
 		"UPDATE stock_flow SET num = num - 1 WHERE flag = '{0}' AND goods_id = 1",
 		"UPDATE stock SET num = num - 1 WHERE goods_id = 1",
 	}},
-	{name: "a flow row of other goods", finds: verify.FlowMatchesOrder, stock: []string{
+	{name: "a flow row of another product", finds: verify.FlowMatchesOrder, stock: []string{
 		"UPDATE stock_flow SET goods_id = 2 WHERE flag = '{2}' AND goods_id = 3",
 	}},
 	{name: "a deduction that adds", finds: verify.FlowSigns, stock: []string{

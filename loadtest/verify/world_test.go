@@ -124,7 +124,7 @@ func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// newWorld is the good one: goods 1 and 2 sell out, goods 3 does not.
+// newWorld is the good one: products 1 and 2 sell out, product 3 does not.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newDatabases(t)

@@ -66,7 +66,7 @@ func (c *catalogue) price(ctx context.Context, items []Item) ([]Item, error) {
 		}
 		value, known := prices[items[i].GoodsID]
 		if !known {
-			return nil, fmt.Errorf("%w: goods %d", ErrUnknownGoods, items[i].GoodsID)
+			return nil, fmt.Errorf("%w: product %d", ErrUnknownGoods, items[i].GoodsID)
 		}
 		items[i].Price = value
 	}

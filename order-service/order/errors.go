@@ -9,7 +9,7 @@ var (
 	// ErrInvalidID: the string is not an order id.
 	ErrInvalidID = errors.New("an order id is a whole number above zero, in decimal without leading zeros")
 	// ErrUnknownGoods: there is no such product; no order was written.
-	ErrUnknownGoods = errors.New("unknown goods")
+	ErrUnknownGoods = errors.New("unknown product")
 	// ErrKeyReused: the idempotency key belongs to an order with other items.
 	ErrKeyReused = errors.New("the idempotency key was used for other items")
 	// ErrRejected: the order was rejected, so there is nothing to cancel.

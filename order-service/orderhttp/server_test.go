@@ -147,8 +147,8 @@ func TestDetailsAreForTheClient(t *testing.T) {
 		detail string
 	}{
 		{
-			place, fmt.Errorf("price order: %w", fmt.Errorf("%w: goods 7", order.ErrUnknownGoods)),
-			422, "unknown goods: goods 7",
+			place, fmt.Errorf("price order: %w", fmt.Errorf("%w: product 7", order.ErrUnknownGoods)),
+			422, "unknown product: product 7",
 		},
 		{cancel, fmt.Errorf("cancel order: %w", order.ErrRejected), 409, "the order was rejected"},
 		{

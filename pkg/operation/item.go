@@ -22,7 +22,7 @@ var (
 	ErrInvalidNum     = errors.New("a quantity must be a whole number from 1 to 2147483647")
 	ErrInvalidGoodsID = errors.New("a goods id must be a whole number from 1 to 9223372036854775807, " +
 		"in decimal without leading zeros")
-	ErrDuplicateGoods = errors.New("the same goods must not appear twice")
+	ErrDuplicateGoods = errors.New("the same product must not appear twice")
 )
 
 // Item is a quantity of one product.
@@ -45,10 +45,10 @@ func NewItems(items []Item) ([]Item, error) {
 			return nil, fmt.Errorf("%w, not %d", ErrInvalidGoodsID, item.GoodsID)
 		}
 		if item.Num < 1 || item.Num > MaxNum {
-			return nil, fmt.Errorf("%w, not %d of goods %d", ErrInvalidNum, item.Num, item.GoodsID)
+			return nil, fmt.Errorf("%w, not %d of product %d", ErrInvalidNum, item.Num, item.GoodsID)
 		}
 		if i > 0 && sorted[i-1].GoodsID == item.GoodsID {
-			return nil, fmt.Errorf("%w: goods %d", ErrDuplicateGoods, item.GoodsID)
+			return nil, fmt.Errorf("%w: product %d", ErrDuplicateGoods, item.GoodsID)
 		}
 	}
 	return sorted, nil

@@ -21,7 +21,7 @@ var (
 	// ErrFlagConflict: the flag is in use for something else.
 	ErrFlagConflict = errors.New("flag used for something else")
 	// ErrUnknownGoods: there is no such product. Nothing was recorded under the flag.
-	ErrUnknownGoods = errors.New("unknown goods")
+	ErrUnknownGoods = errors.New("unknown product")
 	// ErrInvalid: the request breaks a rule; the detail says which.
 	ErrInvalid = errors.New("invalid request")
 	// ErrUnauthorized: the service token is missing or wrong.

@@ -16,7 +16,7 @@ var (
 	// ErrFlagConflict: nothing changed; the flag is in use for something else.
 	ErrFlagConflict = errors.New("flag is in use for something else")
 	// ErrUnknownGoods: nothing changed; there is no such product.
-	ErrUnknownGoods = errors.New("unknown goods")
+	ErrUnknownGoods = errors.New("unknown product")
 	// ErrLevelOverflow: nothing changed; the level would be above MaxLevel.
 	ErrLevelOverflow = errors.New("stock level too high")
 )

@@ -49,7 +49,7 @@ func takeFromBuckets(tx *gorm.DB, items []operation.Item, gather bool) (short in
 			err = gatherAndTake(tx, item)
 		}
 		if errors.Is(err, errShort) {
-			// No outcome is recorded for a request for unknown goods, even if another product is short.
+			// No outcome is recorded for a request for an unknown product, even if another product is short.
 			levels, readErr := readLevels(tx, goodsOf(items[i:]), "")
 			if readErr != nil {
 				return 0, readErr

@@ -76,7 +76,7 @@ func restore(tx *gorm.DB, op stock.Operation) error {
 			return fmt.Errorf("update stock: %w", done.Error)
 		}
 		if done.RowsAffected != 1 {
-			return fmt.Errorf("update stock: goods %d is gone", item.GoodsID)
+			return fmt.Errorf("update stock: product %d is gone", item.GoodsID)
 		}
 	}
 	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?",

@@ -136,5 +136,5 @@ func checkFence(items []operation.Item, levels map[int64]*stock.Level, fence sto
 }
 
 func staleToken(goodsID int64, written, own stock.Token) error {
-	return fmt.Errorf("%w: goods %d was written under %s, later than %s", stock.ErrStaleToken, goodsID, written, own)
+	return fmt.Errorf("%w: product %d was written under %s, later than %s", stock.ErrStaleToken, goodsID, written, own)
 }

@@ -27,7 +27,7 @@ func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) 
 		}
 		goods, err = readGoods(tx, r.GoodsID)
 		if err == nil && goods.Num > stock.MaxLevel {
-			return fmt.Errorf("%w: %d of goods %d", stock.ErrLevelOverflow, goods.Num, r.GoodsID)
+			return fmt.Errorf("%w: %d of product %d", stock.ErrLevelOverflow, goods.Num, r.GoodsID)
 		}
 		return err
 	})

@@ -72,7 +72,7 @@ func (h *handlers) goods(c *gin.Context) error {
 		return err
 	}
 	if len(goods) == 0 {
-		return problem.New(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no goods %d", id)
+		return problem.New(http.StatusNotFound, string(stockapi.CodeUnknownGoods), "no product %d", id)
 	}
 	c.JSON(http.StatusOK, goodsBody(goods[0]))
 	return nil
