@@ -19,8 +19,8 @@ import (
 func newCommand(out, progress io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "loadtest",
-		Short: "Fire orders at the services, and judge what came of them",
-		Long: `Fire orders at the services, and judge what came of them.
+		Short: "Fire orders at the services, and judge the run",
+		Long: `Fire orders at the services, and judge the run.
 
 fire and verify find the services and the databases by the environment:
 ORDER_URLS, STOCK_URLS, SERVICE_TOKEN, and VERIFY_ORDER_DSN and VERIFY_STOCK_DSN

@@ -22,7 +22,7 @@ type surroundings struct {
 	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
 	// ZooKeeperAuth is the user:password by which the console may look at the lock's queue.
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
-	// StockPartitions is that of the stock services; the console needs it to find the lock's queue.
+	// StockPartitions is the setting of the stock services; the console needs it to find the lock's queue.
 	StockPartitions int `env:"STOCK_PARTITIONS"`
 	// RedisAuth is the user:password by which the console may look at the flags in Redis.
 	RedisAuth string `env:"REDIS_AUTH"`
@@ -30,7 +30,7 @@ type surroundings struct {
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }
 
-// Check finds nothing wrong: each command says itself what it needs.
+// Check finds nothing wrong: each command checks its own settings.
 func (surroundings) Check() error { return nil }
 
 func readSurroundings() (surroundings, error) { return config.Read[surroundings]() }

@@ -15,7 +15,7 @@ import (
 type mutantsConfig struct {
 	// Only is a part of the names of the mutants to run.
 	Only string `env:"ONLY"`
-	// Tries is how many seeds a variant must bear that nothing is to catch; 0 is 3.
+	// Tries is the number of seeds with which an absorbed variant is run; 0 is 3.
 	Tries int `env:"TRIES"`
 	Out   string
 }
@@ -46,7 +46,7 @@ func mutantsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cfg.Only, "only", cfg.Only, "run the rows whose name holds this (ONLY)")
-	cmd.Flags().IntVar(&cfg.Tries, "tries", cfg.Tries, "seeds that an absorbed variant must bear, 3 by default (TRIES)")
+	cmd.Flags().IntVar(&cfg.Tries, "tries", cfg.Tries, "seeds with which an absorbed variant is run, 3 by default (TRIES)")
 	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
 	return cmd
 }

@@ -2,7 +2,7 @@
 // after, under every fault that can strike it, and every fault around the
 // system, alone and in pairs.
 //
-// A cell is one such experiment. Its run fires orders over a few fresh goods,
+// A cell is one such experiment. Its run fires orders over a few fresh products,
 // with repeats and cancellations; lets the fault strike in the middle, and
 // counts that it did; heals; waits until no order is on its way any more; has
 // the databases and the clients' history judged; and places a fresh order,

@@ -18,7 +18,7 @@ import (
 // linearWithin bounds the search for a linearization of one run.
 const linearWithin = 6 * time.Second
 
-// levels watches the stock of a run's goods. Many times a second it reads all of
+// levels watches the stock of a run's products. Many times a second it reads all of
 // them in one statement, which shows them at one moment.
 type levels struct {
 	cancel context.CancelFunc
@@ -26,11 +26,11 @@ type levels struct {
 	reads  []linear.Call
 }
 
-// watchLevels reads the levels of all goods that are made from now on.
+// watchLevels reads the levels of all products that are made from now on.
 func watchLevels(ctx context.Context, l *lab.Lab) (*levels, error) {
 	var newest int64
 	if err := l.StockDB.QueryRowContext(ctx, "SELECT COALESCE(MAX(goods_id), 0) FROM stock").Scan(&newest); err != nil {
-		return nil, fmt.Errorf("read newest goods: %w", err)
+		return nil, fmt.Errorf("read newest product: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &levels{cancel: cancel, done: make(chan struct{})}
@@ -84,7 +84,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 	if err != nil {
 		return err
 	}
-	// What was read before the goods were all made says nothing about a moment of the run.
+	// Levels that were read before all products were made say nothing about a moment of the run.
 	start := r.history.Started.UnixNano()
 	for _, read := range reads {
 		if len(read.Items) == len(r.history.Goods) && read.Begin > start {
@@ -185,8 +185,8 @@ func callTimes(h *history.History) []span {
 	return times
 }
 
-// outcome is what the stock database holds for an order. deducted and restored
-// are the times, in nanoseconds since 1970, that it has for the two; 0 if it has none.
+// outcome is an order's state in the stock database. deducted and restored are the
+// times at which that happened, in nanoseconds since 1970; 0 if it did not.
 type outcome struct {
 	flag, state        string
 	deducted, restored int64

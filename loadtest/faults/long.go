@@ -77,9 +77,9 @@ type frozen struct {
 
 const measureFor = 2 * time.Second
 
-// frozenFor is how long a process is frozen. Nobody else gets what a frozen stock
-// service holds, the lock of the stock and the rows of the few goods, until its
-// session and its connection end, some 6 s later.
+// frozenFor is how long a process is frozen. A frozen stock service holds the lock
+// of the stock and the rows of the few products until its session and its
+// connection end, some 6 s later.
 var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockService: 16 * time.Second}
 
 func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {

@@ -40,7 +40,7 @@ const (
 	ReplyLost = "reply-lost"       // the step takes effect, its reply never comes back
 	Reset     = "connection-reset" // every connection to the step's server is reset
 	Error     = "error"            // the step fails
-	Delay     = "delay"            // the step takes twice the caller's timeout longer
+	Delay     = "delay"            // the step is delayed by twice the caller's timeout
 )
 
 // Strikes lists the faults that strike at a step.
@@ -77,7 +77,7 @@ const (
 type point struct {
 	step faultpoint.Step
 	by   service
-	// wire is what the step's call goes over.
+	// wire is the wire over which the step's call goes.
 	wire string
 	// alone says that only one replica of the service passes the step, whichever it is.
 	alone bool

@@ -134,7 +134,7 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	if err := r.judge(ctx, l); err != nil {
 		return err
 	}
-	if r.Unsettled == 0 { // else the stock may still move
+	if r.Unsettled == 0 { // if orders are unsettled, the stock may still change
 		if err := r.linearize(ctx, l, levels); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ var Env = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
 	"LOCK_TIMEOUT":              "400ms",
 	"SHUTDOWN_TIMEOUT":          "5s",
-	// So many that two goods hardly ever share one: an order of several goods spans several partitions.
+	// So many that two products hardly ever share one: an order of several products spans several partitions.
 	"STOCK_PARTITIONS": "1024",
 }
 
@@ -34,9 +34,9 @@ type Load struct {
 	Cancel float64
 	// Repeat is the share of the orders that clients send again under the same key. Default usualRepeat.
 	Repeat float64
-	// Several is the share of orders with two goods or more. Default: as fire.Mix draws it, two thirds.
+	// Several is the share of orders with two products or more. Default: as fire.Mix draws it, two thirds.
 	Several float64
-	// Insist is how long clients repeat what was not served; see fire.Config.
+	// Insist is how long clients repeat an unserved request; see fire.Config.
 	Insist time.Duration
 	// Stock is the pieces of each product. Default: two thirds of Orders, less than is asked for.
 	Stock int64

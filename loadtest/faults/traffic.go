@@ -18,7 +18,7 @@ type traffic struct {
 	stop    context.CancelFunc // sends no more orders
 }
 
-// startTraffic fires the orders of a load over few goods, with less stock than
+// startTraffic fires the orders of a load over few products, with less stock than
 // is asked for, repeats and cancellations.
 func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traffic {
 	t := &traffic{done: make(chan struct{})}

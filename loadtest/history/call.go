@@ -77,7 +77,7 @@ var failureNames = [...]string{"", "refused", "broken", "timeout", "unreadable"}
 
 func (f Failure) String() string { return failureNames[f] }
 
-// Call is one call and what came of it. Times count from the start of the run.
+// Call is one call and its answer. Times count from the start of the run.
 type Call struct {
 	// Op is the number of the order in the run; its key is History.Key(Op).
 	Op      int32

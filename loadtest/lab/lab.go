@@ -21,7 +21,7 @@ import (
 )
 
 // Lab is the servers and, once started, the services. Its methods are for one
-// goroutine; those of its parts are safe for several.
+// goroutine; its parts are safe for several.
 type Lab struct {
 	*stack.Servers
 	// Orders and Stocks are the replicas; empty before StartServices.
@@ -225,7 +225,7 @@ func (l *Lab) freshData(ctx context.Context) error {
 	return err
 }
 
-// Replicas returns those of both services.
+// Replicas returns the replicas of both services.
 func (l *Lab) Replicas() []*Replica {
 	return append(append([]*Replica{}, l.Orders...), l.Stocks...)
 }

@@ -27,7 +27,7 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 	}
 	id := os.Getpid()
 	w := &network{name: fmt.Sprintf("osk%d", id%100000), subnet: fmt.Sprintf("10.213.%d.", id%250), members: n}
-	w.close(ctx) // what an earlier process of the same id left
+	w.close(ctx) // remove the network that an earlier process of the same id left
 	steps := []string{
 		"link add " + w.name + " type bridge",
 		"addr add " + w.subnet + "254/24 dev " + w.name,
@@ -52,7 +52,7 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 			return nil, err
 		}
 	}
-	// A firewall that drops what is forwarded, as Docker's, may see bridged packets, too. Without
+	// A firewall that drops forwarded packets, as Docker's does, may drop bridged ones, too. Without
 	// iptables there is none.
 	_ = exec.CommandContext(ctx, "iptables", "-I", "FORWARD", "-i", w.name, "-o", w.name, "-j", "ACCEPT").Run()
 	return w, nil

@@ -77,7 +77,7 @@ func (d *direct) deduct(ctx context.Context, flag string, items []stockapi.Item)
 	for i, item := range items {
 		id, err := strconv.ParseInt(item.GoodsID, 10, 64)
 		if err != nil {
-			return stockapi.Operation{}, fmt.Errorf("read goods: %w", err)
+			return stockapi.Operation{}, fmt.Errorf("read product: %w", err)
 		}
 		named[i] = operation.Item{GoodsID: id, Num: item.Num}
 	}
@@ -144,7 +144,7 @@ func (d *direct) price(ctx context.Context, id int64) (int64, error) {
 	}
 	goods, err := d.ledger.Goods(ctx, id)
 	if err != nil || len(goods) != 1 {
-		return 0, errors.Join(err, fmt.Errorf("goods %d: found %d", id, len(goods)))
+		return 0, errors.Join(err, fmt.Errorf("product %d: found %d", id, len(goods)))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -71,7 +71,7 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
 	victim := st.Stock[0]
 	target := st.Target()
-	target.StockURLs = target.StockURLs[1:] // the others make the goods
+	target.StockURLs = target.StockURLs[1:] // the others make the products
 	var struck time.Time
 	failed := make(chan error, 1)
 	wait := func(d time.Duration) {

@@ -28,13 +28,13 @@ type Growth struct {
 // growthWindow is the least time for which each of the two is measured, over all rounds.
 const growthWindow = 10 * time.Second
 
-// fillItems is how many goods each filled order has; each makes a flow row.
+// fillItems is how many products each filled order has; each makes a flow row.
 const fillItems = 3
 
 // fillChunk is how many orders one statement inserts.
 const fillChunk = 20_000
 
-// MeasureGrowth measures whole orders on one hot goods with the strategy over
+// MeasureGrowth measures whole orders on one hot product with the strategy over
 // empty tables and over tables that hold that many settled orders of three items
 // each, in turns on one database server. The rows that it fills in are as the
 // services would have written them, so that the verdict covers them too.
@@ -51,7 +51,7 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 		if err := fill(ctx, cfg, both[1].stack, orders); err != nil {
 			return err
 		}
-		cfg.Progress("waiting until what was filled in is written to the disk")
+		cfg.Progress("waiting until the filled rows are written to the disk")
 		if err := flushed(ctx, cfg.Servers.MySQL); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func whileFalling(ctx context.Context, times int, pause time.Duration, read func
 	return nil
 }
 
-// fill writes settled orders with ids from 1 up, far below any snowflake, over goods 1 to 3.
+// fill writes settled orders with ids from 1 up, far below any snowflake, over products 1 to 3.
 func fill(ctx context.Context, cfg Config, st *stack.Stack, orders int) (err error) {
 	db, err := sql.Open("mysql", cfg.Servers.MySQL.AdminDSN())
 	if err != nil {

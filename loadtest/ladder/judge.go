@@ -14,7 +14,7 @@ type Failure struct{ text string }
 
 func (f Failure) Error() string { return f.text }
 
-// Judge returns an error for each row whose verdict is not what it has to be and, if targets is set, for
+// Judge returns an error for each row without the expected verdict and, if targets is set, for
 // each ratio that was missed.
 func (r *Result) Judge(targets bool) error {
 	var err error
@@ -89,7 +89,7 @@ func (r Ratio) judge(target bool) error {
 	return Failure{fmt.Sprintf("missed: %s: %.2f, want %g", r.Name, r.Value, r.Want)}
 }
 
-// wrong returns the error for a verdict that is not what it has to be.
+// wrong returns the error for a verdict that was not expected.
 func (r Row) wrong() error {
 	return verdictError(r.Verdict, fmt.Sprintf("verdict %s on %s, path %s, %d clients", r.Verdict, r.Strategy, r.Path,
 		r.Clients))

@@ -39,7 +39,7 @@ func (r *Result) Draw(file string) (err error) {
 
 // Picture writes the run as an SVG: for each path a row of two panels,
 // throughput by clients and p99 latency by clients, both on log scales, with a
-// line for each strategy, for one hot goods and one replica.
+// line for each strategy, for one hot product and one replica.
 func (r *Result) Picture(w io.Writer) error {
 	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
 		return row.Goods != 1 || row.Replicas != 1 || row.SellOut
@@ -59,7 +59,7 @@ func (r *Result) Picture(w io.Writer) error {
 		`font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
 	fmt.Fprintf(&b, `<text x="%.0f" y="28" font-size="17" font-weight="bold" fill="#222">`+
-		`One hot goods: what each strategy sells, and how long a buyer waits</text>`+"\n", marginLeft)
+		`One hot product: what each strategy sells, and how long a buyer waits</text>`+"\n", marginLeft)
 	facts := slices.DeleteFunc([]string{r.Server, r.Machine, r.Date}, func(s string) bool { return s == "" })
 	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n",
 		marginLeft, html.EscapeString(strings.Join(facts, " · ")))

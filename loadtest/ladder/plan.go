@@ -28,7 +28,7 @@ type point struct {
 	goods   int
 	clients int
 	sellOut bool
-	uniform bool // all goods are asked for alike
+	uniform bool // all products are asked for alike
 }
 
 // rounds returns how often the rows of the point take turns. The rate of one client is one over the disk's
@@ -41,7 +41,7 @@ func (p point) rounds() int {
 }
 
 func (p point) String() string {
-	text := fmt.Sprintf("path %s, %d goods, %d clients", p.path, p.goods, p.clients)
+	text := fmt.Sprintf("path %s, products %d, clients %d", p.path, p.goods, p.clients)
 	if p.sellOut {
 		text += ", sold out halfway"
 	}
@@ -75,9 +75,9 @@ func Full() Plan {
 // second, and a turn has to hold several bursts.
 const QuickWindow = 5 * time.Second
 
-// Quick is what a few minutes allow: the strategy of the case study, the plain
+// Quick is a plan for a few minutes: the strategy of the case study, the plain
 // update, groups with and without a lock, and the limit, under load, on one hot
-// goods.
+// product.
 func Quick() Plan {
 	return Plan{
 		Strategies: []string{"case-study", "conditional-update", "grouped-rows", Default, Direct}, Replicas: []int{1},

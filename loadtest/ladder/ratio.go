@@ -29,14 +29,14 @@ func ratios(rows []Row) []Ratio {
 		{PathOrder, "case-study", 12},
 		{PathOrder, "conditional-update", 5},
 	} {
-		add(fmt.Sprintf("%s, one hot goods: grouped / %s", want.path, want.than),
+		add(fmt.Sprintf("%s, one hot product: grouped / %s", want.path, want.than),
 			most(rows, Default, want.path, 1), most(rows, want.than, want.path, 1), want.times)
 	}
 	for _, limit := range []struct {
 		path string
 		part float64
 	}{{PathDeduct, 0.75}, {PathOrder, 0.6}} {
-		add(limit.path+", one hot goods: grouped / direct", most(rows, Default, limit.path, 1),
+		add(limit.path+", one hot product: grouped / direct", most(rows, Default, limit.path, 1),
 			most(rows, Direct, limit.path, 1), limit.part)
 	}
 	for _, path := range []string{PathDeduct, PathOrder} {
@@ -51,19 +51,19 @@ func ratios(rows []Row) []Ratio {
 			}
 		}
 		for _, c := range []int{1, 16, 64, 256} {
-			add(fmt.Sprintf("%s, 100 goods, %d clients: grouped / conditional-update", path, c),
+			add(fmt.Sprintf("%s, 100 products, %d clients: grouped / conditional-update", path, c),
 				find(rows, Default, path, 1, 100, c), find(rows, "conditional-update", path, 1, 100, c), 0.9)
 		}
 		add(path+", one client: grouped / sequential",
 			find(rows, Default, path, 1, 1, 1), find(rows, "sequential", path, 1, 1, 1), 0.9)
-		three := add(path+", one hot goods: grouped with three replicas / with one",
+		three := add(path+", one hot product: grouped with three replicas / with one",
 			most(rows, Default, path, 3), most(rows, Default, path, 1), 1)
 		three.OK = three.withinError()
 	}
 	return all
 }
 
-// compare divides the sales a second of a by those of b, which must not be 0.
+// compare divides a's sales a second by b's, which must not be 0.
 func compare(name string, a, b Row, want float64) Ratio {
 	value := a.DonePerS / b.DonePerS
 	return Ratio{
@@ -87,7 +87,7 @@ func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
 	return Row{}
 }
 
-// most returns the row with the most sales a second of one hot goods under load.
+// most returns the row with the most sales a second of one hot product under load.
 func most(rows []Row, strategy, path string, replicas int) (best Row) {
 	for _, c := range underLoad {
 		if r := find(rows, strategy, path, replicas, 1, c); r.DonePerS > best.DonePerS {
@@ -134,7 +134,7 @@ func (r *Result) MarkdownRatios() string {
 	return b.String()
 }
 
-// Wrong returns the rows whose verdict is not what it has to be: violation for
+// Wrong returns the rows that do not have the expected verdict: violation for
 // the unsafe strategy under load, pass for all others.
 func (r *Result) Wrong() []Row {
 	var wrong []Row

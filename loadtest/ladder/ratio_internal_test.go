@@ -32,14 +32,14 @@ func TestRatios(t *testing.T) {
 		lines[r.Name] = strings.Join(strings.Fields(strings.TrimPrefix(r.Line(), r.Name)), " ")
 	}
 	for name, want := range map[string]string{
-		"deduct, one hot goods: grouped / case-study":             "40.00 ±2.00 want 40 reached",
-		"deduct, one hot goods: grouped / conditional-update":     "10.00 ±0.40 want 12 MISSED",
+		"deduct, one hot product: grouped / case-study":           "40.00 ±2.00 want 40 reached",
+		"deduct, one hot product: grouped / conditional-update":   "10.00 ±0.40 want 12 MISSED",
 		"deduct, 64 clients: p50 of case-study / p99 of grouped":  "5.00 want 1 reached",
 		"deduct, 256 clients: p50 of case-study / p99 of grouped": "5.00 want 1 reached",
 		// Its error is no excuse.
-		"deduct, 100 goods, 1 clients: grouped / conditional-update":    "0.80 ±0.08 want 0.9 MISSED",
-		"deduct, one client: grouped / sequential":                      "0.95 ±0.07 want 0.9 reached",
-		"deduct, one hot goods: grouped with three replicas / with one": "0.97 ±0.05 want 1 reached, within its error",
+		"deduct, 100 products, 1 clients: grouped / conditional-update":   "0.80 ±0.08 want 0.9 MISSED",
+		"deduct, one client: grouped / sequential":                        "0.95 ±0.07 want 0.9 reached",
+		"deduct, one hot product: grouped with three replicas / with one": "0.97 ±0.05 want 1 reached, within its error",
 	} {
 		if lines[name] != want {
 			t.Errorf("%s: %q, want %q", name, lines[name], want)

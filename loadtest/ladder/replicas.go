@@ -24,7 +24,7 @@ type PathReplicas struct {
 	Path    string `json:"path"`
 	One     []Row  `json:"one"`
 	Several []Row  `json:"several"`
-	// Ratio is the sales of several by those of one, over all legs. Its error is the spread of the legs, so
+	// Ratio divides the sales of several by the sales of one, over all legs. Its error is the spread of the legs, so
 	// that it holds the differences between services, databases and minutes.
 	Ratio Ratio `json:"ratio"`
 }
@@ -71,7 +71,7 @@ func (p *PathReplicas) add(one, several Row) error {
 	}
 	p.One, p.Several = append(p.One, one), append(p.Several, several)
 	p.Ratio = Ratio{
-		Name:  fmt.Sprintf("%s, one hot goods: grouped, %d replicas / one, %d legs", p.Path, several.Replicas, len(p.One)),
+		Name:  fmt.Sprintf("%s, one hot product: grouped, %d replicas / one, %d legs", p.Path, several.Replicas, len(p.One)),
 		Value: PerS(p.Several) / PerS(p.One), Error: legsError(p.One, p.Several), Want: 1,
 	}
 	p.Ratio.OK = p.Ratio.withinError()
@@ -86,8 +86,8 @@ func PerS(rows []Row) (mean float64) {
 	return mean
 }
 
-// legsError returns the standard error of PerS(b) / PerS(a), if leg i measured a[i] and b[i]. It is that of a ratio
-// estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
+// legsError returns the standard error of PerS(b) / PerS(a), if leg i measured a[i] and b[i]. It uses the formula for
+// a ratio estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
 func legsError(a, b []Row) float64 {
 	ratio := PerS(b) / PerS(a)
 	off := make([]float64, len(a))

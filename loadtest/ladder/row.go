@@ -26,7 +26,7 @@ type Row struct {
 	Path     string `json:"path"`
 	// Replicas of the stock service.
 	Replicas int `json:"replicas"`
-	// Goods that the clients ask for: 1 is one hot goods, more are drawn by Zipf's law.
+	// Goods counts the products that the clients ask for: 1 is one hot product, more are drawn by Zipf's law.
 	Goods   int `json:"goods"`
 	Clients int `json:"clients"`
 	// DonePerS counts sales, RejectedPerS refusals for want of stock.
@@ -40,7 +40,7 @@ type Row struct {
 	// and released, the holder's own watch for the loss of its node among them; 0
 	// without ZooKeeper.
 	WakeupsPerRelease float64 `json:"wakeups_per_release"`
-	// Verdict is the verifier's over the row's goods: pass, violation or unknown.
+	// Verdict is the verifier's over the row's products: pass, violation or unknown.
 	Verdict string `json:"verdict"`
 	// SellOut marks the row whose stock ends halfway.
 	SellOut bool `json:"sell_out,omitempty"`
@@ -101,7 +101,7 @@ func (r Row) Line() string {
 		r.WakeupsPerRelease, r.Verdict, sellOut)
 }
 
-// Markdown returns the rows of one hot goods and one replica as a table for
+// Markdown returns the rows of one hot product and one replica as a table for
 // the README: a line for each strategy, sales a second and p99 for each number of clients.
 func (r *Result) Markdown(path string) string {
 	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {

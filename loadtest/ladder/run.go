@@ -31,7 +31,7 @@ type Config struct {
 	Plan Plan
 	// Servers serve every row.
 	Servers *stack.Servers
-	// Bin is the folder of the services' binaries, and Dir that of the run's logs.
+	// Bin is the folder of the services' binaries, and Dir the folder of the run's logs.
 	Bin, Dir string
 	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
 	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
@@ -172,9 +172,9 @@ func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	}
 }
 
-// closest returns the rows that need many turns to be told apart: for one client the default strategy and
-// the one that it is judged by; and under load on one hot goods the default strategy, which does the same
-// work with three replicas as with one, and the plain update, which is next.
+// closest returns the rows that need many turns to be told apart: for one client, the default and its
+// reference strategy; under load on one hot product, the default with 1 and 3 replicas, and
+// conditional-update.
 func closest(p point, all []*contestant) []*contestant {
 	of := func(is func(shape) bool) []*contestant {
 		return slices.DeleteFunc(slices.Clone(all), func(c *contestant) bool { return !is(c.shape) })
@@ -380,7 +380,7 @@ func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env ma
 		c.Route = func(_ string, real stack.Addresses) (stack.Addresses, error) { return real, nil }
 	}
 	if s.strategy == Direct {
-		c.Strategy = Default // of the service that makes the goods
+		c.Strategy = Default // of the service that makes the products
 	}
 	if path == PathDeduct || s.strategy == Direct {
 		c.OrderServices = -1

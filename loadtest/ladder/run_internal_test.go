@@ -47,7 +47,7 @@ func TestTurns(t *testing.T) {
 			},
 		},
 		"a sell-out is not what is judged":  {point{goods: 1, clients: 64, sellOut: true}, both, twice},
-		"nor are many goods":                {point{goods: 100, clients: 64}, both, twice},
+		"nor are many products":             {point{goods: 100, clients: 64}, both, twice},
 		"nor clients that make no load yet": {point{goods: 1, clients: 16}, both, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestQuickHasALockPass(t *testing.T) {
 		t.Fatalf("%d passes, %d rows; want two, the second of 4 rows", len(passes), quick.Size())
 	}
 	if got := fmt.Sprint(passes[1].shapes(), passes[1].points()); got != "[grouped-rows/3 grouped/3] "+
-		"[path deduct, 1 goods, 256 clients path order, 1 goods, 256 clients]" {
+		"[path deduct, products 1, clients 256 path order, products 1, clients 256]" {
 		t.Error(got)
 	}
 }

@@ -32,7 +32,7 @@ type ServiceSoak struct {
 	Ratio float64 `json:"ratio"`
 }
 
-// MeasureSoak fires whole orders on one hot goods for length, rate of them each
+// MeasureSoak fires whole orders on one hot product for length, rate of them each
 // second, and compares each service's resident memory after a fifth of that time
 // with its memory at the end.
 func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.Duration, rate float64) (_ Soak,

@@ -88,7 +88,7 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, turn
 		if off.DonePerS <= 0 {
 			return t, errors.New("nothing was sold without tracing")
 		}
-		t.Ratio = compare(fmt.Sprintf("order, one hot goods, %d clients: grouped, %g traced / none", clients, share),
+		t.Ratio = compare(fmt.Sprintf("order, one hot product, %d clients: grouped, %g traced / none", clients, share),
 			on, off, tracedWant)
 		t.Ratio.OK = t.Ratio.withinError()
 		if _, err := fmt.Fprintln(cfg.Table, t.Ratio.Line()); err != nil {
@@ -101,7 +101,8 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, turn
 	return t, err
 }
 
-// mailbox keeps the OTLP requests that it gets, and decodes them afterwards: that is another machine's work otherwise.
+// mailbox keeps the OTLP requests that it gets, and decodes them after the run, so that decoding does not slow the
+// measured services.
 type mailbox struct {
 	mu       sync.Mutex
 	requests [][]byte

@@ -10,7 +10,7 @@ import (
 )
 
 // Watched compares the sales of the default strategy while something watches the
-// stack with its sales alone: whole orders on one hot goods.
+// stack with its sales alone: whole orders on one hot product.
 type Watched struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -19,7 +19,7 @@ type Watched struct {
 	// Alone[i] and Watched[i] are sales a second of two turns, one after the other, on the same services.
 	Alone   []float64 `json:"alone_per_s"`
 	Watched []float64 `json:"watched_per_s"`
-	// Ratio is the sales while watched by those alone. Its error is that of the pairs of turns.
+	// Ratio divides the sales while watched by the sales alone. Its error is the spread of the pairs of turns.
 	Ratio   Ratio  `json:"ratio"`
 	Verdict string `json:"verdict"`
 }
@@ -104,7 +104,7 @@ func (w *Watched) add(alone, watched float64) error {
 	}
 	a, b := rows(w.Alone), rows(w.Watched)
 	w.Ratio = Ratio{
-		Name:  fmt.Sprintf("order, one hot goods: grouped, watched / alone, %d pairs", len(a)),
+		Name:  fmt.Sprintf("order, one hot product: grouped, watched / alone, %d pairs", len(a)),
 		Value: PerS(b) / PerS(a), Error: legsError(a, b), Want: 1 - mostLost,
 	}
 	w.Ratio.OK = w.Ratio.withinError()

@@ -17,8 +17,8 @@ import (
 // FlagConflict is what changedBody looks for: other items under a used flag are refused.
 const FlagConflict = "flag-conflict-refused"
 
-// probe sends what the load tester never sends, after a run of traffic over the
-// goods, and returns the names of what it itself found broken.
+// probe sends calls that the load tester never sends, after a run of traffic over the
+// products, and returns the names of the invariants that it itself found broken.
 type probe func(ctx context.Context, l *lab.Lab, goods []history.Goods) (broken []string, err error)
 
 // negativeQuantity orders minus five pieces.

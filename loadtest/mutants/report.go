@@ -16,7 +16,7 @@ type Row struct {
 	Cell string `json:"cell,omitempty"`
 	// Expected is the invariant that must catch it, or "absorbed by …".
 	Expected string `json:"expected"`
-	// CaughtBy is the same if it did; otherwise what was found instead, or "nothing".
+	// CaughtBy is the same if it did; otherwise the invariants found broken instead, or "nothing".
 	CaughtBy string `json:"caught_by"`
 	OK       bool   `json:"ok"`
 	// Broken is all that was found.

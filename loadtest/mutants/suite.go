@@ -21,7 +21,7 @@ import (
 type Config struct {
 	// Only, if not empty, is a part of the names of the rows to run.
 	Only string
-	// Tries is how many seeds a variant that is absorbed must bear. Default 3.
+	// Tries is the number of seeds with which an absorbed variant is run. Default 3.
 	Tries int
 	// Out is the folder for mutants.json. Default "out".
 	Out string
@@ -137,7 +137,7 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
 
 var errProvesNothing = errors.New("the run proves nothing")
 
-// once runs the mutant under its fault and returns what was found broken.
+// once runs the mutant under its fault and returns the invariants found broken.
 func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, error) {
 	env := maps.Clone(faults.Env)
 	env["MUTANT"] = m.Switches

@@ -38,9 +38,9 @@ type Config struct {
 	// Strategy is how the stock services deduct. Default: strategy.Default. One that oversells is allowed.
 	Strategy string
 	// Route, if not nil, is called before a service starts, with the
-	// service's name ("order-1", "stock-2", …) and the real addresses of what it
-	// calls, and returns those to tell it. Default: an order service finds the stock services in
-	// ZooKeeper.
+	// service's name ("order-1", "stock-2", …) and the real addresses that it
+	// would call. The service is given the addresses that Route returns. Default: an order
+	// service finds the stock services in ZooKeeper.
 	Route func(service string, real Addresses) (Addresses, error)
 
 	// Accounts names databases and users. Default: migrations.DefaultAccounts.
@@ -55,12 +55,12 @@ type Config struct {
 	Progress func(doing string)
 }
 
-// Addresses are what a service is told about the others, as host:port.
+// Addresses are the addresses that a service is given, as host:port.
 type Addresses struct {
 	MySQL     string
 	Redis     string
 	ZooKeeper []string
-	// Stock are the stock services; nil in what a stock service is told.
+	// Stock are the stock services; nil for a stock service.
 	Stock []string
 }
 

@@ -152,7 +152,7 @@ func TestUpFailsWithTheServicesOwnWords(t *testing.T) {
 	}
 }
 
-// config returns that of a stack on the shared servers, with databases, users and
+// config returns the configuration of a stack on the shared servers, with databases, users and
 // ZooKeeper nodes of its own.
 func config(t *testing.T) stack.Config {
 	t.Helper()

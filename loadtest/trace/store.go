@@ -95,8 +95,8 @@ func (s *Store) forget(trace string) {
 	delete(s.named, trace)
 }
 
-// Order returns the spans of an order: those of each trace that it stands in, and what served it together
-// with others and stands in another's trace. They are sorted by their start, a parent before its children.
+// Order returns the spans of an order: all of each trace that it has, and the spans of other traces that served it
+// together with other orders. They are sorted by their start, a parent before its children.
 // It returns none if the order was not traced, or was forgotten.
 func (s *Store) Order(id string) []Span {
 	s.mu.Lock()
@@ -114,7 +114,7 @@ func (s *Store) Order(id string) []Span {
 			keep(span)
 		}
 	}
-	for _, span := range found { // of the order's own traces; those of others are added behind
+	for _, span := range found { // of the order's own traces; spans of other traces are added behind
 		if span.Attributes[tracing.SizeKey] != "" {
 			continue // its links lead to the other orders that it served
 		}

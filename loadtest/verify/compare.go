@@ -31,7 +31,7 @@ type pieces struct {
 	num int64
 }
 
-// storedOp is what the databases hold of one order of the run.
+// storedOp is one order of the run as the databases have it.
 type storedOp struct {
 	order  int64
 	status history.Status // of the order, or of the operation on PathDeduct
@@ -90,7 +90,7 @@ func compare(ctx context.Context, orders, stock *reader, h *history.History, t *
 	if c.pruned, err = scanPruned(ctx, orders); err != nil {
 		return nil, fmt.Errorf("read order database: %w", err)
 	}
-	// The stock side is read first: what it holds then has its order already.
+	// The stock side is read first: each operation in it has its order already.
 	var txs []*sql.Tx
 	defer func() {
 		for _, tx := range txs {
@@ -216,7 +216,7 @@ func (c *comparison) look() {
 	}
 }
 
-// note keeps what is needed of the group once all is read.
+// note keeps the part of the group that is needed once all is read.
 func (c *comparison) note(n int) {
 	g := &c.group
 	for _, d := range g.deducts {

@@ -29,7 +29,7 @@ var faultsOfTheCaseStudy = []struct{ letter, fault string }{
 	{"E", "the order fails by timeout, and the deduction lands later"},
 	{"F", "the order has no state, and nothing settles it after a crash"},
 	{"G", "a new ZooKeeper session for each lock"},
-	{"H", "one lock for all goods"},
+	{"H", "one lock for all products"},
 	{"I", "`exists`, then `create`, for the parent node: two first-comers race"},
 	{"J", "the latch is made after the check: the waiter sleeps for ever"},
 	{"K", "the watched predecessor vanishes, and the waiter takes the lock without another look"},
@@ -50,6 +50,9 @@ var (
 
 // publishedLock is the case study's lock, with a switch for each of its faults.
 const publishedLock = "loadtest/mutants/published/lock.go"
+
+// caseStudy is the strategy that has fault G, so that nothing else need bring it back.
+const caseStudy = "stock-service/deduct/compared/case_study.go"
 
 // caseStudyFaults finds the regression tests by their names, TestFaultA…, and the patches and the switches of
 // publishedLock that bring a fault back by the letter in them.
@@ -78,6 +81,7 @@ func caseStudyFaults(from sources) (string, error) {
 	for _, m := range faultSwitch.FindAllStringSubmatch(string(switches), -1) {
 		patches[m[2]] = append(patches[m[2]], link("published."+m[1], publishedLock))
 	}
+	patches["G"] = append(patches["G"], link("STOCK_STRATEGY=case-study", caseStudy))
 	text := "| | fault | test | what brings it back |\n| --- | --- | --- | --- |\n"
 	for _, f := range faultsOfTheCaseStudy {
 		if len(tests[f.letter]) == 0 {

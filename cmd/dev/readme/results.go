@@ -210,7 +210,7 @@ times within half a second.
 ![Throughput and latency by clients for each strategy](ladder.svg)
 
 What the default strategy must reach. The error is the standard error over slices of 250 ms. It is too small for a row
-of few turns, as one turn is off by a sixth. "One hot goods" is the best of 64 and 256 clients.
+of few turns, as one turn is off by a sixth. "One hot product" is the best of 64 and 256 clients.
 
 %s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder),
 		r.LockCost(), r.MarkdownRatios()), nil
