@@ -26,7 +26,7 @@ type state struct {
 type program struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
-	// URL is a service's address, and Ops that of its /metrics; "" for a server.
+	// URL is a service's address, and Ops the address of its /metrics; "" for a server.
 	URL string `json:"url,omitempty"`
 	Ops string `json:"ops,omitempty"`
 	// Token opens the console's page; "" for the others.

@@ -32,8 +32,8 @@ type settings struct {
 	// StockRequests bounds the requests on their way to each stock service that carry deductions; concurrent
 	// deductions share them, and full ones may be four times as many. 0: a request for each.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
-	// StockSpread sends deductions round-robin if true. By default those of a partition go to the stock service
-	// that it prefers, where its lock can stay.
+	// StockSpread sends deductions round-robin if true. By default the deductions of a partition go to the stock
+	// service that it prefers, where its lock can stay.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
 	// IdempotencyKey says whether an order needs an Idempotency-Key: optional or required.

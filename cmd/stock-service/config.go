@@ -21,7 +21,7 @@ type settings struct {
 	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
 	// AdvertiseAddr is the host:port by which order services reach this one, announced in ZooKeeper. Empty:
-	// that of LISTEN_ADDR, with the address from which this machine reaches ZooKeeper if it names no host.
+	// LISTEN_ADDR, with the address from which this machine reaches ZooKeeper if it names no host.
 	AdvertiseAddr string `env:"ADVERTISE_ADDR"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"64"`

@@ -91,7 +91,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 			"strategy": {Ask: deducter.Ready},
 		},
 	}, log)
-	// The announcement's session is not that of the locks, which not every strategy has.
+	// The announcement has a session of its own: not every strategy has one for locks.
 	announcing := coordination.Open("announcement", zookeeper)
 	defer func() { err = errors.Join(err, announcing.Close()) }()
 	withdraw := func() {}

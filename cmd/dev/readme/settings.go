@@ -151,14 +151,14 @@ func importedFrom(file *ast.File, name ast.Expr) string {
 // meanings describes the variables of the tools whose fields have no comment.
 var meanings = map[string]string{
 	"ORDER_URLS":          "addresses of the order service, several by comma",
-	"MYSQL_ADMIN_DSN":     "of a user who may make databases and users",
-	"ORDER_DB_PASSWORD":   "of order_app",
-	"STOCK_DB_PASSWORD":   "of stock_app",
-	"MIGRATE_DB_PASSWORD": "of migrator",
-	"VERIFY_DB_PASSWORD":  "of verifier, who may only read",
+	"MYSQL_ADMIN_DSN":     "the database server, as a user who may make databases and users",
+	"ORDER_DB_PASSWORD":   "password of the user order_app",
+	"STOCK_DB_PASSWORD":   "password of the user stock_app",
+	"MIGRATE_DB_PASSWORD": "password of the user migrator",
+	"VERIFY_DB_PASSWORD":  "password of the user verifier, who may only read",
 	"MIGRATE_WAIT":        "how long to wait for the database server",
-	"VERIFY_ORDER_DSN":    "order database, as verifier",
-	"VERIFY_STOCK_DSN":    "stock database, as verifier",
+	"VERIFY_ORDER_DSN":    "the order database, as the user verifier",
+	"VERIFY_STOCK_DSN":    "the stock database, as the user verifier",
 }
 
 // linking is what stands between a field's name and its meaning.
