@@ -52,7 +52,7 @@ type pruner struct {
 }
 
 func (p *pruner) run(ctx context.Context) error {
-	if err := p.finish(ctx); err != nil { // what an earlier run left
+	if err := p.finish(ctx); err != nil { // finish an earlier run
 		return err
 	}
 	for after := int64(0); ; {

@@ -172,7 +172,7 @@ func (s *Service) setFlag(ctx context.Context, o Order) {
 // call asks the stock service for the deduction. The ledger confirms the answer, so call returns done only if
 // there is no record to wait for: the stock service did nothing, for now or for good.
 func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
-	// Leave a third of the budget to the confirmation: it may find what a call that hangs has done.
+	// Leave a third of the budget to the confirmation: it may find the outcome of a call that hangs.
 	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
 	defer cancel()
 	_, err := s.stock.Deduct(try, o.Flag(), o.Items)

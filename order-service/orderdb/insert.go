@@ -24,7 +24,7 @@ type insertion struct {
 
 // Insert implements order.Store. Concurrent calls share one transaction, and a
 // key in use does not delay the rest of the batch. If another transaction holds an
-// order's key, as that of a frozen replica does, the order is refused after a lock
+// order's key, for example in a frozen replica, the order is refused after a lock
 // wait, and the batch goes on without it.
 func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	done, err := d.inserts.Do(ctx, o)

@@ -237,7 +237,7 @@ func TestAMoveIsGuarded(t *testing.T) {
 }
 
 // Two replicas move the same orders to different ends at the same time: each
-// order ends once, and nobody is told that it did what the other did.
+// order ends once, and no replica takes the other's move for its own.
 func TestConcurrentMovesOfOneOrder(t *testing.T) {
 	_, stores := open(t, 2)
 	const orders = 60
@@ -337,7 +337,7 @@ func TestATraceIsKept(t *testing.T) {
 	}
 }
 
-// TestADatabaseThatCannotBeRead: what the database refuses is told as unavailable, and never as missing.
+// TestADatabaseThatCannotBeRead: an order that the database refuses to read is unavailable, and never missing.
 func TestADatabaseThatCannotBeRead(t *testing.T) {
 	db, stores := open(t, 1)
 	store, ctx := stores[0], t.Context()

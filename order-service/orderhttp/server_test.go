@@ -136,7 +136,7 @@ func TestHeadWorksWhereGetDoes(t *testing.T) {
 	}
 }
 
-// TestDetailsAreForTheClient: what the code was doing is not the client's, and causes are not either.
+// TestDetailsAreForTheClient: a detail holds neither the step that failed nor its cause.
 func TestDetailsAreForTheClient(t *testing.T) {
 	t.Parallel()
 	const place, cancel = "/v1/orders", "/v1/orders/7/cancel"

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var quiet = slog.New(slog.DiscardHandler)
 
 // server answers each request by the next of the steps; the last one goes on.
-// It stands for a stock service in trouble: what a healthy one does is tested
-// with a real one, in package ordertest.
+// It stands for a stock service in trouble. Package ordertest tests calls of a
+// healthy one, with a real stock service.
 type server struct {
 	*httptest.Server
 	requests atomic.Int64
@@ -169,7 +169,7 @@ func TestRetriesHaveABudget(t *testing.T) {
 	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
 		problem(503, "unavailable", "")(w, r)
 	})
-	// A breaker would end this sooner: each caller has its own, the budget is what is watched.
+	// A breaker would end this sooner, and the test is of the budget: so each caller has its own breaker.
 	const calls = 60
 	metrics := prometheus.NewRegistry()
 	c := newCallerResting(t, s, time.Nanosecond, stockclient.Config{Metrics: metrics})

@@ -298,7 +298,7 @@ func forward(t *testing.T, addr string, cut func(sent []byte) bool) *front {
 			mu.Unlock()
 		}
 	})
-	t.Cleanup(func() { // after what was opened behind it has been closed
+	t.Cleanup(func() { // runs after the clean-up of everything opened later
 		_ = listener.Close()
 		mu.Lock()
 		for _, both := range cuts {

@@ -219,7 +219,7 @@ func TestWhoIsTakenForDead(t *testing.T) {
 
 // TestOrdersOverPartitions lets two processes deduct orders of one and of several partitions at the same
 // time, under locks that others keep or not. Stock only falls meanwhile, so an order was rejected rightly
-// if it is too much for what is left in the end.
+// if the stock in the end is too low for it.
 func TestOrdersOverPartitions(t *testing.T) {
 	p := stocktest.New(t)
 	other := session(t)

@@ -85,7 +85,7 @@ func (l *locker) takeAll(ctx context.Context, acquires []Acquire) ([]Lock, error
 const releaseLimit = 2 * time.Second
 
 // release gives the locks up, the last first. A failure is logged and not
-// returned: what was committed under the locks stands in any case.
+// returned: the transaction under the locks has ended in any case.
 func (l *locker) release(ctx context.Context, locks []Lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()

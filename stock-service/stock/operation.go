@@ -22,7 +22,7 @@ type Operation struct {
 	Reason string
 	// Items are sorted by rising goods id; there are none if the flag was cancelled first.
 	Items []operation.Item
-	// Token is that of the lock holder that wrote it; zero if no lock was held.
+	// Token is the token of the lock holder that wrote it; zero if no lock was held.
 	Token Token
 	// Repeat is true if the outcome was there before this call.
 	Repeat bool

@@ -31,7 +31,7 @@ import (
 // If another transaction holds the flag or a product of a request for longer than a
 // lock wait, that request is set aside with ErrUnavailable, and the others go on.
 //
-// The error is that of the group as a whole. After ErrUnavailable and ErrStaleToken
+// The error is for the group as a whole. After ErrUnavailable and ErrStaleToken
 // nothing changed; after ErrUnknownOutcome that is unknown. After any other error
 // nothing changed either: the database refused a row, and each request may succeed
 // by itself.

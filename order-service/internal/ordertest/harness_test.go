@@ -148,7 +148,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	return r
 }
 
-// ids are rising and unique within the process; those of the service itself are pkg/snowid's.
+// ids are rising and unique within the process. The service itself takes its ids from pkg/snowid.
 var ids idSource
 
 type idSource struct{ last atomic.Int64 }

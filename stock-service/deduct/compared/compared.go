@@ -25,7 +25,7 @@ type Ledger interface {
 	DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
 	// DeductSkipLocked takes the pieces from a bucket that nobody holds.
 	DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error)
-	// Find and Goods are those of stock.Ledger.
+	// Find and Goods are methods of stock.Ledger.
 	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
 	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
 	// DeductUnsafe reads the levels and then writes them, as if nobody else did so.
