@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// gated is a group whose batches each wait for a send on gate after they took
-// their calls, and tell on taken what they took.
+// gated is a group whose batches each take their calls, send them on taken, and
+// wait for a send on gate.
 type gated struct {
 	*batch.Group[int, int]
 	gate  chan struct{}

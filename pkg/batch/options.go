@@ -34,7 +34,7 @@ func WithSurge(n int) Option { return func(o *options) { o.surge = n } }
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
 // WithIdle calls f whenever no call waits after a batch, so that f can release
-// what the batches keep from one to the next. With a concurrency of 1, f and the
+// resources that batches keep from one to the next. With a concurrency of 1, f and the
 // batches never run at the same time: a call that arrives meanwhile waits for f.
 // Ctx is the group's.
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }

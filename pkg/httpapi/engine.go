@@ -33,7 +33,7 @@ type Options struct {
 	// Metrics, if not nil, is where the counts and times of requests are registered.
 	Metrics prometheus.Registerer
 	// Problem is the service's one table from errors to problems; it returns nil
-	// for what it does not know.
+	// for an error that it lacks.
 	Problem func(error) *problem.Problem
 }
 

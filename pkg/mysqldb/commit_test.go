@@ -11,7 +11,7 @@ import (
 )
 
 // The server answers a statement that commits by itself with an error. After an error
-// that comes from the commit, such as that of a group's member that lost the others,
+// that comes from the commit, such as the error of a group's member that lost the others,
 // the change may be in effect.
 func TestAnErrorOfTheCommitIsUnknown(t *testing.T) {
 	db := open(t, mysqldb.Options{})

@@ -202,7 +202,7 @@ func (g *Group) watch(ctx context.Context) {
 	}()
 }
 
-// look asks all members, and sets the primary by what they answer.
+// look asks all members, and sets the primary by their answers.
 func (g *Group) look(ctx context.Context) {
 	answers := make([]answer, len(g.members))
 	var asked sync.WaitGroup

@@ -140,8 +140,8 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 	}
 }
 
-// A connection that is cut after the request was sent says nothing of what was
-// done: the call goes to no other server, and the outcome is unknown.
+// If a connection is cut after the request was sent, the outcome is unknown, and
+// the call goes to no other server.
 func TestCutConnectionIsUnknown(t *testing.T) {
 	var calls atomic.Int64
 	cut := server(t, func(http.ResponseWriter, *http.Request) {
@@ -298,7 +298,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 	set(urls...)
 	if again := where(); !slices.Equal(again, all) {
-		t.Errorf("servers %v, want those of before: %v", again, all)
+		t.Errorf("servers %v, want the same as before: %v", again, all)
 	}
 }
 

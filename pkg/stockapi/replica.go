@@ -165,8 +165,8 @@ func (c *Client) newReplica(base string) *replica {
 	return r
 }
 
-// forItems returns the replicas in the order in which to try them with a deduction:
-// that of the partition of its first item.
+// forItems returns the replicas in the order in which to try them with a deduction.
+// The partition of its first item decides the order.
 func (c *Client) forItems(ctx context.Context, items []Item) []*replica {
 	f := c.fleet.Load()
 	if c.spread {

@@ -84,7 +84,7 @@ type Operation struct {
 	State  operation.State `json:"state"`
 	Reason string          `json:"reason"`
 	Items  []Item          `json:"items"`
-	// FencingToken is that of the lock holder that wrote the outcome, in sortable hex; empty if no lock was held.
+	// FencingToken is the token of the lock holder that wrote the outcome, in sortable hex; empty if no lock was held.
 	FencingToken string `json:"fencing_token"`
 	// Repeat is true if this call found the outcome and did not make it.
 	Repeat bool `json:"repeat"`

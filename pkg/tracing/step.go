@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/observe"
 )
 
-// scope names this project's spans among those of the libraries.
+// scope tells this project's spans from the libraries'.
 const scope = "orderstock"
 
 // The attributes that the project's own spans carry, beside those of OpenTelemetry's conventions.
@@ -32,8 +32,8 @@ const (
 // enabled spares a process that records nothing the search for a span in each context.
 var enabled atomic.Bool
 
-// Enable lets the functions of this package, and those of package observe, record from now on. Whoever sets up a
-// provider of spans calls it.
+// Enable lets the functions of this package and of package observe record from now on. Whoever sets up a provider of
+// spans calls it.
 func Enable() {
 	enabled.Store(true)
 	observe.Use(recorder{})

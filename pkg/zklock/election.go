@@ -15,7 +15,7 @@ import (
 
 // Election chooses one leader among the candidates of all processes, as package concurrency of etcd's
 // client does. Candidates queue like the contenders of a Mutex, first come, first served, without
-// local hand-off: the first one leads. It is a cheap value; those of one path are the same election.
+// local hand-off: the first one leads. It is a cheap value; all with one path are the same election.
 // Its methods are safe for concurrent use.
 //
 // Its nodes in ZooKeeper are those of a Mutex on the same path, and it excludes that Mutex.
@@ -150,7 +150,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Contender, error] {
 	}
 }
 
-// next waits until the leader, or its value, is not that of last.
+// next waits until the leader or its value differs from last.
 func (e *Election) next(ctx context.Context, last Contender) (leader Contender, err error) {
 	for {
 		var changed func() error

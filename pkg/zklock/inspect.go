@@ -151,7 +151,7 @@ type Owner struct {
 	Label string `json:"label,omitempty"`
 	// Leases is the number of leases of a semaphore.
 	Leases int `json:"leases,omitempty"`
-	// Value is that of a candidate of an Election; see Election.Campaign.
+	// Value is the value of a candidate of an Election; see Election.Campaign.
 	Value string `json:"value,omitempty"`
 }
 

@@ -112,7 +112,7 @@ func WithLinger(d time.Duration) Option {
 
 // WithACL sets the ACL of the lock's nodes and of the parents that it makes. In ZooKeeper the
 // parent's ACL decides who may delete its children, so the lock's path should not exist with another
-// one. Default: that of the session, see Session.ACL.
+// one. Default: the session's ACL, see Session.ACL.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = acl }
 }

@@ -123,7 +123,7 @@ func (m *ReentrantMutex) enterAgain(ctx context.Context, key holdKey, h *hold) (
 	return m.handle(ctx, key, h), nil
 }
 
-// handle makes the handle of one entry. It has no hooks: those of the mutex's handle are called.
+// handle makes the handle of one entry. It has no hooks: the mutex's handle calls its own.
 func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock {
 	lock := newLock(ctx, h.lock.life, key.path, h.lock.Token(), Hooks{})
 	lock.holders = h.lock.holders

@@ -13,8 +13,8 @@ import (
 )
 
 // Semaphore is a lock that up to a given number of holders have together, among all processes. All of
-// them must agree on the number: an acquisition with another number than that of the present holders
-// is refused. It is fair and not reentrant, and has no local hand-off. Its methods are safe for
+// them must agree on the number: an acquisition is refused if its number is not the present holders'.
+// It is fair and not reentrant, and has no local hand-off. Its methods are safe for
 // concurrent use.
 //
 // Its nodes in ZooKeeper are those of Apache Curator's InterProcessSemaphoreV2: a lease is a node in

@@ -117,7 +117,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// headers are those of a received answer, as an http.ResponseWriter.
+// headers are the headers of a received answer, as an http.ResponseWriter.
 type headers http.Header
 
 func (h headers) Header() http.Header       { return http.Header(h) }

@@ -108,7 +108,7 @@ var odd = []any{
 	[]any{nil},
 }
 
-// value makes a value of the schema, and seldom one that is not. The name is that of the parameter or field.
+// value makes a value of the schema, and seldom one that breaks it. The name is the parameter's or field's.
 func (g *Generator) value(name string, s *openapi3.Schema) any {
 	if g.rarely("odd") {
 		return rapid.SampledFrom(odd).Draw(g.t, "odd value")

@@ -29,7 +29,7 @@ const soon = 200 * time.Millisecond
 
 type keyed struct{}
 
-// WithKey returns a context whose next trace is that of the key.
+// WithKey returns a context whose next trace is the key's.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyed{}, key)
 }

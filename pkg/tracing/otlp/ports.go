@@ -74,7 +74,7 @@ func (t *transport) CloseIdleConnections() {
 	}
 }
 
-// untraced returns a trace context that is not sampled: that of ctx, so that log lines agree, or a new one.
+// untraced returns a trace context that is not sampled: the one in ctx, so that log lines agree, or a new one.
 func untraced(ctx context.Context) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		return tracing.Format(sc)

@@ -27,7 +27,7 @@ type line struct {
 	root   string
 	kinds  []queue.Kind
 	prefix bool // whether names may have something before their kind
-	crowd  bool // waiters watch the parent, and so wake at each change, not only that of a predecessor
+	crowd  bool // waiters watch the parent, and so wake at each change, not only when a predecessor goes
 }
 
 // Sequential is the case study's sequential lock before its correction: each contender creates an

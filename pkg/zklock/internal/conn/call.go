@@ -105,7 +105,7 @@ func Wait[T any](ctx context.Context, event <-chan T) error {
 	}
 }
 
-// Until returns ctx with an earlier end: that of life, with its cause. Callers must call stop.
+// Until returns ctx with an earlier end: it ends when life ends, with life's cause. Callers must call stop.
 func Until(ctx, life context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(life, func() { cancel(context.Cause(life)) })

@@ -24,7 +24,7 @@ const lookupTimeout = 3 * time.Second
 // again, since servers move. A name that does not resolve keeps its former addresses.
 //
 // It tells the library to pause for a second before a round if the round before was in vain, or if
-// the only address is that of the lost connection. It spares some of these pauses: with one server
+// the only address is the lost connection's. It spares some of these pauses: with one server
 // each reconnect would take a second and each expired session two, in which nobody can have the lock.
 type hosts struct {
 	lookup func(ctx context.Context, host string) (addrs []string, err error)

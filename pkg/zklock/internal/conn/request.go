@@ -84,7 +84,7 @@ func (c *Conn) SyncedChildren(ctx context.Context, dir string) ([]string, error)
 	})
 }
 
-// watched is what a request reads that sets a watch.
+// watched is the answer to a request that sets a watch.
 type watched[T any] struct {
 	value  T
 	events <-chan zk.Event
@@ -109,8 +109,8 @@ func (c *Conn) ExistsW(ctx context.Context, node string) (exists bool, events <-
 	return r.value, r.events, err
 }
 
-// GetW is Get with a watch that is not shared, unlike that of Watch: for a path that other contenders
-// use as well, whose shared watch may still be that of a node that is gone.
+// GetW is Get with a watch that is not shared, unlike the watch that Watch sets. It is for a path that
+// other contenders use as well: a shared watch may still belong to a node that is gone.
 func (c *Conn) GetW(ctx context.Context, node string) (zk.Stat, <-chan zk.Event, error) {
 	r, err := do(ctx, c, func() (watched[zk.Stat], error) {
 		_, stat, events, err := c.ZK.GetW(node)

@@ -32,7 +32,7 @@ const (
 // frame is one packet on its way: a request, an answer, or a watch event.
 type frame struct {
 	direction direction
-	op        int32 // of an answer: what it answers
+	op        int32 // of an answer: the operation of its request
 	xid       int32
 }
 
@@ -121,7 +121,7 @@ const scriptToxic = "zookeeper-frames"
 
 func init() { toxics.Register(scriptToxic, new(frames)) }
 
-// buffered is what a connection has of a packet that is not complete yet.
+// buffered is the part of a packet that has arrived so far.
 type buffered struct {
 	bytes  []byte
 	greets bool // the handshake has passed

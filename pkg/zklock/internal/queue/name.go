@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is the part of a queue node's name that says what its contender wants, as Apache Curator's
+// Kind is the part of a queue node's name that tells the kind of its contender, as Apache Curator's
 // recipes write it: _c_<uuid>-lock-0000000012.
 type Kind = string
 

@@ -16,7 +16,7 @@ import (
 
 // secondLook is the pause before a second search for nodes by their GUID. A create that was
 // sent on a connection that has failed may reach the server after the session has moved to another
-// connection, though not long after: package conn makes the kernel drop what it has not sent.
+// connection, though not long after: package conn makes the kernel drop unsent data.
 const secondLook = time.Second
 
 // Remove deletes the node in the background, over reconnects, whatever becomes of the caller. The
