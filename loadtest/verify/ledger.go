@@ -136,7 +136,8 @@ func (l *ledger) checkSold(h *history.History, t *told, found *findings, v *Verd
 		}
 		if over := sold[g.ID] - restocked; over > 0 {
 			oversold += over
-			found.add(AcknowledgedNotOversold, "product %d: %d restocked, %d acknowledged to clients", g.ID, restocked, sold[g.ID])
+			found.add(AcknowledgedNotOversold, "product %d: %d restocked, %d acknowledged to clients",
+				g.ID, restocked, sold[g.ID])
 		}
 	}
 	v.Oversold = max(v.Oversold, oversold)
