@@ -43,8 +43,11 @@ type Spec struct {
 type Server struct {
 	spec Spec
 
-	mu   sync.Mutex // held for the length of a start, so that two cannot overlap
-	proc *process   // the last one started; nil if attached
+	oneStart sync.Mutex // held for the length of a start, so that two cannot overlap
+
+	mu       sync.Mutex // guards what follows, and spec.Env
+	proc     *process   // the last one started; nil if attached
+	starting bool
 }
 
 // Start runs the program and returns once it is ready. If it ends before, or
@@ -82,8 +85,15 @@ func (s *Server) Pid() int {
 	return 0
 }
 
-// Running reports whether the process lives. A paused process does.
+// Running reports whether the process lives. A paused process does, and one that is not ready yet.
 func (s *Server) Running() bool { return s.Pid() != 0 }
+
+// Starting reports whether Start or Restart waits until the server is ready.
+func (s *Server) Starting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.starting
+}
 
 // Done returns a channel that is closed when the present process has ended,
 // or nil, which blocks for ever, if the server was attached to.
@@ -157,12 +167,12 @@ func (s *Server) Restart(ctx context.Context) error {
 // Launch starts a process that has ended again, as Restart does, but does not
 // wait until it is ready: what it needs may not be there yet.
 func (s *Server) Launch() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proc == nil {
+	s.oneStart.Lock()
+	defer s.oneStart.Unlock()
+	if s.current() == nil {
 		return fmt.Errorf("start %s: %w", s.spec.Name, ErrAttached)
 	}
-	_, err := s.launch()
+	_, _, err := s.launch()
 	return err
 }
 
@@ -194,31 +204,41 @@ func (s *Server) current() *process {
 
 // start launches the process, waits until it is ready, and kills it if it does not become ready.
 func (s *Server) start(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	logged, err := s.launch()
+	s.oneStart.Lock()
+	defer s.oneStart.Unlock()
+	s.setStarting(true)
+	defer s.setStarting(false)
+	p, logged, err := s.launch()
 	if err != nil {
 		return err
 	}
-	if err := s.awaitReady(ctx, s.proc); err != nil {
-		s.proc.kill()
+	if err := s.awaitReady(ctx, p); err != nil {
+		p.kill()
 		return fmt.Errorf("start %s: %w\n%s", s.spec.Name, err, logTail(s.LogPath(), logged))
 	}
 	return nil
 }
 
-// launch starts the process and returns the size of its log before the start. The caller holds s.mu.
-func (s *Server) launch() (logged int64, err error) {
+func (s *Server) setStarting(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starting = is
+}
+
+// launch starts the process and returns it with the size of its log before the start. The caller holds s.oneStart.
+func (s *Server) launch() (_ *process, logged int64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.proc != nil && s.proc.running() {
-		return 0, fmt.Errorf("start %s: it runs already", s.spec.Name)
+		return nil, 0, fmt.Errorf("start %s: it runs already", s.spec.Name)
 	}
 	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
+		return nil, 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
 	if logged, err = log.Seek(0, io.SeekEnd); err != nil {
-		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
+		return nil, 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
 	cmd := exec.Command(s.spec.Path, s.spec.Args...) //nolint:noctx // outlives the context of its start
 	cmd.Dir = s.spec.Dir
@@ -226,10 +246,10 @@ func (s *Server) launch() (logged int64, err error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := launch(cmd)
 	if err != nil {
-		return 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
+		return nil, 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
 	}
 	s.proc = p
-	return logged, nil
+	return p, logged, nil
 }
 
 func (s *Server) awaitReady(ctx context.Context, p *process) error {
