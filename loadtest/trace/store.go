@@ -131,14 +131,17 @@ func (s *Store) Order(id string) []Span {
 	return found
 }
 
-// below calls keep for the span that the link names and for all below it.
+// below calls keep for the span that the link names and for all below it, once for each.
 func (s *Store) below(at Link, keep func(Span)) {
-	for _, span := range s.traces[at.Trace] {
-		switch {
-		case span.ID == at.Span:
-			keep(span)
-		case span.Parent == at.Span:
-			s.below(Link{span.Trace, span.ID}, keep)
+	seen := map[string]bool{at.Span: true} // received spans may be each other's parents
+	for next := []string{at.Span}; len(next) > 0; next = next[1:] {
+		for _, span := range s.traces[at.Trace] {
+			if span.ID == next[0] {
+				keep(span)
+			} else if span.Parent == next[0] && !seen[span.ID] {
+				seen[span.ID] = true
+				next = append(next, span.ID)
+			}
 		}
 	}
 }

@@ -74,6 +74,20 @@ func TestTreeHasWhatServedSeveral(t *testing.T) {
 	}
 }
 
+// Whoever sends spans may make them each other's parents.
+func TestSpansInACircleAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	s := trace.NewStore()
+	s.Add(export("stock-1",
+		span(1, 2, 4, "group", 2),
+		span(1, 3, 2, "commit", 3),
+		span(1, 4, 3, "wait", 4),
+		linked(span(2, 1, 0, "deduct", 1, text("flag", "200")), 1, 2)))
+	if spans := s.Order("200"); len(spans) != 4 {
+		t.Errorf("the order has the spans %+v, want 4", spans)
+	}
+}
+
 // The store forgets the oldest traces, with the orders in them.
 func TestStoreIsBounded(t *testing.T) {
 	t.Parallel()
