@@ -203,9 +203,10 @@ var byHand = &http.Client{Transport: probe.Transport}
 // postToFirst posts an order to the first of the order services that accepts a connection. It does not go on after any
 // other error, as the order may have been placed.
 func postToFirst(ctx context.Context, urls []string, header http.Header, body []byte) (resp *http.Response, err error) {
+	err = errors.New("there is none")
 	for _, url := range urls {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/orders", bytes.NewReader(body))
-		if err != nil {
+		var req *http.Request
+		if req, err = http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/orders", bytes.NewReader(body)); err != nil {
 			return nil, fmt.Errorf("place order: %w", err)
 		}
 		req.Header = header
@@ -214,7 +215,7 @@ func postToFirst(ctx context.Context, urls []string, header http.Header, body []
 			return resp, err
 		}
 	}
-	return resp, err
+	return nil, err
 }
 
 // noteByHand notes that an order is being placed by hand. Callers must call done
