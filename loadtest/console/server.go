@@ -121,7 +121,15 @@ type playRequest struct {
 	Seed    string `json:"seed"`
 }
 
-const cookie = "orderstock_console"
+// cookieOf names the cookie by the port at which the browser sees the console: a browser keeps one set of cookies for
+// all ports of a host, and each console has a token of its own.
+func cookieOf(r *http.Request) string {
+	_, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		port = "80"
+	}
+	return "orderstock_console_" + port
+}
 
 // policy lets the page load its own files and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -153,7 +161,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			}
 			//nolint:gosec // not Secure: the console speaks HTTP, on this machine
 			http.SetCookie(w, &http.Cookie{
-				Name: cookie, Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+				Name: cookieOf(r), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 			})
 			q := r.URL.Query()
 			q.Del("token")
@@ -163,7 +171,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		shown := ""
-		if c, err := r.Cookie(cookie); err == nil {
+		if c, err := r.Cookie(cookieOf(r)); err == nil {
 			shown = c.Value
 		}
 		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
