@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"mime"
 	"net"
@@ -178,12 +179,33 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			shown = bearer
 		}
 		if !s.valid(shown) {
+			if r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Authorization") == "" {
+				askForToken(w, r)
+				return
+			}
 			refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
 				"no token: open the address that the console printed when it started"))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// askForToken answers a browser that shows no token. A browser that has the cookie does not send it when it comes from
+// another site, but does when it follows a link of this page.
+func askForToken(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusUnauthorized)
+	_, _ = fmt.Fprintf(w, `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>orderstock: no token</title>
+<h1>This page needs the console's token</h1>
+<p>Open the address that the console printed when it started: it holds the token.
+<p>If this browser has opened it before, <a href="%s">go on to the console</a>.
+</html>
+`, html.EscapeString(r.URL.RequestURI())) // an error says that the client has gone
 }
 
 func (s *Server) valid(token string) bool {
