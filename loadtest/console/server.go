@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	_ "embed"
@@ -89,10 +90,14 @@ func (s *Server) Handler() http.Handler {
 		return said(s.console.Stop())
 	}))
 	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body Action) (any, error) {
-		return said(s.console.Act(r.Context(), body))
+		ctx, cancel := outlasting(r)
+		defer cancel()
+		return said(s.console.Act(ctx, body))
 	}))
 	mux.HandleFunc("POST /api/heal", command(http.StatusOK, func(r *http.Request, _ struct{}) (any, error) {
-		return said(s.console.Heal(r.Context()))
+		ctx, cancel := outlasting(r)
+		defer cancel()
+		return said(s.console.Heal(ctx))
 	}))
 	mux.HandleFunc("GET /api/runs/{id}", answer(func(r *http.Request) (any, error) {
 		return s.console.runs.load(r.PathValue("id"))
@@ -114,6 +119,11 @@ func (s *Server) TracesHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/traces", s.console.traces.store)
 	return mux
+}
+
+// outlasting returns a context that does not end with its request: a page that is closed leaves nothing half done.
+func outlasting(r *http.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 }
 
 type playRequest struct {
