@@ -327,7 +327,7 @@ var tour = []stop{
 	{
 		4, "The answer that got lost",
 		"The sale went through, but the answer did not arrive. " +
-			"The buyer asks again under the same number and gets the same answer.",
+			"The order service asks again under the same number and gets the same answer.",
 		"idempotency key", "E", Fixed,
 	},
 	{
@@ -338,8 +338,8 @@ var tour = []stop{
 	},
 	{
 		6, "The crowd",
-		"If each of 800 buyers takes the lock alone, most of the time is spent passing it on. " +
+		"800 buyers come within two seconds. If each took the lock alone, most of the time would be spent passing it on. " +
 			"The holder serves all who wait in one go.",
-		"herd effect and batching", "G", Fixed,
+		"batching", "A", Fixed,
 	},
 }
