@@ -102,7 +102,7 @@ func newConsole(dir string) (*Console, error) {
 	}
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
-		heals: map[*Strike]func(context.Context) error{}, rates: map[string]Compare{},
+		heals: map[*Strike]func(context.Context) error{}, rates: ratesOf(kept),
 		caught: map[string]uint64{},
 		placed: map[string]bool{},
 	}

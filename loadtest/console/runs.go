@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type runs struct {
 
 	mu   sync.Mutex
 	rows []RunRow // newest first
+
+	compared []Record // those with two rates that were there at first; newest first
 }
 
 // openRuns reads the rows of the runs in dir. A run that cannot be read is left out.
@@ -38,9 +41,26 @@ func openRuns(dir string) (*runs, error) {
 	for _, e := range slices.Backward(entries) {
 		if record, err := r.load(e.Name()); err == nil {
 			r.rows = append(r.rows, record.Row)
+			if record.Compare != nil {
+				r.compared = append(r.compared, *record)
+			}
 		}
 	}
 	return r, nil
+}
+
+// ratesOf returns the last rates of the faults that cost only time, by letter.
+func ratesOf(r *runs) map[string]Compare {
+	rates := map[string]Compare{}
+	for _, record := range r.compared {
+		told, known := rates[record.Row.Fault]
+		if !known {
+			told = *record.Compare
+		}
+		told.Broken, told.Fixed = cmp.Or(told.Broken, record.Compare.Broken), cmp.Or(told.Fixed, record.Compare.Fixed)
+		rates[record.Row.Fault] = told
+	}
+	return rates
 }
 
 func (r *runs) list() []RunRow {
