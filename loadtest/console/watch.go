@@ -373,16 +373,16 @@ func (c *Console) bystander() func(context.Context, *site) error {
 		case placed > before:
 			moved = now
 			if begun.IsZero() {
+				if !c.watchOther(now) {
+					return nil
+				}
 				begun, heard = now, before
-				c.watchOther(now)
 			}
 		case begun.IsZero():
 			return nil
 		case now.Sub(moved) > quiet:
 			begun = time.Time{}
-			c.say("run", "the other process has stopped; it placed %d orders", placed-heard)
-			c.hub.set(secPhase, phaseIdle)
-			c.hub.set(secDoing, "")
+			c.otherStopped(placed - heard)
 			return nil
 		}
 		sample.TMS = now.Sub(begun).Milliseconds()
@@ -391,21 +391,40 @@ func (c *Console) bystander() func(context.Context, *site) error {
 	}
 }
 
-// watchOther shows a run that another process fires, in place of the console's last one.
-func (c *Console) watchOther(now time.Time) {
+// watchOther shows a run that another process fires, in place of the console's last one. It returns false if the
+// console has begun to fire itself.
+func (c *Console) watchOther(now time.Time) bool {
 	run := Run{ID: "other", Title: "orders of another process", Attempt: 1, Attempts: 1, StartedAt: now.UTC()}
-	c.hub.restart()
 	c.mu.Lock()
+	if c.stop != nil {
+		c.mu.Unlock()
+		return false
+	}
+	c.hub.restart()
 	c.meter, c.run, c.other, c.began, c.wrong = nil, &run, true, now, false
 	c.era++
 	if c.metrics != nil {
 		c.metricsBefore = c.metrics
 	}
-	c.mu.Unlock()
 	for section, value := range map[string]any{
 		secRun: run, secVerdict: nil, secHero: nil, secCompare: nil, secDoing: "another process fires at this stack",
 	} {
 		c.hub.set(section, value)
 	}
+	c.mu.Unlock()
 	c.say("run", "another process fires at this stack")
+	return true
+}
+
+// otherStopped notes that another process has ended its run, unless the console has begun one.
+func (c *Console) otherStopped(placed int64) {
+	c.mu.Lock()
+	if c.stop != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.hub.set(secPhase, phaseIdle)
+	c.hub.set(secDoing, "")
+	c.mu.Unlock()
+	c.say("run", "the other process has stopped; it placed %d orders", placed)
 }
