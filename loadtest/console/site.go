@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -146,22 +147,33 @@ func (s *site) close() {
 	s.closed = true
 	if s.session != nil {
 		_ = s.session.Close()
+		s.session = nil
 	}
 }
 
 // zooKeeper returns a session to look at the lock's queue with.
 func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.session != nil {
-		return s.session, nil
+	session := s.session
+	s.mu.Unlock()
+	if session != nil {
+		return session, nil
 	}
-	if s.closed || len(s.ZooKeeper) == 0 {
-		return nil, fmt.Errorf("no ZooKeeper to look at")
+	if len(s.ZooKeeper) == 0 {
+		return nil, errors.New("no ZooKeeper to look at")
 	}
 	session, err := zklock.Connect(ctx, s.ZooKeeper, zklock.WithAuth("digest", []byte(s.ZooKeeperAuth)))
 	if err != nil {
 		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.session != nil { // meanwhile
+		_ = session.Close()
+		session = s.session
+	}
+	if session == nil {
+		return nil, errors.New("the services are replaced")
 	}
 	s.session = session
 	return session, nil
