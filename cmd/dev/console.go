@@ -49,7 +49,7 @@ func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page p
 	args := []string{
 		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
 		"--zookeeper", st.Servers.ZooKeeper.Addr(), "--zookeeper-root", st.ZooKeeperRoot(),
-		"--redis", st.Servers.Redis.Addr(),
+		"--redis", st.Servers.Redis.Addr(), "--program", ". .run/env && bin/loadtest",
 	}
 	for _, s := range st.Services() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))

@@ -32,7 +32,7 @@ type consoleConfig struct {
 	attach, remote          bool
 	hosts, watch, zookeeper []string
 	zookeeperRoot, redis    string
-	strategy                string
+	strategy, program       string
 }
 
 func consoleCommand() *cobra.Command {
@@ -77,6 +77,8 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 	f.StringSliceVar(&cfg.zookeeper, "zookeeper", nil, "with --attach: ZooKeeper's servers, to show the lock's queue")
 	f.StringVar(&cfg.zookeeperRoot, "zookeeper-root", "/orderstock",
 		"with --attach: the node that the services' nodes are under")
+	f.StringVar(&cfg.program, "program", "bin/loadtest",
+		"with --attach: how a shell calls this program, for the commands that the page shows")
 	f.StringVar(&cfg.redis, "redis", "", "with --attach: Redis, to show an order's flag")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
@@ -214,7 +216,7 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
 			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
 			Redis: cfg.redis, RedisAuth: where.RedisAuth,
-			Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch,
+			Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.program,
 		}, cfg.out)
 		return c, func() {}, err
 	}

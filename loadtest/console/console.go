@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Console struct {
 	hub     *hub
 	runs    *runs
 	lab     *lab.Lab                   // nil if the console is attached
+	program string                     // how a shell calls the load tester
 	jobs    chan func(context.Context) // for Run to start
 	closing chan struct{}              // closed when Run ends
 
@@ -78,7 +80,7 @@ func Attach(target Target, dir string) (*Console, error) {
 		s.close()
 		return nil, err
 	}
-	c.site = s
+	c.site, c.program = s, cmp.Or(target.Program, c.program)
 	c.hub.set(secMode, "attached")
 	c.hub.set(secCan, Can{Play: notHere, Break: notOurs, Flags: notCounted})
 	return c, nil
@@ -103,6 +105,7 @@ func newConsole(dir string) (*Console, error) {
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
 		heals: map[*Strike]func(context.Context) error{}, rates: ratesOf(kept),
+		program: "bin/loadtest",
 		caught: map[string]uint64{},
 		placed: map[string]bool{},
 	}
@@ -253,6 +256,8 @@ type Target struct {
 	// defaults.
 	Strategy   string
 	Partitions int
+	// Program is how a shell calls the load tester, in the commands that are shown. Default: bin/loadtest.
+	Program string
 	// Watched are the replicas to show. Default: the services that orders are fired at.
 	Watched []Watched
 }

@@ -14,6 +14,8 @@ type Form struct {
 	Actions    []actionInfo      `json:"actions"`
 	Wires      []string          `json:"wires"`
 	Defaults   Scenario          `json:"defaults"`
+	// Program is how a shell calls the load tester.
+	Program string `json:"program"`
 }
 
 // FormStrategy is a strategy of deduction.
@@ -26,7 +28,8 @@ type FormStrategy struct {
 func (c *Console) form() Form {
 	f := Form{
 		Steps: faultpoint.Steps, Whens: []faultpoint.When{faultpoint.Before, faultpoint.After}, Actions: actions,
-		Wires: []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
+		Program: c.program,
+		Wires:   []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
 		Defaults: Scenario{
 			Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1,
 		},

@@ -126,9 +126,9 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	}
 	seed, _ := s.seed() // validated
 	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: variant{strategy: s.Strategy}}
-	p.command = "bin/loadtest fire" + s.flags()
+	p.command = c.program + " fire" + s.flags()
 	if c.lab != nil {
-		p.command = "bin/loadtest play" + s.flags()
+		p.command = c.program + " play" + s.flags()
 	}
 	return c.begin(p)
 }
