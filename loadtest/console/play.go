@@ -184,10 +184,10 @@ func (c *Console) begin(p *performance) (Run, error) {
 		v, err := c.perform(ctx, p, run)
 		c.mu.Lock()
 		c.stop, c.result, c.failed = nil, v, err
+		c.hub.set(secPhase, phaseIdle) // before another run can begin
+		c.hub.set(secDoing, "")
 		close(ended)
 		c.mu.Unlock()
-		c.hub.set(secPhase, phaseIdle)
-		c.hub.set(secDoing, "")
 	})
 	if !started {
 		c.stop = nil
