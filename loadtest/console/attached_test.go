@@ -19,7 +19,7 @@ import (
 func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
-	b.await(30*time.Second, `document.body.innerText.includes("stock-2")`) // the services are up
+	b.tile("stock-2", "ready") // the services are up
 	target := console.Target{
 		Target: s.lab.Target(), Databases: s.lab.Databases(),
 		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(), Redis: s.lab.Redis.Addr(),

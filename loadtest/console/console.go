@@ -28,7 +28,8 @@ type Console struct {
 	closing chan struct{}              // closed when Run ends
 
 	mu      sync.Mutex
-	site    *site         // what is watched; nil while the services start
+	site    *site         // what is watched; nil while no services run
+	down    bool          // the services did not start, and nothing starts them
 	stop    func()        // ends the current run; nil if there is none
 	meter   *meter        // of the present or last run
 	ended   chan struct{} // closed when the present or last run is judged; nil before the first
@@ -176,19 +177,29 @@ func (c *Console) spawn(job func(context.Context)) bool {
 
 // startServices replaces the lab's services by those of a variant, on empty databases. It brings the servers back
 // first, and ends all faults.
-func (c *Console) startServices(ctx context.Context, v variant) error {
+func (c *Console) startServices(ctx context.Context, v variant) (err error) {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	if err := c.reviveServers(ctx); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
 	c.mu.Lock()
-	if c.site != nil {
-		c.site.close()
-		c.site = nil
-	}
+	before := c.site
+	c.site, c.down = nil, false
 	c.forgetStrikes()
+	c.showStarted(stateStarting)
 	c.mu.Unlock()
+	if before != nil {
+		before.close()
+	}
+	defer func() {
+		if err != nil {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.down = true
+			c.showStarted(stateDead)
+		}
+	}()
 	c.hub.set(secPhase, phaseStarting)
 	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
 	env := maps.Clone(faults.Env)
@@ -221,7 +232,31 @@ func (c *Console) startServices(ctx context.Context, v variant) error {
 	return nil
 }
 
-// current returns what is watched, or nil while the services start.
+// showStarted shows the replicas that startServices starts, all in one state; mu is held.
+func (c *Console) showStarted(state string) {
+	var all []Member
+	for _, kind := range []string{"order", "stock"} {
+		for n := range 2 {
+			all = append(all, Member{Name: fmt.Sprintf("%s-%d", kind, n+1), Kind: kind, State: state})
+		}
+	}
+	c.hub.set(secReplicas, all)
+}
+
+// running returns what is watched, or why no services run.
+func (c *Console) running() (*site, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.site != nil:
+		return c.site, nil
+	case c.down:
+		return nil, conflict("no services run: play or fire to start them")
+	}
+	return nil, conflict("the services are starting; try again once they run")
+}
+
+// current returns what is watched, or nil while no services run.
 func (c *Console) current() *site {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,9 +38,9 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if err != nil || id <= 0 {
 		return nil, invalid("order id %q: want a positive number", order)
 	}
-	at := c.current()
-	if at == nil {
-		return nil, conflict("the services are starting")
+	at, err := c.running()
+	if err != nil {
+		return nil, err
 	}
 	life := &Life{FlagInRedis: at.flag(ctx, order), Answers: []Answer{}, Spans: c.traces.store.Order(order)}
 	for _, read := range []struct {
@@ -159,9 +159,9 @@ type Placed struct {
 
 // PlaceByHand sends an order to the first order service that accepts a connection, and returns its answer.
 func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error) {
-	at := c.current()
-	if at == nil {
-		return nil, conflict("the services are starting")
+	at, err := c.running()
+	if err != nil {
+		return nil, err
 	}
 	if len(o.Items) == 0 {
 		return nil, invalid("the order has no items")

@@ -262,11 +262,8 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 		}
 		v, err := c.attempt(ctx, p, run)
 		if err != nil {
-			c.say("error", "%v", err)
 			c.endEra()
-			c.hub.set(secHero, Hero{
-				Sentence: "The run ended early: " + err.Error(), Word: strings.ToUpper(string(verify.Unknown)),
-			})
+			c.hub.set(secHero, c.unjudged(ctx, err))
 			return nil, err
 		}
 		if v.Outcome == verify.Violation || attempt == p.tries {
@@ -279,6 +276,19 @@ func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdic
 		}
 		c.say("run", "not caught with seed %s; trying another", run.Seed)
 	}
+}
+
+// unjudged returns the headline of a run that ended with an error, and notes it in the log.
+func (c *Console) unjudged(ctx context.Context, err error) Hero {
+	c.mu.Lock()
+	sent := !c.began.IsZero()
+	c.mu.Unlock()
+	if ctx.Err() != nil && !sent {
+		c.say("run", "stopped before an order was sent")
+		return Hero{Sentence: "stopped before an order was sent", Word: wordNotJudged}
+	}
+	c.say("error", "%v", err)
+	return Hero{Sentence: "The run ended early: " + err.Error(), Word: wordNotJudged}
 }
 
 // attempt makes one run, from fresh services to the verdict, and keeps its
@@ -303,9 +313,9 @@ func (c *Console) attempt(ctx context.Context, p *performance, run Run) (*Verdic
 			return nil, err
 		}
 	}
-	at := c.current()
-	if at == nil {
-		return nil, errors.New("the services do not run")
+	at, err := c.running()
+	if err != nil {
+		return nil, err
 	}
 	scene := p.scene
 	scene.Seed = run.Seed

@@ -222,6 +222,10 @@ func (m member) state(ctx context.Context) Member {
 			told.State = statePaused
 			return told
 		}
+		if m.replica.Starting() {
+			told.State = stateStarting
+			return told
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/readyz", nil)
 	if err != nil {

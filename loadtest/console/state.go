@@ -38,10 +38,9 @@ const (
 
 // Can says for each kind of action why it cannot be done; "" means that it can.
 type Can struct {
-	Play    string `json:"play"`
-	Break   string `json:"break"`
-	Fire    string `json:"fire"`
-	Restock string `json:"restock"`
+	Play  string `json:"play"`
+	Break string `json:"break"`
+	Fire  string `json:"fire"`
 	// Flags is why it is not counted how often the services set and take a flag in Redis.
 	Flags string `json:"flags"`
 }
@@ -80,6 +79,7 @@ type Hero struct {
 const (
 	wordRunning   = "RUNNING"
 	wordNotCaught = "NOT CAUGHT THIS TIME"
+	wordNotJudged = "NOT JUDGED" // it ended before there was something to judge
 )
 
 // Compare sets the rates of the broken and the fixed variant side by side.
@@ -103,6 +103,7 @@ type Member struct {
 // The states of a Member.
 const (
 	stateReady    = "ready"
+	stateStarting = "starting"
 	stateNotReady = "not ready"
 	statePaused   = "paused"
 	stateDead     = "dead"
@@ -198,7 +199,7 @@ type Sample struct {
 type Entry struct {
 	At   time.Time `json:"at"`
 	TMS  int64     `json:"t_ms"`
-	Kind string    `json:"kind"` // run, fault, books, verdict, server or error
+	Kind string    `json:"kind"` // run, fault, books, verdict or error
 	Text string    `json:"text"`
 }
 

@@ -261,9 +261,14 @@ func (c *Console) readMembers(ctx context.Context, s *site) error {
 	for i, m := range members {
 		asked.Go(func() { replicas[i] = m.state(ctx) })
 	}
+	servers := c.servers(ctx, s)
 	asked.Wait()
-	c.hub.set(secReplicas, replicas)
-	c.hub.set(secServers, c.servers(ctx, s))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.site == s { // else others are starting
+		c.hub.set(secReplicas, replicas)
+	}
+	c.hub.set(secServers, servers)
 	return nil
 }
 
@@ -281,6 +286,7 @@ func (c *Console) servers(ctx context.Context, s *site) []Member {
 	if c.lab != nil {
 		for i, p := range []interface {
 			Running() bool
+			Starting() bool
 			Pid() int
 		}{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
 			switch {
@@ -288,6 +294,8 @@ func (c *Console) servers(ctx context.Context, s *site) []Member {
 				all[i].State, all[i].Says = stateDead, ""
 			case paused(p.Pid()):
 				all[i].State, all[i].Says = statePaused, ""
+			case p.Starting():
+				all[i].State, all[i].Says = stateStarting, ""
 			}
 		}
 	}

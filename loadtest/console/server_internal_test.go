@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func (s *Server) answers(t *testing.T, url string, cookies ...*http.Cookie) *http.Response {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	for _, c := range cookies {
+		r.AddCookie(c)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w.Result() //nolint:bodyclose // of a recorder
+}
+
+// TestTwoConsolesInOneBrowser: neither's cookie takes the place of the other's.
+func TestTwoConsolesInOneBrowser(t *testing.T) {
+	var jar []*http.Cookie // what a browser keeps for 127.0.0.1, whatever the port
+	servers := map[string]*Server{"http://127.0.0.1:8090": nil, "http://127.0.0.1:8091": nil}
+	for base := range servers {
+		servers[base] = NewServer(testConsole(t), ServerConfig{})
+		for _, c := range servers[base].answers(t, base+"/?token="+servers[base].Token()).Cookies() {
+			for i := range jar {
+				if jar[i].Name == c.Name {
+					t.Fatalf("both cookies are named %s", c.Name)
+				}
+			}
+			jar = append(jar, c)
+		}
+	}
+	for base, s := range servers {
+		if got := s.answers(t, base+"/api/state", jar...); got.StatusCode != http.StatusOK {
+			t.Errorf("%s answers %s", base, got.Status)
+		}
+	}
+}
+
+// TestPageWithoutToken: a browser is told what to do, in a page.
+func TestPageWithoutToken(t *testing.T) {
+	s := NewServer(testConsole(t), ServerConfig{})
+	got := s.answers(t, `http://127.0.0.1:8090/?fault=A&x="><script>`)
+	var page strings.Builder
+	if err := got.Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"401 Unauthorized", "Content-Type: text/html", "Content-Security-Policy: " + policy, `href="/?fault=A&amp;`,
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the answer does not hold %s: %s", want, page.String())
+		}
+	}
+	if strings.Contains(page.String(), "<script") {
+		t.Errorf("the address is not escaped: %s", page.String())
+	}
+	if got := s.answers(t, "http://127.0.0.1:8090/api/state"); !strings.Contains(got.Header.Get("Content-Type"), "problem") {
+		t.Errorf("the API answers %q", got.Header.Get("Content-Type"))
+	}
+}
+
+// TestActionOutlastsItsPage: a tab that is closed leaves nothing half healed.
+func TestActionOutlastsItsPage(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	ctx, end := outlasting(httptest.NewRequestWithContext(gone, http.MethodPost, "/api/heal", http.NoBody))
+	defer end()
+	if _, bounded := ctx.Deadline(); !bounded || ctx.Err() != nil {
+		t.Errorf("the action has ended with its request (%v), or has no limit", ctx.Err())
+	}
+}
+
+// TestFormNamesTheProgram as it is called where the stack runs.
+func TestFormNamesTheProgram(t *testing.T) {
+	for called, want := range map[string]string{
+		"": "bin/loadtest", "docker-compose run --rm loadtest": "docker-compose run --rm loadtest",
+	} {
+		c, err := Attach(Target{Program: called}, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.site.close)
+		if got := c.form().Program; got != want {
+			t.Errorf("%q: the form says %q, want %q", called, got, want)
+		}
+	}
+}
+
+// TestUnknownActionIsRefusedAtOnce, and not when its time has come.
+func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
+	s := Scenario{Faults: []Action{{Action: "melt", Target: "stock-1"}}}
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
+		t.Errorf("a scenario with an unknown action: %v", err)
+	}
+}
