@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,16 +44,33 @@ type actionInfo struct {
 	do func(*Console, context.Context, Action) (*strikeResult, error)
 }
 
-// strikeResult says what an action did. heal, if not nil, undoes what lasts;
+// strikeResult says what an action did. heal, if it does something, undoes what lasts;
 // fired, if not nil, counts how often it struck. Without fired it was seen to
 // strike before it returned.
 type strikeResult struct {
-	heal  func(context.Context) error
+	heal  remedy
 	fired func(context.Context) (int, error)
 }
 
+// remedy undoes what lasts of a strike; at says when, among other remedies.
+type remedy struct {
+	at int
+	do func(context.Context) error
+}
+
+// The order of remedies: a replica is ready only once it reaches the servers.
+const (
+	healServers = iota
+	healLinks
+	healReplicas
+)
+
 // slowBy is how much a slow link delays each direction.
 const slowBy = 200 * time.Millisecond
+
+// restartWithin is how long a replica that is started again may take to be ready. It never is while it is cut off from
+// MySQL, and nothing else can be done meanwhile.
+const restartWithin = 15 * time.Second
 
 var actions []actionInfo
 
@@ -67,7 +85,7 @@ func init() { // the functions below read the list
 		{"pause-server", "stop the server in its tracks", toServer, (*Console).pauseServer},
 		{"flush-redis", "delete everything in Redis", toNothing, (*Console).flushRedis},
 		{
-			"expire-sessions", "cut every replica off from ZooKeeper until its session expires",
+			"expire-sessions", "cut every replica off from ZooKeeper, so that its session expires; healing ends it",
 			toNothing, (*Console).expireSessions,
 		},
 		{"duplicate", "deliver each request between the services twice", toNothing, (*Console).duplicate},
@@ -88,12 +106,12 @@ func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
 	}
-	i := slices.IndexFunc(actions, func(known actionInfo) bool { return known.Name == a.Action })
-	if i < 0 {
-		return "", invalid("there is no action %q; there are %s", a.Action, strings.Join(actionNames(), ", "))
+	if err := a.known(); err != nil {
+		return "", err
 	}
-	if c.current() == nil {
-		return "", conflict("the services are starting; act once they run")
+	i := slices.Index(actionNames(), a.Action)
+	if _, err := c.running(); err != nil {
+		return "", err
 	}
 	c.acting.Lock()
 	defer c.acting.Unlock()
@@ -115,7 +133,7 @@ func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 		c.noteFired(s, 1)
 		c.say("fault", "%s", text)
 	}
-	if result != nil && result.heal != nil {
+	if result != nil && result.heal.do != nil {
 		c.mu.Lock()
 		c.heals[s] = result.heal
 		c.mu.Unlock()
@@ -123,6 +141,14 @@ func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 		c.noteHealed(s)
 	}
 	return text, nil
+}
+
+// known returns an error if there is no such action.
+func (a Action) known() error {
+	if !slices.Contains(actionNames(), a.Action) {
+		return invalid("there is no action %q; there are %s", a.Action, strings.Join(actionNames(), ", "))
+	}
+	return nil
 }
 
 func actionNames() []string {
@@ -200,48 +226,74 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
 	}
-	if c.current() == nil {
-		return "", conflict("the services are starting")
+	if _, err := c.running(); err != nil {
+		return "", err
 	}
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	return "everything is whole again", c.heal(ctx)
 }
 
-// heal is Heal for a caller that holds acting.
+// heal is Heal for a caller that holds acting. What cannot be healed is tried again the next time.
 func (c *Console) heal(ctx context.Context) error {
 	c.mu.Lock()
-	heals := c.heals
-	c.heals = map[*Strike]func(context.Context) error{}
 	strikes := slices.Clone(c.strikes)
 	c.mu.Unlock()
-	errs := []error{c.reviveServers(ctx)} // replicas need them
-	for _, heal := range heals {
-		errs = append(errs, heal(ctx))
+	errs := []error{c.reviveServers(ctx)}
+	for at := healServers; at <= healReplicas; at++ {
+		for _, s := range strikes {
+			errs = append(errs, c.healAt(ctx, at, s))
+		}
 	}
-	for _, r := range c.lab.Replicas() {
-		errs = append(errs, reviveReplica(ctx, r))
+	for _, r := range c.lab.Replicas() { // a played fault may have killed any
+		if err := reviveReplica(ctx, r); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.Name(), err))
+		}
 	}
-	for _, s := range strikes {
-		c.noteHealed(s)
-	}
-	if len(strikes) > 0 {
+	err := errors.Join(errs...)
+	if err != nil {
+		c.say("error", "not healed: %v", err)
+	} else if len(strikes) > 0 {
 		c.say("fault", "healed: everything is whole again")
 	}
-	return errors.Join(errs...)
+	return err
+}
+
+// healAt undoes what lasts of a strike if its remedy has this place in the order. The last place is also that of a
+// strike of which nothing lasts.
+func (c *Console) healAt(ctx context.Context, at int, s *Strike) error {
+	c.mu.Lock()
+	heal, lasts := c.heals[s]
+	c.mu.Unlock()
+	if lasts && heal.at != at || !lasts && at != healReplicas {
+		return nil
+	}
+	if lasts {
+		if err := heal.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", strings.TrimSpace(s.What+" "+s.Where), err)
+		}
+		c.mu.Lock()
+		delete(c.heals, s)
+		c.mu.Unlock()
+	}
+	c.noteHealed(s)
+	return nil
 }
 
 // reviveServers brings dead and paused servers back.
 func (c *Console) reviveServers(ctx context.Context) error {
 	var errs []error
 	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
-		errs = append(errs, revive(ctx, p))
+		if err := revive(ctx, p); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.Name(), err))
+		}
 	}
 	return errors.Join(errs...)
 }
 
 // lasting is a process that can be brought back.
 type lasting interface {
+	Name() string
 	Running() bool
 	Pid() int
 	Resume() error
@@ -266,8 +318,13 @@ func reviveReplica(ctx context.Context, r *lab.Replica) error {
 			return err
 		}
 		err := r.Disarm(ctx)
-		if err == nil || ctx.Err() != nil {
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
 			return err
+		case <-time.After(50 * time.Millisecond): // it may not answer yet
 		}
 	}
 }
@@ -310,7 +367,7 @@ func (c *Console) kill(_ context.Context, a Action) (*strikeResult, error) {
 	if !r.Running() {
 		return nil, conflict("%s is dead already", a.Target)
 	}
-	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, r) }}, r.Kill()
+	return &strikeResult{heal: remedy{healReplicas, func(ctx context.Context) error { return revive(ctx, r) }}}, r.Kill()
 }
 
 func (c *Console) restart(ctx context.Context, a Action) (*strikeResult, error) {
@@ -318,6 +375,8 @@ func (c *Console) restart(ctx context.Context, a Action) (*strikeResult, error) 
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, restartWithin)
+	defer cancel()
 	if err := r.Restart(ctx); err != nil {
 		return nil, err
 	}
@@ -333,7 +392,7 @@ func (c *Console) pause(_ context.Context, a Action) (*strikeResult, error) {
 	if !r.Running() {
 		return nil, conflict("%s is dead", a.Target)
 	}
-	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, r) }}, r.Pause()
+	return &strikeResult{heal: remedy{healReplicas, func(ctx context.Context) error { return revive(ctx, r) }}}, r.Pause()
 }
 
 func (c *Console) resume(_ context.Context, a Action) (*strikeResult, error) {
@@ -356,7 +415,7 @@ func (c *Console) killServer(_ context.Context, a Action) (*strikeResult, error)
 	if err != nil {
 		return nil, err
 	}
-	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, p) }}, p.Kill()
+	return &strikeResult{heal: remedy{healServers, func(ctx context.Context) error { return revive(ctx, p) }}}, p.Kill()
 }
 
 func (c *Console) restartServer(ctx context.Context, a Action) (*strikeResult, error) {
@@ -376,7 +435,7 @@ func (c *Console) pauseServer(_ context.Context, a Action) (*strikeResult, error
 	if err != nil {
 		return nil, err
 	}
-	return &strikeResult{heal: func(ctx context.Context) error { return revive(ctx, p) }}, p.Pause()
+	return &strikeResult{heal: remedy{healServers, func(ctx context.Context) error { return revive(ctx, p) }}}, p.Pause()
 }
 
 func (c *Console) flushRedis(ctx context.Context, _ Action) (*strikeResult, error) {
@@ -395,13 +454,13 @@ func (c *Console) expireSessions(ctx context.Context, _ Action) (*strikeResult, 
 		}
 	}
 	return &strikeResult{
-		heal: func(ctx context.Context) error {
+		heal: remedy{healLinks, func(ctx context.Context) error {
 			var errs []error
 			for _, r := range c.lab.Replicas() {
 				errs = append(errs, r.EachWire(lab.ToZooKeeper, func(w *lab.Wire) error { return w.Mend(ctx) }))
 			}
 			return errors.Join(errs...)
-		},
+		}},
 		fired: func(ctx context.Context) (int, error) {
 			n, err := c.lab.ExpiredSessions(ctx)
 			return n - before, err
@@ -421,12 +480,12 @@ func (c *Console) duplicate(context.Context, Action) (*strikeResult, error) {
 		d.Switch(true)
 	}
 	return &strikeResult{
-		heal: func(context.Context) error {
+		heal: remedy{healLinks, func(context.Context) error {
 			for _, d := range c.lab.Duplicators {
 				d.Switch(false)
 			}
 			return nil
-		},
+		}},
 		fired: func(context.Context) (int, error) { return doubled() - before, nil },
 	}, nil
 }
@@ -448,9 +507,9 @@ func wireAction(do func(*lab.Wire) error) func(*Console, context.Context, Action
 		}
 		before := struck()
 		return &strikeResult{
-			heal: func(ctx context.Context) error {
+			heal: remedy{healLinks, func(ctx context.Context) error {
 				return r.EachWire(a.Wire, func(w *lab.Wire) error { return w.Mend(ctx) })
-			},
+			}},
 			fired: func(context.Context) (int, error) { return struck() - before, nil },
 		}, r.EachWire(a.Wire, do)
 	}
@@ -477,7 +536,7 @@ func armAction(what string, times int) func(*Console, context.Context, Action) (
 			return nil, err
 		}
 		return &strikeResult{
-			heal: func(ctx context.Context) error { return reviveReplica(ctx, r) },
+			heal: remedy{healReplicas, func(ctx context.Context) error { return reviveReplica(ctx, r) }},
 			fired: func(context.Context) (int, error) {
 				n, err := c.lab.Fired(rule)
 				return n - before, err

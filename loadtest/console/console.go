@@ -41,10 +41,10 @@ type Console struct {
 	live    bool // the books make the headline: from the beginning of a run until it is judged or has failed
 	era     int  // rises when a run begins or ends: books that were read in an earlier era are not shown
 	strikes []*Strike
-	wrong   bool                                    // the books of the run have disagreed
-	heals   map[*Strike]func(context.Context) error // of the strikes that last
-	rates   map[string]Compare                      // of the faults that cost only time, by letter
-	caught  map[string]uint64                       // by letter: the seed with which the broken variant went wrong last
+	wrong   bool               // the books of the run have disagreed
+	heals   map[*Strike]remedy // of the strikes that last
+	rates   map[string]Compare // of the faults that cost only time, by letter
+	caught  map[string]uint64  // by letter: the seed with which the broken variant went wrong last
 
 	placing int             // orders placed by hand that are not answered yet
 	placed  map[string]bool // the ids of those that are
@@ -105,7 +105,7 @@ func newConsole(dir string) (*Console, error) {
 	}
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
-		heals: map[*Strike]func(context.Context) error{}, rates: ratesOf(kept),
+		heals: map[*Strike]remedy{}, rates: ratesOf(kept),
 		program: "bin/loadtest",
 		caught: map[string]uint64{},
 		placed: map[string]bool{},

@@ -409,6 +409,7 @@ func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Sce
 			select {
 			case <-time.After(time.Duration(a.AfterMS) * time.Millisecond):
 			case <-done:
+				c.say("fault", "not brought about, as the run was over before: %s", a)
 				return
 			}
 			if _, err := c.Act(ctx, a); err != nil {
@@ -438,7 +439,7 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 	c.acting.Lock()
 	err := f.Arm(ctx)
 	c.mu.Lock()
-	c.heals[s] = f.Heal
+	c.heals[s] = remedy{healReplicas, f.Heal}
 	c.mu.Unlock()
 	c.acting.Unlock()
 	fired := 0
@@ -459,16 +460,9 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 	}
 	c.acting.Lock()
 	defer c.acting.Unlock()
-	c.mu.Lock()
-	heal := c.heals[s]
-	delete(c.heals, s)
-	c.mu.Unlock()
-	if heal != nil {
-		healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
-		err = errors.Join(err, heal(healing))
-		c.noteHealed(s)
-	}
+	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	err = errors.Join(err, c.healAt(healing, healReplicas, s))
 	if fired == 0 {
 		c.say("fault", "never struck: %s %s %s", cell.Fault, cell.When, cell.Step)
 	}

@@ -104,6 +104,9 @@ func (s Scenario) Validate() error {
 		}
 	}
 	for _, f := range s.Faults {
+		if err := f.known(); err != nil {
+			return err
+		}
 		if f.AfterMS < 0 || f.AfterMS > 1000*mostDuration {
 			return invalid("after_ms %d of fault %s: want 0 to %d", f.AfterMS, f.Action, 1000*mostDuration)
 		}

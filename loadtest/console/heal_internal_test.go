@@ -1,0 +1,165 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/stack"
+	"orderstock/pkg/servers"
+)
+
+// idleLab is a lab whose servers only sleep, and that has no services.
+func idleLab(t *testing.T) *lab.Lab {
+	t.Helper()
+	server := func(name string) *servers.Server {
+		s, err := servers.Start(t.Context(), servers.Spec{
+			Name: name, Path: "/bin/sleep", Args: []string{"60"}, Dir: t.TempDir(), Addr: "127.0.0.1:1",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Kill() })
+		return s
+	}
+	return &lab.Lab{Servers: &stack.Servers{
+		MySQL: &servers.MySQL{Server: server("mysql")}, Redis: &servers.Redis{Server: server("redis")},
+		ZooKeeper: &servers.ZooKeeper{Server: server("zookeeper")},
+	}}
+}
+
+// TestHealOrder: a replica is ready only once it reaches the servers, so the connections come before it. What does not
+// come back stays broken, is named, and is tried again.
+func TestHealOrder(t *testing.T) {
+	c := testConsole(t)
+	c.lab, c.site = idleLab(t), &site{}
+	var (
+		order []string
+		stuck error
+	)
+	strike := func(what string, at int, fails bool) *Strike {
+		s := c.noteArmed(Action{Action: what, Target: "stock-1"})
+		c.noteFired(s, 1)
+		c.heals[s] = remedy{at, func(context.Context) error {
+			order = append(order, what)
+			if fails {
+				return stuck
+			}
+			return nil
+		}}
+		return s
+	}
+	kill := strike("kill", healReplicas, false)
+	cut := strike("cut", healLinks, true)
+	pause := strike("pause", healReplicas, false)
+	server := strike("kill-server", healServers, false)
+	duplicate := strike("duplicate", healLinks, false)
+	stuck = errors.New("the wire is stuck")
+	if _, err := c.Heal(t.Context()); err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") {
+		t.Errorf("heal returns %v, want what did not come back", err)
+	}
+	if want := []string{"kill-server", "cut", "duplicate", "kill", "pause"}; !slices.Equal(order, want) {
+		t.Errorf("healed in the order %q, want %q", order, want)
+	}
+	for _, s := range []*Strike{kill, cut, pause, server, duplicate} {
+		if healed := s.Status == "healed"; healed != (s != cut) {
+			t.Errorf("%s is %s", s.What, s.Status)
+		}
+	}
+	if state := string(c.hub.snapshot()); strings.Contains(state, "everything is whole") {
+		t.Errorf("all is said to be whole: %s", state)
+	}
+	c.shows(t, "not healed: cut stock-1: the wire is stuck")
+	order, stuck = nil, nil
+	if _, err := c.Heal(t.Context()); err != nil || cut.Status != "healed" || !slices.Equal(order, []string{"cut"}) {
+		t.Errorf("the second time: %v, %s, healed %q", err, cut.Status, order)
+	}
+	c.shows(t, "everything is whole again")
+}
+
+// TestStopWhileServicesStart leaves no services, and says so.
+func TestStopWhileServicesStart(t *testing.T) {
+	c := testConsole(t)
+	c.lab = idleLab(t)
+	c.site = &site{orders: ordersDB(t), stock: ordersDB(t)}
+	c.hub.set(secReplicas, []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	p := &performance{title: "free play", tries: 1}
+	if v, err := c.perform(ctx, p, p.newRun(1)); err == nil {
+		t.Errorf("a run without services has the verdict %v", v)
+	}
+	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)
+	if state := string(c.hub.snapshot()); strings.Contains(state, `"state":"ready"`) || strings.Contains(state, "UNKNOWN") {
+		t.Errorf("a service is ready, or the judge is blamed: %s", state)
+	}
+	for what, do := range map[string]func() error{
+		"act":  func() error { _, err := c.Act(t.Context(), Action{Action: "kill", Target: "stock-1"}); return err },
+		"heal": func() error { _, err := c.Heal(t.Context()); return err },
+		"send": func() error {
+			_, err := c.PlaceByHand(t.Context(), HandOrder{Items: []HandItem{{GoodsID: "1", Num: 1}}})
+			return err
+		},
+		"life": func() error { _, err := c.Life(t.Context(), "1"); return err },
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), "no services run") {
+			t.Errorf("%s: %v, want that no services run", what, err)
+		}
+	}
+}
+
+// TestOwnRunIsNotTakenForAnothers: it may begin while another process's is noticed.
+func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
+	c := testConsole(t)
+	m := newMeter(c.hub)
+	c.meter, c.stop = m, func() {}
+	c.hub.set(secPhase, phaseFiring)
+	c.watchOther(time.Now())
+	c.otherStopped(1)
+	if c.meter != m || c.other {
+		t.Error("the run is taken for another process's")
+	}
+	c.shows(t, `"phase":"firing"`)
+}
+
+// TestRatesOutliveTheConsole: those of kept runs stand beside the next.
+func TestRatesOutliveTheConsole(t *testing.T) {
+	dir := t.TempDir()
+	r, err := openRuns(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct {
+		id, fault string
+		compare   *Compare
+	}{
+		{"20260101-000000.000-1", "G", &Compare{Broken: 10, Fixed: 30}},
+		{"20260101-000001.000-1", "G", &Compare{Broken: 11}}, // of a console that knew no other
+		{"20260101-000002.000-1", "A", nil},
+	} {
+		if err := r.save(Record{Row: RunRow{ID: one.id, Fault: one.fault}, Compare: one.compare}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err = openRuns(dir); err != nil {
+		t.Fatal(err)
+	}
+	rates := ratesOf(r)
+	if got := rates["G"]; len(rates) != 1 || got.Broken != 11 || got.Fixed != 30 {
+		t.Errorf("the rates are %+v, want 11 and 30 of G", rates)
+	}
+}
+
+// TestPlannedFaultThatDidNotComeUp leaves a line in the log.
+func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
+	c := testConsole(t)
+	over := make(chan struct{})
+	close(over)
+	scene := Scenario{Faults: []Action{{Action: "kill", Target: "stock-1", AfterMS: 60_000}}}
+	c.strikeMeanwhile(t.Context(), &performance{}, scene, over)
+	c.shows(t, "not brought about, as the run was over before: 1m0s kill stock-1")
+}
