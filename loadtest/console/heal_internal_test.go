@@ -94,7 +94,8 @@ func TestStopWhileServicesStart(t *testing.T) {
 		t.Errorf("a run without services has the verdict %v", v)
 	}
 	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)
-	if state := string(c.hub.snapshot()); strings.Contains(state, `"state":"ready"`) || strings.Contains(state, "UNKNOWN") {
+	state := string(c.hub.snapshot())
+	if strings.Contains(state, `"state":"ready"`) || strings.Contains(state, "UNKNOWN") {
 		t.Errorf("a service is ready, or the judge is blamed: %s", state)
 	}
 	for what, do := range map[string]func() error{

@@ -59,8 +59,9 @@ func TestPageWithoutToken(t *testing.T) {
 	if strings.Contains(page.String(), "<script") {
 		t.Errorf("the address is not escaped: %s", page.String())
 	}
-	if got := s.answers(t, "http://127.0.0.1:8090/api/state"); !strings.Contains(got.Header.Get("Content-Type"), "problem") {
-		t.Errorf("the API answers %q", got.Header.Get("Content-Type"))
+	api := s.answers(t, "http://127.0.0.1:8090/api/state").Header.Get("Content-Type")
+	if !strings.Contains(api, "problem") {
+		t.Errorf("the API answers %q", api)
 	}
 }
 
