@@ -107,8 +107,8 @@ func newConsole(dir string) (*Console, error) {
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
 		heals: map[*Strike]remedy{}, rates: ratesOf(kept),
 		program: "bin/loadtest",
-		caught: map[string]uint64{},
-		placed: map[string]bool{},
+		caught:  map[string]uint64{},
+		placed:  map[string]bool{},
 	}
 	for section, value := range map[string]any{
 		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil,
