@@ -54,7 +54,7 @@ func (r *Result) Sheet() (page.Sheet, error) {
 	return s, nil
 }
 
-// word returns the word for the worst thing in the
+// word returns the worst verdict in the ladder, as a word.
 func (r *Result) word() string {
 	err := r.Judge(false)
 	switch _, failed := errors.AsType[Failure](err); {
