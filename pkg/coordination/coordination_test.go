@@ -103,6 +103,24 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 	eventually(t, "the gauge shows that there is no session", func() bool { return shows(0) })
 }
 
+// TestAnnouncedWhileAServerHasNoName: in a network of containers, the name of one that is down does not resolve.
+func TestAnnouncedWhileAServerHasNoName(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.ZooKeeper = append([]string{"no-such-host.invalid:2181"}, cfg.ZooKeeper...)
+	s := open(t, cfg)
+	t.Cleanup(s.Announce(t.Context(), "stock", ":8081", false))
+	discovered := make(chan []string, 1)
+	t.Cleanup(s.Discover(t.Context(), "stock", func(urls []string) { discovered <- urls }))
+	select {
+	case urls := <-discovered:
+		if len(urls) != 1 || urls[0] != "http://127.0.0.1:8081" {
+			t.Errorf("discovered %q", urls)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("never announced")
+	}
+}
+
 func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	cfg := testConfig(t)
 	var (

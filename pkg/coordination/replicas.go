@@ -2,20 +2,28 @@ package coordination
 
 import (
 	"context"
+	"sync"
 
 	"orderstock/pkg/discovery"
+	"orderstock/pkg/retry"
 	"orderstock/pkg/zklock"
 )
 
 // Announce announces a replica of the service that listens at addr, for Discover to find. If addr names no host, the
-// announced one is the address from which this machine reaches ZooKeeper. The announcement ends when ctx ends or stop
-// is called. Stop waits until it is withdrawn.
+// announced one is the address from which this machine reaches the session's server. The announcement ends when ctx
+// ends or stop is called. Stop waits until it is withdrawn.
 func (s *Session) Announce(ctx context.Context, service, addr string, https bool) (stop func()) {
 	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
-		reachable, err := discovery.Reachable(ctx, addr, s.cfg.ZooKeeper[0])
+		var once sync.Once
+		reachable, err := retry.Do(ctx, pauses, func() (string, error) {
+			reachable, err := discovery.Reachable(ctx, addr, session.Conn().Server())
+			if err != nil && ctx.Err() == nil {
+				once.Do(func() { s.cfg.Log.Error("not announced yet: set ADVERTISE_ADDR", "error", err) })
+			}
+			return reachable, err
+		})
 		if err != nil {
-			s.cfg.Log.Error("not announced: set ADVERTISE_ADDR", "error", err)
-			return
+			return // ctx has ended
 		}
 		if https {
 			reachable = discovery.HTTPS(reachable)
