@@ -133,8 +133,8 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, token stock.T
 // oneByOne carries each operation out by itself, in order, and answers it at
 // once. This is safe even if the group's commit was not answered: an operation
 // that was committed is found under its flag. If the database is out of reach,
-// the rest are not tried, and get the cause as well: it may say that their
-// outcome is unknown.
+// the rest are not tried. What could not be carried out gets the cause as well: it
+// may say that the outcome is unknown.
 func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token, cause error) []stock.Outcome {
 	outcomes := make([]stock.Outcome, len(calls))
 	for i, call := range calls {
@@ -148,6 +148,9 @@ func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, token stock.T
 		outcomes[i] = stock.Outcome{Err: err}
 		if err == nil {
 			outcomes[i] = done[0]
+		}
+		if err := outcomes[i].Err; errors.Is(err, stock.ErrUnavailable) || errors.Is(err, stock.ErrStaleToken) {
+			outcomes[i].Err = errors.Join(cause, err)
 		}
 		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
 	}

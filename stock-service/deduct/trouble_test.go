@@ -216,12 +216,13 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 	}
 }
 
-// vanishing is a ledger whose first group is carried out and not answered, and that is out of reach
-// from then on. Until then a lone deduction is held up.
+// vanishing is a ledger whose first group is carried out and not answered. A lone deduction is held up
+// before that, and gets the outcome and the error of again after it.
 type vanishing struct {
 	compared.Ledger
 	gone          *atomic.Bool
 	entered, hold chan struct{}
+	again         func() ([]stock.Outcome, error)
 }
 
 func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
@@ -229,7 +230,7 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, to
 ) {
 	if len(requests) == 1 {
 		if v.gone.Load() {
-			return nil, stock.ErrUnavailable
+			return v.again()
 		}
 		close(v.entered)
 		<-v.hold
@@ -242,32 +243,43 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, to
 	return nil, stock.ErrUnknownOutcome
 }
 
-// TestUnknownOutcomeOfAGroupIsSaid: if the database cannot be asked again, that does not mean that
-// nothing was done.
+// TestUnknownOutcomeOfAGroupIsSaid: if the database does not tell what became of an operation of the
+// group, that does not mean that nothing was done.
 func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
-	p := stocktest.New(t)
-	goods := p.Goods(t, 100)
-	v := vanishing{p.Ledger, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
-	s := p.Open(t, "grouped", func(c *compared.Config) { c.Ledger = v })
-	request := func() stock.Request {
-		return stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
-	}
-	var alone sync.WaitGroup
-	alone.Go(func() {
-		if _, err := s.Deduct(t.Context(), request()); err != nil {
-			t.Error(err)
-		}
-	})
-	<-v.entered
-	time.AfterFunc(300*time.Millisecond, func() { close(v.hold) }) // the others wait by then
-	stocktest.Workers(5, func(int) {
-		if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, stock.ErrUnknownOutcome) {
-			t.Errorf("%+v, %v; want it unknown: it was done", op, err)
-		}
-	})
-	alone.Wait()
-	if left := p.Level(t, goods); left != 88 {
-		t.Errorf("%d left, want 88: all were done", left)
+	for name, again := range map[string]func() ([]stock.Outcome, error){
+		"the database is away": func() ([]stock.Outcome, error) { return nil, stock.ErrUnavailable },
+		"the row is held": func() ([]stock.Outcome, error) {
+			return []stock.Outcome{{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}}, nil
+		},
+		"the token is stale":       func() ([]stock.Outcome, error) { return nil, stock.ErrStaleToken },
+		"the operation's token is": func() ([]stock.Outcome, error) { return []stock.Outcome{{Err: stock.ErrStaleToken}}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := stocktest.New(t)
+			goods := p.Goods(t, 100)
+			v := vanishing{p.Ledger, new(atomic.Bool), make(chan struct{}), make(chan struct{}), again}
+			s := p.Open(t, "grouped", func(c *compared.Config) { c.Ledger = v })
+			request := func() stock.Request {
+				return stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 2}}}
+			}
+			var alone sync.WaitGroup
+			alone.Go(func() {
+				if _, err := s.Deduct(t.Context(), request()); err != nil {
+					t.Error(err)
+				}
+			})
+			<-v.entered
+			time.AfterFunc(300*time.Millisecond, func() { close(v.hold) }) // the others wait by then
+			stocktest.Workers(5, func(int) {
+				if op, err := s.Deduct(t.Context(), request()); !errors.Is(err, stock.ErrUnknownOutcome) {
+					t.Errorf("%+v, %v; want it unknown: it was done", op, err)
+				}
+			})
+			alone.Wait()
+			if left := p.Level(t, goods); left != 88 {
+				t.Errorf("%d left, want 88: all were done", left)
+			}
+		})
 	}
 }
 
