@@ -1,4 +1,4 @@
-// Package retry is the one way in which the services repeat a call that failed.
+// Package retry repeats a call that failed, with pauses that grow.
 package retry
 
 import (

@@ -23,7 +23,7 @@ import (
 // Client calls the stock service. Each call carries the service token, the request
 // id and the remaining time of the context.
 //
-// A deduction goes to the replica that its partition prefers, so that this replica
+// A deduction goes to the replica that the partition of its first item prefers, so that this replica
 // can carry deductions of the partition out together and keep the lock; all other
 // calls go to the replicas in turn. A call that cannot connect goes to the next
 // replica at once. A call to a replica that has said nothing for 0.3 s goes to the
@@ -88,8 +88,8 @@ func WithServerName(name string) Option { return func(c *Client) { c.dialer.serv
 // the stock services. Default: operation.Partitions.
 func WithPartitions(n int) Option { return func(c *Client) { c.partitions = max(1, n) } }
 
-// WithSpread sends deductions to the replicas in turn. Default: to the one that their
-// partition prefers.
+// WithSpread sends deductions to the replicas in turn. Default: to the one that the
+// partition of the first item prefers.
 func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
 // WithDiscovery lets the client begin without base URLs: SetReplicas tells them.
