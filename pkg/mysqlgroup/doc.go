@@ -2,7 +2,7 @@
 // all of them were lost. The group replicates each commit to a majority of its
 // members before the commit is answered (Group Replication, one primary).
 //
-// The servers run already, with the plugin and its settings (see .compose/group.cnf).
+// The servers run already, with the plugin and its settings (see pkg/servers/group.cnf).
 // Up is for the first start, and lets members that are out join; it changes nothing
 // in a group that is whole. While a majority lives, the members need no help: one
 // that restarts joins by itself. Reboot is for the loss of a majority: it begins with

@@ -102,11 +102,11 @@ func (m *Member) readAll(ctx context.Context) error {
 		return fmt.Errorf("%s has not loaded the plugin group_replication: "+
 			"start it with plugin-load-add=group_replication.so", m.Addr)
 	}
-	var received sql.NullString
-	err = m.db.QueryRowContext(ctx, `SELECT GROUP_CONCAT(REPLACE(received_transaction_set, '\n', ''))
+	var received sql.NullString // there is no row before it was in a group
+	err = m.db.QueryRowContext(ctx, `SELECT REPLACE(received_transaction_set, '\n', '')
 		FROM performance_schema.replication_connection_status
-		WHERE channel_name = 'group_replication_applier' AND received_transaction_set <> ''`).Scan(&received)
-	if err != nil {
+		WHERE channel_name = 'group_replication_applier'`).Scan(&received)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
 	}
 	both := strings.Trim(m.Transactions+","+received.String, ",")
