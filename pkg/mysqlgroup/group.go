@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ func (cfg Config) withDefaults() Config {
 var (
 	// ErrAway: a member does not answer, and may hold what the others lack.
 	ErrAway = errors.New("a member does not answer")
-	// ErrHoldsData: no member is in a group, and one of them was before.
+	// ErrHoldsData: no member is in a group, and one of them holds data.
 	ErrHoldsData = errors.New("a member holds data")
 	// ErrUp: a majority is in the group already.
 	ErrUp = errors.New("the group is up")
@@ -99,7 +100,8 @@ func Up(ctx context.Context, cfg Config) error {
 			}
 			for _, m := range all {
 				if !m.Fresh {
-					return fmt.Errorf("form the group: %w: %s was in a group before; if no member is in one now: migrate group reboot",
+					return fmt.Errorf("form the group: %w: %s; if it was in a group, and no member is in one now: "+
+						"migrate group reboot; if it was in none: form the group of empty servers, and load a dump of its data",
 						ErrHoldsData, m.Addr)
 				}
 			}
@@ -113,10 +115,11 @@ func Up(ctx context.Context, cfg Config) error {
 
 // Reboot forms the group again after its majority was lost. It begins with the member
 // whose transactions contain those of all others, lets these join, and returns the
-// address of that member. It changes nothing and returns ErrUp if a majority is in the
-// group, ErrAway if a member does not answer and force is false, and ErrParted if no
-// member has the transactions of all others that answer. If force is true, what only a
-// member that does not answer has is lost.
+// address of that member. What fresh members wrote does not count, and is deleted. It
+// changes nothing and returns ErrUp if a majority is in the group, ErrAway if a member
+// does not answer and force is false, and ErrParted if no member has the transactions
+// of all others that answer. If force is true, what only a member that does not answer
+// has is lost.
 func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err error) {
 	cfg = cfg.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
@@ -155,12 +158,20 @@ func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err err
 	return chosen, err
 }
 
-// mostAdvanced returns the member whose transactions contain those of all.
+// mostAdvanced returns the member whose transactions contain those of all. A fresh one
+// counts only if all are: it has but what its first start wrote, which no other has.
 func mostAdvanced(ctx context.Context, all []*Member) (*Member, error) {
+	if len(all) == 0 {
+		return nil, ErrAway
+	}
+	holding := slices.DeleteFunc(slices.Clone(all), func(m *Member) bool { return m.Fresh })
+	if len(holding) == 0 {
+		return all[0], nil
+	}
 	var lacks []string
-	for _, m := range all {
+	for _, m := range holding {
 		complete := true
-		for _, other := range all {
+		for _, other := range holding {
 			var contained bool
 			if err := m.db.QueryRowContext(ctx, "SELECT GTID_SUBSET(?, ?)", other.Transactions, m.Transactions).
 				Scan(&contained); err != nil {
@@ -175,16 +186,14 @@ func mostAdvanced(ctx context.Context, all []*Member) (*Member, error) {
 			return m, nil
 		}
 	}
-	if len(all) == 0 {
-		return nil, ErrAway
-	}
 	return nil, fmt.Errorf("%w: %s; keep the one that you trust, empty the data folder of the others, and run it again",
 		ErrParted, strings.Join(lacks, ", "))
 }
 
-// alone reads all members and calls fn with them, while it holds a lock of the first
-// member that answers. If wait is true it waits for members that do not answer.
-func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) error) (err error) {
+// alone reads all members and calls fn with them, while it holds a lock of each member
+// that answers: two runs need not reach the same members. If wait is true it waits for
+// members that do not answer.
+func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) error) error {
 	if cfg.Password == "" {
 		return errors.New("form the group: no password for the members' own account")
 	}
@@ -209,43 +218,40 @@ func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) e
 			return err
 		}
 	}
-	var first *Member
-	for _, m := range all {
-		if m.Err == nil {
-			first = m
-			break
+	answer := false
+	for _, m := range all { // in the same order as any other run
+		if m.Err != nil {
+			continue
 		}
+		answer = true
+		lock, err := cfg.lock(ctx, m)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = lock.Close() }() // and then all connections are closed
 	}
-	if first == nil {
+	if !answer {
 		return fmt.Errorf("form the group: %w: %w", ErrAway, all[0].Err)
 	}
-	release, err := first.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
 	readAll(ctx, all) // what the former holder of the lock has done
 	return fn(all)
 }
 
-// lock takes the server's named lock, which ends with its connection.
-func (m *Member) lock(ctx context.Context) (release func() error, err error) {
+// lock takes the server's named lock, which ends with the connection.
+func (cfg Config) lock(ctx context.Context, m *Member) (*sql.Conn, error) {
 	conn, err := m.db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Addr, err)
 	}
 	var got sql.NullInt64
-	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('orderstock-group', 60)").Scan(&got)
+	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('orderstock-group', ?)", (cfg.Wait / 2).Seconds()).Scan(&got)
 	if err == nil && got.Int64 != 1 {
 		err = ErrBusy
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", m.Addr, err), conn.Close())
 	}
-	return func() error {
-		_, err := conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK('orderstock-group')")
-		return errors.Join(err, conn.Close())
-	}, nil
+	return conn, nil
 }
 
 // account is the user by which the members read from each other.

@@ -41,22 +41,38 @@ func states(t *testing.T, cfg mysqlgroup.Config) []mysqlgroup.Member {
 	return all
 }
 
-// local runs statements on one member, past the group.
-func local(t *testing.T, m *servers.MySQL, statements ...string) {
+// connect returns a connection to one member, past the group.
+func connect(t *testing.T, m *servers.MySQL) *sql.Conn {
 	t.Helper()
 	cfg, err := mysqldb.ParseDSN(m.AdminDSN())
 	must(t, err)
 	connector, err := mysqldb.Connector(cfg)
 	must(t, err)
 	db := sql.OpenDB(connector)
-	defer func() { must(t, db.Close()) }()
+	t.Cleanup(func() { _ = db.Close() }) // the server may be gone
 	conn, err := db.Conn(t.Context())
 	must(t, err)
+	return conn
+}
+
+// local runs statements on one member.
+func local(t *testing.T, m *servers.MySQL, statements ...string) {
+	t.Helper()
+	conn := connect(t, m)
+	defer func() { must(t, conn.Close()) }()
 	for _, s := range statements {
 		_, err := conn.ExecContext(t.Context(), s)
 		must(t, err)
 	}
-	must(t, conn.Close())
+}
+
+// count returns the number that a query of one member returns.
+func count(t *testing.T, m *servers.MySQL, query string) (n int) {
+	t.Helper()
+	conn := connect(t, m)
+	defer func() { must(t, conn.Close()) }()
+	must(t, conn.QueryRowContext(t.Context(), query).Scan(&n))
+	return n
 }
 
 func TestUp(t *testing.T) {
@@ -141,7 +157,9 @@ func TestReboot(t *testing.T) {
 	}
 	must(t, mysqlgroup.Whole(states(t, cfg)))
 	for _, m := range g.Members {
-		must(t, m.Exec(t.Context(), "DO (SELECT 1 / (COUNT(*) = 1) FROM kept.rows_of_test)"))
+		if n := count(t, m, "SELECT COUNT(*) FROM kept.rows_of_test"); n != 1 {
+			t.Errorf("%s has %d rows; want 1", m.Addr(), n)
+		}
 	}
 
 	// By force without one, and that one joins later.
@@ -169,6 +187,90 @@ func TestReboot(t *testing.T) {
 	for _, m := range states(t, cfg) {
 		if m.State == "ONLINE" {
 			t.Errorf("%s is in a group after a refusal", m.Addr)
+		}
+	}
+}
+
+// TestServersWithHistories: servers that are in no group, and what was written to them.
+func TestServersWithHistories(t *testing.T) {
+	g, cfg := start(t)
+	holding, other := g.Members[1], g.Members[2]
+	local(t, holding, "CREATE DATABASE kept")
+	if err := mysqlgroup.Up(t.Context(), cfg); !errors.Is(err, mysqlgroup.ErrHoldsData) ||
+		!strings.Contains(err.Error(), holding.Addr()+"; if it was in a group") ||
+		!strings.Contains(err.Error(), "if it was in none") {
+		t.Errorf("up with a server that holds data: %v; want ErrHoldsData, and how to go on in either case", err)
+	}
+	local(t, other, "CREATE DATABASE kept")
+	if err := reboot(t.Context(), cfg); !errors.Is(err, mysqlgroup.ErrParted) {
+		t.Errorf("reboot of two histories: %v; want ErrParted", err)
+	}
+
+	// Another run holds one member's lock, and its first member need not be that of this one.
+	short := cfg
+	short.Wait = 2 * time.Second
+	run := connect(t, other)
+	_, err := run.ExecContext(t.Context(), "DO GET_LOCK('orderstock-group', 0)")
+	must(t, err)
+	for _, err := range []error{mysqlgroup.Up(t.Context(), short), reboot(t.Context(), short)} {
+		if !errors.Is(err, mysqlgroup.ErrBusy) || !strings.Contains(err.Error(), other.Addr()) {
+			t.Errorf("beside another run: %v; want ErrBusy, and where", err)
+		}
+	}
+	_, err = run.ExecContext(t.Context(), "DO RELEASE_LOCK('orderstock-group')")
+	must(t, err)
+	must(t, run.Close())
+
+	// The advice is followed: one keeps its data. Each of the empty ones has a transaction of its first start.
+	local(t, other, "DROP DATABASE kept", "RESET BINARY LOGS AND GTIDS", "CREATE USER made@localhost")
+	local(t, g.Members[0], "CREATE USER made@localhost")
+	chosen, err := mysqlgroup.Reboot(t.Context(), cfg, false)
+	must(t, err)
+	if chosen != holding.Addr() {
+		t.Errorf("it began with %s; want %s, which holds the data", chosen, holding.Addr())
+	}
+	must(t, mysqlgroup.Whole(states(t, cfg)))
+	for _, m := range g.Members {
+		if count(t, m, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = 'kept'") != 1 {
+			t.Errorf("%s lacks the data", m.Addr())
+		}
+	}
+
+	// A list of received transactions may be long.
+	const histories = 40
+	primary := connect(t, holding)
+	for range histories {
+		for _, s := range []string{"SET GTID_NEXT = CONCAT(UUID(), ':1')", "BEGIN", "COMMIT"} {
+			_, err := primary.ExecContext(t.Context(), s)
+			must(t, err)
+		}
+	}
+	must(t, primary.Close())
+	await(t, func() bool {
+		for _, m := range states(t, cfg) {
+			must(t, m.Err)
+			if strings.Count(m.Transactions, ",") < histories {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestServersThatCannotBeAsked: one without the plugin, and then none at all.
+func TestServersThatCannotBeAsked(t *testing.T) {
+	g, cfg := start(t)
+	cfg.Wait = 2 * time.Second
+	local(t, g.Members[1], "UNINSTALL PLUGIN group_replication")
+	for _, err := range []error{mysqlgroup.Up(t.Context(), cfg), reboot(t.Context(), cfg)} {
+		if !errors.Is(err, mysqlgroup.ErrAway) || !strings.Contains(err.Error(), "plugin-load-add") {
+			t.Errorf("with a server without the plugin: %v; want ErrAway, and how to load it", err)
+		}
+	}
+	must(t, g.Kill())
+	for _, force := range []bool{false, true} {
+		if _, err := mysqlgroup.Reboot(t.Context(), cfg, force); !errors.Is(err, mysqlgroup.ErrAway) {
+			t.Errorf("reboot of none, force %v: %v; want ErrAway", force, err)
 		}
 	}
 }
