@@ -86,9 +86,10 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		Token: string(cfg.Token), OldToken: string(cfg.OldToken),
 		MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
 		Checks: map[string]httpapi.Check{
-			"mysql":    {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
-			"redis":    {Ask: flags.Ping, Optional: true},
-			"strategy": {Ask: deducter.Ready},
+			"mysql": {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
+			"redis": {Ask: flags.Ping, Optional: true},
+			// Without ZooKeeper, the rows' own locks keep the groups apart.
+			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},
 		},
 	}, log)
 	// The announcement has a session of its own: not every strategy has one for locks.

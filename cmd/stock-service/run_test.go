@@ -89,10 +89,23 @@ func awaitReady(t *testing.T, base string, status int, body string) {
 	}
 }
 
-// TestReady: without Redis the service is degraded, and ready. Without ZooKeeper it is not ready, and
-// says so soon, although ZooKeeper does not answer.
+// TestReady: without Redis the service is degraded, and ready. So it is without ZooKeeper if its strategy
+// works without, and it says so soon, although ZooKeeper does not answer.
 func TestReady(t *testing.T) {
-	cfg := settingsFor(t, strategy.Default)
+	for name, without := range map[string]struct {
+		status int
+		body   string
+	}{
+		"grouped":    {http.StatusOK, `{"status":"degraded","failing":["redis","strategy"]}`},
+		"sequential": {http.StatusServiceUnavailable, `{"status":"not ready","failing":["redis","strategy"]}`},
+	} {
+		t.Run(name, func(t *testing.T) { testReady(t, name, without.status, without.body) })
+	}
+}
+
+// testReady expects the given answer of a service with neither Redis nor ZooKeeper.
+func testReady(t *testing.T, strategy string, status int, body string) {
+	cfg := settingsFor(t, strategy)
 	redis, err := servers.StartRedis(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +126,7 @@ func TestReady(t *testing.T) {
 	if err := zookeeper.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	awaitReady(t, base, http.StatusServiceUnavailable, `{"status":"not ready","failing":["redis","strategy"]}`)
+	awaitReady(t, base, status, body)
 	if err := zookeeper.Resume(); err != nil {
 		t.Fatal(err)
 	}
