@@ -182,7 +182,7 @@ func newClustered(l *lab.Lab, name string) Fault {
 		f.restore = func(ctx context.Context, _ *clustered) error { return master.Restart(ctx) }
 	case PrimaryAndLeader:
 		f.strike = func(ctx context.Context, f *clustered) error {
-			return errors.Join(killPrimary(ctx, f), killLeader(ctx, f))
+			return errors.Join(f.primary.Kill(), killLeader(ctx, f), f.awaitOther(ctx))
 		}
 		f.restore = func(ctx context.Context, f *clustered) error {
 			return errors.Join(restartPrimary(ctx, f), restartZooKeepers(ctx, f))

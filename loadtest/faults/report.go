@@ -35,6 +35,8 @@ type Row struct {
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
 	Retried503   int      `json:"retried_503,omitempty"`
 	RetriedLost  int      `json:"retried_lost,omitempty"`
+	// ReadFrom is the member of a group from which the verdict of the last run was read: its primary by then.
+	ReadFrom string `json:"read_from,omitempty"`
 	// Unknown counts the runs that proved nothing.
 	Unknown int    `json:"unknown"`
 	Verdict string `json:"verdict"`
@@ -113,6 +115,9 @@ func (row *Row) add(run *Run) {
 	row.RetriedLost += run.RetriedLost
 	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {
 		row.WritesAgainS = run.WritesAgainS
+	}
+	if run.Verdict != nil {
+		row.ReadFrom = run.Verdict.ReadFrom
 	}
 	row.settle = append(row.settle, run.SettleMS...)
 	if run.Linear == "pass" {
