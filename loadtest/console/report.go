@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -77,7 +78,7 @@ func stillOf(r *Record) page.Sheet {
 		page.Part{Title: "Orders answered per second", Picture: chart(r.Samples, "all", "confirmed",
 			func(s Sample) (float64, float64) { return s.OrdersPerS, s.Confirmed })},
 		page.Part{Title: "Time to answer, in ms", Picture: chart(r.Samples, "99 of 100 within", "half within",
-			func(s Sample) (float64, float64) { return s.P99MS, s.P50MS })})
+			func(s Sample) (float64, float64) { return orAbsent(s.P99MS), orAbsent(s.P50MS) })})
 	if len(r.Faults) > 0 {
 		table := &page.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
 		for _, f := range r.Faults {
@@ -102,24 +103,34 @@ func stillOf(r *Record) page.Sheet {
 // The size of a chart in a report without scripts, and of what is left of it for the values.
 const chartWidth, chartHeight, chartLeft = 640, 120, 60
 
-// chart draws two series over time, the second one dashed.
+// orAbsent returns NaN for a time that is absent from a sample.
+func orAbsent(ms float64) float64 {
+	if ms == 0 {
+		return math.NaN()
+	}
+	return ms
+}
+
+// chart draws two series over time, the second one dashed. A value that is not a number is a gap.
 func chart(samples []Sample, first, second string, of func(Sample) (float64, float64)) template.HTML {
 	var highest float64
 	var last int64
 	for _, s := range samples {
+		last = max(last, s.TMS)
 		a, b := of(s)
-		highest, last = max(highest, a, b), max(last, s.TMS)
+		for _, value := range []float64{a, b} {
+			if value > highest { // NaN is not
+				highest = value
+			}
+		}
 	}
 	if highest == 0 || last == 0 {
 		return "<p>no sample</p>"
 	}
-	var lines [2]strings.Builder
-	for _, s := range samples {
-		a, b := of(s)
-		for i, value := range []float64{a, b} {
-			x := chartLeft + float64(s.TMS)/float64(last)*(chartWidth-chartLeft)
-			fmt.Fprintf(&lines[i], "%.1f,%.1f ", x, chartHeight-value/highest*chartHeight)
-		}
+	line := func(value func(Sample) float64) string {
+		return pathOf(samples, value,
+			func(s Sample) float64 { return chartLeft + float64(s.TMS)/float64(last)*(chartWidth-chartLeft) },
+			func(value float64) float64 { return chartHeight - value/highest*chartHeight })
 	}
 	seconds := float64(last) / 1000
 	var svg strings.Builder
@@ -133,10 +144,34 @@ func chart(samples []Sample, first, second string, of func(Sample) (float64, flo
 		fmt.Fprintf(&svg, `<text x="%.1f" y="%d" text-anchor="%s">%.1f s</text>`, chartLeft+share*(chartWidth-chartLeft),
 			chartHeight+18, map[float64]string{0: "start", 0.5: "middle", 1: "end"}[share], share*seconds)
 	}
-	fmt.Fprintf(&svg, `<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2"/>`+
-		`<polyline points="%s" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"/></svg>`+
-		`<figcaption>%s; dashed: %s</figcaption>`, lines[0].String(), lines[1].String(), first, second)
+	fmt.Fprintf(&svg, `<path d="%s" fill="none" stroke="currentColor" stroke-width="2"/>`+
+		`<path d="%s" fill="none" stroke="currentColor" stroke-width="2" stroke-dasharray="4 3"/></svg>`+
+		`<figcaption>%s; dashed: %s</figcaption>`,
+		line(func(s Sample) float64 { a, _ := of(s); return a }),
+		line(func(s Sample) float64 { _, b := of(s); return b }), first, second)
 	return template.HTML(svg.String()) // numbers, and this program's words
+}
+
+// pathOf returns a line as the path of an SVG, with a gap where the value is not a number. A sample between two gaps is
+// a dot.
+func pathOf(samples []Sample, value, x func(Sample) float64, y func(float64) float64) string {
+	known := func(i int) bool { return i >= 0 && i < len(samples) && !math.IsNaN(value(samples[i])) }
+	var path strings.Builder
+	for i, s := range samples {
+		if !known(i) {
+			continue
+		}
+		at := y(value(s))
+		switch before, after := known(i-1), known(i+1); {
+		case before:
+			fmt.Fprintf(&path, "L%.1f %.1f", x(s), at)
+		case after:
+			fmt.Fprintf(&path, "M%.1f %.1f", x(s), at)
+		default:
+			fmt.Fprintf(&path, "M%.1f %.1fh2", x(s)-1, at)
+		}
+	}
+	return path.String()
 }
 
 // RecordOf makes the record of a run that another part of the load tester fired

@@ -64,6 +64,14 @@ const strikes = (faults, paint) => (plot) => {
   ctx.restore();
 };
 
+// alone lists the samples between two gaps: a line does not show them, so each is a dot. What is undefined is no
+// sample, but the time of one of a run that is laid over this one.
+function alone(plot, series) {
+  const values = plot.data[series];
+  const own = [...values.keys()].filter((i) => values[i] !== undefined);
+  return own.filter((i, n) => values[i] != null && values[own[n - 1]] == null && values[own[n + 1]] == null);
+}
+
 // table returns uPlot's data and series for the samples and the runs laid over them.
 function table(chart, samples, over) {
   const own = seriesOf(chart, samples);
@@ -106,8 +114,11 @@ function Chart({ chart }) {
     if (asTable || empty || !width) return undefined;
     const paint = colours(ref.current);
     const axis = { stroke: paint.muted, grid: { stroke: paint.line, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-    const lines = chart.lines.map(([, name, kind, dash]) => ({ label: name, stroke: paint[KINDS[kind]], width: kind === "all" ? 2 : 1.5, dash, points: { show: false }, spanGaps: true }));
-    const more = over.map((run, i) => ({ label: overName(run), stroke: paint[`over-${(i % 3) + 1}`], width: 2, dash: OVER[i % 3], points: { show: false }, spanGaps: true }));
+    const dots = (colour) => ({ show: false, filter: alone, size: 3, width: 0, fill: colour });
+    const line = (label, colour, wide, dash) => ({ label, stroke: colour, width: wide, dash, points: dots(colour) });
+    const lines = chart.lines.map(([, name, kind, dash]) =>
+      line(name, paint[KINDS[kind]], kind === "all" ? 2 : 1.5, dash));
+    const more = over.map((run, i) => line(overName(run), paint[`over-${(i % 3) + 1}`], 2, OVER[i % 3]));
     plot.current = new uPlot({
       width, height: 148, legend: { show: false }, cursor: { sync, points: { size: 6 }, drag: { x: false, y: false } },
       scales: { x: { time: false, range: (_, min, max) => [0, Math.max(max ?? 1, 1)] }, y: { range: (_, min, max) => [0, Math.max((max || 0) * 1.1, 1)] } },

@@ -23,6 +23,17 @@ function round(most, n) {
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => i * step);
 }
 
+// pieces returns a line as a path with a gap where the value is absent. A sample between two gaps is a dot.
+function pieces(samples, key, x, y) {
+  const known = samples.map((one) => one[key] != null);
+  return samples.map((one, i) => {
+    if (!known[i]) return "";
+    const at = `${y(one[key]).toFixed(1)}`;
+    if (!known[i - 1] && !known[i + 1]) return `M${(x(one.t_ms) - 1).toFixed(1)} ${at}h2`;
+    return `${known[i - 1] ? "L" : "M"}${x(one.t_ms).toFixed(1)} ${at}`;
+  }).join("");
+}
+
 // chartSVG draws a chart that needs no script afterwards.
 export function chartSVG(h, chart, samples, faults = []) {
   const [width, height, left, bottom] = [960, 200, 56, 22];
@@ -30,7 +41,6 @@ export function chartSVG(h, chart, samples, faults = []) {
   const top = Math.max(...samples.flatMap((one) => chart.lines.map(([key]) => one[key] || 0)), 1) * 1.1;
   const x = (ms) => left + (ms / end) * (width - left - 8);
   const y = (value) => height - bottom - (value / top) * (height - bottom - 16);
-  const path = (key) => samples.map((one, i) => `${i ? "L" : "M"}${x(one.t_ms).toFixed(1)} ${y(one[key] || 0).toFixed(1)}`).join("");
   return h("svg", { viewBox: `0 0 ${width} ${height}`, class: "chart", role: "img", "aria-label": `${chart.title} over the run; the table below has the numbers` },
     round(top, 4).map((value) => h("g", { key: value },
       h("line", { class: "grid", x1: left, x2: width - 8, y1: y(value), y2: y(value) }),
@@ -39,7 +49,8 @@ export function chartSVG(h, chart, samples, faults = []) {
     faults.filter((fault) => fault.fired_ms).map((fault) => h("g", { key: fault.id },
       h("line", { class: "strike", x1: x(fault.fired_ms), x2: x(fault.fired_ms), y1: 0, y2: height - bottom }),
       h("text", { class: "strike", x: x(fault.fired_ms) + 4, y: 11 }, `${fault.what} ${fault.where}`))),
-    chart.lines.map(([key, , kind, dash]) => h("path", { key, class: `line ${kind}`, d: path(key), "stroke-dasharray": dash.join(" ") })));
+    chart.lines.map(([key, , kind, dash]) =>
+      h("path", { key, class: `line ${kind}`, d: pieces(samples, key, x, y), "stroke-dasharray": dash.join(" ") })));
 }
 
 const legend = (h, chart) => h("p", { class: "legend" }, chart.lines.map(([key, name, kind, dash]) =>

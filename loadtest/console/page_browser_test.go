@@ -1,0 +1,80 @@
+//go:build browser
+
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// waitStill is how long a page that asks no service may take.
+const waitStill = 10 * time.Second
+
+// stalled is a run in which no order was answered in three intervals of eight.
+const stalled = `[
+	{"t_ms": 250, "orders_per_s": 80, "confirmed_per_s": 80, "p50_ms": 4, "p99_ms": 90},
+	{"t_ms": 500, "orders_per_s": 80, "confirmed_per_s": 80, "p50_ms": 5, "p99_ms": 80},
+	{"t_ms": 750, "orders_per_s": 0, "confirmed_per_s": 0},
+	{"t_ms": 1000, "orders_per_s": 0, "confirmed_per_s": 0},
+	{"t_ms": 1250, "orders_per_s": 40, "confirmed_per_s": 40, "p50_ms": 9, "p99_ms": 99},
+	{"t_ms": 1500, "orders_per_s": 0, "confirmed_per_s": 0},
+	{"t_ms": 1750, "orders_per_s": 44, "confirmed_per_s": 44, "p50_ms": 7, "p99_ms": 70},
+	{"t_ms": 2000, "orders_per_s": 44, "confirmed_per_s": 44, "p50_ms": 7, "p99_ms": 60}]`
+
+// aRun is what GET /api/runs/{id} answers.
+const aRun = `{"row": {"id": "r1", "title": "free play", "variant": "", "seed": "1", "verdict": "PASS"},
+	"verdict": {"invariants": []}, "samples": ` + stalled + `,
+	"faults": [{"id": "1", "what": "kill", "where": "stock-1", "status": "healed", "fired": 1, "fired_ms": 600},
+		{"id": "2", "what": "kill", "where": "too-late", "status": "fired", "fired": 1, "fired_ms": 9000}]}`
+
+// report renders the report of aRun, beside the page.
+func (s *still) report() {
+	s.t.Helper()
+	eval[bool](s.browser, `import("./js/report.js").then(({ renderReport }) => {
+		window.sheet = renderReport(`+aRun+`);
+	}), true`)
+	s.await(waitStill, `window.sheet`)
+}
+
+// TestChartsHaveGapsInAStall: where no order was answered, neither chart draws how long answers took.
+func TestChartsHaveGapsInAStall(t *testing.T) {
+	s := openStill(t, `"samples": `+stalled+`, "run": {"id": "r1", "title": "free play"}`, nil)
+	s.await(waitStill, `document.querySelectorAll("#charts canvas").length === 2`)
+	s.report()
+	for _, test := range []struct {
+		line string
+		runs int
+	}{
+		{"figure:nth-of-type(1) path.all", 1},
+		{"figure:nth-of-type(2) path.all", 3},
+		{"figure:nth-of-type(2) path.rejected", 3},
+	} {
+		d := eval[string](s.browser, `sheet.querySelector("`+test.line+`").getAttribute("d")`)
+		if n := strings.Count(d, "M"); n != test.runs {
+			t.Errorf("the line %s of the report is in %d pieces, want %d: %s", test.line, n, test.runs, d)
+		}
+	}
+	// In the live chart, nothing of the line's colour is between the two ends of the gap.
+	const column = `(() => {
+		const canvas = document.querySelectorAll("#charts canvas")[1];
+		const plot = document.querySelectorAll("#charts .u-over")[1];
+		const x = Math.round((plot.offsetLeft + plot.offsetWidth * AT / 2000) * devicePixelRatio);
+		const data = canvas.getContext("2d").getImageData(x - 1, 0, 3, canvas.height).data;
+		let blue = 0;
+		for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 128 && data[i + 2] - data[i] > 100) blue++;
+		return blue;
+	})()`
+	at := func(ms string) int { return eval[int](s.browser, strings.ReplaceAll(column, "AT", ms)) }
+	if stroke := at("375"); stroke == 0 {
+		t.Error("the live chart has no line where orders were answered")
+	}
+	if stroke := at("875"); stroke > 0 {
+		t.Error("the live chart has a line where no order was answered")
+	}
+	if dot := at("1250"); dot == 0 {
+		t.Error("the live chart leaves out a sample between two gaps")
+	}
+	s.picture("stall", 1440, 1000, false)
+	s.clean()
+}
