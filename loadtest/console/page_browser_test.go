@@ -78,3 +78,28 @@ func TestChartsHaveGapsInAStall(t *testing.T) {
 	s.picture("stall", 1440, 1000, false)
 	s.clean()
 }
+
+// TestFaultsOutsideTheChartAreNotDrawn: a fault after the last sample has no place on the axis.
+func TestFaultsOutsideTheChartAreNotDrawn(t *testing.T) {
+	s := openStill(t, `"samples": `+stalled+`, "run": {"id": "r1", "title": "free play"}`, nil)
+	s.await(waitStill, `document.querySelectorAll("#charts canvas").length === 2`)
+	eval[bool](s.browser, `window.written = [], (() => {
+		const write = CanvasRenderingContext2D.prototype.fillText;
+		CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+			written.push(text);
+			write.call(this, text, ...at);
+		};
+		page.state.faults.value = [
+			{ id: "2", what: "kill", where: "too-late", status: "fired", fired: 1, fired_ms: 9000 },
+			{ id: "1", what: "kill", where: "stock-1", status: "healed", fired: 1, fired_ms: 600 }];
+	})(), true`)
+	s.await(waitStill, `written.includes("kill stock-1")`)
+	if eval[bool](s.browser, `written.includes("kill too-late")`) {
+		t.Error("the chart names a fault that is not on its axis")
+	}
+	s.report()
+	if n := eval[int](s.browser, `sheet.querySelectorAll("figure text.strike").length`); n != 2 {
+		t.Errorf("the report's two charts name %d faults, want the same one each", n)
+	}
+	s.clean()
+}

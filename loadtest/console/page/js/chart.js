@@ -38,7 +38,7 @@ const strikes = (faults, paint) => (plot) => {
   for (const fault of faults) {
     const line = (ms, dash) => {
       const x = Math.round(plot.valToPos(ms / 1000, "x", true));
-      if (x < bbox.left || x > bbox.left + bbox.width) return 0;
+      if (x < bbox.left || x > bbox.left + bbox.width) return null;
       ctx.strokeStyle = paint.amber;
       ctx.lineWidth = 1.5 * ratio;
       ctx.setLineDash(dash);
@@ -51,12 +51,15 @@ const strikes = (faults, paint) => (plot) => {
     if (fault.fired_ms) {
       const x = line(fault.fired_ms, []);
       const text = `${fault.what} ${fault.where || ""}`;
-      if (x > edge) {
+      if (x != null) {
         ctx.fillStyle = paint.ink;
         const wide = ctx.measureText(text).width;
         const flip = x + wide + 8 * ratio > bbox.left + bbox.width;
-        ctx.fillText(text, flip ? x - wide - 4 * ratio : x + 4 * ratio, bbox.top + 11 * ratio);
-        edge = flip ? x : x + wide + 8 * ratio;
+        const from = flip ? x - wide - 4 * ratio : x + 4 * ratio;
+        if (from > edge) {
+          ctx.fillText(text, from, bbox.top + 11 * ratio);
+          edge = flip ? x : x + wide + 8 * ratio;
+        }
       }
     }
     if (fault.healed_ms) line(fault.healed_ms, [3 * ratio, 3 * ratio]);

@@ -34,6 +34,23 @@ function pieces(samples, key, x, y) {
   }).join("");
 }
 
+// strikes draws the faults that struck within the chart, with their names as far as there is room.
+function strikes(h, faults, end, x, [left, right, bottom]) {
+  let edge = left;
+  return faults.filter((fault) => fault.fired_ms && fault.fired_ms <= end).map((fault) => {
+    const at = x(fault.fired_ms);
+    const text = `${fault.what} ${fault.where || ""}`.trim();
+    const wide = text.length * 6 + 4;
+    const flip = at + wide > right;
+    const room = (flip ? at - wide : at) >= edge;
+    if (room) edge = flip ? at : at + wide;
+    return h("g", { key: fault.id },
+      h("line", { class: "strike", x1: at, x2: at, y1: 0, y2: bottom }),
+      room ? h("text", { class: "strike", x: at + (flip ? -4 : 4), y: 11, "text-anchor": flip ? "end" : "start" }, text)
+        : null);
+  });
+}
+
 // chartSVG draws a chart that needs no script afterwards.
 export function chartSVG(h, chart, samples, faults = []) {
   const [width, height, left, bottom] = [960, 200, 56, 22];
@@ -46,9 +63,7 @@ export function chartSVG(h, chart, samples, faults = []) {
       h("line", { class: "grid", x1: left, x2: width - 8, y1: y(value), y2: y(value) }),
       h("text", { class: "tick", x: left - 6, y: y(value) + 4, "text-anchor": "end" }, chart.tick(value)))),
     round(end, 10).map((ms) => h("text", { class: "tick", key: ms, x: x(ms), y: height - 4, "text-anchor": "middle" }, `${+(ms / 1000).toFixed(2)} s`)),
-    faults.filter((fault) => fault.fired_ms).map((fault) => h("g", { key: fault.id },
-      h("line", { class: "strike", x1: x(fault.fired_ms), x2: x(fault.fired_ms), y1: 0, y2: height - bottom }),
-      h("text", { class: "strike", x: x(fault.fired_ms) + 4, y: 11 }, `${fault.what} ${fault.where}`))),
+    strikes(h, faults, end, x, [left, width, height - bottom]),
     chart.lines.map(([key, , kind, dash]) =>
       h("path", { key, class: `line ${kind}`, d: pieces(samples, key, x, y), "stroke-dasharray": dash.join(" ") })));
 }
