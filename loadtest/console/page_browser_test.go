@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 // waitStill is how long a page that asks no service may take.
@@ -100,6 +102,20 @@ func TestFaultsOutsideTheChartAreNotDrawn(t *testing.T) {
 	s.report()
 	if n := eval[int](s.browser, `sheet.querySelectorAll("figure text.strike").length`); n != 2 {
 		t.Errorf("the report's two charts name %d faults, want the same one each", n)
+	}
+	s.clean()
+}
+
+// TestKeysAreListedOnAPhone: its buttons name no keys, but their list does.
+func TestKeysAreListedOnAPhone(t *testing.T) {
+	s := openStill(t, "", nil)
+	s.do(chromedp.EmulateViewport(390, 800))
+	eval[bool](s.browser, `document.querySelector(".bar button.keys").click(), true`)
+	s.await(waitStill, `document.querySelector("dialog.help").open`)
+	for selector, want := range map[string]bool{"dialog.help dt kbd": true, ".bar button kbd": false} {
+		if got := eval[bool](s.browser, `document.querySelector("`+selector+`").checkVisibility()`); got != want {
+			t.Errorf("%s is shown: %t, want %t", selector, got, want)
+		}
 	}
 	s.clean()
 }
