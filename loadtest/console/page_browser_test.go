@@ -119,3 +119,36 @@ func TestKeysAreListedOnAPhone(t *testing.T) {
 	}
 	s.clean()
 }
+
+// TestRunsAreLaidOverOnce: the boxes of the table say which runs lie over the charts.
+func TestRunsAreLaidOverOnce(t *testing.T) {
+	answers, rows := map[string]string{}, []string{}
+	for _, id := range []string{"r1", "r2", "r3", "r4"} {
+		answers["/api/runs/"+id] = strings.ReplaceAll(aRun, `"r1"`, `"`+id+`"`)
+		rows = append(rows, `{"id": "`+id+`", "title": "free play", "seed": "1", "verdict": "PASS"}`)
+	}
+	rows = append(rows, `{"id": "gone", "title": "free play", "seed": "1", "verdict": "PASS"}`)
+	s := openStill(t, `"runs": [`+strings.Join(rows, ",")+`]`, answers)
+	s.await(waitStill, `document.querySelectorAll("#runs input[type=checkbox]").length === 5`)
+	eval[bool](s.browser, `window.boxes = [...document.querySelectorAll("#runs input[type=checkbox]")], true`)
+	is := func(over, ticked string) {
+		t.Helper()
+		s.await(waitStill, `page.overlays.value.map((run) => run.row.id).join() === "`+over+`"`)
+		s.await(waitStill, `boxes.map((box, i) => box.checked ? i + 1 : "").join("") === "`+ticked+`"`)
+	}
+	eval[bool](s.browser, `boxes[4].click(), true`)
+	s.await(waitStill, `document.querySelector(".note.wrong")`)
+	is("", "")
+	eval[bool](s.browser, `boxes[0].click(), boxes[0].click(), boxes[0].click(), true`)
+	time.Sleep(300 * time.Millisecond) // all three were answered
+	is("r1", "1")
+	eval[bool](s.browser, `boxes[1].click(), true`)
+	is("r1,r2", "12")
+	eval[bool](s.browser, `boxes[2].click(), true`)
+	is("r1,r2,r3", "123")
+	eval[bool](s.browser, `boxes[3].click(), true`)
+	s.await(waitStill, `document.querySelector(".note").innerText.includes("At most 3")`)
+	is("r1,r2,r3", "123")
+	eval[bool](s.browser, `boxes[1].click(), true`)
+	is("r1,r3", "13")
+}

@@ -10,16 +10,32 @@ const MOST = 3; // lines that can still be told apart
 // opened is the run whose report is shown, or null.
 const opened = signal(null);
 
+const isOver = (id) => overlays.value.some((run) => run.row.id === id);
+const wanted = new Set(); // the ids of the runs that are ticked and not yet loaded
+
 async function toggle(id) {
-  if (overlays.value.some((run) => run.row.id === id)) {
+  if (wanted.delete(id)) return;
+  if (isOver(id)) {
     overlays.value = overlays.value.filter((run) => run.row.id !== id);
     return;
   }
-  if (overlays.value.length >= MOST) return note(`At most ${MOST} runs can be laid over each other; take one out first.`, true);
+  const full = () => note(`At most ${MOST} runs can be laid over each other; take one out first.`, true);
+  if (overlays.value.length + wanted.size >= MOST) return full();
+  wanted.add(id);
   try {
     const run = await get(`api/runs/${id}`);
-    overlays.value = [...overlays.value, run].slice(0, MOST);
-  } catch (error) { note(error.message, true); }
+    if (wanted.has(id) && !isOver(id)) overlays.value = [...overlays.value, run];
+  } catch (error) {
+    if (wanted.has(id)) note(error.message, true);
+  } finally {
+    wanted.delete(id);
+  }
+}
+
+// tick toggles a run. A run that cannot be laid over the charts does not stay ticked.
+async function tick(id, box) {
+  await toggle(id);
+  box.checked = isOver(id) || wanted.has(id);
 }
 
 async function open(id) {
@@ -48,7 +64,8 @@ function Row({ row, isOver, isOpen }) {
   const [mark, kind] = sign(row.verdict);
   return html`
     <tr class=${isOpen ? "open" : ""}>
-      <td><label class="box"><input type="checkbox" checked=${isOver} onChange=${() => toggle(row.id)} aria-label="lay run ${row.title} ${row.variant} ${day(row.at)} over the charts" /></label></td>
+      <td><label class="box"><input type="checkbox" checked=${isOver} onChange=${(event) => tick(row.id, event.target)}
+        aria-label="lay run ${row.title} ${row.variant} ${day(row.at)} over the charts" /></label></td>
       <th scope="row"><button type="button" class="link" aria-expanded=${isOpen ? "true" : "false"} onClick=${() => open(row.id)}>${row.fault ? `${row.fault} ` : ""}${row.title}</button> ${row.variant ? html`<small>${row.variant}</small>` : null}</th>
       <td class="clock">${day(row.at)}</td><td>${row.strategy || "–"}</td><td class="seed"><code>${row.seed}</code></td><td>${(row.faults || []).join(", ") || "–"}</td>
       <td class="number">${count(row.orders)}</td><td class="number">${rate(row.orders_per_s)}</td><td class="number">${span(row.p99_ms)}</td>
