@@ -3,6 +3,7 @@
 package console_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -151,4 +152,54 @@ func TestRunsAreLaidOverOnce(t *testing.T) {
 	is("r1,r2,r3", "123")
 	eval[bool](s.browser, `boxes[1].click(), true`)
 	is("r1,r3", "13")
+}
+
+// set chooses in a select, or writes into an input, as a user does.
+func (s *still) set(selector, value string) {
+	s.t.Helper()
+	eval[bool](s.browser, fmt.Sprintf(`(() => {
+		const field = document.querySelector(%q);
+		field.value = %q;
+		field.dispatchEvent(new Event(field.localName === "select" ? "change" : "input", { bubbles: true }));
+	})(), true`, selector, value))
+}
+
+// posted waits until the page has posted so many bodies to a path, and returns them.
+func (s *still) posted(path string, n int) []string {
+	s.t.Helper()
+	for deadline := time.Now().Add(waitStill); ; time.Sleep(50 * time.Millisecond) { // a poll of another process
+		if all := s.sent(path); len(all) >= n {
+			return all
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%q was posted to %s, want %d", s.sent(path), path, n)
+		}
+	}
+}
+
+// TestFormSaysWhatItDoes: what free play shows is what it fires, breaks and copies.
+func TestFormSaysWhatItDoes(t *testing.T) {
+	s := openStill(t, "", map[string]string{"/api/act": "{}"})
+	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
+	s.await(waitStill, `document.querySelector(".free select[name=action]")`)
+	s.set(".free select[name=action]", "kill-server")
+	s.await(waitStill, `document.querySelector(".free select[name=target]").value === "redis"`)
+	s.set(".free select[name=target]", "mysql")
+	s.set(".free select[name=action]", "pause")
+	s.await(waitStill, `document.querySelector(".free select[name=target]").value === "order-1"`)
+	s.press(".free", "Do it now")
+	if body := s.posted("/api/act", 1)[0]; body != `{"action":"pause","target":"order-1"}` {
+		t.Errorf("the page breaks %s, but shows that it pauses order-1", body)
+	}
+	if command := s.text(".free .command"); !strings.Contains(command, "--timeout 12s") {
+		t.Errorf("the command waits for its own default, and not for the 12 s of the page: %s", command)
+	}
+	s.set(".free select[name=strategy]", "etcd")
+	s.await(waitStill, `[...document.querySelectorAll(".free p code")].some((e) => e.textContent === "--fast")`)
+	s.set(".free select[name=strategy]", "unsafe")
+	s.await(waitStill, `document.querySelector(".free").innerText.includes("oversells")`)
+	if words := s.text(".free"); strings.Contains(words, "`") || strings.Contains(words, "--allow-unsafe") {
+		t.Errorf("free play speaks of flags of the command line: %s", words)
+	}
+	s.clean()
 }

@@ -31,6 +31,11 @@ function Setting({ field, now }) {
       onInput=${(event) => event.target.value !== "" && change({ [name]: Number(event.target.value) })} /></label>`;
 }
 
+// strategyWords says what a strategy does. The page starts the services itself, so their flag for a strategy that is
+// not safe is left out.
+const strategyWords = (says) => says.replace(/; only with `--allow-unsafe`/, "").split("`")
+  .map((piece, i) => (i % 2 ? html`<code key=${i}>${piece}</code>` : piece));
+
 const MAIN = ["orders", "concurrency", "goods", "stock"];
 
 function Settings() {
@@ -46,7 +51,7 @@ function Settings() {
       <select name="strategy" value=${now.strategy || "grouped"} onChange=${(event) => change({ strategy: event.target.value })}>
         ${(known?.strategies || []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.unsafe ? " (not safe)" : ""}</option>`)}
       </select></label>`}
-    ${shown?.says && !attached ? html`<p class="muted">${shown.says}</p>` : null}
+    ${shown?.says && !attached ? html`<p class="muted">${strategyWords(shown.says)}</p>` : null}
     <details open=${!isDefault}><summary>All settings</summary>
       <div class="fields">${fields(false)}
         <label title="makes the same orders again; empty: random">Seed <input name="seed" inputmode="numeric" pattern="[0-9]*" value=${now.seed || ""} onInput=${(event) => change({ seed: event.target.value.replace(/\D/g, "") })} /></label>
@@ -58,10 +63,10 @@ function Settings() {
 const draft = signal({ action: "pause", target: "stock-1", step: "commit", when: "before", wire: "mysql", after: 1 });
 
 // shaped returns the parts of a draft that its action needs.
-function shaped(of, kind, servers) {
+function shaped(of, kind, replicas, servers) {
   const fault = { action: of.action };
-  if (kind === "server") fault.target = servers.includes(of.target) ? of.target : servers[0];
-  else if (kind !== "none") fault.target = of.target;
+  const names = kind === "server" ? servers : replicas;
+  if (kind !== "none") fault.target = names.includes(of.target) ? of.target : names[0];
   if (kind === "wire") fault.wire = of.wire;
   if (kind === "step") Object.assign(fault, { step: of.step, when: of.when });
   return fault;
@@ -79,7 +84,7 @@ function Breaking() {
   const set = (part) => { draft.value = { ...draft.value, ...part }; };
   const choice = (name, words, list, value) => html`<label>${words}
     <select name=${name} value=${value} onChange=${(event) => set({ [name]: event.target.value })}>${list.map((one) => html`<option key=${one} value=${one}>${one}</option>`)}</select></label>`;
-  const fault = shaped({ ...now, action: action.name }, action.target, servers);
+  const fault = shaped({ ...now, action: action.name }, action.target, replicas, servers);
   const plan = () => change({ faults: [...planned, { target: "", step: "", when: "", wire: "", ...fault, after_ms: Math.round(now.after * 1000) }] });
   return html`
     <div class="fields">

@@ -16,7 +16,7 @@ export const FIELDS = [
   ["zipf", "zipf", "Crowding", "0: every product is wanted alike; 1 and more: a few are wanted most (Zipf)", "any"],
   ["repeat", "repeat", "Sent again", "share of orders sent again under the same key, 0 to 1", "any"],
   ["cancel", "cancel", "Cancelled", "share of orders cancelled, 0 to 1", "any"],
-  ["timeout_s", "timeout", "Patience in seconds", "of each call; 0: the default", "any", "s"],
+  ["timeout_s", "timeout", "Patience in seconds", "of each call; 0: 12 s", "any", "s"],
 ];
 
 // changes is what differs from the server's defaults.
@@ -38,11 +38,17 @@ export const reset = () => { changes.value = {}; };
 // faultWords says what a planned fault does.
 export const faultWords = (fault) => [fault.action, fault.target, fault.wire && `→ ${fault.wire}`, fault.when, fault.step].filter(Boolean).join(" ");
 
+// The seconds that the console waits for each call unless the scenario says; the commands wait longer.
+const PATIENCE = 12;
+
 // command is the command line of a scenario: the same on a stack of its own, or, of an attached console, the load alone.
 export function command(of, attached = state.mode.value === "attached") {
   const words = [attached ? "bin/loadtest fire" : "bin/loadtest play"];
   if (of.path && of.path !== "order") words.push(`--path ${of.path}`);
-  for (const [name, flag, , , , unit] of FIELDS) if (of[name] > 0 || name === "repeat") words.push(`--${flag} ${of[name] ?? 0}${unit || ""}`);
+  const all = { ...of, repeat: of.repeat ?? 0, timeout_s: of.timeout_s || PATIENCE };
+  for (const [name, flag, , , , unit] of FIELDS) {
+    if (all[name] > 0 || name === "repeat") words.push(`--${flag} ${all[name]}${unit || ""}`);
+  }
   if (of.seed) words.push(`--seed ${of.seed}`);
   if (attached) return words.join(" ");
   if (of.strategy) words.push(`--strategy ${of.strategy}`);
