@@ -203,3 +203,18 @@ func TestFormSaysWhatItDoes(t *testing.T) {
 	}
 	s.clean()
 }
+
+// TestAgainIsTheSameOrder changes the form between an order by hand and its repeat.
+func TestAgainIsTheSameOrder(t *testing.T) {
+	s := openStill(t, "", map[string]string{"/api/orders": `{"status": 201, "body": {"status": "CONFIRMED"}}`})
+	s.set("#life input[name=goods]", "11")
+	s.press("#life", "Send")
+	s.await(waitStill, `document.querySelector("#life").innerText.includes("answered 201")`)
+	s.set("#life input[name=goods]", "12")
+	s.set("#life input[name=num]", "9")
+	s.press("#life", "Send it again")
+	if all := s.posted("/api/orders", 2); all[0] != all[1] {
+		t.Errorf("the repeat of\n%s is\n%s", all[0], all[1])
+	}
+	s.clean()
+}

@@ -162,15 +162,16 @@ export function OrderLife() {
   const [id, setID] = useState("");
   const [goods, setGoods] = useState("");
   const [num, setNum] = useState(1);
-  const [key, setKey] = useState("");
+  const [last, setLast] = useState(null); // the body of the order that was sent last
   const [sent, setSent] = useState("");
   const product = goods || books?.rows?.[0]?.goods || "";
   const send = async (again) => {
-    const under = again ? key : `by-hand-${Date.now().toString(36)}`;
-    setKey(under);
+    const fresh = { items: [{ goods_id: product, num: Number(num) }], key: `by-hand-${Date.now().toString(36)}` };
+    const body = again ? last : fresh;
+    setLast(body);
     setSent("sending …");
     try {
-      const answer = await post("api/orders", { items: [{ goods_id: product, num: Number(num) }], key: under });
+      const answer = await post("api/orders", body);
       const status = answer.body?.status || answer.body?.code || "";
       setSent(`answered ${answer.status} ${status} at ${clock(new Date())}`);
       if (answer.order_id) {
@@ -194,7 +195,8 @@ export function OrderLife() {
           <label>or send one: product <input name="goods" inputmode="numeric" value=${product} onInput=${(event) => setGoods(event.target.value)} /></label>
           <label>pieces <input name="num" class="short" type="number" value=${num} onInput=${(event) => setNum(event.target.value)} /></label>
           <${Button} why=${why} onClick=${() => send(false)}>Send<//>
-          <${Button} why=${why || (key ? "" : "send one first")} onClick=${() => send(true)} title="the same key: the answer must be the same">Send it again<//>
+          <${Button} why=${lost || (last ? "" : "send one first")} onClick=${() => send(true)}
+            title="the same order under the same key: the answer must be the same">Send it again<//>
           <span role="status" class="muted">${sent}</span>
         </form>
       </div>
