@@ -218,3 +218,20 @@ func TestAgainIsTheSameOrder(t *testing.T) {
 	}
 	s.clean()
 }
+
+// TestLifeWithoutAKnownStep: there is nothing to draw, and no number is made up.
+func TestLifeWithoutAKnownStep(t *testing.T) {
+	s := openStill(t, "", map[string]string{"/api/orders/7": `{"spans": [
+		{"id": "a", "name": "SELECT", "lane": "order-1", "start_us": 5, "duration_us": 9}]}`})
+	s.set("#life input[name=order]", "7")
+	s.press("#life", "Show its life")
+	s.await(waitStill, `document.querySelector("#life .rows")`)
+	time.Sleep(300 * time.Millisecond) // the figure waits for its width
+	if made := eval[bool](s.browser, `/NaN|Infinity/.test(document.querySelector("#life").innerHTML)`); made {
+		t.Error("the life of an order without a known step has numbers that are none")
+	}
+	if !s.says("#life", "no step that the figure knows") {
+		t.Errorf("the life does not say that there is nothing to draw: %s", s.text("#life"))
+	}
+	s.clean()
+}

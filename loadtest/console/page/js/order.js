@@ -132,7 +132,8 @@ function Life({ data }) {
   const stood = spans.some((one) => happened(one, "paused").length);
   const again = spans.some((one) => happened(one, "retry").length);
   return html`
-    ${spans.length ? html`<${Lanes} spans=${spans} />
+    ${spans.length ? html`${spans.some(isStep) ? html`<${Lanes} spans=${spans} />`
+      : html`<${Empty}>Its trace has no step that the figure knows yet.<//>`}
       ${stood || again || spans.some((one) => one.error) ? html`<p class="legend">
         ${stood ? html`<span class="item"><svg class="swatch"><rect width="24" height="8" class="hatch-ground" /><rect width="24" height="8" fill="url(#hatch)" /></svg> the process stood still</span>` : null}
         <span class="item"><b class="bad">✗</b> failed${spans.some(isRefused) ? "; refused: another had written before" : ""}</span>
