@@ -235,3 +235,44 @@ func TestLifeWithoutAKnownStep(t *testing.T) {
 	}
 	s.clean()
 }
+
+// TestWayMarksWhatStruck: each fault is amber where it strikes, and nothing is once all is healed.
+func TestWayMarksWhatStruck(t *testing.T) {
+	s := openStill(t, "", nil)
+	const marked = `[...document.querySelectorAll("#way .edge, #way .tile, #way .server")]
+		.filter((e) => e.matches(".struck, .armed"))
+		.map((e) => (e.dataset.edge || e.querySelector("text:nth-of-type(2), .title").textContent) +
+			(e.matches(".armed") ? " armed" : "")).sort().join()`
+	strike := func(faults, want string) {
+		t.Helper()
+		eval[bool](s.browser, `page.state.faults.value = [`+faults+`], true`)
+		s.await(waitStill, marked+` === "`+want+`"`)
+	}
+	fault := func(what, where, status string) string {
+		return fmt.Sprintf(`{ id: %q, what: %[1]q, where: %q, status: %q, fired: 1, fired_ms: 9 }`, what, where, status)
+	}
+	for _, test := range []struct{ what, where, status, want string }{
+		{"pause", "stock-1", "fired", "stock-1"},
+		{"cut the connection to redis", "stock-1", "fired", "stock-1,stock_redis"},
+		{"slow the connection to stock", "order-1", "armed", "order-1 armed,order_stock armed"},
+		{"kill-server", "mysql", "fired", "MySQL"},
+		{"kill-server", "mysql", "armed", "MySQL armed"},
+		{"duplicate", "", "fired", "order_stock"},
+		{"requests-duplicated", "", "fired", "order_stock"},
+		{"expire-sessions", "", "armed", "ZooKeeper armed,stock_zookeeper armed"},
+		{"flush-redis", "", "healed", "Redis"}, // over at once, and marked for a while
+		{"cut the connection to redis", "stock-1", "healed", ""},
+	} {
+		strike(fault(test.what, test.where, test.status), test.want)
+		looks := eval[string](s.browser, `[...document.querySelectorAll("#way :is(.struck, .armed) > :is(rect, line)")]`+
+			`.map((e) => getComputedStyle(e).stroke).filter((stroke) => stroke !== "rgb(230, 159, 0)").join()`)
+		if looks != "" {
+			t.Errorf("%s %s: its mark is %s, want amber", test.what, test.status, looks)
+		}
+	}
+	strike(fault("cut the connection to mysql", "stock-1", "fired")+","+
+		fault("slow the connection to stock", "order-1", "armed")+","+fault("expire-sessions", "", "armed"),
+		"ZooKeeper armed,order-1 armed,order_stock armed,stock-1,stock_mysql,stock_zookeeper armed")
+	s.picture("struck", 1440, 1000, false)
+	s.clean()
+}

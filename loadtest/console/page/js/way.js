@@ -1,6 +1,6 @@
 // The way of an order: boxes, counts on the edges, replicas with their state, and what broke where.
-import { Empty, h, html, Panel, useEffect, useRef, useValue } from "./ui.js";
-import { state, victim } from "./state.js";
+import { Empty, h, html, Panel, useEffect, useRef, useState, useValue } from "./ui.js";
+import { connection, state, victim } from "./state.js";
 import { count } from "./format.js";
 import { faultLine } from "./parts.js";
 
@@ -39,8 +39,18 @@ function Moving({ edge, n }) {
   return html`<circle ref=${dot} class="moving" r="4" opacity="0" />`;
 }
 
+// places lists what a fault is seen at: a replica, a server, edges.
+function places({ what, where }) {
+  const wire = what.match(/ the connection to (\w+)$/)?.[1];
+  if (wire) return [where, `${where.split("-")[0]}_${wire}`];
+  if (what === "flush-redis") return ["redis"];
+  if (what === "expire-sessions") return ["zookeeper", "stock_zookeeper"];
+  if (["duplicate", "requests-duplicated"].includes(what)) return ["order_stock"];
+  return [where];
+}
+
 const mark = (faults, name) => {
-  const here = faults.filter((fault) => fault.where === name && fault.status !== "healed");
+  const here = faults.filter((fault) => places(fault).includes(name) && fault.status !== "healed");
   if (!here.length) return null;
   return here.some((fault) => fault.status === "fired") ? "struck" : "armed";
 };
@@ -77,24 +87,49 @@ function Server({ of, told, faults }) {
   return html`
     <g class="server ${(told?.state || "").replace(" ", "-")} ${struck || ""}" transform="translate(${of.x} ${of.y})">
       <rect width="88" height="44" rx="4" /><text class="title" x="44" y="19" text-anchor="middle">${of.title}</text>
-      <text class="state" x="44" y="35" text-anchor="middle">${symbol} ${words}</text><title>${of.title}: ${words} ${told?.says || ""}. ${of.says}</title>
+      <text class="state" x="44" y="35" text-anchor="middle">${symbol} ${words}</text>
+      <title>${of.title}: ${words} ${told?.says || ""}. ${of.says}${struck ? `; a fault is ${struck}` : ""}</title>
     </g>`;
+}
+
+// useFlushed says whether Redis was emptied within the last seconds. That is over at once, and its mark is to be seen.
+function useFlushed(faults) {
+  const online = useValue(connection) === "open";
+  const n = faults.filter((fault) => fault.what === "flush-redis").length;
+  const known = useRef(null);
+  const [flushed, setFlushed] = useState(false);
+  useEffect(() => {
+    const isNew = online && known.current != null && n > known.current;
+    known.current = online ? n : null; // what happened while nobody looked is not shown
+    if (!isNew) return undefined;
+    setFlushed(true);
+    const over = setTimeout(() => setFlushed(false), 4000);
+    return () => { clearTimeout(over); setFlushed(false); };
+  }, [n, online]);
+  return flushed;
 }
 
 export function Way() {
   const replicas = useValue(state.replicas);
   const servers = useValue(state.servers);
   const edges = useValue(state.edges) || {};
-  const faults = useValue(state.faults);
+  const all = useValue(state.faults);
+  const flushed = useFlushed(all);
+  const lasting = (fault) => (flushed && fault.what === "flush-redis" ? { ...fault, status: "fired" } : fault);
+  const faults = all.map(lasting);
+  const run = useValue(state.run);
+  const attached = useValue(state.mode) === "attached";
+  const since = run ? "the run began" : attached ? "this console began to watch" : "the services started";
   const chosen = useValue(victim);
   const expired = useValue(state.sessions_expired);
+  const counts = expired ? `${count(expired)} ZooKeeper sessions expired` : `counts since ${since}`;
   const noFlags = useValue(state.can).flags;
   const counted = EDGES.filter((edge) => edges[edge.id] != null);
   return html`
-    <${Panel} id="way" title="The way of an order" aside=${html`<span class="aside">${expired ? `${count(expired)} ZooKeeper sessions expired` : "counts since the run began"}</span>`}>
+    <${Panel} id="way" title="The way of an order" aside=${html`<span class="aside">${counts}</span>`}>
       <svg class="way" viewBox="0 0 728 260" role="group" aria-label="Client, order service, Redis, stock service, ZooKeeper and MySQL">
         ${EDGES.map((edge) => html`
-          <g class="edge" key=${edge.id}>
+          <g class="edge ${mark(faults, edge.id) || ""}" key=${edge.id} data-edge=${edge.id}>
             <line x1=${edge.from[0]} y1=${edge.from[1]} x2=${edge.to[0]} y2=${edge.to[1]} />
             ${edges[edge.id] != null ? html`<text class="count" x=${edge.at[0]} y=${edge.at[1]} text-anchor=${edge.anchor || "middle"}>${count(edges[edge.id])}</text>
             <text class="unit" x=${edge.at[0]} y=${edge.anchor ? edge.at[1] + 13 : edge.at[1] + 25} text-anchor=${edge.anchor || "middle"}>${edge.unit}</text>` : null}
@@ -112,7 +147,8 @@ export function Way() {
           ${replicas.concat(servers).map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th><td class="number">${(STATES[one.state] || ["?"])[0]}</td><td>${one.state}</td></tr>`)}</tbody>
       </table>
       ${noFlags ? html`<p class="why">Flags set and taken: ${noFlags}</p>` : null}
-      ${faults.length ? html`<ul class="plain struck">${faults.map((fault) => html`<li key=${fault.id}>${faultLine(h, fault)}</li>`)}</ul>`
+      ${all.length ? html`<ul class="plain struck">
+        ${all.map((fault) => html`<li key=${fault.id}>${faultLine(h, fault)}</li>`)}</ul>`
         : html`<${Empty}>No process, server or connection is broken.<//>`}
     <//>`;
 }
