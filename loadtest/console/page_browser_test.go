@@ -276,3 +276,20 @@ func TestWayMarksWhatStruck(t *testing.T) {
 	s.picture("struck", 1440, 1000, false)
 	s.clean()
 }
+
+// TestSmallThings of the page that were wrong.
+func TestSmallThings(t *testing.T) {
+	s := openStill(t, `"mode": "attached",
+		"log": [{"at": "2026-01-02T03:04:05Z", "t_ms": 5, "kind": "run", "text": "it began"}]`, nil)
+	if words := s.text("#way .aside"); strings.Contains(words, "run") {
+		t.Errorf("an attached console without a run says %q", words)
+	}
+	line := eval[string](s.browser,
+		`getComputedStyle(document.querySelector(".bar .theme span:last-child")).borderTopWidth`)
+	if line != "0px" {
+		t.Errorf("the word in the button for the colours has a line of %s above", line)
+	}
+	s.do(chromedp.EmulateViewport(390, 800))
+	s.await(waitStill, `document.querySelector("#events tbody .clock").checkVisibility()`)
+	s.clean()
+}

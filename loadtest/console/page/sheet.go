@@ -98,7 +98,8 @@ var body = template.Must(template.New("sheet").Funcs(template.FuncMap{
 <h1><span class="sentence">{{.Sentence}}</span>{{with .Word}}{{$sign := sign .}} ` +
 	`<span class="verdict {{index $sign 1}}"><span class="sign" aria-hidden="true">{{index $sign 0}}</span> ` +
 	`{{.}}</span>{{end}}</h1></header>
-<dl class="facts">{{range .Facts}}{{if .Value}}<div><dt>{{.Name}}</dt><dd>{{.Value}}</dd></div>{{end}}{{end}}</dl>
+<dl class="facts">{{range .Facts}}{{if .Value}}<div{{if eq .Name "Command"}} class="whole"{{end}}>` +
+	`<dt>{{.Name}}</dt><dd>{{.Value}}</dd></div>{{end}}{{end}}</dl>
 {{range .Parts}}<section><h2>{{.Title}}</h2>
 {{with .Says}}<p>{{.}}</p>{{end}}
 {{with .Picture}}<figure>{{.}}</figure>{{end}}

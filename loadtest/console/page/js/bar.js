@@ -47,11 +47,13 @@ export function Bar() {
       <a class="mark" href="#app">orderstock</a>
       <p class="status ${online}" role="status">
         ${online === "open" ? html`<span class="dot ${phase}" aria-hidden="true"></span> ${doing || PHASES[phase] || phase}` : WORDS[online]}
-        ${online === "open" && mode === "attached" ? html` <small>watching a stack that runs elsewhere</small>` : null}
+        ${online === "open" && mode === "attached"
+          ? html` <small>· watching a stack that runs elsewhere</small>` : null}
       </p>
       ${isRunning ? html`<${Button} onClick=${halt}>Stop<//>` : null}
       <${Button} class=${broken ? "armed" : ""} why=${whyNot} keys="R" onClick=${heal}>Heal all${broken ? html` <b>${broken}</b>` : null}<//>
-      <button type="button" class="theme" onClick=${nextTheme} aria-label="Colours: ${look}" title=${`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="wide"> ${look}</span></button>
+      <button type="button" class="theme" onClick=${nextTheme} aria-label="Colours: ${look}"
+        title=${`Colours: ${THEMES[look]}`}><span aria-hidden="true">◐</span><span class="look"> ${look}</span></button>
       <button type="button" class="keys" aria-label="Keys" onClick=${() => { helping.value = true; }}><span aria-hidden="true">?</span></button>
     </header>`;
 }

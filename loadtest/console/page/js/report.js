@@ -83,7 +83,8 @@ export function renderReport(data, h = node) {
     h("header", {}, h("p", { class: "what" }, row.title),
       h("h1", {}, sentence(h, hero?.sentence || many(row.orders, "order")), " ", verdictWord(h, word))),
     compare ? compareBars(h, compare) : null,
-    h("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) => h("div", { key: name }, h("dt", {}, name), h("dd", {}, value)))),
+    h("dl", { class: "facts" }, facts.filter(([, value]) => value).map(([name, value]) =>
+      h("div", { key: name, class: name === "Command" ? "whole" : "" }, h("dt", {}, name), h("dd", {}, value)))),
     books?.rows?.length ? h("section", {}, h("h2", {}, "The books"), booksWords(h, books), booksTable(h, books, 100)) : null,
     verdict ? h("section", {}, h("h2", {}, "The verdict"), h("p", {}, verdictWords(verdict)), h("p", {}, `${invariantsWords(verdict)}.`),
       (verdict.reasons || []).map((why, i) => h("p", { key: i, class: "unsure" }, why)), invariantsTable(h, verdict, true)) : null,
