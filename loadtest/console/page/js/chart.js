@@ -117,7 +117,7 @@ function Chart({ chart }) {
     if (asTable || empty || !width) return undefined;
     const paint = colours(ref.current);
     const axis = { stroke: paint.muted, grid: { stroke: paint.line, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-    const dots = (colour) => ({ show: false, filter: alone, size: 3, width: 0, fill: colour });
+    const dots = (colour) => ({ show: false, filter: alone, size: 4, width: 0, fill: colour });
     const line = (label, colour, wide, dash) => ({ label, stroke: colour, width: wide, dash, points: dots(colour) });
     const lines = chart.lines.map(([, name, kind, dash]) =>
       line(name, paint[KINDS[kind]], kind === "all" ? 2 : 1.5, dash));

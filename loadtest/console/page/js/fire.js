@@ -2,7 +2,7 @@
 import { Button, Empty, html, note, notNow, signal, useValue } from "./ui.js";
 import { act } from "./api.js";
 import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
-import { change, command, faultWords, FIELDS, reset, scenario } from "./scenario.js";
+import { change, command, faultWords, FIELDS, flags, reset, scenario } from "./scenario.js";
 import { many } from "./format.js";
 import { copy } from "./copy.js";
 
@@ -130,7 +130,7 @@ export function FreePlay() {
       <div class="two"><${Button} class="primary" why=${whyNot} keys="F" onClick=${fire}>Fire${now.faults.length ? ` with ${many(now.faults.length, "fault")}` : ""}<//>
         <${Button} onClick=${reset}>Defaults<//></div>
       ${whyNot ? html`<p class="why">${notNow(whyNot)}</p>` : null}
-      <p class="command"><code>${command(now).split(/ (?=--)/).map((word, i) => html`<span key=${i}>${word}</span> `)}</code></p>
+      <p class="command"><code>${flags(command(now))}</code></p>
       <div class="flow"><${Button} class="quiet" onClick=${() => copy(command(now))}>Copy as command<//>
         <${Button} class="quiet" onClick=${() => copy(location.href)}>Copy link<//></div>
       <h3>Break something</h3>

@@ -4,6 +4,7 @@ import { chosenFault, connection, halt, play, running, state, variant, whyNotPla
 import { compareBars, sentence, verdictWord } from "./parts.js";
 import { many, span } from "./format.js";
 import { copy } from "./copy.js";
+import { flags } from "./scenario.js";
 
 // Spoken repeats the verdict for screen readers, once it has not changed for a second.
 function Spoken({ text }) {
@@ -64,7 +65,7 @@ export function Hero() {
         <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${doing} …</span> ` : null}
           ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version sells what is not there. Press Fixed: the same buyers, and the books stay right."}
           ${word === "UNKNOWN" ? reasons.map((why) => html` ${why}.`) : null}</p>
-        ${run?.command ? html`<p class="command"><code>${run.command}</code> <button type="button" class="quiet"
+        ${run?.command ? html`<p class="command"><code>${flags(run.command)}</code> <button type="button" class="quiet"
           onClick=${() => copy(run.command)}>Copy as command</button></p>` : null}
         <${Spoken} text=${word && word !== "RUNNING" ? `${word.toLowerCase()}: ${text}` : ""} />
       </div>

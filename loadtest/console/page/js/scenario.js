@@ -1,5 +1,5 @@
 // The scenario of free play, also as a command line.
-import { computed, signal } from "./ui.js";
+import { computed, html, signal } from "./ui.js";
 import { form, state } from "./state.js";
 
 // FIELDS are the settings of "loadtest fire": name in a Scenario, flag, words, what the words mean, step, unit.
@@ -55,6 +55,9 @@ export function command(of, attached = state.mode.value === "attached") {
   for (const fault of of.faults || []) words.push(`--break '${breakWords(fault)}'`);
   return words.join(" ");
 }
+
+// flags is a command line that breaks between its flags, and not within one.
+export const flags = (text) => text.split(/ (?=--)/).map((word, i) => html`<span key=${i}>${word}</span> `);
 
 // breakWords writes a planned fault as the flag --break takes it.
 const breakWords = (fault) => [`${fault.after_ms || 0}ms`, fault.action, fault.target, fault.wire && `to ${fault.wire}`, fault.step && `${fault.when} ${fault.step}`]
