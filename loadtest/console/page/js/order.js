@@ -81,7 +81,8 @@ function Lanes({ spans: all }) {
   const [ref, width] = useWidth();
   const spans = all.filter(isStep);
   const gutter = 84;
-  const inner = Math.max(width - gutter - 8, 480); // narrower screens scroll
+  const margin = 20; // room for the cross behind a short step that failed last
+  const inner = Math.max(width - gutter - margin, 480); // narrower screens scroll
   const start = Math.min(...spans.map((one) => one.start_us));
   const end = Math.max(...spans.map((one) => one.start_us + one.duration_us), start + 1);
   const x = (us) => gutter + ((us - start) / (end - start)) * inner;
@@ -97,7 +98,8 @@ function Lanes({ spans: all }) {
   });
   return html`
     <div ref=${ref} class="lanes" tabindex="0" role="region" aria-label="Steps over time">
-      ${width ? html`<svg width=${gutter + inner + 8} height=${y} role="img" aria-label="Steps of the order over ${span((end - start) / 1000)}; the table below has them as words">
+      ${width ? html`<svg width=${gutter + inner + margin} height=${y} role="img"
+        aria-label="Steps of the order over ${span((end - start) / 1000)}; the table below has them as words">
         <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" class="hatch-ground" /><line x1="0" x2="0" y1="0" y2="6" class="hatch" /></pattern></defs>
         ${ticks.map((part) => html`<g key=${part}><line class="grid" x1=${gutter + part * inner} x2=${gutter + part * inner} y1="18" y2=${y} />
           <text class="tick" x=${gutter + part * inner} y="12" text-anchor=${part === 1 ? "end" : part ? "middle" : "start"}>${part ? `+${span((part * (end - start)) / 1000)}` : "0"}</text></g>`)}
