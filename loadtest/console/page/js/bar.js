@@ -30,7 +30,7 @@ const WORDS = {
   connecting: "connecting …", lost: "Connection lost; trying again.", asleep: "asleep while the tab was hidden",
   refused: "No entry: open the address that the console printed when it started.",
 };
-const PHASES = { building: "building the services", starting: "starting the servers", idle: "ready", firing: "orders are running",
+const PHASES = { starting: "starting the servers", idle: "ready", firing: "orders are running",
   settling: "waiting for the last orders", judging: "judging" };
 
 export function Bar() {

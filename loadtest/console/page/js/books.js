@@ -69,7 +69,7 @@ export function Lock() {
     row.animate([{ opacity: 0.35 }, { opacity: 1 }], 250);
   }, [token]);
   return html`
-    <${Panel} id="lock" title="The queue for the lock" aside=${lock?.path ? html`<span class="aside">${count(lock.waiting)} wait in ZooKeeper, ${count(lock.local)} in the processes</span>` : null}>
+    <${Panel} id="lock" title="The queue for the lock" aside=${lock?.path ? html`<span class="aside">${count(lock.waiting)} wait in ZooKeeper, ${count(lock.local)} in all processes</span>` : null}>
       ${!lock?.path ? html`<${Empty}>${lock?.says || "No lock has been taken yet."}<//>`
         : html`
         <p class="path"><code>${lock.path}</code></p>

@@ -49,6 +49,7 @@ const SIGNS = {
   VIOLATION: ["✗", "bad"],
   UNKNOWN: ["?", "unsure"],
   RUNNING: ["…", "running"],
+  "NOT JUDGED": ["○", "unsure"],
   "NOT CAUGHT THIS TIME": ["○", "unsure"],
   MISSED: ["✗", "bad"],
 };

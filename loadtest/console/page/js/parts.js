@@ -90,7 +90,7 @@ export const faultLine = (h, fault) => {
     step(fault.status === "healed", fault.status === "healed" ? `healed${fault.healed_ms ? ` ${since(fault.healed_ms)}` : ""}` : "not healed yet"));
 };
 
-const KINDS = { run: "▸", fault: "⚡", books: "≠", verdict: "§", server: "◇", error: "!" };
+const KINDS = { run: "▸", fault: "⚡", books: "≠", verdict: "§", error: "!" };
 
 // eventsTable lists the events with both their times. link may turn parts of a text into links.
 export const eventsTable = (h, log, link = (text) => text) =>

@@ -43,7 +43,7 @@ const PATIENCE = 12;
 
 // command is the command line of a scenario: the same on a stack of its own, or, of an attached console, the load alone.
 export function command(of, attached = state.mode.value === "attached") {
-  const words = [attached ? "bin/loadtest fire" : "bin/loadtest play"];
+  const words = [`${form.value?.program || "bin/loadtest"} ${attached ? "fire" : "play"}`];
   if (of.path && of.path !== "order") words.push(`--path ${of.path}`);
   const all = { ...of, repeat: of.repeat ?? 0, timeout_s: of.timeout_s || PATIENCE };
   for (const [name, flag, , , , unit] of FIELDS) {

@@ -4,7 +4,7 @@ import { batch, computed, note, notNow, signal } from "./ui.js";
 import { act, get } from "./api.js";
 
 const EMPTY = {
-  mode: "", can: { play: "", break: "", fire: "", restock: "", flags: "" }, phase: "", doing: "", run: null, hero: null, compare: null,
+  mode: "", can: { play: "", break: "", fire: "", flags: "" }, phase: "", doing: "", run: null, hero: null, compare: null,
   replicas: [], servers: [], edges: {}, faults: [], books: { rows: [], wrong: "" }, statuses: {}, commits: {},
   lock: null, sessions_expired: 0, verdict: null, samples: [], log: [], runs: [], recent: [],
 };
@@ -28,7 +28,7 @@ export const offline = computed(() => ({ open: "", connecting: "the page is stil
 // busy says why nothing new can be started; "" if it can.
 export const busy = computed(() => {
   if (offline.value) return offline.value;
-  const words = { building: "the services are being built", starting: "the servers are starting", firing: "a run is going on",
+  const words = { starting: "the servers are starting", firing: "a run is going on",
     settling: "the last orders have not ended yet", judging: "the run is being judged" };
   return words[state.phase.value] || "";
 });
