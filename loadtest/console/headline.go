@@ -44,6 +44,9 @@ func headline(run Run, b Books, v *Verdict) Hero {
 		for _, i := range v.Invariants {
 			if i.Violations > 0 {
 				h.Sentence = english.Sprintf("broken %d times: %s", i.Violations, i.Says)
+				if i.Violations == 1 {
+					h.Sentence = "broken once: " + i.Says
+				}
 				break
 			}
 		}

@@ -16,7 +16,7 @@ func (s *Server) answers(t *testing.T, url string, cookies ...*http.Cookie) *htt
 	}
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
-	return w.Result() //nolint:bodyclose // of a recorder
+	return w.Result()
 }
 
 // TestTwoConsolesInOneBrowser: neither's cookie takes the place of the other's.

@@ -27,8 +27,10 @@ const (
 // Names are all locks that can be measured, in the order of measurement. "named" and "shared" are the
 // case study's locks of a name under one root and of readers and writers; here all are writers. "raw" is no lock: it is
 // a create and a delete.
-var Names = []string{zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, namedLock,
-	sharedLock, rawLock}
+var Names = []string{
+	zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, namedLock,
+	sharedLock, rawLock,
+}
 
 const sessionTimeout = 30 * time.Second
 

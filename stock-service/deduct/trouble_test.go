@@ -251,8 +251,10 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 		"the row is held": func() ([]stock.Outcome, error) {
 			return []stock.Outcome{{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}}, nil
 		},
-		"the token is stale":       func() ([]stock.Outcome, error) { return nil, stock.ErrStaleToken },
-		"the operation's token is": func() ([]stock.Outcome, error) { return []stock.Outcome{{Err: stock.ErrStaleToken}}, nil },
+		"the token is stale": func() ([]stock.Outcome, error) { return nil, stock.ErrStaleToken },
+		"the operation's token is": func() ([]stock.Outcome, error) {
+			return []stock.Outcome{{Err: stock.ErrStaleToken}}, nil
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
