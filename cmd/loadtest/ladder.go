@@ -65,7 +65,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 				}
 			}
 			if len(plan.Strategies) > 0 {
-				f.cfg.Plan.Strategies, f.cfg.Plan.LockCost = plan.Strategies, false
+				f.cfg.Plan = f.cfg.Plan.Only(plan.Strategies)
 			}
 			if len(plan.Clients) > 0 {
 				f.cfg.Plan.Clients = plan.Clients

@@ -86,6 +86,13 @@ func Quick() Plan {
 	}
 }
 
+// Only returns the plan with these strategies alone. It measures what the lock costs if they are among them.
+func (p Plan) Only(strategies []string) Plan {
+	p.Strategies = strategies
+	p.LockCost = p.LockCost && slices.Contains(strategies, Default) && slices.Contains(strategies, "grouped-rows")
+	return p
+}
+
 // passes returns the plan itself and, if LockCost is set, the pass for it.
 func (p Plan) passes() []Plan {
 	if !p.LockCost {

@@ -115,3 +115,17 @@ func TestQuickHasALockPass(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestLockCostNeedsBothStrategies(t *testing.T) {
+	for _, c := range []struct {
+		only []string
+		want bool
+	}{
+		{[]string{Default, "grouped-rows", "unsafe"}, true},
+		{[]string{Default}, false},
+	} {
+		if p := Quick().Only(c.only); p.LockCost != c.want || len(p.passes()[0].Strategies) != len(c.only) {
+			t.Errorf("only %v: %+v", c.only, p)
+		}
+	}
+}
