@@ -133,7 +133,23 @@ type lane struct {
 	dir, bin, out string
 	across        float64
 	lab           *lab.Lab
-	since         int // runs since the services started
+	since         int               // runs since the services started
+	env           map[string]string // of the services
+}
+
+// envOf returns the environment of the services for a cell. The cells around the system and those of a cluster send the
+// deductions of a partition to the replica that it prefers, as the services do by default. A step is struck in one
+// replica, which must have work: there, the replicas take turns.
+func envOf(c Cell) map[string]string {
+	env := maps.Clone(Env)
+	if c.Step == Around {
+		env["STOCK_SPREAD"] = "false"
+	}
+	if c.Cluster {
+		maps.Copy(env, clusterEnv)
+	}
+	maps.Copy(env, longEnv[c.Fault])
+	return env
 }
 
 func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
@@ -149,20 +165,16 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 		w.lab = l
 		w.since = freshAfter
 	}
-	own := longEnv[c.Fault]
-	usual := maps.Clone(Env)
-	if c.Cluster {
-		maps.Copy(usual, clusterEnv)
-	}
-	if w.since >= freshAfter || own != nil {
-		maps.Copy(usual, own)
-		if err := w.lab.StartServices(ctx, "", usual); err != nil {
+	env := envOf(c)
+	_, long := longEnv[c.Fault]
+	if w.since >= freshAfter || long || !maps.Equal(env, w.env) {
+		if err := w.lab.StartServices(ctx, "", maps.Clone(env)); err != nil {
 			return nil, err
 		}
-		w.since = 0
+		w.since, w.env = 0, env
 	}
 	w.since++
-	if own != nil {
+	if long {
 		w.since = freshAfter
 	}
 	load := DefaultLoad
