@@ -1,11 +1,12 @@
 #!/bin/sh
 # Starts a Sentinel that watches the Redis primary "flags", which is redis:6379 at first. A stranger may do nothing but
-# PING; the services, under their names in Redis, may ask which server is the primary. The passwords are in files of
+# PING; the services and the console, under their names in Redis, may ask which server is the primary. The passwords are in files of
 # /run/secrets.
 set -eu
 cd /run/secrets
 order=$(cat order)
 stock=$(cat stock)
+console=$(cat console)
 cluster=$(cat cluster)
 cd /tmp
 ask='&* +ping +subscribe +psubscribe +unsubscribe +punsubscribe +sentinel|get-master-addr-by-name +sentinel|sentinels +sentinel|replicas'
@@ -14,6 +15,7 @@ protected-mode no
 user default on nopass resetkeys resetchannels -@all +ping
 user order on ">$order" $ask
 user stock on ">$stock" $ask
+user console on ">$console" $ask
 user sentinel on ">$cluster" ~* &* +@all
 sentinel sentinel-user sentinel
 sentinel sentinel-pass "$cluster"

@@ -48,15 +48,16 @@ func (p program) traced() map[string]string {
 func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page program) (*servers.Server, error) {
 	args := []string{
 		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
-		"--zookeeper", st.Servers.ZooKeeper.Addr(), "--zookeeper-root", st.ZooKeeperRoot(),
-		"--redis", st.Servers.Redis.Addr(), "--program", ". .run/env && bin/loadtest",
+		"--program", ". .run/env && bin/loadtest",
 	}
 	for _, s := range st.Services() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))
 	}
 	env := []string{"CONSOLE_TOKEN=" + page.Token}
-	for name, value := range st.LoadtestEnv() {
-		env = append(env, name+"="+value)
+	for _, more := range []map[string]string{st.LoadtestEnv(), st.ServersEnv()} {
+		for name, value := range more {
+			env = append(env, name+"="+value)
+		}
 	}
 	return servers.Start(ctx, servers.Spec{
 		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir, Addr: page.Addr,

@@ -20,12 +20,15 @@ type surroundings struct {
 	StockToken string   `env:"SERVICE_TOKEN"`
 	OrderDSN   string   `env:"VERIFY_ORDER_DSN"`
 	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
+	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma; the console shows the lock's queue there.
+	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS"`
+	// ZooKeeperRoot is the node that all nodes of the project are under.
+	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
 	// ZooKeeperAuth is the user:password by which the console may look at the lock's queue.
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
 	// StockPartitions is the setting of the stock services; the console needs it to find the lock's queue.
 	StockPartitions int `env:"STOCK_PARTITIONS"`
-	// RedisAuth is the user:password by which the console may look at the flags in Redis.
-	RedisAuth string `env:"REDIS_AUTH"`
+	config.RedisServer
 	// ConsoleToken opens the console's page if it is not given as a flag.
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }

@@ -26,13 +26,12 @@ import (
 
 // consoleConfig is how the console is served.
 type consoleConfig struct {
-	listen, published       string
-	traces                  string
-	token, out, bin         string
-	attach, remote          bool
-	hosts, watch, zookeeper []string
-	zookeeperRoot, redis    string
-	strategy, program       string
+	listen, published string
+	traces            string
+	token, out, bin   string
+	attach, remote    bool
+	hosts, watch      []string
+	strategy, program string
 }
 
 func consoleCommand() *cobra.Command {
@@ -74,12 +73,8 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 			"several addresses is as many replicas (default: the services that orders are fired at)")
 	f.StringVar(&cfg.strategy, "strategy", "",
 		"with --attach: how the stock services deduct, to find the lock's queue (default "+strategy.Default+")")
-	f.StringSliceVar(&cfg.zookeeper, "zookeeper", nil, "with --attach: ZooKeeper's servers, to show the lock's queue")
-	f.StringVar(&cfg.zookeeperRoot, "zookeeper-root", "/orderstock",
-		"with --attach: the node that the services' nodes are under")
 	f.StringVar(&cfg.program, "program", "bin/loadtest",
 		"with --attach: how a shell calls this program, for the commands that the page shows")
-	f.StringVar(&cfg.redis, "redis", "", "with --attach: Redis, to show an order's flag")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
 	return cmd
@@ -214,8 +209,8 @@ func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*co
 		c, err := console.Attach(console.Target{
 			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
 			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
-			ZooKeeper: cfg.zookeeper, ZooKeeperRoot: cfg.zookeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
-			Redis: cfg.redis, RedisAuth: where.RedisAuth,
+			ZooKeeper: where.ZooKeeperAddrs, ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
+			Redis:    where.Redis(),
 			Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.program,
 		}, cfg.out)
 		return c, func() {}, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/console"
@@ -57,7 +58,7 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 	}
 	target := console.Target{
 		Target: st.Target(), Databases: st.Databases(), ZooKeeper: strings.Split(st.Servers.ZooKeeper.Addr(), ","),
-		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: st.Servers.Redis.Addr(), Strategy: st.Strategy(),
+		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: redis.UniversalOptions{Addrs: []string{st.Servers.Redis.Addr()}}, Strategy: st.Strategy(),
 	}
 	for _, s := range st.Services() {
 		target.Watched = append(target.Watched, console.Watched{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/redis/go-redis/v9"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
@@ -22,7 +23,8 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	b.tile("stock-2", "ready") // the services are up
 	target := console.Target{
 		Target: s.lab.Target(), Databases: s.lab.Databases(),
-		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(), Redis: s.lab.Redis.Addr(),
+		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(),
+		Redis: redis.UniversalOptions{Addrs: []string{s.lab.Redis.Addr()}},
 	}
 	for _, r := range s.lab.Replicas() {
 		target.Watched = append(target.Watched, console.Watched{

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
@@ -278,15 +280,14 @@ func (c *Console) say(kind, format string, args ...any) {
 	c.hub.entry(Entry{At: time.Now().UTC(), TMS: c.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// Target says where the parts of a stack are. ZooKeeper, Redis and the user:password for each may be empty.
+// Target says where the parts of a stack are. ZooKeeper, its user:password and the addresses of Redis may be empty.
 type Target struct {
 	fire.Target
 	verify.Databases
 	ZooKeeper     []string
 	ZooKeeperRoot string
 	ZooKeeperAuth string
-	Redis         string
-	RedisAuth     string
+	Redis         redis.UniversalOptions
 	// Strategy is how the stock services deduct, and Partitions their number of partitions; the zero values are their
 	// defaults.
 	Strategy   string

@@ -11,12 +11,10 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/loadtest/trace"
+	"orderstock/pkg/redisdb"
 )
 
 // Life is all that is known of one order.
@@ -80,13 +78,10 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 
 // flag reports whether the order's flag is in Redis: "there", "gone" or "unknown".
 func (s *site) flag(ctx context.Context, flag string) string {
-	if s.Redis == "" {
+	if len(s.Redis.Addrs) == 0 {
 		return "unknown"
 	}
-	user, password, _ := strings.Cut(s.RedisAuth, ":")
-	client := redis.NewClient(&redis.Options{
-		Addr: s.Redis, Username: user, Password: password, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: time.Second,
-	})
+	client := redisdb.Open(s.Redis, time.Second)
 	defer func() { _ = client.Close() }()
 	n, err := client.Exists(ctx, "opflag:"+flag).Result()
 	switch {

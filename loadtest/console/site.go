@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
@@ -50,7 +52,7 @@ func labSite(l *lab.Lab, v variant, env map[string]string) (*site, error) {
 	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openSite(Target{
 		Target: l.Target(), Databases: l.Databases(),
-		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(), Redis: l.Redis.Addr(),
+		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(), Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}},
 		Strategy: v.strategy, Partitions: partitions,
 	})
 	if err != nil {

@@ -277,12 +277,7 @@ func (c *Console) servers(ctx context.Context, s *site) []Member {
 	if err := s.orders.PingContext(ctx); err != nil {
 		mysql.State, mysql.Says = stateNotReady, "does not answer"
 	}
-	all := []Member{mysql, c.tcp(ctx, "redis", s.Redis)}
-	zk := ""
-	if len(s.ZooKeeper) > 0 {
-		zk = s.ZooKeeper[0]
-	}
-	all = append(all, c.tcp(ctx, "zookeeper", zk))
+	all := []Member{mysql, answering(ctx, "redis", s.Redis.Addrs), answering(ctx, "zookeeper", s.ZooKeeper)}
 	if c.lab != nil {
 		for i, p := range []interface {
 			Running() bool
@@ -315,19 +310,27 @@ func (c *Console) readExpired(ctx context.Context, s *site) error {
 	return nil
 }
 
-// tcp reports whether something listens at addr.
-func (c *Console) tcp(ctx context.Context, name, addr string) Member {
+// answering reports at how many of the addresses something listens.
+func answering(ctx context.Context, name string, addrs []string) Member {
 	told := Member{Name: name, State: stateReady}
-	if addr == "" {
+	if len(addrs) == 0 {
 		told.State, told.Says = stateNotReady, "its address was not given"
 		return told
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		told.State, told.Says = stateDead, "does not answer"
-		return told
+	up := 0
+	for _, addr := range addrs {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err == nil {
+			up++
+			_ = conn.Close()
+		}
 	}
-	_ = conn.Close()
+	switch {
+	case up == 0:
+		told.State, told.Says = stateDead, "does not answer"
+	case up < len(addrs):
+		told.Says = fmt.Sprintf("%d of %d answer", up, len(addrs))
+	}
 	return told
 }
 

@@ -112,3 +112,22 @@ func TestWritesAgainIsInTheRowsOfAClusterAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestVerdictIsReadFromTheNewPrimary(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fault, from string
+		want        verify.Outcome
+	}{
+		{PrimaryKilled, "b:1", verify.Pass},
+		{PrimaryKilled, "a:1", verify.Unknown},
+		{PrimaryKilled, "", verify.Unknown},
+		{SecondaryKilled, "a:1", verify.Pass},
+		{SecondaryKilled, "", verify.Unknown},
+	} {
+		r := &Run{Cell: Cell{Fault: c.fault}, Outcome: verify.Pass, Verdict: &verify.Verdict{ReadFrom: c.from}}
+		if r.checkReadFrom("a:1"); r.Outcome != c.want {
+			t.Errorf("%s at a:1, read from %q: %s %q, want %s", c.fault, c.from, r.Outcome, r.Why, c.want)
+		}
+	}
+}

@@ -59,6 +59,9 @@ func clusterLoad(fault string) Load {
 	return load
 }
 
+// movesPrimary lists the faults after which another member is the primary.
+var movesPrimary = []string{PrimaryKilled, PrimaryFrozen, PrimarySwitched, PrimaryCutOff, PrimaryAndLeader}
+
 // clusterEnv is added to Env for the services of a cluster. A failover takes some ten
 // seconds, in which no order may be given up. A commit waits for a second member, so
 // a try is given more time than in Env.

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -134,6 +135,9 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	if err := r.judge(ctx, l); err != nil {
 		return err
 	}
+	if f, ok := fault.(*clustered); ok {
+		r.checkReadFrom(f.primary.Addr())
+	}
 	if r.Unsettled == 0 { // if orders are unsettled, the stock may still change
 		if err := r.linearize(ctx, l, levels); err != nil {
 			return err
@@ -253,6 +257,17 @@ func (r *Run) countCluster(f *clustered, healed time.Time) {
 	}
 	if r.Cell.Fault == RollingRestart {
 		r.countServed(healed)
+	}
+}
+
+// checkReadFrom fails the run if its verdict was not read from the group's primary, or if the fault made another member
+// the primary and the verdict was read from the former one, struck.
+func (r *Run) checkReadFrom(struck string) {
+	switch from := r.Verdict.ReadFrom; {
+	case from == "":
+		r.fail(verify.Unknown, "the verdict was not read from a primary")
+	case from == struck && slices.Contains(movesPrimary, r.Cell.Fault):
+		r.fail(verify.Unknown, "the verdict was read from %s, which was the primary before the fault", from)
 	}
 }
 

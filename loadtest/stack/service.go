@@ -95,13 +95,33 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 	return s, nil
 }
 
-// serviceEnv returns the environment of a service, without its own addresses.
-func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
-	real := Addresses{
+func (st *Stack) addresses() Addresses {
+	return Addresses{
 		MySQL:     st.Servers.MySQL.Addr(),
 		Redis:     st.Servers.Redis.Addr(),
 		ZooKeeper: strings.Split(st.Servers.ZooKeeper.Addr(), ","),
 	}
+}
+
+// ServersEnv returns the environment that names the Redis and the ZooKeeper of the services, and their root there.
+func (st *Stack) ServersEnv() map[string]string { return st.envOf(st.addresses()) }
+
+func (st *Stack) envOf(at Addresses) map[string]string {
+	env := map[string]string{
+		"ZOOKEEPER_ADDRS": strings.Join(at.ZooKeeper, ","),
+		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
+	}
+	if st.Servers.Cluster != nil {
+		env["REDIS_ADDRS"], env["REDIS_MASTER"] = at.Redis, servers.RedisMaster
+	} else {
+		env["REDIS_ADDR"] = at.Redis
+	}
+	return env
+}
+
+// serviceEnv returns the environment of a service, without its own addresses.
+func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
+	real := st.addresses()
 	if kind == Order && st.cfg.Route != nil {
 		for _, s := range st.Stock {
 			real.Stock = append(real.Stock, s.Addr())
@@ -114,19 +134,11 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 			return nil, fmt.Errorf("route addresses: %w", err)
 		}
 	}
-	env := map[string]string{
-		"REDIS_ADDR":      told.Redis,
-		"ZOOKEEPER_ADDRS": strings.Join(told.ZooKeeper, ","),
-		"ZOOKEEPER_ROOT":  st.cfg.ZooKeeperRoot,
-		"SERVICE_TOKEN":   st.cfg.Token,
-		"GOMAXPROCS":      cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU()))),
-		// Spans, if there are any, tell the replicas apart.
-		"OTEL_RESOURCE_ATTRIBUTES": "service.instance.id=" + name,
-	}
-	if st.Servers.Cluster != nil {
-		delete(env, "REDIS_ADDR")
-		env["REDIS_ADDRS"], env["REDIS_MASTER"] = told.Redis, servers.RedisMaster
-	}
+	env := st.envOf(told)
+	env["SERVICE_TOKEN"] = st.cfg.Token
+	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU())))
+	// Spans, if there are any, tell the replicas apart.
+	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
 	accounts := st.cfg.Accounts
 	if kind == Stock {
 		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)

@@ -27,15 +27,7 @@ type Service struct {
 
 	// MySQLDSN is the service's database, user:password@tcp(host:port)/database.
 	MySQLDSN Secret `env:"MYSQL_DSN,required,notEmpty"`
-	// RedisAddr is the Redis server, host:port; or REDIS_ADDRS and REDIS_MASTER.
-	RedisAddr string `env:"REDIS_ADDR"`
-	// RedisAddrs are Sentinels that watch over the Redis server, host:port, several by comma, in place of
-	// REDIS_ADDR.
-	RedisAddrs []string `env:"REDIS_ADDRS"`
-	// RedisMaster is the name by which the Sentinels of REDIS_ADDRS know the Redis server.
-	RedisMaster string `env:"REDIS_MASTER"`
-	// RedisAuth is the user:password by which the service logs in to Redis, and to the Sentinels. Empty: it does not.
-	RedisAuth Secret `env:"REDIS_AUTH"`
+	RedisServer
 
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
@@ -57,6 +49,19 @@ type Service struct {
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"16"`
 	// Token is the bearer token of the stock service.
 	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
+}
+
+// RedisServer says where Redis is. Settings embed it.
+type RedisServer struct {
+	// RedisAddr is the Redis server, host:port; or REDIS_ADDRS and REDIS_MASTER.
+	RedisAddr string `env:"REDIS_ADDR"`
+	// RedisAddrs are Sentinels that watch over the Redis server, host:port, several by comma, in place of
+	// REDIS_ADDR.
+	RedisAddrs []string `env:"REDIS_ADDRS"`
+	// RedisMaster is the name by which the Sentinels of REDIS_ADDRS know the Redis server.
+	RedisMaster string `env:"REDIS_MASTER"`
+	// RedisAuth is the user:password by which a program logs in to Redis, and to the Sentinels. Empty: it does not.
+	RedisAuth Secret `env:"REDIS_AUTH"`
 }
 
 const maxPartitions = 1024
@@ -98,7 +103,7 @@ func checkAuth(name string, auth Secret) error {
 	return nil
 }
 
-func (s Service) checkRedis() error {
+func (s RedisServer) checkRedis() error {
 	switch {
 	case s.RedisAddr == "" && len(s.RedisAddrs) == 0:
 		return errors.New("REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER")
@@ -111,16 +116,17 @@ func (s Service) checkRedis() error {
 	return nil
 }
 
-// Redis returns where Redis is, and how the service logs in there: its server, or the Sentinels that know it.
-func (s Service) Redis() redis.UniversalOptions {
+// Redis returns where Redis is, and how a program logs in there: its server, or the Sentinels that know it. Without a
+// setting it has no addresses.
+func (s RedisServer) Redis() redis.UniversalOptions {
 	user, password, _ := strings.Cut(string(s.RedisAuth), ":")
-	opts := redis.UniversalOptions{
-		Addrs: []string{s.RedisAddr}, Username: user, Password: password,
+	opts := redis.UniversalOptions{Username: user, Password: password}
+	if s.RedisAddr != "" {
+		opts.Addrs = []string{s.RedisAddr}
+		return opts
 	}
-	if s.RedisAddr == "" {
-		opts.Addrs, opts.MasterName = s.RedisAddrs, s.RedisMaster
-		opts.SentinelUsername, opts.SentinelPassword = user, password
-	}
+	opts.Addrs, opts.MasterName = s.RedisAddrs, s.RedisMaster
+	opts.SentinelUsername, opts.SentinelPassword = user, password
 	return opts
 }
 

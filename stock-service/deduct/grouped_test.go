@@ -219,7 +219,8 @@ func TestWhoIsTakenForDead(t *testing.T) {
 
 // TestOrdersOverPartitions lets two processes deduct orders of one and of several partitions at the same
 // time, under locks that others keep or not. Stock only falls meanwhile, so an order was rejected rightly
-// if the stock in the end is too low for it.
+// if the stock in the end is too low for it. An order over several partitions has no token, and leaves those of the
+// rows as they are: the highest that an order of one partition wrote.
 func TestOrdersOverPartitions(t *testing.T) {
 	p := stocktest.New(t)
 	other := session(t)
@@ -269,12 +270,18 @@ func TestOrdersOverPartitions(t *testing.T) {
 		for _, id := range goods {
 			left[id] = p.Level(t, id)
 		}
-		taken := map[int64]int64{}
+		taken, highest := map[int64]int64{}, map[int64]stock.Token{}
 		for i, op := range outcomes {
 			short := false
+			if _, one := operation.PartitionOf(requests[i].Items, partitions); !one && !op.Token.IsZero() {
+				t.Errorf("%+v: token %s, though it is over several partitions", requests[i], op.Token)
+			}
 			for _, item := range requests[i].Items {
 				if op.State == operation.Done {
 					taken[item.GoodsID] += item.Num
+					if highest[item.GoodsID].Less(op.Token) {
+						highest[item.GoodsID] = op.Token
+					}
 				}
 				short = short || left[item.GoodsID] < item.Num
 			}
@@ -285,6 +292,11 @@ func TestOrdersOverPartitions(t *testing.T) {
 		for _, id := range goods {
 			if left[id] < 0 || left[id] != pieces-taken[id] {
 				t.Errorf("goods %d: %d left, %d of %d deducted", id, left[id], taken[id], pieces)
+			}
+			var written []byte
+			must(t, p.DB.Raw("SELECT fencing_token FROM stock WHERE goods_id = ?", id).Row().Scan(&written))
+			if stock.Token(written) != highest[id] {
+				t.Errorf("goods %d: token %x in its row, want %s", id, written, highest[id])
 			}
 		}
 		if t.Failed() {
