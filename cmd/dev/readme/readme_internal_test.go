@@ -44,7 +44,7 @@ func TestHelpListsTheEnvironment(t *testing.T) {
 		}
 		for _, want := range []string{
 			"  MYSQL_DSN (required)\n", "  ZOOKEEPER_ROOT (default /orderstock)\n",
-			"  OPS_ADDR (none)\n",
+			"  OPS_ADDR (none)\n", "  REDIS_MASTER (none)\n",
 		} {
 			if !strings.Contains(string(file), want) {
 				t.Errorf("no %q in the help of %s", want, binary)

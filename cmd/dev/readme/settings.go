@@ -89,8 +89,8 @@ func variables(root string, binaries ...string) (all []*setting, err error) {
 }
 
 // configFields returns the fields with tags of the structs in the folder, or of
-// the struct called name alone. A struct of another package of the module that is
-// embedded stands for its fields.
+// the struct called name alone. A struct of the module that is embedded stands for
+// its fields.
 func configFields(root, folder, name string) (fields []*ast.Field, err error) {
 	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 	if err != nil {
@@ -116,21 +116,34 @@ func configFields(root, folder, name string) (fields []*ast.Field, err error) {
 					fields = append(fields, field)
 					continue
 				}
-				embedded, ok := field.Type.(*ast.SelectorExpr)
-				if !ok || len(field.Names) > 0 {
+				at, embedded := embeds(file, folder, field)
+				if at == "" || at == folder && name == "" { // those of this folder are all read
 					continue
 				}
-				if at := importedFrom(file, embedded.X); at != "" {
-					more, err := configFields(root, at, embedded.Sel.Name)
-					if err != nil {
-						return nil, err
-					}
-					fields = append(fields, more...)
+				more, err := configFields(root, at, embedded)
+				if err != nil {
+					return nil, err
 				}
+				fields = append(fields, more...)
 			}
 		}
 	}
 	return fields, nil
+}
+
+// embeds returns the struct that the field embeds, and the folder of its package; "" if the field embeds none of the
+// module.
+func embeds(file *ast.File, folder string, field *ast.Field) (at, name string) {
+	if len(field.Names) > 0 {
+		return "", ""
+	}
+	switch embedded := field.Type.(type) {
+	case *ast.Ident:
+		return folder, embedded.Name
+	case *ast.SelectorExpr:
+		return importedFrom(file, embedded.X), embedded.Sel.Name
+	}
+	return "", ""
 }
 
 // importedFrom returns the folder of the package of the module that the file imports under that name, or "".
