@@ -1,7 +1,10 @@
 package readme
 
 import (
+	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,7 +60,11 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	from := sources{out: out, history: []commit{
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "loadtest"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	from := sources{root: root, out: out, history: []commit{
 		{"ccc", noon.Add(time.Hour)},
 		{"bbb", noon.Add(-time.Hour)},
 		{"aaa", noon.Add(-2 * time.Hour)},
@@ -98,10 +105,36 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"fault":"primary-killed","orders":1000,"ok":600,"rejected":300,"unknown_to_client":100,
 			"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
 		{"fault":"quorum","verdict":"unknown"}]}`)
+	write("lock-bench.json", `{"rows":[{"lock":"zklock","processes":2,"contenders":64,"paths":1,"per_s":812.4,
+		"p50_ms":71.5,"p99_ms":140,"wakeups_per_release":1}]}`)
+	ladderRow := func(path, strategy string, perS int) string {
+		return fmt.Sprintf(`{"path":%q,"strategy":%q,"replicas":1,"goods":1,"clients":256,"done_per_s":%d,
+			"p50_ms":9,"p99_ms":21.5,"verdict":"pass"}`, path, strategy, perS)
+	}
+	write("ladder.json", `{"server":"MySQL 9","machine":"2 cores","rows":[`+strings.Join([]string{
+		ladderRow("deduct", "grouped", 9000), ladderRow("deduct", "direct", 18000), ladderRow("order", "grouped", 2000),
+	}, ",")+`],"ratios":[{"name":"deduct: grouped / direct","value":0.5,"error":0.02,"want":0.75}]}`)
+	write("scale.json", `{"server":"MySQL 9","machine":"2 cores","rows":[
+		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
+		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"want":1.6,"verdict":"pass"},
+		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"want":2.7,"verdict":"pass"}],
+		"hot":{"path":"deduct","than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"verdict":"pass"},
+		"compose":{"orders_per_s":800,"direct_per_s":1000,"direct_ratio":0.8,"direct_error":0.05},
+		"failing":[{"fault":"paused","answers":900,"other_share":0.01,"first_success_s":0.55,"verdict":"pass"}]}`)
 	for _, c := range []struct {
 		make func(sources) (string, error)
 		want []string
 	}{
+		{lockBench, []string{"| zklock | 2 | 64 | 1 | 812 | 71.50 | 140.00 | 1.0 |"}},
+		{ladderTables, []string{
+			"on MySQL 9, 2 cores.", "| `grouped` | 9000/s, p99 21.5 ms | pass |", "| `direct` | 18000/s",
+			"| deduct: grouped / direct | 0.50 ± 0.02 | 0.75, **missed** |",
+		}},
+		{scale, []string{
+			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 1.6, **missed** | pass |",
+			"| 32 | 5 ms | 4 | 9000 | 3.00 ± 0.10 | 2.7 | pass |", "| deduct, one hot product / one partition | 1.02 ± 0.03 | 0.97 |",
+			"| compose / without containers | 0.80 ± 0.05 | 0.9, **missed** |", "| paused | 900 | 1.00 % | 0.55 s | pass |",
+		}},
 		{clusterFaults, []string{
 			"| primary-killed | 1000 | 600 | 300 | 100 | 0 | 0 | 8.3 s | pass |",
 			"| quorum | 0 | 0 | 0 | 0 | 0 | 0 | – | unknown |", "primary-killed, 7 orders were answered 503 and 2 lost",
@@ -128,6 +161,11 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			}
 		}
 	}
+	for _, picture := range []string{"ladder.svg", "scale.svg"} {
+		if svg, err := os.ReadFile(filepath.Join(root, "loadtest", picture)); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+			t.Errorf("%s is no picture: %v", picture, err)
+		}
+	}
 	write("faults.json", `{"cells":[{"fault":"kill"}]}`)
 	if text, err := faultMatrix(from); err != nil || text != "" {
 		t.Errorf("a part of the matrix is taken for the whole: %q, %v", text, err)
@@ -139,5 +177,43 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("faults.json", "{")
 	if _, err := faultMatrix(from); err == nil {
 		t.Error("a cut file is taken")
+	}
+}
+
+// Without the documents, Fill fills nothing and says which tables those are.
+func TestFillNamesWhatItCouldNotFill(t *testing.T) {
+	t.Parallel()
+	err := Fill(t.Context(), t.TempDir(), t.TempDir())
+	if err == nil {
+		t.Fatal("filled the documents of an empty folder")
+	}
+	for _, want := range []string{"table invariants:", "table case-study-faults:", "help of order-service:"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %v", want, err)
+		}
+	}
+}
+
+func TestHistoryIsNewestFirst(t *testing.T) {
+	t.Parallel()
+	repository := t.TempDir()
+	git := func(made string, args ...string) {
+		t.Helper()
+		args = append([]string{"-C", repository, "-c", "user.name=a", "-c", "user.email=a"}, args...)
+		c := exec.CommandContext(t.Context(), "git", args...)
+		c.Env = append(os.Environ(), "GIT_COMMITTER_DATE="+made)
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	git("", "init", "-q")
+	if none := history(t.Context(), repository); none != nil {
+		t.Errorf("a repository without a commit has %d", len(none))
+	}
+	git("2026-11-22T10:00:00Z", "commit", "-q", "--allow-empty", "-m", "first")
+	git("2026-11-22T11:00:00Z", "commit", "-q", "--allow-empty", "-m", "second")
+	all := history(t.Context(), repository)
+	if len(all) != 2 || all[0].id == "" || all[0].made.Hour() != 11 || all[1].made.Hour() != 10 {
+		t.Errorf("history is %v", all)
 	}
 }
