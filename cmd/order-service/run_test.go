@@ -18,7 +18,7 @@ import (
 	"orderstock/migrations"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/config"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers"
@@ -68,7 +68,7 @@ func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptes
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
 	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)
-	server := httptest.NewServer(around(contract.Read(t, stockhttp.OpenAPI).Check(t, handler)))
+	server := httptest.NewServer(around(contracttest.Read(t, stockhttp.OpenAPI).Check(t, handler)))
 	t.Cleanup(func() {
 		server.Close()
 		must(t, strategy.Close())
@@ -119,7 +119,7 @@ func send(t *testing.T, method, url, body string) (int, string) {
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Close = true
-	client := http.Client{Transport: contract.Read(t, orderhttp.OpenAPI).Transport(t, http.DefaultTransport)}
+	client := http.Client{Transport: contracttest.Read(t, orderhttp.OpenAPI).Transport(t, http.DefaultTransport)}
 	resp, err := client.Do(req)
 	if err != nil {
 		return 0, err.Error()

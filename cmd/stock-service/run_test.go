@@ -16,7 +16,7 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/config"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
@@ -68,7 +68,7 @@ func start(t *testing.T, cfg settings) (base string, stop context.CancelFunc, en
 // awaitReady waits until /readyz answers so, and fails if one answer takes long.
 func awaitReady(t *testing.T, base string, status int, body string) {
 	t.Helper()
-	client := http.Client{Transport: contract.Read(t, stockhttp.OpenAPI).Transport(t, http.DefaultTransport)}
+	client := http.Client{Transport: contracttest.Read(t, stockhttp.OpenAPI).Transport(t, http.DefaultTransport)}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		asked := time.Now()
 		resp, err := client.Get(base + "/readyz")

@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/migrations"
 	"orderstock/order-service/orderhttp"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/stockhttp"
 )
@@ -217,8 +217,8 @@ func TestMain(m *testing.M) {
 // described returns a client to which each answer must be as the service's description says. Metrics have none.
 func described(t *testing.T, next http.RoundTripper) *http.Client {
 	t.Helper()
-	order := contract.Read(t, orderhttp.OpenAPI).Transport(t, next)
-	stock := contract.Read(t, stockhttp.OpenAPI).Transport(t, next)
+	order := contracttest.Read(t, orderhttp.OpenAPI).Transport(t, next)
+	stock := contracttest.Read(t, stockhttp.OpenAPI).Transport(t, next)
 	return &http.Client{Timeout: 20 * time.Second, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		switch {
 		case r.URL.Path == "/metrics":

@@ -6,14 +6,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/problem"
 )
 
 // TestTheDescriptionIsOfThisCode: openapi.json names the routes and the fields that there are, and no others.
 func TestTheDescriptionIsOfThisCode(t *testing.T) {
 	t.Parallel()
-	d := contract.Read(t, OpenAPI)
+	d := contracttest.Read(t, OpenAPI)
 	d.Routes(t, New(nil, Config{}, slog.New(slog.DiscardHandler)).(*gin.Engine).Routes())
 	d.Types(t, map[string]any{
 		"OrderRequest": placeBody{}, "OrderRequestItem": placeItem{}, "Order": orderBody{}, "OrderItem": orderItem{},

@@ -15,7 +15,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/ratelimit"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -38,7 +38,7 @@ func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, 
 
 func call(t *testing.T, o orders, method, path, body string) (int, string) {
 	t.Helper()
-	server := httptest.NewServer(contract.Read(t, orderhttp.OpenAPI).Check(t,
+	server := httptest.NewServer(contracttest.Read(t, orderhttp.OpenAPI).Check(t,
 		orderhttp.New(o, orderhttp.Config{}, slog.New(slog.DiscardHandler))))
 	defer server.Close()
 	req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
@@ -69,7 +69,7 @@ func TestTheRootListsTheCalls(t *testing.T) {
 func TestTheRootNamesTheConsole(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "http://127.0.0.1:8090"} {
-		h := contract.Read(t, orderhttp.OpenAPI).Check(t,
+		h := contracttest.Read(t, orderhttp.OpenAPI).Check(t,
 			orderhttp.New(orders{}, orderhttp.Config{Console: address}, slog.New(slog.DiscardHandler)))
 		rec := httptest.NewRecorder()
 		h.ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
@@ -108,7 +108,7 @@ func TestTheDescriptionIsServed(t *testing.T) {
 
 func TestAKeyCanBeRequired(t *testing.T) {
 	t.Parallel()
-	h := contract.Read(t, orderhttp.OpenAPI).Check(t,
+	h := contracttest.Read(t, orderhttp.OpenAPI).Check(t,
 		orderhttp.New(orders{}, orderhttp.Config{RequireKey: true}, slog.New(slog.DiscardHandler)))
 	for key, want := range map[string]int{"": http.StatusBadRequest, "k": http.StatusAccepted} {
 		req := httptest.NewRequest("POST", "/v1/orders", strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
@@ -176,7 +176,7 @@ func TestTheAnswerToTooManyRequestsIsDescribed(t *testing.T) {
 	})
 	defer func() { _ = limits.Close() }()
 	cfg := orderhttp.Config{LimitOrders: limits.Limit("orders", once), LimitReads: limits.Limit("reads", once)}
-	h := contract.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(orders{}, cfg, quiet))
+	h := contracttest.Read(t, orderhttp.OpenAPI).Check(t, orderhttp.New(orders{}, cfg, quiet))
 	for _, c := range [][3]string{
 		{"POST", "/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`}, {"GET", "/v1/orders", ""},
 	} {

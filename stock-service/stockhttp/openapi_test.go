@@ -5,7 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/internal/stocktest"
@@ -15,7 +15,7 @@ import (
 // TestTheDescriptionIsOfThisCode: openapi.json names exactly the routes and the fields of this code.
 func TestTheDescriptionIsOfThisCode(t *testing.T) {
 	t.Parallel()
-	d := contract.Read(t, stockhttp.OpenAPI)
+	d := contracttest.Read(t, stockhttp.OpenAPI)
 	d.Routes(t, stockhttp.New(nil, stockhttp.Config{}, stocktest.Quiet).(*gin.Engine).Routes())
 	d.Types(t, map[string]any{
 		"Item": stockapi.Item{}, "DeductRequest": stockapi.DeductRequest{}, "DeductAllRequest": stockapi.DeductAllRequest{},

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/stockapi"
@@ -44,7 +44,7 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 		d = s
 	}
 	cfg.Token = token
-	h := httptest.NewServer(contract.Read(t, stockhttp.OpenAPI).Check(t,
+	h := httptest.NewServer(contracttest.Read(t, stockhttp.OpenAPI).Check(t,
 		stockhttp.New(p.Service(d), cfg, stocktest.Quiet)))
 	t.Cleanup(h.Close)
 	c, err := stockapi.NewClient([]string{h.URL}, token)

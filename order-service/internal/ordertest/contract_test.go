@@ -14,7 +14,7 @@ import (
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/stock-service/stockhttp"
 )
 
@@ -28,10 +28,10 @@ func TestGeneratedCalls(t *testing.T) {
 	r := w.replica(order.Config{})
 	served := []struct {
 		url, token string
-		d          *contract.Description
+		d          *contracttest.Description
 	}{
-		{r.http.URL, "", contract.Read(t, orderhttp.OpenAPI)},
-		{w.stockURL, token, contract.Read(t, stockhttp.OpenAPI)},
+		{r.http.URL, "", contracttest.Read(t, orderhttp.OpenAPI)},
+		{w.stockURL, token, contracttest.Read(t, stockhttp.OpenAPI)},
 	}
 	statuses := map[string]map[int]int{}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -28,7 +28,7 @@ import (
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
 	"orderstock/order-service/stockclient"
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
-	handler := contract.Read(t, stockhttp.OpenAPI).Check(t,
+	handler := contracttest.Read(t, stockhttp.OpenAPI).Check(t,
 		stockhttp.New(stock.NewService(hints, ledger, strategy), stockhttp.Config{Token: token}, quiet))
 	direct := httptest.NewServer(handler)
 	w.wire = newWire(handler)
@@ -132,7 +132,7 @@ func (w *world) replica(cfg order.Config) *replica {
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{})
 	r.Service = order.NewService(r.store, r.stock, hints, &ids, cfg)
-	r.http = httptest.NewServer(contract.Read(w.t, orderhttp.OpenAPI).Check(w.t,
+	r.http = httptest.NewServer(contracttest.Read(w.t, orderhttp.OpenAPI).Check(w.t,
 		orderhttp.New(r.Service, orderhttp.Config{}, quiet)))
 	w.t.Cleanup(func() {
 		w.wire.heal()

@@ -1,6 +1,6 @@
-// Package contract checks a service against its OpenAPI description, in tests: every answer, every route,
+// Package contracttest checks a service against its OpenAPI description, in tests: every answer, every route,
 // every type, and any call that can be generated from the description.
-package contract
+package contracttest
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package contract_test
+package contracttest_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/pkg/httpapi/contract"
+	"orderstock/pkg/httpapi/contracttest"
 )
 
 const thing = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/v1/things/{id}": {"get": {
@@ -31,7 +31,7 @@ func (f *failures) Errorf(format string, args ...any) {
 // TestWhatIsNotAsDescribedIsTold, by the handler and by the transport.
 func TestWhatIsNotAsDescribedIsTold(t *testing.T) {
 	t.Parallel()
-	d := contract.Read(t, []byte(thing))
+	d := contracttest.Read(t, []byte(thing))
 	for _, c := range []struct {
 		name, path, kind, id, body string
 		status                     int
