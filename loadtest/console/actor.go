@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -67,10 +66,6 @@ const (
 
 // slowBy is how much a slow link delays each direction.
 const slowBy = 200 * time.Millisecond
-
-// restartWithin is how long a replica that is started again may take to be ready. It never is while it is cut off from
-// MySQL, and nothing else can be done meanwhile.
-const restartWithin = 15 * time.Second
 
 var actions []actionInfo
 
@@ -219,114 +214,6 @@ func ParseAction(text string) (Action, error) {
 		return wrong()
 	}
 	return a, nil
-}
-
-// Heal ends every fault that lasts, and brings dead replicas and servers back.
-func (c *Console) Heal(ctx context.Context) (string, error) {
-	if c.lab == nil {
-		return "", conflict("%s", notOurs)
-	}
-	if _, err := c.running(); err != nil {
-		return "", err
-	}
-	c.acting.Lock()
-	defer c.acting.Unlock()
-	return "everything is whole again", c.heal(ctx)
-}
-
-// heal is Heal for a caller that holds acting. What cannot be healed is tried again the next time.
-func (c *Console) heal(ctx context.Context) error {
-	c.mu.Lock()
-	strikes := slices.Clone(c.strikes)
-	c.mu.Unlock()
-	errs := []error{c.reviveServers(ctx)}
-	for at := healServers; at <= healReplicas; at++ {
-		for _, s := range strikes {
-			errs = append(errs, c.healAt(ctx, at, s))
-		}
-	}
-	for _, r := range c.lab.Replicas() { // a played fault may have killed any
-		if err := reviveReplica(ctx, r); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", r.Name(), err))
-		}
-	}
-	err := errors.Join(errs...)
-	if err != nil {
-		c.say("error", "not healed: %v", err)
-	} else if len(strikes) > 0 {
-		c.say("fault", "healed: everything is whole again")
-	}
-	return err
-}
-
-// healAt undoes what lasts of a strike if its remedy has this place in the order. The last place is also that of a
-// strike of which nothing lasts.
-func (c *Console) healAt(ctx context.Context, at int, s *Strike) error {
-	c.mu.Lock()
-	heal, lasts := c.heals[s]
-	c.mu.Unlock()
-	if lasts && heal.at != at || !lasts && at != healReplicas {
-		return nil
-	}
-	if lasts {
-		if err := heal.do(ctx); err != nil {
-			return fmt.Errorf("%s: %w", strings.TrimSpace(s.What+" "+s.Where), err)
-		}
-		c.mu.Lock()
-		delete(c.heals, s)
-		c.mu.Unlock()
-	}
-	c.noteHealed(s)
-	return nil
-}
-
-// reviveServers brings dead and paused servers back.
-func (c *Console) reviveServers(ctx context.Context) error {
-	var errs []error
-	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
-		if err := revive(ctx, p); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", p.Name(), err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// lasting is a process that can be brought back.
-type lasting interface {
-	Name() string
-	Running() bool
-	Pid() int
-	Resume() error
-	Restart(ctx context.Context) error
-}
-
-func revive(ctx context.Context, p lasting) error {
-	if !p.Running() {
-		return p.Restart(ctx)
-	}
-	if paused(p.Pid()) {
-		return p.Resume()
-	}
-	return nil
-}
-
-// reviveReplica brings a replica back with no rule armed. If a rule that is still
-// armed kills or stops it meanwhile, reviveReplica brings it back again.
-func reviveReplica(ctx context.Context, r *lab.Replica) error {
-	for {
-		if err := revive(ctx, r); err != nil && r.Running() {
-			return err
-		}
-		err := r.Disarm(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(50 * time.Millisecond): // it may not answer yet
-		}
-	}
 }
 
 func (c *Console) replica(name string) (*lab.Replica, error) {

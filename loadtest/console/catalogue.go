@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -342,4 +344,35 @@ var tour = []stop{
 			"The holder serves all who wait in one go.",
 		"batching", "A", Fixed,
 	},
+}
+
+// Known returns an error that lists the published faults if letter is none of them.
+func Known(letter string) error {
+	_, err := find(letter)
+	return err
+}
+
+// Letters returns the letters of the published faults.
+func Letters() []string {
+	letters := make([]string, len(published))
+	for i, f := range published {
+		letters[i] = f.letter
+	}
+	return letters
+}
+
+func find(letter string) (fault, error) {
+	i := slices.IndexFunc(published, func(f fault) bool { return f.letter == strings.ToUpper(letter) })
+	if i < 0 {
+		return fault{}, invalid("there is no fault %q; there are A to Q", letter)
+	}
+	return published[i], nil
+}
+
+// kind says what the fault costs: the books, or only time.
+func (f fault) kind() string {
+	if f.rate != "" {
+		return "time"
+	}
+	return "books"
 }

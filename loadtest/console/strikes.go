@@ -2,9 +2,12 @@ package console
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"orderstock/loadtest/faults"
@@ -180,3 +183,99 @@ func (c *Console) recordedStrikes() []*Strike {
 	}
 	return all
 }
+
+// strikeMeanwhile brings the faults of the scenario about, each at its time.
+func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Scenario, done <-chan struct{}) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if p.fault != nil && p.fault.strike != "" {
+		beside.Go(func() {
+			if err := c.strikeCell(ctx, p.fault.strike, scene, done); err != nil {
+				c.say("error", "%v", err)
+			}
+		})
+	}
+	if p.fault != nil && p.fault.besides != nil {
+		beside.Go(func() {
+			if err := p.fault.besides(ctx, c); err != nil {
+				c.say("error", "%v", err)
+			}
+		})
+	}
+	for _, a := range scene.Faults {
+		beside.Go(func() {
+			select {
+			case <-time.After(time.Duration(a.AfterMS) * time.Millisecond):
+			case <-done:
+				c.say("fault", "not brought about, as the run was over before: %s", a)
+				return
+			}
+			if _, err := c.Act(ctx, a); err != nil {
+				c.say("error", "%s: %v", a.words(), err)
+			}
+		})
+	}
+}
+
+// strikeCell arms a cell of the fault matrix, waits until it has struck and its
+// time is over, and heals it, unless somebody else heals it first.
+func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, done <-chan struct{}) error {
+	select {
+	case <-time.After(500 * time.Millisecond):
+	case <-done:
+		return nil
+	}
+	cell, ok := faults.Find(name)
+	if !ok {
+		return fmt.Errorf("no cell %q in the fault matrix", name)
+	}
+	seed, _ := scene.seed() // validated
+	f := faults.New(c.lab, cell, seed)
+	s := c.noteArmed(Action{Action: cell.Fault, Step: cell.Step, When: cell.When})
+	c.noteCounted(s)
+	c.say("fault", "armed: %s %s %s", cell.Fault, cell.When, cell.Step)
+	c.acting.Lock()
+	err := f.Arm(ctx)
+	c.mu.Lock()
+	c.heals[s] = remedy{healReplicas, f.Heal}
+	c.mu.Unlock()
+	c.acting.Unlock()
+	fired := 0
+	for begun := time.Now(); err == nil && fired == 0 && time.Since(begun) < strikeWithin; {
+		if fired, err = f.Fired(ctx); fired == 0 && s.healedWithin(20*time.Millisecond) { // a poll of another process
+			break
+		}
+	}
+	if fired > 0 && c.noteFired(s, fired) {
+		if at := c.away(); at != "" {
+			c.noteWhere(s, at)
+		}
+		c.say("fault", "fired: %s %s", s.What, s.Where)
+		s.healedWithin(f.Hold())
+		if n, err := f.Fired(ctx); err == nil {
+			c.noteFired(s, n)
+		}
+	}
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	err = errors.Join(err, c.healAt(healing, healReplicas, s))
+	if fired == 0 {
+		c.say("fault", "never struck: %s %s %s", cell.Fault, cell.When, cell.Step)
+	}
+	return err
+}
+
+// away returns the first replica that is dead or paused, or "".
+func (c *Console) away() string {
+	for _, r := range c.lab.Replicas() {
+		if !r.Running() || paused(r.Pid()) {
+			return r.Name()
+		}
+	}
+	return ""
+}
+
+// strikeWithin is how long an armed fault may wait for its step.
+const strikeWithin = 6 * time.Second

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// judge waits until every order has ended, reads everything and judges.
+func (c *Console) judge(ctx context.Context, at *site, p *performance, h *history.History) (*Verdict, error) {
+	ctx = context.WithoutCancel(ctx) // what was sent is judged even if the run was stopped
+	c.hub.set(secPhase, phaseSettling)
+	v, err := verify.Run(ctx, verify.Config{
+		Databases: at.Databases, History: h, Settle: settleWithin,
+		Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.fault != nil && p.fault.demand != nil {
+		if found := p.fault.demand(h, v); found != nil {
+			v.Invariants = append(v.Invariants, *found)
+			if found.Violations > 0 {
+				v.Outcome = verify.Violation
+			}
+		}
+	}
+	return v, nil
+}
+
+// keep shows the verdict and writes the record of the run.
+func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h *history.History, v *Verdict) error {
+	report := h.Measure()
+	if run.Orders == 0 {
+		run.Orders = report.Orders
+	}
+	run.Buyers, run.ElapsedMS = max(run.Buyers, 1), h.Elapsed.Milliseconds()
+	run.Stock = c.meter.stock
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	era, books, err := c.books(ctx, at)
+	if err != nil {
+		return err
+	}
+	c.showBooks(era, books)
+	c.endEra()
+	at.tally.forget() // the orders ended after the last count, some of them long after they began
+	if _, err := c.showStatuses(ctx, at); err != nil {
+		return err
+	}
+	hero, outcome := headline(run, books, v), string(v.Outcome)
+	if p.notCaught(v) {
+		hero.Word, outcome = wordNotCaught, strings.ToLower(wordNotCaught)
+	}
+	if p.variant == Broken && v.Outcome == verify.Violation {
+		c.noteCaught(p.fault.letter, run.Seed)
+	}
+	compare := c.compare(p, report.OrdersPerS)
+	c.hub.set(secRun, run)
+	c.hub.set(secVerdict, inWords(v))
+	c.hub.set(secHero, hero)
+	c.hub.set(secCompare, compare)
+	c.say("verdict", "%s", v.String())
+	samples, log := c.hub.recorded()
+	strikes := c.recordedStrikes()
+	row := RunRow{
+		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant,
+		Strategy: run.Strategy, Seed: run.Seed, Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms,
+		Verdict: outcome, Oversold: v.Oversold, Faults: []string{}, HasReport: true, Command: run.Command,
+	}
+	for _, s := range strikes {
+		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
+	}
+	record := Record{
+		Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare,
+		Hero: &hero, Books: &books,
+	}
+	if err := c.runs.save(record); err != nil {
+		return err
+	}
+	c.hub.set(secRuns, c.runs.list())
+	return nil
+}
+
+// compare records the rate of a fault that costs only time, and returns it with the other variant's.
+func (c *Console) compare(p *performance, rate float64) *Compare {
+	if p.fault == nil || p.fault.rate == "" {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := c.rates[p.fault.letter]
+	told.What, told.BrokenSays, told.FixedSays = p.fault.rate, p.fault.broken.says, p.fault.fixed.says
+	if p.variant == Broken {
+		told.Broken = rate
+	} else {
+		told.Fixed = rate
+	}
+	c.rates[p.fault.letter] = told
+	return &told
+}
