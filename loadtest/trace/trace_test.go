@@ -102,7 +102,7 @@ func find(spans []trace.Span, name string) *trace.Span {
 
 var steps = []string{
 	"place", "POST /v1/orders", "insert-order", "set-flag", "call-stock", "PUT /v1/operations/:flag", "take-flag",
-	"acquire-lock", "update-stock", "insert-flow", "commit", "release-lock", "confirm", "set-status",
+	"acquire-lock", "update-stock", "insert-flow", "commit", "reply", "confirm", "set-status",
 }
 
 func TestTraces(t *testing.T) {
@@ -123,7 +123,7 @@ func oneOrderIsOneTrace(t *testing.T, bin string) {
 			r := receive(t)
 			st := stacktest.Up(t, bin, func(c *stack.Config) { r.exporting(c); c.Strategy = strategy })
 			h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1, Repeat: 1}}, 1)
-			spans := r.await(t, h.Calls[0].Order, has(append(steps, "twin", "again")...))
+			spans := r.await(t, h.Calls[0].Order, has(append(steps, "release-lock", "twin", "again")...))
 			var began int64
 			for _, step := range steps {
 				span := find(spans, step)

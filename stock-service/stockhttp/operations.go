@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
+	"orderstock/pkg/tracing"
 )
 
 // maxFlags bounds the flags, and the products, of one read.
@@ -26,7 +28,9 @@ func (h *handlers) deduct(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	began := time.Now()
 	c.JSON(http.StatusOK, op)
+	tracing.Past(ctx, "reply", began, nil)
 	return nil
 }
 

@@ -31,13 +31,14 @@ func (h *handlers) deductAll(c *gin.Context) error {
 		return stockapi.Problem(stockapi.CodeInvalidItems, fmt.Sprintf("name 1 to %d operations", stockapi.MaxDeductions))
 	}
 	ctx := c.Request.Context()
-	answers := make(chan stockapi.DeductAnswer, n)
+	answers := make(chan answer, n)
 	for i, d := range body.Operations {
 		go func() { answers <- h.deductOne(ctx, i, d) }()
 	}
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Status(http.StatusOK)
 	lines := json.NewEncoder(c.Writer)
+	var gone error // the caller, and with it the context of the operations
 	for i := range n {
 		if len(answers) == 0 && i > 0 {
 			batch.Yield() // so that deductions of the same group are answered in one write
@@ -45,27 +46,38 @@ func (h *handlers) deductAll(c *gin.Context) error {
 				c.Writer.Flush()
 			}
 		}
-		if err := lines.Encode(<-answers); err != nil {
-			return err // the caller has gone, and with it the context of the operations
+		a := <-answers
+		if gone == nil {
+			gone = lines.Encode(a.DeductAnswer)
+		}
+		tracing.Past(a.ctx, "reply", a.at, gone)
+		if a.Problem != nil {
+			a.end(a.Problem)
+		} else {
+			a.end(nil)
 		}
 	}
-	return nil
+	return gone
+}
+
+// answer is the answer to one of the deductions.
+type answer struct {
+	stockapi.DeductAnswer
+	at  time.Time       // when the deduction ended
+	ctx context.Context // of the work, which end ends
+	end func(error)
 }
 
 // deductOne carries out one of the deductions, as if it had come in a request of its own.
-func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (answer stockapi.DeductAnswer) {
+func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (a answer) {
+	a.Index = index
 	ctx = request.Part(ctx, d.RequestID)
-	ctx, end := tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
-	defer func() {
-		if answer.Problem != nil {
-			end(answer.Problem)
-		} else {
-			end(nil)
-		}
-	}()
+	ctx, a.end = tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
+	a.ctx = ctx
+	defer func() { a.at = time.Now() }()
 	refuse := func(err error) {
-		p := httpapi.ProblemOf(ctx, err, problemOf).For(ctx)
-		answer = stockapi.DeductAnswer{Index: index, Problem: p, RetryAfter: p.RetrySeconds()}
+		a.Problem = httpapi.ProblemOf(ctx, err, problemOf).For(ctx)
+		a.RetryAfter = a.Problem.RetrySeconds()
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,13 +91,14 @@ func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deductio
 	}
 	if !h.writes.TryAcquire(1) {
 		refuse(stock.ErrOverloaded)
-		return answer
+		return a
 	}
 	defer h.writes.Release(1)
 	op, err := h.carryOut(ctx, d.Flag, d.Items)
 	if err != nil {
 		refuse(err)
-		return answer
+		return a
 	}
-	return stockapi.DeductAnswer{Index: index, Operation: &op}
+	a.Operation = &op
+	return a
 }
