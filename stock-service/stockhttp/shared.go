@@ -50,12 +50,7 @@ func (h *handlers) deductAll(c *gin.Context) error {
 		if gone == nil {
 			gone = lines.Encode(a.DeductAnswer)
 		}
-		tracing.Past(a.ctx, "reply", a.at, gone)
-		if a.Problem != nil {
-			a.end(a.Problem)
-		} else {
-			a.end(nil)
-		}
+		a.replied(gone)
 	}
 	return gone
 }
@@ -63,18 +58,24 @@ func (h *handlers) deductAll(c *gin.Context) error {
 // answer is the answer to one of the deductions.
 type answer struct {
 	stockapi.DeductAnswer
-	at  time.Time       // when the deduction ended
-	ctx context.Context // of the work, which end ends
-	end func(error)
+	replied func(error) // ends the trace's part; the error is that of the reply
 }
 
 // deductOne carries out one of the deductions, as if it had come in a request of its own.
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (a answer) {
 	a.Index = index
 	ctx = request.Part(ctx, d.RequestID)
-	ctx, a.end = tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
-	a.ctx = ctx
-	defer func() { a.at = time.Now() }()
+	ctx, end := tracing.Part(ctx, "PUT /v1/operations/:flag", d.Traceparent)
+	defer func() {
+		problem, ended := a.Problem, time.Now()
+		a.replied = func(err error) {
+			tracing.Past(ctx, "reply", ended, err)
+			if problem != nil {
+				err = problem
+			}
+			end(err)
+		}
+	}()
 	refuse := func(err error) {
 		a.Problem = httpapi.ProblemOf(ctx, err, problemOf).For(ctx)
 		a.RetryAfter = a.Problem.RetrySeconds()
