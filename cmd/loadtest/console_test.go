@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/stack"
 	"orderstock/loadtest/stack/stacktest"
 	"orderstock/pkg/command"
 )
@@ -21,7 +22,7 @@ import (
 // An attached console finds the services' servers by the variables that the services read, and an order's flag in Redis.
 // When it ends, it takes back the file that says where it was.
 func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), nil)
+	st := stacktest.Up(t, stacktest.Build(t), func(*stack.Config) {})
 	for _, env := range []map[string]string{st.LoadtestEnv(), st.ServersEnv()} {
 		for name, value := range env {
 			t.Setenv(name, value)
