@@ -114,6 +114,26 @@ func TestRunTwiceAndSeveralAtOnce(t *testing.T) {
 	}
 }
 
+// An anonymous user of a host comes before 'order_app'@'%' for clients of that host, who could not log in then.
+func TestAnonymousUsersAreDropped(t *testing.T) {
+	t.Parallel()
+	server := serverstest.MySQL(t)
+	if err := server.Exec(t.Context(), "CREATE USER IF NOT EXISTS ''@'it''s nobody''s'"); err != nil {
+		t.Fatal(err)
+	}
+	migrated(t)
+	admin, err := sql.Open("mysql", serverstest.MySQLAdminDSN(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	var left int
+	err = admin.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM mysql.user WHERE User = ''").Scan(&left)
+	if err != nil || left != 0 {
+		t.Errorf("%d anonymous users are left, %v", left, err)
+	}
+}
+
 func TestStatusOfAnEmptyDatabaseChangesNothing(t *testing.T) {
 	t.Parallel()
 	db, err := sql.Open("mysql", serverstest.Database(t))
