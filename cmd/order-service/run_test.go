@@ -18,6 +18,7 @@ import (
 	"orderstock/migrations"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/config"
+	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -239,6 +240,48 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 	})
 	stop()
 	must(t, <-ended)
+}
+
+// Without addresses, the stock services are found in ZooKeeper, also those that come later.
+func TestStockServicesAreFound(t *testing.T) {
+	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
+	restock(t, stockServer.URL, 5)
+	cfg := testConfig(t, stockServer.URL)
+	cfg.StockURLs, cfg.StockSpread, cfg.StockRequests = nil, true, 4
+	url, stop, ended := start(t, cfg)
+	const body = `{"items":[{"goods_id":"1","num":1}]}`
+	if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusServiceUnavailable {
+		t.Errorf("an order while no stock service is there: %d %s", status, answer)
+	}
+	where := cfg.ZooKeeper()
+	where.Log = quiet
+	announcer := coordination.Open("test", where)
+	defer func() { must(t, announcer.Close()) }()
+	defer announcer.Announce(t.Context(), "stock", strings.TrimPrefix(stockServer.URL, "http://"), false)()
+	eventually(t, "orders go through", func() bool {
+		status, _ := send(t, "POST", url+"/v1/orders", body)
+		return status == http.StatusCreated
+	})
+	stop()
+	must(t, <-ended)
+}
+
+// What the service cannot begin with is an error of run, at once.
+func TestRefusedStart(t *testing.T) {
+	good := testConfig(t, "http://127.0.0.1:1")
+	for want, spoil := range map[string]func(*settings){
+		"TLS_CERT and TLS_KEY": func(c *settings) { c.TLSKey = "no key" },
+		"read DSN":             func(c *settings) { c.MySQLDSN = "nowhere" },
+		"base URL":             func(c *settings) { c.StockURLs = []string{"127.0.0.1:1:2"} },
+		"missing port":         func(c *settings) { c.ListenAddr = "127.0.0.1" },
+	} {
+		cfg := good
+		spoil(&cfg)
+		err := run(t.Context(), cfg, func(string) { t.Errorf("%s: it serves", want) })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 }
 
 func TestSecretsAreNotPrinted(t *testing.T) {
