@@ -150,7 +150,7 @@ func newClustered(l *lab.Lab, name string) Fault {
 		}
 		f.hold = 3 * time.Second
 		f.mend = func(ctx context.Context, f *clustered) error {
-			if err := restartMembers(ctx, f); err != nil {
+			if err := errors.Join(f.awaitNone(ctx), restartMembers(ctx, f)); err != nil {
 				return err
 			}
 			_, err := mysqlgroup.Reboot(ctx, l.Cluster.Group, false)
@@ -299,6 +299,22 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 		}
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for another primary: %w", err)
+		}
+	}
+}
+
+// awaitNone waits until no member is the primary. The one that is left misses the others only after five seconds, and
+// until then "migrate group reboot" takes the group for up.
+func (f *clustered) awaitNone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		members, err := mysqlgroup.Read(ctx, f.lab.Cluster.Group)
+		if err != nil || !slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }) {
+			return err
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("wait until the majority is missed: %w", err)
 		}
 	}
 }
