@@ -63,7 +63,9 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer ledger.Close()
 	flags := opflag.OpenAt(cfg.Redis(), log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	flags.Instrument(traces.Redis)
+	if err := flags.Instrument(traces.Redis); err != nil {
+		return err
+	}
 	flags.Register(named)
 	zookeeper := cfg.ZooKeeper()
 	zookeeper.Metrics, zookeeper.Log = named, log

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/XSAM/otelsql"
+	"github.com/redis/go-redis/extra/redisotel/v9"
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -127,4 +129,13 @@ func summary(query string) string {
 		}
 	}
 	return words[0]
+}
+
+// Redis records the commands of client.
+func (e *Exporter) Redis(client redis.UniversalClient) error {
+	if e == nil {
+		return nil
+	}
+	return redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(below{}), redisotel.WithDBStatement(false),
+		redisotel.WithCallerEnabled(false))
 }
