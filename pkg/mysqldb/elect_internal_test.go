@@ -63,3 +63,23 @@ func TestElect(t *testing.T) {
 		}
 	}
 }
+
+// What is said of a member when there is no primary must tell an operator where to look.
+func TestWhatIsSaidOfAMember(t *testing.T) {
+	t.Parallel()
+	two := func(readOnly bool, role, other string) answer {
+		return answered("a", readOnly, said{"a", "ONLINE", role}, said{"b", other, "SECONDARY"}, said{"c", other, "SECONDARY"})
+	}
+	for want, a := range map[string]answer{
+		"does not answer (timeout)":           {err: errors.New("timeout")},
+		"is RECOVERING":                       answered("a", true, said{"a", "RECOVERING", "SECONDARY"}),
+		"reaches 1 of 3 members":              two(false, "PRIMARY", "UNREACHABLE"),
+		"is the primary and not writable yet": two(true, "PRIMARY", "ONLINE"),
+		"is the primary":                      two(false, "PRIMARY", "ONLINE"),
+		"is a secondary":                      two(true, "SECONDARY", "ONLINE"),
+	} {
+		if got := a.String(); got != want {
+			t.Errorf("said %q, want %q", got, want)
+		}
+	}
+}
