@@ -19,8 +19,8 @@ import (
 	"orderstock/pkg/command"
 )
 
-// An attached console finds the services' servers by the variables that the services read, and an order's flag in Redis.
-// When it ends, it takes back the file that says where it was.
+// An attached console finds the services' servers by the variables that the services read, and an order's flag in
+// Redis. When it ends, it takes back the file that says where it was.
 func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
 	st := stacktest.Up(t, stacktest.Build(t), func(*stack.Config) {})
 	for _, env := range []map[string]string{st.LoadtestEnv(), st.ServersEnv()} {

@@ -58,7 +58,8 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 	}
 	target := console.Target{
 		Target: st.Target(), Databases: st.Databases(), ZooKeeper: strings.Split(st.Servers.ZooKeeper.Addr(), ","),
-		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: redis.UniversalOptions{Addrs: []string{st.Servers.Redis.Addr()}}, Strategy: st.Strategy(),
+		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: redis.UniversalOptions{Addrs: []string{st.Servers.Redis.Addr()}},
+		Strategy: st.Strategy(),
 	}
 	for _, s := range st.Services() {
 		target.Watched = append(target.Watched, console.Watched{

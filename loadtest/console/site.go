@@ -52,8 +52,8 @@ func labSite(l *lab.Lab, v variant, env map[string]string) (*site, error) {
 	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openSite(Target{
 		Target: l.Target(), Databases: l.Databases(),
-		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(), Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}},
-		Strategy: v.strategy, Partitions: partitions,
+		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(),
+		Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}}, Strategy: v.strategy, Partitions: partitions,
 	})
 	if err != nil {
 		return nil, err

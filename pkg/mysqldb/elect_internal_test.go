@@ -68,7 +68,8 @@ func TestElect(t *testing.T) {
 func TestWhatIsSaidOfAMember(t *testing.T) {
 	t.Parallel()
 	two := func(readOnly bool, role, other string) answer {
-		return answered("a", readOnly, said{"a", "ONLINE", role}, said{"b", other, "SECONDARY"}, said{"c", other, "SECONDARY"})
+		return answered("a", readOnly,
+			said{"a", "ONLINE", role}, said{"b", other, "SECONDARY"}, said{"c", other, "SECONDARY"})
 	}
 	for want, a := range map[string]answer{
 		"does not answer (timeout)":           {err: errors.New("timeout")},

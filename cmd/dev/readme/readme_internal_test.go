@@ -132,7 +132,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}},
 		{scale, []string{
 			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 1.6, **missed** | pass |",
-			"| 32 | 5 ms | 4 | 9000 | 3.00 ± 0.10 | 2.7 | pass |", "| deduct, one hot product / one partition | 1.02 ± 0.03 | 0.97 |",
+			"| 32 | 5 ms | 4 | 9000 | 3.00 ± 0.10 | 2.7 | pass |",
+			"| deduct, one hot product / one partition | 1.02 ± 0.03 | 0.97 |",
 			"| compose / without containers | 0.80 ± 0.05 | 0.9, **missed** |", "| paused | 900 | 1.00 % | 0.55 s | pass |",
 		}},
 		{clusterFaults, []string{
@@ -162,7 +163,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}
 	}
 	for _, picture := range []string{"ladder.svg", "scale.svg"} {
-		if svg, err := os.ReadFile(filepath.Join(root, "loadtest", picture)); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+		svg, err := os.ReadFile(filepath.Join(root, "loadtest", picture))
+		if err != nil || !bytes.Contains(svg, []byte("<svg")) {
 			t.Errorf("%s is no picture: %v", picture, err)
 		}
 	}
