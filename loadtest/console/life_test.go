@@ -129,6 +129,8 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 	b.picture("life-paused", 1440, 1000, false)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.theme = "dark"`))
 	b.picture("life-paused-dark", 1440, 1000, false)
+	b.do(chromedp.EmulateViewport(390, 800)) // the page is longer now
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#life").scrollIntoView()`))
 	b.picture("life-paused-narrow", 390, 800, false)
 	b.clean()
 	if _, err := s.console.Heal(t.Context()); err != nil {
