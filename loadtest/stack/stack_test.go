@@ -134,6 +134,11 @@ func TestUpWithItsOwnServers(t *testing.T) {
 		!strings.Contains(env["VERIFY_STOCK_DSN"], "/stock_db") {
 		t.Errorf("environment of the load tester: %v", env)
 	}
+	env = st.ServersEnv()
+	if env["REDIS_ADDR"] != st.Servers.Redis.Addr() || env["ZOOKEEPER_ADDRS"] != st.Servers.ZooKeeper.Addr() ||
+		env["ZOOKEEPER_ROOT"] != st.ZooKeeperRoot() || env["REDIS_ADDRS"] != "" {
+		t.Errorf("environment that names the servers: %v", env)
+	}
 	if err := st.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -307,6 +308,17 @@ func TestMissingProgram(t *testing.T) {
 	}
 	if got := servers.Missing(); len(got) < 2 {
 		t.Errorf("Missing() = %v; want Redis and Java among it", got)
+	}
+	var tools []string
+	for _, m := range servers.MissingForTests(t.Context()) {
+		tools = append(tools, m.Program)
+	}
+	for _, want := range []string{
+		"make", "gcc", "javac", "prometheus", "chromium or chromium-headless-shell or google-chrome",
+	} {
+		if !slices.Contains(tools, want) {
+			t.Errorf("the tests miss %q; want %s among it", tools, want)
+		}
 	}
 }
 
