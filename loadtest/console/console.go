@@ -137,7 +137,7 @@ func (c *Console) Run(ctx context.Context) error {
 	)
 	working.Go(func() {
 		if c.lab != nil {
-			if err := c.startServices(ctx, variant{}); err != nil {
+			if err := c.startFirst(ctx); err != nil {
 				failed <- err
 				return
 			}
@@ -177,11 +177,26 @@ func (c *Console) spawn(job func(context.Context)) bool {
 	}
 }
 
-// startServices replaces the lab's services by those of a variant, on empty databases. It brings the servers back
-// first, and ends all faults.
-func (c *Console) startServices(ctx context.Context, v variant) (err error) {
+// startFirst starts the services as they ship, unless a run was faster and has started its own.
+func (c *Console) startFirst(ctx context.Context) error {
 	c.acting.Lock()
 	defer c.acting.Unlock()
+	if c.current() != nil {
+		return nil
+	}
+	return c.start(ctx, variant{})
+}
+
+// startServices replaces the lab's services by those of a variant, on empty databases. It brings the servers back
+// first, and ends all faults.
+func (c *Console) startServices(ctx context.Context, v variant) error {
+	c.acting.Lock()
+	defer c.acting.Unlock()
+	return c.start(ctx, v)
+}
+
+// start is startServices for a caller that holds acting.
+func (c *Console) start(ctx context.Context, v variant) (err error) {
 	if err := c.reviveServers(ctx); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
