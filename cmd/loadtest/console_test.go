@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,18 +37,11 @@ func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
 	if _, exit := execute(t, "fire", "--orders", "5", "--goods", "2", "--out", folder); exit != command.Passed {
 		t.Fatalf("exit code %d", exit)
 	}
-	history, err := os.ReadFile(filepath.Join(folder, "history.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	order := regexp.MustCompile(`"order":"(\d+)"`).FindSubmatch(history)
-	if order == nil {
-		t.Fatalf("no order in %s", history)
-	}
+	order := firedOrder(t, folder)
 	var life struct {
 		Flag string `json:"flag_in_redis"`
 	}
-	ask(t, at, "api/orders/"+string(order[1]), &life)
+	ask(t, at, "api/orders/"+order, &life)
 	if life.Flag != "gone" {
 		t.Errorf("the flag of an order that ended is %q, want gone", life.Flag)
 	}

@@ -46,20 +46,13 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 		"--out", folder); exit != command.Passed {
 		t.Fatalf("exit code %d", exit)
 	}
-	history, err := os.ReadFile(filepath.Join(folder, "history.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	order := regexp.MustCompile(`"order":"(\d+)"`).FindSubmatch(history)
-	if order == nil {
-		t.Fatalf("no order in %s", history)
-	}
+	order := firedOrder(t, folder)
 	steps := []string{"place", "insert-order", "take-flag", "update-stock", "commit", "confirm", "set-status"}
 	var tree string
 	// The spans come some time after the answer.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var exit int
-		tree, exit = printed(t, "trace", string(order[1]), "--from", receiver.URL+"/?token=secret")
+		tree, exit = printed(t, "trace", order, "--from", receiver.URL+"/?token=secret")
 		if exit == command.Passed && hasAll(tree, steps) {
 			break
 		}
@@ -67,7 +60,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 			t.Fatalf("the steps are\n%s\nwant %v", tree, steps)
 		}
 	}
-	id := spans.Order(string(order[1]))[0].Trace
+	id := spans.Order(order)[0].Trace
 	for name, services := range map[string][]*stack.Service{"order": st.Order, "stock": st.Stock} {
 		var logs []byte
 		for _, s := range services {
@@ -81,6 +74,20 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 			t.Errorf("no line of the %s services has the trace id %s", name, id)
 		}
 	}
+}
+
+// firedOrder returns the id of an order of the run that "loadtest fire" kept in the folder.
+func firedOrder(t *testing.T, folder string) string {
+	t.Helper()
+	history, err := os.ReadFile(filepath.Join(folder, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := regexp.MustCompile(`"order":"(\d+)"`).FindSubmatch(history)
+	if order == nil {
+		t.Fatalf("no order in %s", history)
+	}
+	return string(order[1])
 }
 
 func hasAll(text string, parts []string) bool {
