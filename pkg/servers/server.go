@@ -258,6 +258,13 @@ func (s *Server) awaitReady(ctx context.Context, p *process) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	go func() { // what asks a process that has ended need not wait for an answer
+		select {
+		case <-p.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -268,9 +275,10 @@ func (s *Server) awaitReady(ctx context.Context, p *process) error {
 			return nil
 		}
 		select {
-		case <-p.done:
-			return fmt.Errorf("the process ended: %s", p.cmd.ProcessState)
 		case <-ctx.Done():
+			if !p.running() {
+				return fmt.Errorf("the process ended: %s", p.cmd.ProcessState)
+			}
 			return fmt.Errorf("not ready: %w (last answer: %w)", context.Cause(ctx), err)
 		case <-tick.C:
 		}

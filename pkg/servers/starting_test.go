@@ -19,7 +19,10 @@ func TestStartHoldsNobodyUp(t *testing.T) {
 			if ready {
 				return nil
 			}
-			asked <- struct{}{}
+			select {
+			case asked <- struct{}{}:
+			default: // asked before
+			}
 			<-ctx.Done()
 			return errors.New("not yet")
 		},
