@@ -20,22 +20,22 @@ type store struct{ order.Store }
 
 func (s store) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	o.Trace = tracing.Parent(ctx)
-	ctx, end := tracing.Step(ctx, "insert-order")
+	ctx, step := tracing.Step(ctx, "insert-order")
 	stored, inserted, err = s.Store.Insert(ctx, o)
-	tracing.Set(ctx, attribute.Bool("inserted", inserted))
-	end(err)
+	step.Set(attribute.Bool("inserted", inserted))
+	step.End(err)
 	return stored, inserted, err
 }
 
 func (s store) Move(ctx context.Context, m order.Move) (bool, error) {
-	step := "set-status"
+	name := "set-status"
 	if m.To == order.Cancelling {
-		step = "cancel-order"
+		name = "cancel-order"
 	}
-	ctx, end := tracing.Step(ctx, step, attribute.String("from", string(m.From)), attribute.String("to", string(m.To)))
+	ctx, step := tracing.Step(ctx, name, attribute.String("from", string(m.From)), attribute.String("to", string(m.To)))
 	moved, err := s.Store.Move(ctx, m)
-	tracing.Set(ctx, attribute.Bool("moved", moved))
-	end(err)
+	step.Set(attribute.Bool("moved", moved))
+	step.End(err)
 	return moved, err
 }
 
@@ -65,12 +65,12 @@ func (s stock) Recorded(ctx context.Context, flag string) (op order.Operation, f
 }
 
 func record(
-	ctx context.Context, step string, call func(context.Context) (order.Operation, error),
+	ctx context.Context, name string, call func(context.Context) (order.Operation, error),
 ) (order.Operation, error) {
-	ctx, end := tracing.Step(ctx, step)
+	ctx, step := tracing.Step(ctx, name)
 	op, err := call(ctx)
-	tracing.Set(ctx, attribute.String("state", string(op.State)))
-	end(err)
+	step.Set(attribute.String("state", string(op.State)))
+	step.End(err)
 	return op, err
 }
 
@@ -80,10 +80,10 @@ func Flags(f order.Flags) order.Flags { return flags{f} }
 type flags struct{ order.Flags }
 
 func (f flags) Set(ctx context.Context, flag string) bool {
-	ctx, end := tracing.Step(ctx, "set-flag")
+	ctx, step := tracing.Step(ctx, "set-flag")
 	set := f.Flags.Set(ctx, flag)
-	tracing.Set(ctx, attribute.Bool("set", set))
-	end(nil)
+	step.Set(attribute.Bool("set", set))
+	step.End(nil)
 	return set
 }
 

@@ -67,12 +67,12 @@ func pausedChild(t *testing.T) {
 	defer root.End()
 	go tracing.WatchPauses(t.Context())
 	time.Sleep(50 * time.Millisecond) // until it watches
-	_, end := tracing.Step(ctx, "calm")
-	end(nil)
-	_, end = tracing.Step(ctx, "stopped")
+	_, step := tracing.Step(ctx, "calm")
+	step.End(nil)
+	_, step = tracing.Step(ctx, "stopped")
 	fmt.Println("\nBEGUN")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
-	end(nil)
+	step.End(nil)
 	ended := spans.Ended()
 	fmt.Printf("PAUSES calm %d, stopped %d\n", len(ended[0].Events()), len(ended[1].Events()))
 }

@@ -19,16 +19,16 @@ var _ observe.Recorder = recorder{}
 
 // Event implements observe.Recorder.
 func (recorder) Event(ctx context.Context, name string, err error, args ...any) {
-	if On(ctx) {
+	if span := recorded(ctx); span != nil {
 		attrs := append(attributes(args), attribute.String("error", err.Error()))
-		trace.SpanFromContext(ctx).AddEvent(name, trace.WithAttributes(attrs...))
+		span.AddEvent(name, trace.WithAttributes(attrs...))
 	}
 }
 
 // Set implements observe.Recorder.
 func (recorder) Set(ctx context.Context, args ...any) {
-	if On(ctx) { // before the attributes are made, at a cost
-		Set(ctx, attributes(args)...)
+	if span := recorded(ctx); span != nil {
+		span.SetAttributes(attributes(args)...)
 	}
 }
 

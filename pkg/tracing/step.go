@@ -40,39 +40,70 @@ func Enable() {
 }
 
 // On reports whether the work of ctx is recorded.
-func On(ctx context.Context) bool { return enabled.Load() && trace.SpanFromContext(ctx).IsRecording() }
+func On(ctx context.Context) bool { return recorded(ctx) != nil }
 
-// Step begins the span of one step. Callers must call end once, with the step's error.
-func Step(ctx context.Context, name string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
-	if !On(ctx) {
-		return ctx, notRecorded
+// recorded returns the span of ctx, or nil if the work of ctx is not recorded.
+func recorded(ctx context.Context) trace.Span {
+	if !enabled.Load() {
+		return nil
 	}
-	ctx, span := tracer(ctx).Start(ctx, name, trace.WithAttributes(attrs...))
-	began := time.Now()
-	return ctx, func(err error) { finish(span, began, err) }
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		return span
+	}
+	return nil
 }
 
-func notRecorded(error) {}
+// Step begins the span of one step, below the span of ctx. Callers must End it.
+func Step(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, Recording) {
+	above := recorded(ctx)
+	if above == nil {
+		return ctx, Recording{}
+	}
+	ctx, span := tracer(above).Start(ctx, name, trace.WithAttributes(copied(attrs)...))
+	return ctx, Recording{span, time.Now()}
+}
 
 // Past records a step that began at that time and has just ended.
 func Past(ctx context.Context, name string, began time.Time, err error, attrs ...attribute.KeyValue) {
-	if On(ctx) {
-		_, span := tracer(ctx).Start(ctx, name, trace.WithTimestamp(began), trace.WithAttributes(attrs...))
-		finish(span, began, err)
+	if above := recorded(ctx); above != nil {
+		_, span := tracer(above).Start(ctx, name, trace.WithTimestamp(began), trace.WithAttributes(copied(attrs)...))
+		Recording{span, began}.End(err)
 	}
 }
 
-// Set adds attributes to the span of ctx.
-func Set(ctx context.Context, attrs ...attribute.KeyValue) {
-	if On(ctx) {
-		trace.SpanFromContext(ctx).SetAttributes(attrs...)
+// A Recording is a step under way. The methods of the zero Recording, a step that is not recorded, do nothing.
+type Recording struct {
+	span  trace.Span // nil: not recorded
+	began time.Time
+}
+
+// Set adds attributes to the step's span.
+func (r Recording) Set(attrs ...attribute.KeyValue) {
+	if r.span != nil {
+		r.span.SetAttributes(copied(attrs)...)
 	}
 }
 
-// tracer makes spans of the provider that made the span of ctx.
-func tracer(ctx context.Context) trace.Tracer {
-	return trace.SpanFromContext(ctx).TracerProvider().Tracer(scope)
+// End ends the step's span, with the step's error if there is one. It must be called once.
+func (r Recording) End(err error) {
+	if r.span == nil {
+		return
+	}
+	for _, p := range pauses.since(r.began) {
+		r.span.AddEvent(PausedEvent, trace.WithTimestamp(p.from),
+			trace.WithAttributes(attribute.Int64(PausedKey, p.took.Milliseconds())))
+	}
+	End(r.span, err)
 }
+
+// copied returns a copy of attrs, so that the caller's own, which are for nothing in a step that is not recorded,
+// need not be allocated. The compiler sees that of append, but not of slices.Clone.
+func copied(attrs []attribute.KeyValue) []attribute.KeyValue {
+	return append([]attribute.KeyValue(nil), attrs...)
+}
+
+// tracer makes spans of the provider that made span.
+func tracer(span trace.Span) trace.Tracer { return span.TracerProvider().Tracer(scope) }
 
 // End ends a span, with its error if there is one.
 func End(span trace.Span, err error) {
@@ -80,12 +111,4 @@ func End(span trace.Span, err error) {
 		span.SetStatus(codes.Error, err.Error())
 	}
 	span.End()
-}
-
-func finish(span trace.Span, began time.Time, err error) {
-	for _, p := range pauses.since(began) {
-		span.AddEvent(PausedEvent, trace.WithTimestamp(p.from),
-			trace.WithAttributes(attribute.Int64(PausedKey, p.took.Milliseconds())))
-	}
-	End(span, err)
 }

@@ -19,47 +19,47 @@ func Together(
 	ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context], attrs ...attribute.KeyValue,
 ) (_ context.Context, end func(error)) {
 	if !enabled.Load() {
-		return ctx, notRecorded
+		return ctx, Recording{}.End
 	}
 	var served []trace.Span
 	all := 0
 	for caller := range callers {
 		all++
-		if span := trace.SpanFromContext(caller); span.IsRecording() {
+		if span := recorded(caller); span != nil {
 			served = append(served, span)
 		}
 	}
 	if len(served) == 0 {
-		return ctx, notRecorded
+		return ctx, Recording{}.End
 	}
 	links := make([]trace.Link, len(served))
 	for i, span := range served {
 		links[i].SpanContext = span.SpanContext()
 	}
-	ctx, work := served[0].TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(ctx, served[0]), name,
+	ctx, work := tracer(served[0]).Start(trace.ContextWithSpan(ctx, served[0]), name,
 		trace.WithTimestamp(began), trace.WithLinks(links...),
 		trace.WithAttributes(append(attrs, attribute.Int(SizeKey, all))...))
 	for _, span := range served {
 		span.AddLink(trace.Link{SpanContext: work.SpanContext()})
 	}
-	return ctx, func(err error) { finish(work, began, err) }
+	return ctx, Recording{work, began}.End
 }
 
 // Part begins the span of one caller's part of a request that carries the parts of several: a child of
 // the caller's own span, whose W3C trace context came with the part, and linked to the request's. If the
 // caller's trace is not sampled, its part is not recorded, whatever the request's own span is.
 func Part(ctx context.Context, name, parent string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
-	if !On(ctx) {
-		return ctx, notRecorded
+	request := recorded(ctx)
+	if request == nil {
+		return ctx, Recording{}.End
 	}
-	request := trace.SpanFromContext(ctx)
 	caller := Parse(parent)
 	ctx = trace.ContextWithRemoteSpanContext(ctx, caller)
 	if !caller.IsSampled() {
-		return ctx, notRecorded
+		return ctx, Recording{}.End
 	}
 	began := time.Now()
-	ctx, part := request.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer),
+	ctx, part := tracer(request).Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithLinks(trace.Link{SpanContext: request.SpanContext()}), trace.WithAttributes(attrs...))
-	return ctx, func(err error) { finish(part, began, err) }
+	return ctx, Recording{part, began}.End
 }

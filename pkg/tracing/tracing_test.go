@@ -54,17 +54,23 @@ func TestParse(t *testing.T) {
 
 // Only the code that lets a request in begins a trace.
 func TestNothingIsRecordedBelowNothing(t *testing.T) { // not parallel: it counts allocations
-	ctx, end := tracing.Step(t.Context(), "step")
-	end(errors.New("failed"))
-	ctx, end = tracing.Together(ctx, "together", time.Now(), slices.Values([]context.Context{ctx, ctx}))
+	ctx, step := tracing.Step(t.Context(), "step")
+	step.End(errors.New("failed"))
+	ctx, end := tracing.Together(ctx, "together", time.Now(), slices.Values([]context.Context{ctx, ctx}))
 	end(nil)
 	ctx, end = tracing.Part(ctx, "part", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	end(nil)
 	if ctx != t.Context() || tracing.Parent(ctx) != "" {
 		t.Error("work without a trace has one")
 	}
-	if n := testing.AllocsPerRun(100, func() { _, end := tracing.Step(ctx, "step"); end(nil) }); n > 0 {
-		t.Errorf("%v allocations for a step that is not recorded", n)
+	state := strings.Clone("deducted")
+	if n := testing.AllocsPerRun(100, func() {
+		_, step := tracing.Step(ctx, "step", attribute.String("from", state))
+		step.Set(attribute.Bool("moved", true))
+		step.End(nil)
+		tracing.Past(ctx, "reply", time.Time{}, nil, attribute.String("to", state))
+	}); n > 0 {
+		t.Errorf("%v allocations for steps that are not recorded", n)
 	}
 }
 
@@ -77,7 +83,7 @@ func TestTogether(t *testing.T) {
 	two, second := tracer.Start(t.Context(), "two")
 	ctx, end := tracing.Together(t.Context(), "group", time.Now(), slices.Values([]context.Context{untraced, one, two}))
 	_, step := tracing.Step(ctx, "commit")
-	step(nil)
+	step.End(nil)
 	end(errors.New("refused"))
 	first.End()
 	second.End()

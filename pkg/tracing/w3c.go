@@ -12,10 +12,10 @@ const Header = "traceparent"
 
 // Parent returns the span of ctx as the value of W3C's traceparent header, or "" if ctx is not recorded.
 func Parent(ctx context.Context) string {
-	if !On(ctx) {
-		return ""
+	if span := recorded(ctx); span != nil {
+		return Format(span.SpanContext())
 	}
-	return Format(trace.SpanContextFromContext(ctx))
+	return ""
 }
 
 // Format returns sc as the value of W3C's traceparent header.

@@ -17,10 +17,10 @@ func Flags(f stock.Flags) stock.Flags { return flags{f} }
 type flags struct{ stock.Flags }
 
 func (f flags) Take(ctx context.Context, flag string) bool {
-	ctx, end := tracing.Step(ctx, "take-flag")
+	ctx, step := tracing.Step(ctx, "take-flag")
 	first := f.Flags.Take(ctx, flag)
-	tracing.Set(ctx, attribute.Bool("first", first))
-	end(nil)
+	step.Set(attribute.Bool("first", first))
+	step.End(nil)
 	return first
 }
 
@@ -30,24 +30,24 @@ func Ledger(l stock.Ledger) stock.Ledger { return ledger{l} }
 type ledger struct{ stock.Ledger }
 
 func (l ledger) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
-	ctx, end := tracing.Step(ctx, "lookup-flow")
+	ctx, step := tracing.Step(ctx, "lookup-flow")
 	found, err := l.Ledger.Find(ctx, flags...)
-	tracing.Set(ctx, attribute.Int("found", len(found)))
-	end(err)
+	step.Set(attribute.Int("found", len(found)))
+	step.End(err)
 	return found, err
 }
 
 func (l ledger) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
-	ctx, end := tracing.Step(ctx, "cancel-operation")
+	ctx, step := tracing.Step(ctx, "cancel-operation")
 	op, err := l.Ledger.Cancel(ctx, flag)
-	tracing.Set(ctx, attribute.String("state", string(op.State)))
-	end(err)
+	step.Set(attribute.String("state", string(op.State)))
+	step.End(err)
 	return op, err
 }
 
 func (l ledger) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) {
-	ctx, end := tracing.Step(ctx, "restock")
+	ctx, step := tracing.Step(ctx, "restock")
 	goods, err := l.Ledger.Restock(ctx, r)
-	end(err)
+	step.End(err)
 	return goods, err
 }
