@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/console"
+	"orderstock/loadtest/lab"
 	"orderstock/loadtest/verify"
 )
 
@@ -102,8 +103,12 @@ func TestRestartAndResumeHeal(t *testing.T) {
 		"resume stock-1: healed", "arm-error before commit stock-2: healed", "restart stock-2: healed",
 		"kill-server redis: healed", "restart-server redis: healed",
 	}
-	if got := s.state(t).statuses(); !slices.Equal(got, want) {
+	now := s.state(t)
+	if got := now.statuses(); !slices.Equal(got, want) {
 		t.Errorf("the faults are\n%q, want\n%q", got, want)
+	}
+	if wire := now.Faults[3].Wire; wire != lab.ToMySQL {
+		t.Errorf("the page marks the connection to %q, want that to MySQL", wire)
 	}
 	if _, err := s.console.Heal(t.Context()); err != nil {
 		t.Error(err)

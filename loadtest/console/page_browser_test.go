@@ -194,6 +194,12 @@ func TestFormSaysWhatItDoes(t *testing.T) {
 	if command := s.text(".free .command"); !strings.Contains(command, "--timeout 12s") {
 		t.Errorf("the command waits for its own default, and not for the 12 s of the page: %s", command)
 	}
+	s.set(".free input[name=settle_s]", "40")
+	s.set(".free input[name=trace_sample]", "0.5")
+	s.await(waitStill, `/--settle 40s/.test(document.querySelector(".free .command").innerText)`)
+	if command := s.text(".free .command"); strings.Contains(command, "--trace-sample") {
+		t.Errorf("nobody would receive the spans of %s", command)
+	}
 	s.set(".free select[name=strategy]", "etcd")
 	s.await(waitStill, `[...document.querySelectorAll(".free p code")].some((e) => e.textContent === "--fast")`)
 	s.set(".free select[name=strategy]", "unsafe")
@@ -249,19 +255,21 @@ func TestWayMarksWhatStruck(t *testing.T) {
 		s.await(waitStill, marked+` === "`+want+`"`)
 	}
 	fault := func(what, where, status string) string {
-		return fmt.Sprintf(`{ id: %q, what: %[1]q, where: %q, status: %q, fired: 1, fired_ms: 9 }`, what, where, status)
+		what, wire, _ := strings.Cut(what, " to ")
+		return fmt.Sprintf(`{ id: %q, what: %[1]q, where: %q, wire: %q, status: %q, fired: 1, fired_ms: 9 }`,
+			what, where, wire, status)
 	}
 	for _, test := range []struct{ what, where, status, want string }{
 		{"pause", "stock-1", "fired", "stock-1"},
-		{"cut the connection to redis", "stock-1", "fired", "stock-1,stock_redis"},
-		{"slow the connection to stock", "order-1", "armed", "order-1 armed,order_stock armed"},
+		{"cut to redis", "stock-1", "fired", "stock-1,stock_redis"},
+		{"slow to stock", "order-1", "armed", "order-1 armed,order_stock armed"},
 		{"kill-server", "mysql", "fired", "MySQL"},
 		{"kill-server", "mysql", "armed", "MySQL armed"},
 		{"duplicate", "", "fired", "order_stock"},
 		{"requests-duplicated", "", "fired", "order_stock"},
 		{"expire-sessions", "", "armed", "ZooKeeper armed,stock_zookeeper armed"},
 		{"flush-redis", "", "healed", "Redis"}, // over at once, and marked for a while
-		{"cut the connection to redis", "stock-1", "healed", ""},
+		{"cut to redis", "stock-1", "healed", ""},
 	} {
 		strike(fault(test.what, test.where, test.status), test.want)
 		looks := eval[string](s.browser, `[...document.querySelectorAll("#way :is(.struck, .armed) > :is(rect, line)")]`+
@@ -270,8 +278,8 @@ func TestWayMarksWhatStruck(t *testing.T) {
 			t.Errorf("%s %s: its mark is %s, want amber", test.what, test.status, looks)
 		}
 	}
-	strike(fault("cut the connection to mysql", "stock-1", "fired")+","+
-		fault("slow the connection to stock", "order-1", "armed")+","+fault("expire-sessions", "", "armed"),
+	strike(fault("cut to mysql", "stock-1", "fired")+","+
+		fault("slow to stock", "order-1", "armed")+","+fault("expire-sessions", "", "armed"),
 		"ZooKeeper armed,order-1 armed,order_stock armed,stock-1,stock_mysql,stock_zookeeper armed")
 	s.picture("struck", 1440, 1000, false)
 	s.clean()

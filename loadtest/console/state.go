@@ -113,8 +113,9 @@ const (
 type Strike struct {
 	ID       string `json:"id"`
 	What     string `json:"what"`
-	Where    string `json:"where"`  // a replica or a server; "" if it is not known or there is none
-	Status   string `json:"status"` // armed, fired or healed
+	Where    string `json:"where"`          // a replica or a server; "" if it is not known or there is none
+	Wire     string `json:"wire,omitempty"` // where the connection leads to that is struck
+	Status   string `json:"status"`         // armed, fired or healed
 	Fired    int    `json:"fired"`
 	Counted  bool   `json:"counted"` // Fired is a count; else it only says whether it struck
 	ArmedMS  int64  `json:"armed_ms"`

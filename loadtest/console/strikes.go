@@ -15,7 +15,9 @@ import (
 
 // noteArmed adds a fault to those of the run.
 func (c *Console) noteArmed(a Action) *Strike {
-	s := &Strike{What: a.Action, Where: a.Target, Status: "armed", ArmedMS: c.sinceMS(), over: make(chan struct{})}
+	s := &Strike{
+		What: a.Action, Where: a.Target, Wire: a.Wire, Status: "armed", ArmedMS: c.sinceMS(), over: make(chan struct{}),
+	}
 	if a.Wire != "" {
 		s.What += " the connection to " + a.Wire
 	}

@@ -40,8 +40,7 @@ function Moving({ edge, n }) {
 }
 
 // places lists what a fault is seen at: a replica, a server, edges.
-function places({ what, where }) {
-  const wire = what.match(/ the connection to (\w+)$/)?.[1];
+function places({ what, where, wire }) {
   if (wire) return [where, `${where.split("-")[0]}_${wire}`];
   if (what === "flush-redis") return ["redis"];
   if (what === "expire-sessions") return ["zookeeper", "stock_zookeeper"];
