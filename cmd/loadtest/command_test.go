@@ -144,6 +144,22 @@ func TestQuickLocksKeepWhatIsGiven(t *testing.T) {
 	}
 }
 
+// TestFormHasEverySettingOfFire: what "loadtest fire" can be told, the console's page can be told, too.
+func TestFormHasEverySettingOfFire(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "loadtest", "console", "page", "js", "scenario.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := []string{ // fields of their own, and what says where to fire and where the results go
+		"path", "seed", "url", "stock-url", "out", "history", "report", "all", "json", "samples", "no-verify", "help",
+	}
+	fireCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(elsewhere, f.Name) && !strings.Contains(string(page), `", "`+f.Name+`", "`) {
+			t.Errorf("the page has no field for --%s", f.Name)
+		}
+	})
+}
+
 func TestFaultsNameTheirCells(t *testing.T) {
 	out, exit := execute(t, "faults", "--list")
 	if lines := strings.Count(out, "\n"); exit != command.Passed || lines != len(faults.Cells()) {

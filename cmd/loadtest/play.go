@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,7 @@ type playConfig struct {
 	fixed    bool
 	out, bin string
 	load     fire.Config
+	settle   time.Duration
 	strategy string
 	breaks   []string
 }
@@ -50,6 +52,7 @@ Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 	}
 	f := cmd.Flags()
 	loadFlags(f, &cfg.load)
+	f.DurationVar(&cfg.settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
 	f.StringVar(&cfg.strategy, "strategy", "",
 		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
 	f.StringArrayVar(&cfg.breaks, "break", nil,
@@ -136,7 +139,7 @@ func (cfg *playConfig) performance(
 		return nil, errors.New("--fixed needs the letter of a published fault")
 	}
 	s := console.ScenarioOf(cfg.load)
-	s.Strategy = cfg.strategy
+	s.Strategy, s.SettleS = cfg.strategy, cfg.settle.Seconds()
 	for _, text := range cfg.breaks {
 		a, err := console.ParseAction(text)
 		if err != nil {

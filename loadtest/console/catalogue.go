@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Variant is which of the two sides of a published fault is played.
@@ -295,9 +294,6 @@ var patient = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }
-
-// settleWithin is how long a played run may take to settle before its orders count as hanging.
-const settleWithin = 20 * time.Second
 
 // stop is a stop of the tour.
 type stop struct {

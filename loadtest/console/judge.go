@@ -14,7 +14,7 @@ func (c *Console) judge(ctx context.Context, at *site, p *performance, h *histor
 	ctx = context.WithoutCancel(ctx) // what was sent is judged even if the run was stopped
 	c.hub.set(secPhase, phaseSettling)
 	v, err := verify.Run(ctx, verify.Config{
-		Databases: at.Databases, History: h, Settle: settleWithin,
+		Databases: at.Databases, History: h, Settle: p.scene.settle(),
 		Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
 	})
 	if err != nil {

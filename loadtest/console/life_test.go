@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,38 @@ func paused(s trace.Span) bool {
 // without the lock, its flag.
 func refused(s trace.Span) bool {
 	return strings.Contains(s.Error, "token") || strings.Contains(s.Error, "Duplicate entry")
+}
+
+// TestShareOfARunIsTraced fires orders of which all are traced, and not the usual one in a hundred.
+func TestShareOfARunIsTraced(t *testing.T) {
+	s := theStage(t)
+	s.stocked(t) // orders that came before
+	var before int64
+	row := s.lab.OrderDB.QueryRowContext(t.Context(), "SELECT MAX(id) FROM orders")
+	if err := row.Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.console.Fire(console.Scenario{Orders: 20, Concurrency: 4, TraceSample: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+		t.Fatalf("%v, %v", v, err)
+	}
+	open(t, s.entry()) // traces are read while somebody looks
+	var traced []trace.Recent
+	of := func(r trace.Recent) bool {
+		id, err := strconv.ParseInt(r.OrderID, 10, 64)
+		return err == nil && id > before
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		traced = slices.DeleteFunc(s.state(t).Recent, func(r trace.Recent) bool { return !of(r) })
+		if len(traced) == 8 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("of the run's orders the page lists %v, want the last 8", traced)
+		}
+	}
 }
 
 // TestLifeOfAnOrderByHand sends an order from the page and looks at its steps.

@@ -18,6 +18,7 @@ import (
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trace"
 )
 
 // stage is a console with a lab of its own, served on a port of 127.0.0.1.
@@ -123,6 +124,7 @@ type shown struct {
 	Edges   map[string]int64  `json:"edges"`
 	Lock    console.Lock      `json:"lock"`
 	Expired int               `json:"sessions_expired"`
+	Recent  []trace.Recent    `json:"recent"`
 }
 
 func (s *stage) state(t *testing.T) shown {

@@ -124,6 +124,9 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	seed, _ := s.seed() // validated
 	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: variant{strategy: s.Strategy}}
 	p.command = c.program + " fire" + s.flags()
+	if s.TraceSample > 0 {
+		p.command += fmt.Sprintf(" --trace-sample %g", s.TraceSample)
+	}
 	if c.lab != nil {
 		p.command = c.program + " play" + s.flags()
 	}
@@ -344,7 +347,12 @@ func label(v Variant) string {
 // fire sends the orders, brings about the faults of the scenario meanwhile, and then heals them.
 func (c *Console) fire(
 	ctx context.Context, at *site, p *performance, scene Scenario, m *meter,
-) (*history.History, error) {
+) (_ *history.History, err error) {
+	client, err := c.traces.client(scene.traced())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Shutdown(context.WithoutCancel(ctx))) }()
 	c.hub.set(secPhase, phaseFiring)
 	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
 	done := make(chan struct{})
@@ -363,7 +371,7 @@ func (c *Console) fire(
 	})
 	cfg := scene.config(at.Target.Target)
 	cfg.Observer, cfg.Live = m, &m.live
-	cfg.Tracer = c.traces.sampled.Tracer(scope)
+	cfg.Tracer = client.Tracer(scope)
 	h, err := fire.Run(ctx, cfg)
 	close(done)
 	beside.Wait()

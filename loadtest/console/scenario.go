@@ -15,7 +15,7 @@ import (
 )
 
 // Scenario is what is fired, and what breaks meanwhile. A zero field means the
-// default of package fire; that of TimeoutS is 12.
+// default of package fire; that of TimeoutS is 12, of SettleS 20, of TraceSample 0.01.
 type Scenario struct {
 	Path        string  `json:"path"`
 	Strategy    string  `json:"strategy"`
@@ -32,6 +32,10 @@ type Scenario struct {
 	Repeat      float64 `json:"repeat"`
 	Cancel      float64 `json:"cancel"`
 	TimeoutS    float64 `json:"timeout_s"` // of each call
+	// SettleS is how many seconds orders may take to end, after the last answer, before they count as hanging.
+	SettleS float64 `json:"settle_s"`
+	// TraceSample is the share of the orders that are traced.
+	TraceSample float64 `json:"trace_sample"`
 	// Seed is a decimal number, as text: a number of JavaScript does not hold 64 bits.
 	Seed   string   `json:"seed"`
 	Faults []Action `json:"faults"`
@@ -43,6 +47,7 @@ const (
 	mostClients  = 2_000
 	mostDuration = 10 * 60 // seconds
 	mostTimeout  = 60      // seconds
+	mostSettle   = 5 * 60  // seconds
 	mostRate     = 100_000
 	mostGoods    = 1_000            // the page has a row for each
 	mostStock    = operation.MaxNum // of one restock
@@ -87,6 +92,8 @@ func (s Scenario) Validate() error {
 		{"repeat", s.Repeat, 1},
 		{"cancel", s.Cancel, 1},
 		{"timeout_s", s.TimeoutS, mostTimeout},
+		{"settle_s", s.SettleS, mostSettle},
+		{"trace_sample", s.TraceSample, 1},
 	} {
 		if f.value < 0 || f.value > f.most || math.IsNaN(f.value) {
 			return invalid("%s %v: want 0 to %.0f", f.name, f.value, f.most)
@@ -126,14 +133,19 @@ func (s Scenario) seed() (uint64, error) {
 }
 
 // timeout returns the timeout of each call.
-func (s Scenario) timeout() time.Duration {
-	return cmp.Or(time.Duration(s.TimeoutS*float64(time.Second)), 12*time.Second)
-}
+func (s Scenario) timeout() time.Duration { return cmp.Or(seconds(s.TimeoutS), 12*time.Second) }
+
+// settle returns how long orders may take to end before they count as hanging.
+func (s Scenario) settle() time.Duration { return cmp.Or(seconds(s.SettleS), 20*time.Second) }
+
+// traced returns the share of the orders that are traced.
+func (s Scenario) traced() float64 { return cmp.Or(s.TraceSample, 0.01) }
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // config returns the scenario as a configuration of package fire.
 func (s Scenario) config(target fire.Target) fire.Config {
 	seed, _ := s.seed() // validated
-	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	return fire.Config{
 		Target: target, Path: history.Path(s.Path), Orders: s.Orders,
 		Duration: seconds(s.DurationS), Warmup: seconds(s.WarmupS),
@@ -145,7 +157,8 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	}
 }
 
-// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest play".
+// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest play". The share
+// that is traced is for fire: nobody receives the spans of play.
 func (s Scenario) flags() string {
 	var b strings.Builder
 	add := func(name string, value any, isSet bool) {
@@ -167,6 +180,7 @@ func (s Scenario) flags() string {
 	add("repeat", s.Repeat, true) // the commands' default is not 0
 	add("cancel", s.Cancel, s.Cancel > 0)
 	add("timeout", fmt.Sprintf("%gs", s.timeout().Seconds()), true)
+	add("settle", fmt.Sprintf("%gs", s.SettleS), s.SettleS > 0)
 	add("seed", s.Seed, s.Seed != "")
 	add("strategy", s.Strategy, s.Strategy != "")
 	for _, f := range s.Faults {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,24 +17,23 @@ import (
 // scope names the console's spans.
 const scope = "orderstock/console"
 
-// traced is the share of a run's orders that are traced. An order by hand always is.
-const traced = 0.01
-
 // tracer keeps the spans of the last orders: those that the services send, and those of the console's own calls.
 type tracer struct {
-	store         *spans.Store
-	sampled, hand *sdk.TracerProvider
-	env           map[string]string // of the lab's services
+	store *spans.Store
+	hand  *sdk.TracerProvider // of orders by hand, which are always traced
+	env   map[string]string   // of the lab's services
 }
 
 func newTracer() (*tracer, error) {
 	t := &tracer{store: spans.NewStore()}
 	var err error
-	if t.sampled, err = otlp.NewClient("client", traced, t.store.Exporter()); err != nil {
-		return nil, err
-	}
-	t.hand, err = otlp.NewClient("client", 1, t.store.Exporter())
+	t.hand, err = t.client(1)
 	return t, err
+}
+
+// client returns a provider for calls of which that share is traced. Callers must Shutdown it.
+func (t *tracer) client(share float64) (*sdk.TracerProvider, error) {
+	return otlp.NewClient("client", share, t.store.Exporter())
 }
 
 // receiveAt implements Server.ReceiveTraces.
@@ -70,8 +68,7 @@ func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end
 }
 
 func (t *tracer) close(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	return errors.Join(t.sampled.Shutdown(ctx), t.hand.Shutdown(ctx))
+	return t.hand.Shutdown(context.WithoutCancel(ctx))
 }
 
 // readTraces shows which orders were traced last.

@@ -205,8 +205,13 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 			t.Errorf("attempt %d: %q, want %q", attempt, got, want)
 		}
 	}
-	if got, want := (Scenario{Orders: 7}).flags(), " --orders 7 --repeat 0 --timeout 12s"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	for want, of := range map[string]Scenario{
+		" --orders 7 --repeat 0 --timeout 12s":              {Orders: 7},
+		" --repeat 0.5 --timeout 3s --settle 40s --seed 18": {Repeat: 0.5, TimeoutS: 3, SettleS: 40, Seed: "18"},
+	} {
+		if got := of.flags(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -23,9 +23,11 @@ export function pauseOrResume() {
   return strike({ action: is === "paused" ? "resume" : "pause", target: victim.value });
 }
 
+const SHARES = ["repeat", "cancel", "trace_sample"];
+
 function Setting({ field, now }) {
   const [name, , words, says, step] = field;
-  const share = name === "repeat" || name === "cancel";
+  const share = SHARES.includes(name);
   return html`<label title=${says}>${words}
     <input type="number" name=${name} min="0" max=${share ? 1 : null} step=${step === "any" && share ? 0.05 : step} value=${now[name] ?? 0}
       onInput=${(event) => event.target.value !== "" && change({ [name]: Number(event.target.value) })} /></label>`;

@@ -17,6 +17,8 @@ export const FIELDS = [
   ["repeat", "repeat", "Sent again", "share of orders sent again under the same key, 0 to 1", "any"],
   ["cancel", "cancel", "Cancelled", "share of orders cancelled, 0 to 1", "any"],
   ["timeout_s", "timeout", "Patience in seconds", "of each call; 0: 12 s", "any", "s"],
+  ["settle_s", "settle", "Seconds to settle", "how long orders may take to end after the last answer; 0: 20 s", "any", "s"],
+  ["trace_sample", "trace-sample", "Traced", "share of orders of which every step is recorded, 0 to 1; 0: 0.01", "any"],
 ];
 
 // changes is what differs from the server's defaults.
@@ -47,6 +49,7 @@ export function command(of, attached = state.mode.value === "attached") {
   if (of.path && of.path !== "order") words.push(`--path ${of.path}`);
   const all = { ...of, repeat: of.repeat ?? 0, timeout_s: of.timeout_s || PATIENCE };
   for (const [name, flag, , , , unit] of FIELDS) {
+    if (name === "trace_sample" && !attached) continue; // nobody receives the spans of "play"
     if (all[name] > 0 || name === "repeat") words.push(`--${flag} ${all[name]}${unit || ""}`);
   }
   if (of.seed) words.push(`--seed ${of.seed}`);
