@@ -232,6 +232,7 @@ func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
 func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
 	g := newGated(t, batch.WithMaxQueue(10))
 	first := g.occupy(t)
+	stays := g.queue(t, t.Context(), 2)
 	for range 1000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := g.queue(t, ctx, 1)
@@ -240,12 +241,24 @@ func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := g.Waiting(); n != 0 {
-		t.Fatalf("%d calls wait after all have left", n)
+	if n := g.Waiting(); n != 1 {
+		t.Fatalf("%d calls wait after all but one have left", n)
 	}
-	g.gate <- struct{}{}
-	if err := <-first; err != nil {
-		t.Fatal(err)
+	for _, done := range []<-chan error{first, stays} {
+		g.gate <- struct{}{}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A caller that has left already is never queued.
+func TestACallerThatHasLeftIsRefused(t *testing.T) {
+	g := newGated(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.Do(ctx, 1); !errors.Is(err, batch.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want ErrWithdrawn and Canceled", err)
 	}
 }
 

@@ -66,6 +66,38 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 	}
 }
 
+// TestTheAuditOfAnOrderThatIsDeleted: an order that is deleted with its operation, after the audit has read it, is no
+// disagreement; and one that cannot be read again is an error, not a disagreement.
+func TestTheAuditOfAnOrderThatIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 100)
+	placed := r.place("", 1, 1)
+	audit := func(meanwhile string) error {
+		t.Helper()
+		w.wire.breakAll(func(*http.Request) fault { return hold })
+		done := make(chan error, 1)
+		go func() { done <- order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Audit(t.Context()) }()
+		eventually(t, "the operation is looked up", func() bool { return w.wire.holding() > 0 })
+		must(t, w.orderDB.Exec(meanwhile).Error)
+		w.wire.heal()
+		return <-done
+	}
+	for _, table := range []string{"stock_flow", "operations"} {
+		must(t, w.stockDB.Exec("DELETE FROM "+table+" WHERE flag = ?", placed.order.ID).Error)
+	}
+	if err := audit("RENAME TABLE orders TO gone"); !errors.Is(err, order.ErrUnavailable) {
+		t.Errorf("an order that cannot be read again: %v; want it unavailable", err)
+	}
+	must(t, w.orderDB.Exec("RENAME TABLE gone TO orders").Error)
+	if err := audit("DELETE FROM orders WHERE id = " + placed.order.ID); err != nil {
+		t.Error(err)
+	}
+	if wrong := r.Stats().BooksWrong.Load(); wrong != 0 {
+		t.Errorf("%d disagreements, want none", wrong)
+	}
+}
+
 // TestAnAuditThatFailedIsMadeAgain: orders whose records could not be read are not passed over.
 func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 	const page, more = 200, 5

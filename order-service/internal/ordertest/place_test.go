@@ -193,6 +193,35 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 
 // Fault P: the request thread slept through the confirmation, so that a few
 // hundred slow orders used up the server.
+// TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client is told that it
+// is pending, and the reconciler sets the status later.
+func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: 2 * time.Second})
+	w.restock(1, 10)
+	w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	placed := make(chan answer, 1)
+	go func() { placed <- r.place("", 1, 4) }()
+	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	const refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW SIGNAL SQLSTATE '45000'"
+	must(t, w.orderDB.Exec(refuse).Error)
+	w.wire.heal()
+	a := <-placed
+	if a.status != http.StatusAccepted || a.order.Status != order.Pending {
+		t.Errorf("told %d %s; want 202, pending", a.status, a.body)
+	}
+	eventually(t, "the order is left to the reconciler", func() bool { return r.Stats().Unsettled.Load() == 1 })
+	must(t, w.orderDB.Exec("DROP TRIGGER refuse").Error)
+	reconcile(t, r, 2*time.Second)
+	r.wantOrder(a.id(t), order.Confirmed, order.Confirmed)
+	w.wantLevel(1, 6)
+}
+
 func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	w := newWorld(t)
 	const orders, budget = 200, 6 * time.Second // time enough to write them all, on a busy machine too
