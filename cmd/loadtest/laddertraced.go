@@ -14,22 +14,23 @@ import (
 func tracedCommand(f *ladderFlags) *cobra.Command {
 	var (
 		share          float64
-		clients, turns int
+		clients, pairs int
 	)
 	c := &cobra.Command{
 		Use:   "traced",
 		Short: "Compare orders a second with a share of them traced with those without tracing",
 		Long: `Compares whole orders under the default strategy, on one hot product, at services
-that trace a share of them and at services without tracing, in turns.
+that trace a share of them and at services without tracing, in turns. The services
+start anew for each turn.
 
 Writes out/ladder-traced.json.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if share <= 0 || share > 1 || turns < 2 || clients < 1 {
-				return errors.New("want a --share above 0 and up to 1, 2 --turns or more, and 1 client or more")
+			if share <= 0 || share > 1 || pairs < 2 || clients < 1 {
+				return errors.New("want a --share above 0 and up to 1, 2 --pairs or more, and 1 client or more")
 			}
 			return f.onServers(c, func(cfg ladder.Config) error {
-				t, err := ladder.MeasureTraced(c.Context(), cfg, share, clients, turns)
+				t, err := ladder.MeasureTraced(c.Context(), cfg, share, clients, pairs)
 				if err != nil {
 					return err
 				}
@@ -43,6 +44,6 @@ Writes out/ladder-traced.json.`,
 	}
 	c.Flags().Float64Var(&share, "share", 0.01, "share of the orders that are traced")
 	c.Flags().IntVar(&clients, "clients", 256, "concurrent clients")
-	c.Flags().IntVar(&turns, "turns", 8, "turns of each")
+	c.Flags().IntVar(&pairs, "pairs", 16, "pairs of turns, each of services of its own")
 	return c
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -17,9 +16,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
-	"orderstock/migrations"
 	"orderstock/pkg/tracing/otlp"
 )
 
@@ -32,16 +29,21 @@ type Traced struct {
 	// Share is the part of the orders that was traced, and Spans how many spans came of it.
 	Share float64 `json:"share"`
 	Spans int     `json:"spans"`
-	// Ratio is the orders a second with tracing by those without.
+	// Untraced[i] and Traced[i] are orders a second of two turns, one after the other, each of services of its own.
+	Untraced []float64 `json:"untraced_per_s"`
+	Traced   []float64 `json:"traced_per_s"`
+	// Ratio is the orders a second with tracing by those without. Its error is the spread of the pairs of turns.
 	Ratio Ratio `json:"ratio"`
 }
 
 // tracedWant is the least part of its throughput that the default strategy is to keep.
 const tracedWant = 0.97
 
-// MeasureTraced fires whole orders from that many clients at services without tracing and at services that
-// trace the share, in turns of cfg.Measure each. Spans are received in this process.
-func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, turns int) (t Traced, err error) {
+// MeasureTraced fires whole orders from that many clients in pairs of turns of cfg.Measure, two at least: one at
+// services without tracing, one at services that trace the share. Each pair begins with the other. The services start
+// anew for each turn: of two pairs of the same programs, the one may be some 5 % faster than the other for as long as
+// they live. Spans are received in this process.
+func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pairs int) (t Traced, err error) {
 	t = Traced{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Share: share}
 	if t.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
 		return t, err
@@ -65,40 +67,77 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, turn
 	}
 	defer func() { err = errors.Join(err, client.Shutdown(context.WithoutCancel(ctx))) }()
 
-	rows := [2]tracedRow{{name: "off"}, {name: "on"}}
-	for i := range rows {
-		env := map[string]string{}
-		if rows[i].name == "on" {
-			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = at
-			rows[i].load.Tracer = client.Tracer("orderstock/ladder")
-		}
-		if err := rows[i].up(ctx, cfg, env); err != nil {
-			return t, err
-		}
-		defer func() { err = errors.Join(err, down(ctx, cfg, rows[i].stack)) }()
-		rows[i].load.Concurrency, rows[i].load.Path = clients, history.PathOrder
-	}
-	for turn := range turns {
-		for i := range rows { // each turn begins with the other
-			if err := rows[(turn+i)%2].fire(ctx, cfg); err != nil {
-				return t, err
+	untraced := fire.Config{Concurrency: clients, Path: history.PathOrder}
+	traced := untraced
+	traced.Tracer = client.Tracer("orderstock/ladder")
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": at}
+	for pair := range pairs {
+		var perS [2]float64
+		for i := range perS {
+			if (pair+i)%2 == 0 {
+				perS[0], err = fireAnew(ctx, cfg, 2*pair+i, untraced, nil)
+			} else {
+				perS[1], err = fireAnew(ctx, cfg, 2*pair+i, traced, env)
+			}
+			if err != nil {
+				return t, fmt.Errorf("pair %d: %w", pair+1, err)
 			}
 		}
-		off, on := rows[0].sum(), rows[1].sum()
-		if off.DonePerS <= 0 {
+		if perS[0] <= 0 {
 			return t, errors.New("nothing was sold without tracing")
 		}
-		t.Ratio = compare(fmt.Sprintf("order, one hot product, %d clients: grouped, %g traced / none", clients, share),
-			on, off, tracedWant)
-		t.Ratio.OK = t.Ratio.withinError()
-		if _, err := fmt.Fprintln(cfg.Table, t.Ratio.Line()); err != nil {
-			return t, fmt.Errorf("print the ratio: %w", err)
-		}
+		t.Untraced, t.Traced = append(t.Untraced, perS[0]), append(t.Traced, perS[1])
+		t.Ratio = pairsRatio(fmt.Sprintf("order, one hot product, %d clients: grouped, %g traced / none", clients, share),
+			t.Untraced, t.Traced, tracedWant)
+		cfg.Progress(fmt.Sprintf("pair %d of %d: %.0f/s untraced, %.0f/s traced", pair+1, pairs, perS[0], perS[1]))
 	}
 	if t.Spans, err = spans.count(); err == nil && t.Spans == 0 {
 		err = errors.New("no span was received: nothing was compared")
 	}
+	if err != nil {
+		return t, err
+	}
+	_, err = fmt.Fprintln(cfg.Table, t.Ratio.Line())
 	return t, err
+}
+
+// pairsRatio returns the ratio of rates that were measured in pairs, b by a.
+func pairsRatio(name string, a, b []float64, want float64) Ratio {
+	rows := func(rates []float64) (all []Row) {
+		for _, rate := range rates {
+			all = append(all, Row{DonePerS: rate})
+		}
+		return all
+	}
+	as, bs := rows(a), rows(b)
+	r := Ratio{Name: name, Value: PerS(bs) / PerS(as), Error: legsError(as, bs), Want: want}
+	r.OK = r.withinError()
+	return r
+}
+
+// fireAnew fires at services of its own, the nth of the run, with env in their environment. It returns the orders a
+// second.
+func fireAnew(ctx context.Context, cfg Config, n int, load fire.Config, env map[string]string) (perS float64, err error) {
+	st, err := upWith(ctx, cfg, n, shape{Default, 1}, PathOrder, env)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+	load.Target, load.Timeout, load.Warmup = st.Target(), 30*time.Second, cfg.Warmup
+	load.Duration = cfg.Warmup + cfg.Measure
+	load.Mix = fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1}
+	h, err := fire.Run(ctx, load)
+	if err != nil {
+		return 0, err
+	}
+	v, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
+	if err != nil {
+		return 0, err
+	}
+	if v.Outcome != verify.Pass {
+		return 0, errors.New(v.String())
+	}
+	return h.Measure().DonePerS, nil
 }
 
 // mailbox keeps the OTLP requests that it gets, and decodes them after the run, so that decoding does not slow the
@@ -135,47 +174,4 @@ func (m *mailbox) count() (spans int, err error) {
 		}
 	}
 	return spans, nil
-}
-
-// tracedRow is one side of the comparison.
-type tracedRow struct {
-	name    string
-	stack   *stack.Stack
-	load    fire.Config
-	reports []*history.Report
-}
-
-func (r *tracedRow) up(ctx context.Context, cfg Config, env map[string]string) (err error) {
-	accounts := migrations.DefaultAccounts()
-	accounts.OrderDB += "_traced_" + r.name
-	accounts.StockDB += "_traced_" + r.name
-	passwords(&accounts)
-	r.stack, err = stack.Up(ctx, stack.Config{
-		Dir: filepath.Join(cfg.Dir, "traced-"+r.name), Bin: cfg.Bin, Servers: cfg.Servers, Accounts: accounts,
-		OrderServices: 1, StockServices: 1, ZooKeeperRoot: "/traced-" + r.name, OrderEnv: env, StockEnv: env,
-	})
-	return err
-}
-
-func (r *tracedRow) fire(ctx context.Context, cfg Config) error {
-	r.load.Target, r.load.Timeout, r.load.Warmup = r.stack.Target(), 30*time.Second, cfg.Warmup
-	r.load.Duration = cfg.Warmup + cfg.Measure
-	r.load.Mix = fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1}
-	h, err := fire.Run(ctx, r.load)
-	if err != nil {
-		return fmt.Errorf("tracing %s: %w", r.name, err)
-	}
-	v, err := verify.Run(ctx, verify.Config{Databases: r.stack.Databases(), History: h, Settle: time.Minute})
-	if err != nil {
-		return fmt.Errorf("tracing %s: %w", r.name, err)
-	}
-	if v.Outcome != verify.Pass {
-		return fmt.Errorf("tracing %s: %s", r.name, v)
-	}
-	r.reports = append(r.reports, h.Measure())
-	return written(ctx, r.stack)
-}
-
-func (r *tracedRow) sum() Row {
-	return Row{DonePerS: history.Sum(r.reports...).DonePerS, DoneError: doneError(r.reports)}
 }

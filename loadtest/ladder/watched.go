@@ -96,18 +96,8 @@ func (w *Watched) add(alone, watched float64) error {
 		return errors.New("nothing was sold")
 	}
 	w.Alone, w.Watched = append(w.Alone, alone), append(w.Watched, watched)
-	rows := func(rates []float64) (all []Row) {
-		for _, rate := range rates {
-			all = append(all, Row{DonePerS: rate})
-		}
-		return all
-	}
-	a, b := rows(w.Alone), rows(w.Watched)
-	w.Ratio = Ratio{
-		Name:  fmt.Sprintf("order, one hot product: grouped, watched / alone, %d pairs", len(a)),
-		Value: PerS(b) / PerS(a), Error: legsError(a, b), Want: 1 - mostLost,
-	}
-	w.Ratio.OK = w.Ratio.withinError()
+	w.Ratio = pairsRatio(fmt.Sprintf("order, one hot product: grouped, watched / alone, %d pairs", len(w.Alone)),
+		w.Alone, w.Watched, 1-mostLost)
 	return nil
 }
 

@@ -225,12 +225,3 @@ func dsn(addr string, u migrations.User, database string) string {
 	c.Timeout = 5 * time.Second
 	return c.FormatDSN()
 }
-
-// String names what runs, for a log.
-func (st *Stack) String() string {
-	var names []string
-	for _, s := range st.Services() {
-		names = append(names, s.Name()+"="+s.URL())
-	}
-	return strings.Join(names, " ")
-}

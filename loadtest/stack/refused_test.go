@@ -1,0 +1,53 @@
+package stack_test
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/stack"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// TestUpIsRefused: nothing is left running of a stack that does not come up, and the error says why.
+func TestUpIsRefused(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	errRoute := errors.New("no way there")
+	for says, change := range map[string]func(*stack.Config){
+		`strategy "groupde"`: func(c *stack.Config) { c.Strategy = "groupde" },
+		"not a directory":    func(c *stack.Config) { c.Dir = filepath.Join(file, "dir") },
+		errRoute.Error(): func(c *stack.Config) {
+			c.Route = func(string, stack.Addresses) (stack.Addresses, error) { return stack.Addresses{}, errRoute }
+		},
+	} {
+		cfg := config(t)
+		change(&cfg)
+		if _, err := stack.Up(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v; want %q", err, says)
+		}
+	}
+}
+
+// TestNoMetrics: what is no address, does not answer, or answers something else is an error.
+func TestNoMetrics(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"http://[::1", "http://127.0.0.1:1/metrics", "http://" + serverstest.Redis(t).Addr()} {
+		if m, err := stack.Metrics(t.Context(), http.DefaultClient, url); err == nil {
+			t.Errorf("%s has the metrics %v", url, m)
+		}
+	}
+}
+
+func TestModuleRootOutsideOfIt(t *testing.T) { // not parallel: it changes the folder
+	t.Chdir(t.TempDir())
+	if root, err := stack.ModuleRoot(); err == nil || !strings.Contains(err.Error(), "inside the repository") {
+		t.Errorf("%q, %v", root, err)
+	}
+}
