@@ -73,12 +73,12 @@ func fireCommand() *cobra.Command {
 			return err
 		}
 		if traces != nil {
-			cfg.Tracer = traces.Tracer("orderstock/loadtest")
+			cfg.Tracer = traces
 		}
 		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
 		h, err := fire.Run(cmd.Context(), *cfg)
 		if traces != nil {
-			if err := traces.Shutdown(context.WithoutCancel(cmd.Context())); err != nil {
+			if err := traces.Close(context.WithoutCancel(cmd.Context())); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
 			}
 		}

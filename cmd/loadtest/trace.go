@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"orderstock/loadtest/trace"
 	"orderstock/pkg/tracing/otlp"
@@ -124,7 +123,7 @@ func (t *traceSample) flag(f *pflag.FlagSet) {
 }
 
 // provider returns what makes the spans, or nil if the flag is not given.
-func (t *traceSample) provider(ctx context.Context) (*sdk.TracerProvider, error) {
+func (t *traceSample) provider(ctx context.Context) (*otlp.Client, error) {
 	if !t.flags.Changed("trace-sample") {
 		return nil, nil //nolint:nilnil // documented
 	}

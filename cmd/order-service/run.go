@@ -55,9 +55,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer store.Close()
 	flags := opflag.OpenAt(cfg.Redis(), log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	if err := flags.Instrument(traces.Redis); err != nil {
-		return err
-	}
+	flags.Instrument(traces.Redis)
 	flags.Register(named)
 	limits := ratelimit.Open(ratelimit.Config{Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: named, Log: log})
 	defer func() { err = errors.Join(err, limits.Close()) }()

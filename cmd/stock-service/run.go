@@ -63,9 +63,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer ledger.Close()
 	flags := opflag.OpenAt(cfg.Redis(), log)
 	defer func() { err = errors.Join(err, flags.Close()) }()
-	if err := flags.Instrument(traces.Redis); err != nil {
-		return err
-	}
+	flags.Instrument(traces.Redis)
 	flags.Register(named)
 	zookeeper := cfg.ZooKeeper()
 	zookeeper.Metrics, zookeeper.Log = named, log

@@ -352,7 +352,7 @@ func (c *Console) fire(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, client.Shutdown(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 	c.hub.set(secPhase, phaseFiring)
 	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
 	done := make(chan struct{})
@@ -371,7 +371,7 @@ func (c *Console) fire(
 	})
 	cfg := scene.config(at.Target.Target)
 	cfg.Observer, cfg.Live = m, &m.live
-	cfg.Tracer = client.Tracer(scope)
+	cfg.Tracer = client
 	h, err := fire.Run(ctx, cfg)
 	close(done)
 	beside.Wait()

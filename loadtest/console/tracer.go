@@ -6,22 +6,17 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 
 	spans "orderstock/loadtest/trace"
 	"orderstock/pkg/tracing"
 	"orderstock/pkg/tracing/otlp"
 )
 
-// scope names the console's spans.
-const scope = "orderstock/console"
-
 // tracer keeps the spans of the last orders: those that the services send, and those of the console's own calls.
 type tracer struct {
 	store *spans.Store
-	hand  *sdk.TracerProvider // of orders by hand, which are always traced
-	env   map[string]string   // of the lab's services
+	hand  *otlp.Client      // of orders by hand, which are always traced
+	env   map[string]string // of the lab's services
 }
 
 func newTracer() (*tracer, error) {
@@ -31,8 +26,8 @@ func newTracer() (*tracer, error) {
 	return t, err
 }
 
-// client returns a provider for calls of which that share is traced. Callers must Shutdown it.
-func (t *tracer) client(share float64) (*sdk.TracerProvider, error) {
+// client returns a client for calls of which that share is traced. Callers must Close it.
+func (t *tracer) client(share float64) (*otlp.Client, error) {
 	return otlp.NewClient("client", share, t.store.Exporter())
 }
 
@@ -48,10 +43,7 @@ func (t *tracer) receiveAt(url, token string) {
 
 // begin begins the span of an order by hand, and puts its trace into the header. Repeats of a key are one trace.
 func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end func(*Placed)) {
-	if key != "" {
-		ctx = otlp.WithKey(ctx, key)
-	}
-	_, span := t.hand.Tracer(scope).Start(ctx, "place", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient))
+	_, span := t.hand.Begin(ctx, key, "place")
 	header.Set(tracing.Header, tracing.Format(span.SpanContext()))
 	return func(p *Placed) {
 		if p.Status == 0 {
@@ -68,7 +60,7 @@ func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end
 }
 
 func (t *tracer) close(ctx context.Context) error {
-	return t.hand.Shutdown(context.WithoutCancel(ctx))
+	return t.hand.Close(context.WithoutCancel(ctx))
 }
 
 // readTraces shows which orders were traced last.

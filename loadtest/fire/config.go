@@ -9,10 +9,9 @@ import (
 	"net/url"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"orderstock/loadtest/history"
 	"orderstock/pkg/stockapi"
+	"orderstock/pkg/tracing/otlp"
 )
 
 // Target is where the services are.
@@ -65,8 +64,9 @@ type Config struct {
 	Progress io.Writer
 	// Observer, if not nil, is told of each call.
 	Observer Observer
-	// Tracer, if not nil, makes a span for each call, whose id is sent to the services; see otlp.NewClient.
-	Tracer trace.Tracer
+	// Tracer, if not nil, makes a span for each call, whose id is sent to the services. All calls of one order are one
+	// trace.
+	Tracer *otlp.Client
 	// Live, if not nil, counts the calls. It may be read at any time.
 	Live *Live
 }

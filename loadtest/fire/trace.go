@@ -6,11 +6,9 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"orderstock/loadtest/history"
 	"orderstock/pkg/tracing"
-	"orderstock/pkg/tracing/otlp"
 )
 
 // beginSpan begins the span of a call, if calls are traced. All calls of one order are one trace.
@@ -18,8 +16,7 @@ func (c *client) beginSpan(ctx context.Context, call history.Call) context.Conte
 	if c.f.cfg.Tracer == nil {
 		return ctx
 	}
-	ctx, c.span = c.f.cfg.Tracer.Start(otlp.WithKey(ctx, c.f.h.Key(int(call.Op))), call.Kind.String(), trace.WithNewRoot(),
-		trace.WithSpanKind(trace.SpanKindClient))
+	ctx, c.span = c.f.cfg.Tracer.Begin(ctx, c.f.h.Key(int(call.Op)), call.Kind.String())
 	return ctx
 }
 
@@ -29,7 +26,7 @@ func (c *client) appendTrace(header []byte) []byte {
 		return header
 	}
 	header = append(header, tracing.Header+": "...)
-	header = append(header, tracing.Format(c.span.SpanContext())...)
+	header = tracing.Append(header, c.span.SpanContext())
 	return append(header, "\r\n"...)
 }
 

@@ -65,11 +65,11 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pair
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, client.Shutdown(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 
 	untraced := fire.Config{Concurrency: clients, Path: history.PathOrder}
 	traced := untraced
-	traced.Tracer = client.Tracer("orderstock/ladder")
+	traced.Tracer = client
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": at}
 	for pair := range pairs {
 		var perS [2]float64

@@ -49,16 +49,16 @@ func (r receiver) exporting(c *stack.Config) {
 // fire sends orders, of which the share is traced, and returns the history.
 func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.History {
 	t.Helper()
-	provider, err := otlp.NewClient("client", share, r.Exporter())
+	client, err := otlp.NewClient("client", share, r.Exporter())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Tracer = provider.Tracer("test")
+	cfg.Tracer = client
 	h, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := provider.Shutdown(t.Context()); err != nil {
+	if err := client.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -124,6 +124,20 @@ func Ping(ctx context.Context, db *gorm.DB) error {
 	return pool.PingContext(ctx)
 }
 
+// Conn is all that database/sql asks of a connection of the MySQL driver. What wraps connections embeds one, so that
+// the pool finds in it what it finds in the driver's.
+type Conn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+	driver.NamedValueChecker
+}
+
 // connector sets up each new connection. The driver's parameters cannot set the
 // isolation for both servers: the variable is transaction_isolation in MySQL and
 // tx_isolation in MariaDB.

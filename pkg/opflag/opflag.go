@@ -52,7 +52,7 @@ func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
 
 // Instrument passes the client to the function, which may add hooks that watch its commands. Call it before any other
 // method.
-func (f *Flags) Instrument(with func(redis.UniversalClient) error) error { return with(f.client) }
+func (f *Flags) Instrument(with func(redis.UniversalClient)) { with(f.client) }
 
 // Register registers the metrics of the connection pool and of the circuit breaker.
 func (f *Flags) Register(r prometheus.Registerer) {

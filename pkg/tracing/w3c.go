@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"encoding/hex"
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
@@ -19,8 +20,14 @@ func Parent(ctx context.Context) string {
 }
 
 // Format returns sc as the value of W3C's traceparent header.
-func Format(sc trace.SpanContext) string {
-	return "00-" + sc.TraceID().String() + "-" + sc.SpanID().String() + "-" + sc.TraceFlags().String()
+func Format(sc trace.SpanContext) string { return string(Append(nil, sc)) }
+
+// Append appends Format(sc) to b.
+func Append(b []byte, sc trace.SpanContext) []byte {
+	traceID, spanID := sc.TraceID(), sc.SpanID()
+	b = hex.AppendEncode(append(b, "00-"...), traceID[:])
+	b = hex.AppendEncode(append(b, '-'), spanID[:])
+	return hex.AppendEncode(append(b, '-'), []byte{byte(sc.TraceFlags())})
 }
 
 // Parse reads the value of a traceparent header. It returns the zero SpanContext, which is not valid, for a

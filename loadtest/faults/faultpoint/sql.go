@@ -6,6 +6,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"strings"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // Connector returns a connector whose connections pass a point before and after
@@ -25,38 +27,25 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conn{base.(mysqlConn), c.prefixes}, nil
-}
-
-// mysqlConn is all that database/sql asks of a connection of the MySQL driver.
-type mysqlConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
-	driver.NamedValueChecker
+	return conn{base.(mysqldb.Conn), c.prefixes}, nil
 }
 
 type conn struct {
-	mysqlConn
+	mysqldb.Conn
 	prefixes map[string]Step
 }
 
 func (c conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	for prefix, step := range c.prefixes {
 		if strings.HasPrefix(query, prefix) {
-			return around(ctx, step, func() (driver.Result, error) { return c.mysqlConn.ExecContext(ctx, query, args) })
+			return around(ctx, step, func() (driver.Result, error) { return c.Conn.ExecContext(ctx, query, args) })
 		}
 	}
-	return c.mysqlConn.ExecContext(ctx, query, args)
+	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	base, err := c.mysqlConn.BeginTx(ctx, opts)
+	base, err := c.Conn.BeginTx(ctx, opts)
 	if err != nil {
 		return nil, err
 	}

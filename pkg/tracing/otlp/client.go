@@ -12,43 +12,78 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// NewClient returns a provider for a program that sends requests. It records the given share of the traces
-// that begin here, and passes their spans to export. The calls with one key, which WithKey puts into their
-// context, are one trace: its id is made from the key, and every program makes the same one. Callers
-// must Shutdown the provider.
-func NewClient(name string, share float64, export sdk.SpanExporter) (*sdk.TracerProvider, error) {
-	if share < 0 || share > 1 {
+// Client makes spans for the calls of a program that sends requests. It is safe for concurrent use.
+type Client struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	sampler  sdk.Sampler
+}
+
+// NewClient returns a client that records the given share of the traces, and passes their spans to export. Callers
+// must Close it.
+func NewClient(name string, share float64, export sdk.SpanExporter) (*Client, error) {
+	if !(share >= 0 && share <= 1) { //nolint:staticcheck // not a number is neither
 		return nil, fmt.Errorf("share of traces %v: want 0 to 1", share)
 	}
-	return newProvider(name, name, sdk.WithBatcher(export, sdk.WithBatchTimeout(soon)), sdk.WithIDGenerator(keyedIDs{}),
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(share))))
+	c := &Client{sampler: sdk.TraceIDRatioBased(share)}
+	var err error
+	c.provider, err = newProvider(name, name, sdk.WithBatcher(export, sdk.WithBatchTimeout(soon)),
+		sdk.WithIDGenerator(givenIDs{}), sdk.WithSampler(sdk.AlwaysSample()))
+	if err != nil {
+		return nil, err
+	}
+	c.tracer = c.provider.Tracer("orderstock/client")
+	return c, nil
 }
 
 // soon is how long spans wait for others to be exported with.
 const soon = 200 * time.Millisecond
 
-type keyed struct{}
-
-// WithKey returns a context whose next trace is the key's.
-func WithKey(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, keyed{}, key)
+// Begin begins the span of a call, which the caller must End. The calls with one key are one trace: its id is made from
+// the key, and every program makes the same one. Without a key, a call is a trace of its own. A call that is not sampled
+// has a span that is not recorded, which costs little; the library's own takes as long as the rest of the call.
+func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, trace.Span) {
+	id := traceOf(key)
+	if c.sampler.ShouldSample(sdk.SamplingParameters{TraceID: id}).Decision == sdk.Drop {
+		ctx = trace.ContextWithSpanContext(ctx, trace.NewSpanContext(
+			trace.SpanContextConfig{TraceID: id, SpanID: newSpanID()}))
+		return ctx, trace.SpanFromContext(ctx)
+	}
+	return c.tracer.Start(context.WithValue(ctx, given{}, id), name,
+		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient))
 }
 
-// keyedIDs makes trace ids from keys, and random ids if there is no key.
-type keyedIDs struct{}
+// Close exports what is left, within ctx.
+func (c *Client) Close(ctx context.Context) error { return c.provider.Shutdown(ctx) }
 
-func (g keyedIDs) NewIDs(ctx context.Context) (id trace.TraceID, span trace.SpanID) {
-	if key, ok := ctx.Value(keyed{}).(string); ok {
+// traceOf returns the id of the key's trace, or a random one if key is empty.
+func traceOf(key string) (id trace.TraceID) {
+	if key != "" {
 		sum := sha256.Sum256([]byte(key))
 		copy(id[:], sum[:])
-	} else {
-		binary.BigEndian.PutUint64(id[:8], rand.Uint64()|1) // never zero
-		binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+		return id
 	}
-	return id, g.NewSpanID(ctx, id)
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64()|1) // never zero
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	return id
 }
 
-func (keyedIDs) NewSpanID(context.Context, trace.TraceID) (span trace.SpanID) {
-	binary.BigEndian.PutUint64(span[:], rand.Uint64()|1)
-	return span
+func newSpanID() (id trace.SpanID) {
+	binary.BigEndian.PutUint64(id[:], rand.Uint64()|1)
+	return id
 }
+
+type given struct{}
+
+// givenIDs makes traces under the id that their context gives.
+type givenIDs struct{}
+
+func (givenIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	id, ok := ctx.Value(given{}).(trace.TraceID)
+	if !ok {
+		id = traceOf("")
+	}
+	return id, newSpanID()
+}
+
+func (givenIDs) NewSpanID(context.Context, trace.TraceID) trace.SpanID { return newSpanID() }
