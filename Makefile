@@ -82,10 +82,11 @@ test-cluster: install ## The tests that need a group of MySQL servers (MYSQLD, o
 	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') $(CLUSTER_TESTS)
 
 .PHONY: lint
-lint: $(GOLANGCI) ## Linter and formatting, on the release build, on the fault build and on the tests of the cluster
+lint: $(GOLANGCI) ## Linter and formatting, on the release and the fault build, and on the tests of the cluster and the page
 	$(GOLANGCI) run --allow-parallel-runners ./...
 	$(GOLANGCI) run --allow-parallel-runners --build-tags faults ./...
 	$(GOLANGCI) run --allow-parallel-runners --build-tags cluster $(CLUSTER_TESTS)
+	$(GOLANGCI) run --allow-parallel-runners --build-tags browser,compose ./loadtest/console
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format all Go files

@@ -15,8 +15,9 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// TestComposeConsoleShowsARunOfTheLoadTester opens the console of a compose stack of three stock services, whose address
-// is in CONSOLE, and has the container of the load tester fire, by the program in COMPOSE, such as "docker compose".
+// TestComposeConsoleShowsARunOfTheLoadTester opens the console of a compose stack of three stock services, whose
+// address is in CONSOLE, and has the container of the load tester fire, by the program in COMPOSE, such as "docker
+// compose".
 func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 	address, program := os.Getenv("CONSOLE"), strings.Fields(os.Getenv("COMPOSE"))
 	if address == "" || len(program) == 0 {
@@ -43,7 +44,8 @@ func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 		t.Fatalf("the load tester said %s", said)
 	}
 	// The console reads less often while the machine is busy.
-	b.await(20*time.Second, `/sold [1-9][0-9]* of 100 of the newest 10 of 200 products/i.test(document.querySelector(".hero").innerText)`)
+	b.await(20*time.Second,
+		`/sold [1-9][0-9]* of 100 of the newest 10 of 200/i.test(document.querySelector(".hero").innerText)`)
 	b.await(20*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
 	for _, edge := range []string{"client_order", "order_stock", "order_mysql", "stock_mysql"} {
 		b.await(20*time.Second, `/[1-9]/.test(document.querySelector('#way [data-edge="`+edge+`"] .count')?.textContent)`)

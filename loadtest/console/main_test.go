@@ -53,7 +53,7 @@ func openStage() (_ *stage, end func(), err error) {
 		return nil, nil, err
 	}
 	bin := filepath.Join(root, "bin", "faults")
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // outlives the test that asks first
+	ctx, cancel := context.WithCancel(context.Background()) // outlives the test that asks first
 	if err := lab.Build(ctx, bin); err != nil {
 		cancel()
 		return nil, nil, err

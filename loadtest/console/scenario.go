@@ -157,8 +157,8 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	}
 }
 
-// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest play". The share
-// that is traced is for fire: nobody receives the spans of play.
+// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest play". The
+// share that is traced is for fire: nobody receives the spans of play.
 func (s Scenario) flags() string {
 	var b strings.Builder
 	add := func(name string, value any, isSet bool) {

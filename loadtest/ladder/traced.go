@@ -117,7 +117,9 @@ func pairsRatio(name string, a, b []float64, want float64) Ratio {
 
 // fireAnew fires at services of its own, the nth of the run, with env in their environment. It returns the orders a
 // second.
-func fireAnew(ctx context.Context, cfg Config, n int, load fire.Config, env map[string]string) (perS float64, err error) {
+func fireAnew(
+	ctx context.Context, cfg Config, n int, load fire.Config, env map[string]string,
+) (perS float64, err error) {
 	st, err := upWith(ctx, cfg, n, shape{Default, 1}, PathOrder, env)
 	if err != nil {
 		return 0, err

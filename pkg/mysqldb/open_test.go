@@ -35,7 +35,8 @@ func TestOpenIsRefused(t *testing.T) {
 	db, err := mysqldb.Open(dsn, mysqldb.Options{Metrics: metrics})
 	must(t, err)
 	defer func() { must(t, mysqldb.Close(db)) }()
-	if _, err := mysqldb.Open(dsn, mysqldb.Options{Metrics: metrics}); !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+	_, err = mysqldb.Open(dsn, mysqldb.Options{Metrics: metrics})
+	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); !ok {
 		t.Errorf("a second pool with the metrics of the first: %v", err)
 	}
 	if _, err := mysqldb.Open("shop", mysqldb.Options{}); err == nil {

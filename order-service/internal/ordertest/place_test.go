@@ -193,8 +193,8 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 
 // Fault P: the request thread slept through the confirmation, so that a few
 // hundred slow orders used up the server.
-// TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client is told that it
-// is pending, and the reconciler sets the status later.
+// TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client is told that
+// it is pending, and the reconciler sets the status later.
 func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: 2 * time.Second})
