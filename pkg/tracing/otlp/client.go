@@ -40,8 +40,8 @@ func NewClient(name string, share float64, export sdk.SpanExporter) (*Client, er
 const soon = 200 * time.Millisecond
 
 // Begin begins the span of a call, which the caller must End. The calls with one key are one trace: its id is made from
-// the key, and every program makes the same one. Without a key, a call is a trace of its own. The span of a call that is
-// not sampled is not recorded, and costs little: the library's own would take some 4 µs.
+// the key, and every program makes the same one. Without a key, a call is a trace of its own. The span of a call that
+// is not sampled is not recorded, and costs little: the library's own would take some 4 µs.
 func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, trace.Span) {
 	id := traceOf(key)
 	if c.sampler.ShouldSample(sdk.SamplingParameters{TraceID: id}).Decision == sdk.Drop {
