@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -49,7 +50,7 @@ func (c conn) ExecContext(ctx context.Context, query string, args []driver.Named
 	}
 	ctx, call := tracing.Call(ctx, c.name(query), mysql)
 	result, err := c.Conn.ExecContext(ctx, query, args)
-	call.End(err)
+	call.End(unlessSkipped(err))
 	return result, err
 }
 
@@ -59,8 +60,16 @@ func (c conn) QueryContext(ctx context.Context, query string, args []driver.Name
 	}
 	ctx, call := tracing.Call(ctx, c.name(query), mysql)
 	rows, err := c.Conn.QueryContext(ctx, query, args)
-	call.End(err)
+	call.End(unlessSkipped(err))
 	return rows, err
+}
+
+// unlessSkipped returns err unless it asks database/sql to prepare the statement.
+func unlessSkipped(err error) error {
+	if errors.Is(err, driver.ErrSkip) {
+		return nil
+	}
+	return err
 }
 
 func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
