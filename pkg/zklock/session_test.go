@@ -231,7 +231,15 @@ func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	}
 	t.Cleanup(func() {
 		conn.Close()
-		for range events {
+		for end := time.After(patience); ; {
+			select {
+			case _, ok := <-events:
+				if !ok {
+					return
+				}
+			case <-end: // see TestMain
+				return
+			}
 		}
 	})
 	s, err := zklock.Wrap(t.Context(), conn, monitor)
