@@ -43,9 +43,9 @@ func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 	if !regexp.MustCompile(`(?m)^VERDICT: PASS `).MatchString(said) {
 		t.Fatalf("the load tester said %s", said)
 	}
-	// The console reads less often while the machine is busy.
+	// The console reads less often while the machine is busy. There may be a product of an order by hand.
 	b.await(20*time.Second,
-		`/sold [1-9][0-9]* of 100 of the newest 10 of 200/i.test(document.querySelector(".hero").innerText)`)
+		`/sold [1-9][0-9]* of 100 of the newest 10 of 20[01] /i.test(document.querySelector(".hero").innerText)`)
 	b.await(20*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
 	for _, edge := range []string{"client_order", "order_stock", "order_mysql", "stock_mysql"} {
 		b.await(20*time.Second, `/[1-9]/.test(document.querySelector('#way [data-edge="`+edge+`"] .count')?.textContent)`)
