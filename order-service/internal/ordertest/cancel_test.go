@@ -162,15 +162,7 @@ func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
 	r := cut.replica(order.Config{PriceTTL: time.Minute})
 	w.restock(1, 10)
 	r.place("", 1, 1) // the price is known from now on
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
-	placed := make(chan answer, 1)
-	go func() { placed <- r.place("", 1, 4) }()
-	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	placed := r.placeHeld("", 1, 4)
 	must(t, w.stockDB.Exec("DELETE FROM stock").Error)
 	must(t, w.orderDB.Exec("UPDATE orders SET status = 'CANCELLED', outcome = 'CANCELLED' WHERE status = 'PENDING'").Error)
 	link.cutAfter("SELECT * FROM `orders` WHERE id IN")

@@ -295,6 +295,22 @@ func (r *replica) place(key string, goodsID, num int64) answer {
 	return r.call("POST", "/v1/orders", items(goodsID, num), "Idempotency-Key", key)
 }
 
+// placeHeld places an order and returns once its deduction is held on its way to the stock service, until wire.heal.
+// The answer comes later.
+func (r *replica) placeHeld(key string, goodsID, num int64) <-chan answer {
+	r.w.t.Helper()
+	r.w.wire.breakAll(func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return hold
+		}
+		return pass
+	})
+	placed := make(chan answer, 1)
+	go func() { placed <- r.place(key, goodsID, num) }()
+	eventually(r.w.t, "the deduction is on its way", func() bool { return r.w.wire.holding() > 0 })
+	return placed
+}
+
 func items(goodsID, num int64) string {
 	return `{"items":[{"goods_id":"` + strconv.FormatInt(goodsID, 10) + `","num":` + strconv.FormatInt(num, 10) + `}]}`
 }

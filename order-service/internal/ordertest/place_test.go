@@ -199,15 +199,7 @@ func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: 2 * time.Second})
 	w.restock(1, 10)
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
-	placed := make(chan answer, 1)
-	go func() { placed <- r.place("", 1, 4) }()
-	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	placed := r.placeHeld("", 1, 4)
 	const refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW SIGNAL SQLSTATE '45000'"
 	must(t, w.orderDB.Exec(refuse).Error)
 	w.wire.heal()
@@ -360,15 +352,7 @@ func TestTheFirstAnswerIsWhatIsStored(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{})
 	w.restock(1, 10)
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
-	placed := make(chan answer, 1)
-	go func() { placed <- r.place("key", 1, 4) }()
-	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
+	placed := r.placeHeld("key", 1, 4)
 	o, err := r.store.FindByKey(t.Context(), "key")
 	must(t, err)
 	if a := w.replica(order.Config{}).cancel(o.Flag()); a.order.Status != order.Cancelled {

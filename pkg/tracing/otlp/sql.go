@@ -45,31 +45,30 @@ type conn struct {
 var mysql = attribute.String("db.system.name", "mysql")
 
 func (c conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if !tracing.On(ctx) {
+	return record(ctx, c, query, func(ctx context.Context) (driver.Result, error) {
 		return c.Conn.ExecContext(ctx, query, args)
-	}
-	ctx, call := tracing.Call(ctx, c.name(query), mysql)
-	result, err := c.Conn.ExecContext(ctx, query, args)
-	call.End(unlessSkipped(err))
-	return result, err
+	})
 }
 
 func (c conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if !tracing.On(ctx) {
+	return record(ctx, c, query, func(ctx context.Context) (driver.Rows, error) {
 		return c.Conn.QueryContext(ctx, query, args)
-	}
-	ctx, call := tracing.Call(ctx, c.name(query), mysql)
-	rows, err := c.Conn.QueryContext(ctx, query, args)
-	call.End(unlessSkipped(err))
-	return rows, err
+	})
 }
 
-// unlessSkipped returns err unless it asks database/sql to prepare the statement.
-func unlessSkipped(err error) error {
-	if errors.Is(err, driver.ErrSkip) {
-		return nil
+// record runs a statement, below a span of it if ctx is recorded.
+func record[T any](ctx context.Context, c conn, query string, run func(context.Context) (T, error)) (T, error) {
+	if !tracing.On(ctx) {
+		return run(ctx)
 	}
-	return err
+	ctx, call := tracing.Call(ctx, c.name(query), mysql)
+	out, err := run(ctx)
+	if errors.Is(err, driver.ErrSkip) { // database/sql prepares the statement instead: no failure
+		call.End(nil)
+	} else {
+		call.End(err)
+	}
+	return out, err
 }
 
 func (c conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
