@@ -252,13 +252,20 @@ func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
 	}
 }
 
-// A caller that has left already is never queued.
+// A caller that has left already is never queued: not even a full queue is looked at.
 func TestACallerThatHasLeftIsRefused(t *testing.T) {
-	g := newGated(t)
+	g := newGated(t, batch.WithMaxQueue(1))
+	waiting := []<-chan error{g.occupy(t), g.queue(t, t.Context(), 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.Do(ctx, 1); !errors.Is(err, batch.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
+	if _, err := g.Do(ctx, 2); !errors.Is(err, batch.ErrWithdrawn) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want ErrWithdrawn and Canceled", err)
+	}
+	for _, done := range waiting {
+		g.gate <- struct{}{}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
