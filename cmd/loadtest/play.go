@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
@@ -129,11 +130,12 @@ func (cfg *playConfig) performance(
 			return nil, fmt.Errorf("a published fault has its own scenario: leave %s out, or the letter",
 				strings.Join(odd, ", "))
 		}
-		variant := console.Broken
+		variant := catalogue.Broken
 		if cfg.fixed {
-			variant = console.Fixed
+			variant = catalogue.Fixed
 		}
-		return func(c *console.Console) (console.Run, error) { return c.Play(args[0], variant, seed) }, console.Known(args[0])
+		_, err := catalogue.Find(args[0])
+		return func(c *console.Console) (console.Run, error) { return c.Play(args[0], variant, seed) }, err
 	}
 	if cfg.fixed {
 		return nil, errors.New("--fixed needs the letter of a published fault")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -14,8 +15,8 @@ import (
 // The last line of what was played is the verdict, and the exit code the verdict's.
 func TestPlayEndsInItsVerdict(t *testing.T) {
 	t.Parallel()
-	broken := console.Run{Fault: "A", Variant: string(console.Broken), Seed: "42", Attempt: 1, Attempts: 3}
-	once := console.Run{Fault: "A", Variant: string(console.Fixed), Seed: "42", Attempt: 1, Attempts: 1}
+	broken := console.Run{Fault: "A", Variant: string(catalogue.Broken), Seed: "42", Attempt: 1, Attempts: 3}
+	once := console.Run{Fault: "A", Variant: string(catalogue.Fixed), Seed: "42", Attempt: 1, Attempts: 1}
 	const missed = "not caught this time, with the seeds 42, 43, 44\n"
 	for _, test := range []struct {
 		run     console.Run

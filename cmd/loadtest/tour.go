@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/history"
 	"orderstock/pkg/command"
@@ -32,7 +33,7 @@ Writes out/tour.json.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, letter := range letters {
-				if err := console.Known(letter); err != nil { // before minutes of compiling
+				if _, err := catalogue.Find(letter); err != nil { // before minutes of compiling
 					return err
 				}
 			}
@@ -63,7 +64,7 @@ Writes out/tour.json.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&letters, "faults", console.Letters(), "letters of the faults to play")
+	f.StringSliceVar(&letters, "faults", catalogue.Letters(), "letters of the faults to play")
 	f.StringVar(&out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&bin, "bin", "bin/faults", "folder for the services that can be broken")
 	return cmd

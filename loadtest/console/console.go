@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
@@ -184,19 +185,19 @@ func (c *Console) startFirst(ctx context.Context) error {
 	if c.current() != nil {
 		return nil
 	}
-	return c.start(ctx, variant{})
+	return c.start(ctx, catalogue.Variant{})
 }
 
 // startServices replaces the lab's services by those of a variant, on empty databases. It brings the servers back
 // first, and ends all faults.
-func (c *Console) startServices(ctx context.Context, v variant) error {
+func (c *Console) startServices(ctx context.Context, v catalogue.Variant) error {
 	c.acting.Lock()
 	defer c.acting.Unlock()
 	return c.start(ctx, v)
 }
 
 // start is startServices for a caller that holds acting.
-func (c *Console) start(ctx context.Context, v variant) (err error) {
+func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
 	if err := c.reviveServers(ctx); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
@@ -220,9 +221,9 @@ func (c *Console) start(ctx context.Context, v variant) (err error) {
 	c.hub.set(secPhase, phaseStarting)
 	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
 	env := maps.Clone(faults.Env)
-	maps.Copy(env, v.env)
+	maps.Copy(env, v.Env)
 	maps.Copy(env, c.traces.env)
-	env["MUTANT"] = v.mutants
+	env["MUTANT"] = v.Mutants
 	expired, err := c.lab.ExpiredSessions(ctx)
 	if err != nil {
 		return fmt.Errorf("start services: %w", err)
@@ -231,7 +232,7 @@ func (c *Console) start(ctx context.Context, v variant) (err error) {
 	if err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
-	if err := c.lab.StartServices(ctx, v.strategy, env); err != nil {
+	if err := c.lab.StartServices(ctx, v.Strategy, env); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
 	s, err := labSite(c.lab, v, env)

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/verify"
 )
@@ -46,7 +47,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 
 	b.idle()
 	fixed := b.starts(s, func() { b.press("#fault-A", "Fixed") })
-	if fixed.Fault != "A" || fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
+	if fixed.Fault != "A" || fixed.Variant != string(catalogue.Fixed) || fixed.Seed != broken.Seed {
 		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s",
 			fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
@@ -158,8 +159,8 @@ func TestKeys(t *testing.T) {
 	_, _ = b.stopped(s) // there is nothing to judge yet
 	fixed := b.starts(s, func() { key("x") })
 	_, _ = b.stopped(s)
-	if broken.Fault != "O" || broken.Variant != string(console.Broken) ||
-		fixed.Variant != string(console.Fixed) || fixed.Seed != broken.Seed {
+	if broken.Fault != "O" || broken.Variant != string(catalogue.Broken) ||
+		fixed.Variant != string(catalogue.Fixed) || fixed.Seed != broken.Seed {
 		t.Errorf("B played %+v, X played %+v", broken, fixed)
 	}
 	b.clean()
@@ -249,7 +250,7 @@ func TestPausedHolder(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry())
 	b.await(30*time.Second, `document.querySelectorAll(".faults li").length === 17`)
-	if v := s.play(t, "O", console.Broken); v.Outcome != verify.Violation {
+	if v := s.play(t, "O", catalogue.Broken); v.Outcome != verify.Violation {
 		t.Errorf("without fencing: %s", v)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
@@ -257,7 +258,7 @@ func TestPausedHolder(t *testing.T) {
 	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && `+
 		`/fired 1×/.test(document.querySelector("#way .struck").innerText)`)
 	b.picture("paused", 1440, 1000, false)
-	if v := s.play(t, "O", console.Fixed); v.Outcome != verify.Pass {
+	if v := s.play(t, "O", catalogue.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with fencing: %s", v)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS")`)
@@ -399,7 +400,7 @@ func (s *stage) ordersPerS(t *testing.T, meanwhile func()) float64 {
 // says what the run's record says.
 func TestReportNeedsNoServer(t *testing.T) {
 	s := theStage(t)
-	s.play(t, "A", console.Fixed)
+	s.play(t, "A", catalogue.Fixed)
 	record, err := s.console.Record(s.state(t).Run.ID)
 	if err != nil {
 		t.Fatal(err)

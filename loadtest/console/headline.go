@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
@@ -54,20 +55,21 @@ func headline(run Run, b Books, v *Verdict) Hero {
 	return h
 }
 
-// demand checks a run of a played fault for what it must keep besides the
-// invariants of package verify. It returns nil if it cannot tell.
-type demand func(h *history.History, v *Verdict) *verify.Invariant
+// demands check a run of a published fault.
+var demands = map[catalogue.Demand]func(*history.History, *Verdict) verify.Invariant{
+	catalogue.NobodyGivenUp: nobodyGivenUp,
+	catalogue.NobodyFailed:  nobodyFailed,
+}
 
-// nobodyGivenUp demands that an order is cancelled only if a client cancelled it.
-func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
+func nobodyGivenUp(h *history.History, v *Verdict) verify.Invariant {
 	asked := map[int32]bool{}
 	for _, call := range h.Calls {
 		if call.Kind == history.Cancel {
 			asked[call.Op] = true
 		}
 	}
-	found := &verify.Invariant{
-		Name: "not-given-up", Says: "an order is given up only if a client cancelled it", Sample: []string{},
+	found := verify.Invariant{
+		Name: string(catalogue.NobodyGivenUp), Says: "an order is given up only if a client cancelled it", Sample: []string{},
 	}
 	if n := v.Cancelled - len(asked); n > 0 {
 		found.Violations = n
@@ -76,10 +78,9 @@ func nobodyGivenUp(h *history.History, v *Verdict) *verify.Invariant {
 	return found
 }
 
-// nobodyFailed demands that every order was confirmed or rejected by its first answer.
-func nobodyFailed(h *history.History, _ *Verdict) *verify.Invariant {
-	found := &verify.Invariant{
-		Name: "first-answer-is-an-end", Says: "every order is confirmed or rejected by its first answer",
+func nobodyFailed(h *history.History, _ *Verdict) verify.Invariant {
+	found := verify.Invariant{
+		Name: string(catalogue.NobodyFailed), Says: "every order is confirmed or rejected by its first answer",
 		Sample: []string{},
 	}
 	for _, call := range h.Calls {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/verify"
@@ -126,7 +127,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 	s.act(t, console.Action{Action: "pause-server", Target: "zookeeper"})
 	events := bufio.NewScanner(s.get(t, "/api/events").Body)
 	events.Buffer(nil, 64<<20)
-	if v := s.play(t, "A", console.Fixed); v.Outcome != verify.Pass {
+	if v := s.play(t, "A", catalogue.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with its servers back: %s", v)
 	}
 	var phases []string
@@ -159,7 +160,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 // TestHealEndsAPlayedFault: one can act while a played fault lasts, and heal it before its time.
 func TestHealEndsAPlayedFault(t *testing.T) {
 	s := theStage(t)
-	if _, err := s.console.Play("O", console.Fixed, ""); err != nil {
+	if _, err := s.console.Play("O", catalogue.Fixed, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.until(t, func(now shown) bool { return len(now.Faults) == 1 && now.Faults[0].Status == "fired" })

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
@@ -20,12 +21,11 @@ func (c *Console) judge(ctx context.Context, at *site, p *performance, h *histor
 	if err != nil {
 		return nil, err
 	}
-	if p.fault != nil && p.fault.demand != nil {
-		if found := p.fault.demand(h, v); found != nil {
-			v.Invariants = append(v.Invariants, *found)
-			if found.Violations > 0 {
-				v.Outcome = verify.Violation
-			}
+	if p.fault != nil && p.fault.Demand != "" {
+		found := demands[p.fault.Demand](h, v)
+		v.Invariants = append(v.Invariants, found)
+		if found.Violations > 0 {
+			v.Outcome = verify.Violation
 		}
 	}
 	return v, nil
@@ -55,8 +55,8 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 	if p.notCaught(v) {
 		hero.Word, outcome = wordNotCaught, strings.ToLower(wordNotCaught)
 	}
-	if p.variant == Broken && v.Outcome == verify.Violation {
-		c.noteCaught(p.fault.letter, run.Seed)
+	if p.variant == catalogue.Broken && v.Outcome == verify.Violation {
+		c.noteCaught(p.fault.Letter, run.Seed)
 	}
 	compare := c.compare(p, report.OrdersPerS)
 	c.hub.set(secRun, run)
@@ -87,18 +87,18 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 
 // compare records the rate of a fault that costs only time, and returns it with the other variant's.
 func (c *Console) compare(p *performance, rate float64) *Compare {
-	if p.fault == nil || p.fault.rate == "" {
+	if p.fault == nil || p.fault.Rate == "" {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.rates[p.fault.letter]
-	told.What, told.BrokenSays, told.FixedSays = p.fault.rate, p.fault.broken.says, p.fault.fixed.says
-	if p.variant == Broken {
+	told := c.rates[p.fault.Letter]
+	told.What, told.BrokenSays, told.FixedSays = p.fault.Rate, p.fault.Broken.Says, p.fault.Fixed.Says
+	if p.variant == catalogue.Broken {
 		told.Broken = rate
 	} else {
 		told.Fixed = rate
 	}
-	c.rates[p.fault.letter] = told
+	c.rates[p.fault.Letter] = told
 	return &told
 }

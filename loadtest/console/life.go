@@ -246,7 +246,7 @@ func told(answer []byte) (id, status string) {
 func problemOf(err error) error { return conflict("the order service does not answer: %v", err) }
 
 // orderMinusFive orders minus five pieces of the run's first product.
-func orderMinusFive(ctx context.Context, c *Console) error {
+func (c *Console) orderMinusFive(ctx context.Context) error {
 	c.mu.Lock()
 	goods := c.meter.goods
 	c.mu.Unlock()

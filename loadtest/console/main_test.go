@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
@@ -101,7 +102,7 @@ func TestMain(m *testing.M) {
 func (s *stage) entry() string { return s.url + "/?token=" + s.server.Token() }
 
 // play plays a fault and returns the verdict.
-func (s *stage) play(t *testing.T, fault string, v console.Variant) *console.Verdict {
+func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *console.Verdict {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

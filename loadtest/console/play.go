@@ -8,9 +8,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
@@ -27,17 +29,33 @@ const attempts = 3
 // seedsFrom is the seed that a fault is played with unless the caller gives one.
 const seedsFrom = 42
 
+// FaultInfo describes a published fault to the page.
+type FaultInfo struct {
+	Letter string `json:"letter"`
+	Title  string `json:"title"`
+	Says   string `json:"says"`
+	Idea   string `json:"idea"`
+	Fix    string `json:"fix"`
+	Kind   string `json:"kind"` // "books" or "time"
+	// BrokenSays and FixedSays describe the variants that differ from the fault alone and the product.
+	BrokenSays string `json:"broken_says"`
+	FixedSays  string `json:"fixed_says"`
+
+	Playable bool   `json:"playable"`
+	WhyNot   string `json:"why_not"`
+}
+
 // Faults returns the published faults.
 func (c *Console) Faults() []FaultInfo {
 	why := ""
 	if c.lab == nil {
 		why = notHere
 	}
-	all := make([]FaultInfo, len(published))
-	for i, f := range published {
+	all := make([]FaultInfo, len(catalogue.Published))
+	for i, f := range catalogue.Published {
 		all[i] = FaultInfo{
-			Letter: f.letter, Title: f.title, Says: f.says, Idea: f.idea,
-			Kind: f.kind(), BrokenSays: f.broken.says, FixedSays: f.fixed.says, Playable: why == "", WhyNot: why,
+			Letter: f.Letter, Title: f.Title, Says: f.Says, Idea: strings.TrimSpace(f.Idea), Fix: f.Fix,
+			Kind: f.Kind(), BrokenSays: f.Broken.Says, FixedSays: f.Fixed.Says, Playable: why == "", WhyNot: why,
 		}
 	}
 	return all
@@ -47,49 +65,47 @@ func (c *Console) Faults() []FaultInfo {
 // the run. A broken variant that passes is tried again, with up to three seeds in
 // all. The error is a *problem.Problem: the request is invalid, or another run is
 // in progress.
-func (c *Console) Play(letter string, v Variant, seed string) (Run, error) {
+func (c *Console) Play(letter string, v catalogue.Side, seed string) (Run, error) {
 	if c.lab == nil {
 		return Run{}, conflict("%s", notHere)
 	}
-	f, err := find(letter)
+	f, err := catalogue.Find(letter)
 	if err != nil {
-		return Run{}, err
+		return Run{}, invalid("%v", err)
 	}
-	if v != Broken && v != Fixed {
+	if v != catalogue.Broken && v != catalogue.Fixed {
 		return Run{}, invalid("variant %q: want broken or fixed", v)
 	}
-	scene := f.scenario
+	scene := ScenarioOf(f.Load)
 	scene.Seed = seed
 	first, err := scene.seed()
 	if err != nil {
 		return Run{}, err
 	}
 	if seed == "" {
-		first = c.firstSeed(f.letter, v)
+		first = c.firstSeed(f.Letter, v)
 	}
-	p := &performance{fault: &f, variant: v, services: f.fixed, scene: scene, tries: 1, seed: first}
-	p.title = f.title
-	if v == Broken {
-		p.services = f.broken
-		if f.rate == "" { // a rate shows at once
+	p := &performance{fault: &f, variant: v, services: f.Fixed, scene: scene, tries: 1, seed: first}
+	p.title = f.Title
+	if v == catalogue.Broken {
+		p.services = f.Broken
+		if f.Rate == "" { // a rate shows at once
 			p.tries = attempts
 		}
 	}
-	env := maps.Clone(f.env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, p.services.env)
-	p.services.env = env
+	env := map[string]string{}
+	maps.Copy(env, f.Env)
+	maps.Copy(env, p.services.Env)
+	p.services.Env = env
 	return c.begin(p)
 }
 
 // firstSeed returns the seed that a variant is played with unless the caller says: for a fixed one, that with which the
 // broken one was caught.
-func (c *Console) firstSeed(letter string, v Variant) uint64 {
+func (c *Console) firstSeed(letter string, v catalogue.Side) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if seed, ok := c.caught[letter]; ok && v == Fixed {
+	if seed, ok := c.caught[letter]; ok && v == catalogue.Fixed {
 		return seed
 	}
 	return seedsFrom
@@ -122,7 +138,7 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 		s.Seed = strconv.FormatUint(rand.Uint64N(1<<32), 10)
 	}
 	seed, _ := s.seed() // validated
-	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: variant{strategy: s.Strategy}}
+	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: catalogue.Variant{Strategy: s.Strategy}}
 	p.command = c.program + " fire" + s.flags()
 	if s.TraceSample > 0 {
 		p.command += fmt.Sprintf(" --trace-sample %g", s.TraceSample)
@@ -147,10 +163,10 @@ func (c *Console) Stop() (string, error) {
 // performance is a run with all its attempts.
 type performance struct {
 	title    string
-	command  string // the command line in free play
-	fault    *fault // nil in free play
-	variant  Variant
-	services variant // their strategy is "" if it is not known
+	command  string           // the command line in free play
+	fault    *catalogue.Fault // nil in free play
+	variant  catalogue.Side
+	services catalogue.Variant // their strategy is "" if it is not known
 	scene    Scenario
 	tries    int
 	seed     uint64
@@ -164,9 +180,9 @@ func (c *Console) begin(p *performance) (Run, error) {
 		return Run{}, conflict("another run is in progress; wait until it is judged, or stop it")
 	}
 	if c.lab != nil {
-		p.services.strategy = cmp.Or(p.services.strategy, strategy.Default)
+		p.services.Strategy = cmp.Or(p.services.Strategy, strategy.Default)
 	} else if c.site != nil {
-		p.services.strategy = c.site.Strategy
+		p.services.Strategy = c.site.Strategy
 	}
 	run, stopped, ended := p.newRun(1), make(chan struct{}), make(chan struct{})
 	c.ended = ended
@@ -202,8 +218,8 @@ func (p *performance) newRun(attempt int) Run {
 	cfg := p.scene.config(fire.Target{})
 	return Run{
 		ID: now.Format("20060102-150405.000") + "-" + strconv.Itoa(attempt), Title: p.title,
-		Fault: p.letter(), Variant: string(p.variant), Says: p.services.says,
-		Strategy: p.services.strategy, Seed: strconv.FormatUint(seed, 10), Attempt: attempt, Attempts: p.tries,
+		Fault: p.letter(), Variant: string(p.variant), Says: p.services.Says,
+		Strategy: p.services.Strategy, Seed: strconv.FormatUint(seed, 10), Attempt: attempt, Attempts: p.tries,
 		Orders: cfg.Orders, Buyers: cfg.Concurrency, Goods: cfg.Mix.Goods, Stock: cfg.Mix.Stock * int64(cfg.Mix.Goods),
 		StartedAt: now, Command: p.commandOf(seed),
 	}
@@ -214,8 +230,8 @@ func (p *performance) commandOf(seed uint64) string {
 	if p.fault == nil {
 		return p.command
 	}
-	command := fmt.Sprintf("make play FAULT=%s SEED=%d", p.fault.letter, seed)
-	if p.variant == Fixed {
+	command := fmt.Sprintf("make play FAULT=%s SEED=%d", p.fault.Letter, seed)
+	if p.variant == catalogue.Fixed {
 		command += " FIXED=1"
 	}
 	return command
@@ -223,14 +239,14 @@ func (p *performance) commandOf(seed uint64) string {
 
 // notCaught reports whether a broken variant passed although its books should have gone wrong.
 func (p *performance) notCaught(v *Verdict) bool {
-	return p.variant == Broken && p.fault.rate == "" && v.Outcome == verify.Pass
+	return p.variant == catalogue.Broken && p.fault.Rate == "" && v.Outcome == verify.Pass
 }
 
 func (p *performance) letter() string {
 	if p.fault == nil {
 		return ""
 	}
-	return p.fault.letter
+	return p.fault.Letter
 }
 
 // Await waits until the run that Play or Fire started is judged, and returns
@@ -337,7 +353,7 @@ func (c *Console) endEra() {
 	c.live, c.era = false, c.era+1
 }
 
-func label(v Variant) string {
+func label(v catalogue.Side) string {
 	if v == "" {
 		return ""
 	}

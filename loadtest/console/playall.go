@@ -6,6 +6,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/verify"
 )
 
@@ -58,21 +59,21 @@ func Judge(pairs []Pair) verify.Outcome {
 // PlayBoth plays the broken and the fixed variant of a published fault, one
 // after the other. Run must be running.
 func (c *Console) PlayBoth(ctx context.Context, letter string) (Pair, error) {
-	f, err := find(letter)
+	f, err := catalogue.Find(letter)
 	if err != nil {
 		return Pair{}, err
 	}
-	pair := Pair{Letter: f.letter, Title: f.title, Kind: f.kind()}
-	if pair.Broken, err = c.playOne(ctx, f.letter, Broken); err != nil {
-		return pair, fmt.Errorf("play %s, broken: %w", f.letter, err)
+	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
+	if pair.Broken, err = c.playOne(ctx, f.Letter, catalogue.Broken); err != nil {
+		return pair, fmt.Errorf("play %s, broken: %w", f.Letter, err)
 	}
-	if pair.Fixed, err = c.playOne(ctx, f.letter, Fixed); err != nil {
-		return pair, fmt.Errorf("play %s, fixed: %w", f.letter, err)
+	if pair.Fixed, err = c.playOne(ctx, f.Letter, catalogue.Fixed); err != nil {
+		return pair, fmt.Errorf("play %s, fixed: %w", f.Letter, err)
 	}
 	return pair, nil
 }
 
-func (c *Console) playOne(ctx context.Context, letter string, v Variant) (Played, error) {
+func (c *Console) playOne(ctx context.Context, letter string, v catalogue.Side) (Played, error) {
 	if _, err := c.Play(letter, v, ""); err != nil {
 		return Played{}, err
 	}

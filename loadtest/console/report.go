@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
@@ -62,10 +63,10 @@ func stillOf(r *Record) page.Sheet {
 	if c := r.Compare; c != nil {
 		table := &page.Table{Head: []string{"", "How", c.What}}
 		for _, of := range []struct {
-			variant Variant
+			variant catalogue.Side
 			says    string
 			rate    float64
-		}{{Broken, c.BrokenSays, c.Broken}, {Fixed, c.FixedSays, c.Fixed}} {
+		}{{catalogue.Broken, c.BrokenSays, c.Broken}, {catalogue.Fixed, c.FixedSays, c.Fixed}} {
 			rate := "not run yet"
 			if of.rate > 0 {
 				rate = fmt.Sprintf("%.1f", of.rate)

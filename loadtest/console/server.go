@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
 	"orderstock/pkg/problem"
 )
@@ -76,10 +77,10 @@ func (s *Server) Handler() http.Handler {
 		_, _ = w.Write(s.console.hub.snapshot())
 	})
 	mux.HandleFunc("GET /api/faults", answer(func(*http.Request) (any, error) { return s.console.Faults(), nil }))
-	mux.HandleFunc("GET /api/tour", answer(func(*http.Request) (any, error) { return tour, nil }))
+	mux.HandleFunc("GET /api/tour", answer(func(*http.Request) (any, error) { return catalogue.Tour, nil }))
 	mux.HandleFunc("GET /api/form", answer(func(*http.Request) (any, error) { return s.console.form(), nil }))
 	mux.HandleFunc("POST /api/play", command(http.StatusAccepted, func(_ *http.Request, body playRequest) (any, error) {
-		run, err := s.console.Play(body.Fault, Variant(body.Variant), body.Seed)
+		run, err := s.console.Play(body.Fault, catalogue.Side(body.Variant), body.Seed)
 		return map[string]any{"run": run}, err
 	}))
 	mux.HandleFunc("POST /api/fire", command(http.StatusAccepted, func(_ *http.Request, body Scenario) (any, error) {

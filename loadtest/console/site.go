@@ -19,6 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/zklock"
@@ -48,17 +49,17 @@ type member struct {
 }
 
 // labSite returns the site of a lab whose services run as a variant, in an environment.
-func labSite(l *lab.Lab, v variant, env map[string]string) (*site, error) {
+func labSite(l *lab.Lab, v catalogue.Variant, env map[string]string) (*site, error) {
 	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openSite(Target{
 		Target: l.Target(), Databases: l.Databases(),
 		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(),
-		Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}}, Strategy: v.strategy, Partitions: partitions,
+		Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}}, Strategy: v.Strategy, Partitions: partitions,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.oneLock = slices.Contains(strings.Split(v.mutants, ","), "one-lock")
+	s.oneLock = slices.Contains(strings.Split(v.Mutants, ","), "one-lock")
 	for _, r := range l.Replicas() {
 		s.members = append(s.members, member{r.Name(), string(r.Kind), r.URL(), "http://" + r.OpsAddr, r})
 	}

@@ -190,16 +190,16 @@ func (c *Console) recordedStrikes() []*Strike {
 func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Scenario, done <-chan struct{}) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	if p.fault != nil && p.fault.strike != "" {
+	if p.fault != nil && p.fault.Strike != "" {
 		beside.Go(func() {
-			if err := c.strikeCell(ctx, p.fault.strike, scene, done); err != nil {
+			if err := c.strikeCell(ctx, p.fault.Strike, scene, done); err != nil {
 				c.say("error", "%v", err)
 			}
 		})
 	}
-	if p.fault != nil && p.fault.besides != nil {
+	if p.fault != nil && p.fault.MinusFive {
 		beside.Go(func() {
-			if err := p.fault.besides(ctx, c); err != nil {
+			if err := c.orderMinusFive(ctx); err != nil {
 				c.say("error", "%v", err)
 			}
 		})

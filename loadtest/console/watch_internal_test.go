@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
@@ -77,11 +78,11 @@ func TestVerdictStandsBesideItsOrders(t *testing.T) {
 func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 	c, s := testConsole(t), &site{orders: ordersDB(t)}
 	c.meter = newMeter(c.hub)
-	f, err := find("K")
+	f, err := catalogue.Find("K")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &performance{fault: &f, variant: Broken}
+	p := &performance{fault: &f, variant: catalogue.Broken}
 	for _, test := range []struct {
 		seed    string
 		outcome verify.Outcome
@@ -91,27 +92,27 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 		if err := c.keep(t.Context(), s, p, run, &history.History{}, &Verdict{Outcome: test.outcome}); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.firstSeed("K", Fixed); got != test.fixed {
+		if got := c.firstSeed("K", catalogue.Fixed); got != test.fixed {
 			t.Errorf("after %+v, fixed plays seed %d", test, got)
 		}
 	}
-	if b, other := c.firstSeed("K", Broken), c.firstSeed("A", Fixed); b != 42 || other != 42 {
+	if b, other := c.firstSeed("K", catalogue.Broken), c.firstSeed("A", catalogue.Fixed); b != 42 || other != 42 {
 		t.Errorf("the broken one plays seed %d and another fault %d, want 42", b, other)
 	}
 }
 
 // TestWhatIsPlayedIsTold: a fixed variant that is not the product says so.
 func TestWhatIsPlayedIsTold(t *testing.T) {
-	for _, f := range published {
-		if f.fixed.mutants != "" && f.fixed.says == "" {
-			t.Errorf("fault %s does not say what is played as fixed", f.letter)
+	for _, f := range catalogue.Published {
+		if f.Fixed.Mutants != "" && f.Fixed.Says == "" {
+			t.Errorf("fault %s does not say what is played as fixed", f.Letter)
 		}
 	}
-	f, err := find("O")
+	f, err := catalogue.Find("O")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &performance{fault: &f, variant: Fixed, services: f.fixed}
+	p := &performance{fault: &f, variant: catalogue.Fixed, services: f.Fixed}
 	if got := p.newRun(1).Says; !strings.Contains(got, "not the plain product") {
 		t.Errorf("the run says %q", got)
 	}
@@ -195,11 +196,11 @@ func TestWhereTheLockIs(t *testing.T) {
 
 // TestCommandRepeatsTheRun: the command line has what differs from its own defaults, and the seed of the attempt.
 func TestCommandRepeatsTheRun(t *testing.T) {
-	f, err := find("A")
+	f, err := catalogue.Find("A")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &performance{fault: &f, variant: Broken, seed: 42}
+	p := &performance{fault: &f, variant: catalogue.Broken, seed: 42}
 	for attempt, want := range map[int]string{1: "make play FAULT=A SEED=42", 3: "make play FAULT=A SEED=44"} {
 		if got := p.newRun(attempt).Command; got != want {
 			t.Errorf("attempt %d: %q, want %q", attempt, got, want)
@@ -218,17 +219,17 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 func TestNotCaughtIsNoPass(t *testing.T) {
 	for _, test := range []struct {
 		letter  string
-		variant Variant
+		variant catalogue.Side
 		outcome verify.Outcome
 		want    bool
 	}{
-		{"A", Broken, verify.Pass, true},
-		{"A", Broken, verify.Violation, false},
-		{"A", Broken, verify.Unknown, false},
-		{"A", Fixed, verify.Pass, false},
-		{"G", Broken, verify.Pass, false}, // it costs time alone
+		{"A", catalogue.Broken, verify.Pass, true},
+		{"A", catalogue.Broken, verify.Violation, false},
+		{"A", catalogue.Broken, verify.Unknown, false},
+		{"A", catalogue.Fixed, verify.Pass, false},
+		{"G", catalogue.Broken, verify.Pass, false}, // it costs time alone
 	} {
-		f, err := find(test.letter)
+		f, err := catalogue.Find(test.letter)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/console"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 )
 
@@ -92,8 +92,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"outcome":"violation","seed":"7",
 			"orders_per_s":50,"says":"sold 9 of 3"},"fixed":{"outcome":"pass","orders_per_s":110}}`
 	}
-	all := make([]string, 0, len(console.Letters()))
-	for _, letter := range console.Letters() {
+	all := make([]string, 0, len(catalogue.Letters()))
+	for _, letter := range catalogue.Letters() {
 		kind := "books"
 		if letter == "G" {
 			kind = "time"

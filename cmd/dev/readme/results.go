@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
@@ -273,7 +274,7 @@ func tour(from sources) (string, error) {
 	if pairs == nil || err != nil {
 		return "", err
 	}
-	if len(*pairs) < len(console.Letters()) {
+	if len(*pairs) < len(catalogue.Letters()) {
 		return "", nil // some of the faults
 	}
 	text := measured + ".\n\n| | broken | fixed | seed | what was seen |\n| --- | --- | --- | --- | --- |\n"

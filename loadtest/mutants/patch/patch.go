@@ -20,8 +20,6 @@ type Patch struct {
 	Name string
 	// Title says what is broken, Text what that does.
 	Title, Text string
-	// Fault is the letter of the published fault, A to Q; "" if it is none of them.
-	Fault string
 	// CaughtBy says which invariant must catch it.
 	CaughtBy string
 
@@ -56,9 +54,7 @@ func parse(name string, text []byte) (Patch, error) {
 	var paragraphs []string
 	for line := range strings.Lines(preamble) {
 		line = strings.TrimSpace(line)
-		if fault, ok := strings.CutPrefix(line, "Published-Fault: "); ok {
-			p.Fault = fault
-		} else if by, ok := strings.CutPrefix(line, "Caught-By: "); ok {
+		if by, ok := strings.CutPrefix(line, "Caught-By: "); ok {
 			p.CaughtBy = by
 		} else if line != "" {
 			paragraphs = append(paragraphs, line)

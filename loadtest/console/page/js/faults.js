@@ -30,6 +30,7 @@ function Fault({ fault, open, runs, whyNot }) {
           const [code, remark] = line.split(/\s*(\/\/.*)/);
           return html`<span key=${i}>${code}${remark ? html`<i>${code.trim() ? "  " : ""}${remark}</i>` : null}${"\n"}</span>`;
         })}</pre>
+        ${fault.fix ? html`<p class="fix">Here: ${fault.fix}</p>` : null}
         <div class="two">
           <${Button} class="broken" why=${why} onClick=${() => play("broken", fault.letter)}>Broken<//>
           <${Button} class="fixed" why=${why} onClick=${() => play("fixed", fault.letter)}>Fixed<//>

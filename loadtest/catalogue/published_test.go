@@ -1,0 +1,92 @@
+package catalogue_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/mutants/patch"
+	"orderstock/loadtest/mutants/published"
+	"orderstock/stock-service/deduct/strategy"
+)
+
+const root = "../.."
+
+// TestEveryRegressionTestIsListed in its fault, and each listed one exists.
+func TestEveryRegressionTestIsListed(t *testing.T) {
+	listed := map[catalogue.Link]string{}
+	for i, f := range catalogue.Published {
+		if want := string(rune('A' + i)); f.Letter != want {
+			t.Errorf("fault %d is %q, want %s", i, f.Letter, want)
+		}
+		if f.Title == "" || f.Says == "" || f.Idea == "" || f.Fix == "" || len(f.Tests) == 0 {
+			t.Errorf("fault %s lacks words or tests", f.Letter)
+		}
+		for _, l := range f.Tests {
+			listed[l] = f.Letter
+		}
+	}
+	test := regexp.MustCompile(`(?m)^func (TestFault([A-Q])(?:[A-Z_]\w*)?)\(`)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range test.FindAllStringSubmatch(string(text), -1) {
+			l := catalogue.Link{Name: m[1], File: strings.TrimPrefix(filepath.ToSlash(path), root+"/")}
+			if listed[l] != m[2] {
+				t.Errorf("%+v is listed under fault %q, want %s", l, listed[l], m[2])
+			}
+			delete(listed, l)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, letter := range listed {
+		t.Errorf("fault %s lists %+v, which does not exist", letter, l)
+	}
+}
+
+// TestWhatIsPlayedExists: the patches, switches, strategies, cells and files that the faults name.
+func TestWhatIsPlayedExists(t *testing.T) {
+	patches, err := patch.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range catalogue.Published {
+		for _, v := range []catalogue.Variant{f.Broken, f.Fixed} {
+			for name := range strings.SplitSeq(v.Mutants, ",") {
+				isPatch := slices.ContainsFunc(patches, func(p patch.Patch) bool { return p.Name == name })
+				if _, isSwitch := published.FaultsOf(name); name != "" && !isPatch && !isSwitch {
+					t.Errorf("fault %s: there is no mutant %q", f.Letter, name)
+				}
+			}
+			if _, err := strategy.Find(v.Strategy); v.Strategy != "" && err != nil {
+				t.Errorf("fault %s: %v", f.Letter, err)
+			}
+		}
+		if _, ok := faults.Find(f.Strike); f.Strike != "" && !ok {
+			t.Errorf("fault %s: there is no cell %q", f.Letter, f.Strike)
+		}
+		text, err := os.ReadFile(filepath.Join(root, f.Source.File))
+		if err != nil {
+			t.Errorf("fault %s: %v", f.Letter, err)
+		}
+		if name, ok := strings.CutPrefix(f.Source.Name, "published."); ok && !strings.Contains(string(text), "\t"+name+" bool") {
+			t.Errorf("fault %s: %s is not in %s", f.Letter, f.Source.Name, f.Source.File)
+		}
+	}
+	for _, s := range catalogue.Tour {
+		if _, err := catalogue.Find(s.Fault); err != nil {
+			t.Errorf("stop %d: %v", s.Stop, err)
+		}
+	}
+}
