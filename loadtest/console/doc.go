@@ -9,6 +9,7 @@
 // All figures are read from the servers, from the services or from the calls of
 // the load tester in this process. Nothing is simulated.
 //
-// Everything that the page does is a call of the HTTP API, described at
-// /openapi.json.
+// Everything that the page does is a call of the HTTP API of Server. GET /api/events
+// streams the state, GET /api/state is a snapshot of it; POST /api/play, /api/fire,
+// /api/stop, /api/act and /api/heal change it.
 package console

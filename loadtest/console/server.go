@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,9 +21,6 @@ import (
 	"orderstock/loadtest/console/page"
 	"orderstock/pkg/problem"
 )
-
-//go:embed openapi.json
-var openAPI []byte
 
 // Server is the HTTP side of a Console. It has no write deadline of its own, as
 // streams stay open; each write to a stream has one.
@@ -66,10 +62,6 @@ func (s *Server) ReceiveTraces(url string) { s.console.traces.receiveAt(url, s.t
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page.Files()))
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(openAPI)
-	})
 	mux.Handle("POST /v1/traces", s.console.traces.store)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) {

@@ -77,7 +77,7 @@ export function Help() {
       <h2 id="help-title">Keys</h2>
       <dl>${KEYS.map(([key, says]) => html`<div key=${key}><dt><kbd>${key}</kbd></dt><dd>${says}</dd></div>`)}</dl>
       <label class="line"><input type="checkbox" name="letters" checked=${act} onChange=${(event) => switchLetters(event.target.checked)} /> Single-letter keys act</label>
-      <p>Everything here is a call that you can make yourself: <a href="/openapi.json">the API in OpenAPI</a>.</p>
+      <p>Everything here is a call that you can make yourself, such as <code>POST /api/play</code>: your browser's network tools show each.</p>
       <button type="button" autofocus onClick=${() => { helping.value = false; }}>Close</button>
     </dialog>`;
 }
