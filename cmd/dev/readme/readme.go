@@ -32,16 +32,22 @@ var tables = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", loadtestDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
-	{"tour", loadtestDoc, tour},
-	{"faults", loadtestDoc, faultMatrix},
-	{"cluster-faults", loadtestDoc, clusterFaults},
-	{"mutants", loadtestDoc, mutantTable},
+	{"tour-summary", loadtestDoc, prose(tour)},
+	{"faults-summary", loadtestDoc, prose(faultMatrix)},
+	{"mutants-summary", loadtestDoc, prose(mutantTable)},
+	{"tour", resultsDoc, tour},
+	{"faults", resultsDoc, faultMatrix},
+	{"cluster-faults", resultsDoc, clusterFaults},
+	{"mutants", resultsDoc, mutantTable},
 	{"lock-bench", "pkg/zklock/README.md", lockBench},
-	{"ladder", loadtestDoc, ladderTables},
-	{"scale", loadtestDoc, scale},
+	{"ladder", resultsDoc, ladderTables},
+	{"scale", resultsDoc, scale},
 }
 
-const loadtestDoc = "loadtest/README.md"
+const (
+	loadtestDoc = "loadtest/README.md"
+	resultsDoc  = "loadtest/RESULTS.md"
+)
 
 // Fill fills the tables of the module in the folder root, and the services' help
 // texts. A table whose run has left no results in the folder out stays as it is.

@@ -16,6 +16,7 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/mutants"
+	"orderstock/loadtest/verify"
 )
 
 // result reads what a run left in the folder out, and says when and with which
@@ -34,6 +35,23 @@ func result[T any](from sources, name string) (r *T, measured string, err error)
 	}
 	measured, err = from.measured(name)
 	return r, measured, err
+}
+
+// prose returns a table without its rows: the sentences that sum it up.
+func prose(text func(sources) (string, error)) func(sources) (string, error) {
+	return func(from sources) (string, error) {
+		whole, err := text(from)
+		var kept strings.Builder
+		blank := true
+		for line := range strings.Lines(whole) {
+			if strings.HasPrefix(line, "|") || blank && line == "\n" {
+				continue
+			}
+			blank = line == "\n"
+			kept.WriteString(line)
+		}
+		return strings.TrimSpace(kept.String()), err
+	}
 }
 
 // faultMatrix sums the cells of out/faults.json up by fault.
@@ -75,10 +93,20 @@ func faultMatrix(from sources) (string, error) {
 		report.Total.Unsettled, report.Total.Unknown)
 	text += "| fault | cells | runs | fired | orders | violations | unsettled | slowest p99 to settle |\n" +
 		"| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	var calm []string
+	calmCells := 0
 	for _, name := range names {
 		s := sums[name]
+		if s.violations+s.unsettled+s.unknown == 0 && s.settle < 50 { // 0.0 s
+			calm, calmCells = append(calm, name), calmCells+s.cells
+			continue
+		}
 		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d | %.1f s |\n",
 			name, s.cells, s.runs, s.fired, s.orders, s.violations, s.unsettled, s.settle/1000)
+	}
+	if calmCells > 0 {
+		text += fmt.Sprintf("\nIn the other %d cells nothing was violated and no order was left to settle: %s.\n",
+			calmCells, strings.Join(calm, ", "))
 	}
 	across, err := acrossFaults(from)
 	return text + across, err
@@ -277,9 +305,13 @@ func tour(from sources) (string, error) {
 	if len(*pairs) < len(catalogue.Letters()) {
 		return "", nil // some of the faults
 	}
-	text := measured + ".\n\n| | broken | fixed | seed | what was seen |\n| --- | --- | --- | --- | --- |\n"
+	text := "| | broken | fixed | seed | what was seen |\n| --- | --- | --- | --- | --- |\n"
+	shown := 0
 	for _, p := range *pairs {
 		broken, seen := string(p.Broken.Outcome), p.Broken.Says
+		if p.Shown() && p.Fixed.Outcome == verify.Pass {
+			shown++
+		}
 		switch {
 		case !p.Shown():
 			broken = "**not caught**"
@@ -289,5 +321,5 @@ func tour(from sources) (string, error) {
 		}
 		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", p.Letter, broken, p.Fixed.Outcome, p.Broken.Seed, seen)
 	}
-	return text, nil
+	return fmt.Sprintf("%s. %d of %d faults go wrong broken and right fixed.\n\n%s", measured, shown, len(*pairs), text), nil
 }
