@@ -25,6 +25,7 @@ const (
 	opMulti           = 14
 	opSync            = 9
 	opClose           = -11
+	opSetAuth         = 100
 )
 
 var errCut = errors.New("connection cut by the test")

@@ -13,12 +13,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// If ZooKeeper does not answer the end of a session within a second, the library no longer reads the answer to that
-// request, and its own loop, which puts two errors there when the connection breaks, may wait for ever.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, append(serverstest.Goroutines(),
-		goleak.IgnoreAnyFunction("github.com/go-zookeeper/zk.(*Conn).flushRequests"))...)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
 
 // patience is how long a test waits for an event that must happen.
 const patience = 20 * time.Second

@@ -231,15 +231,7 @@ func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	}
 	t.Cleanup(func() {
 		conn.Close()
-		for end := time.After(patience); ; {
-			select {
-			case _, ok := <-events:
-				if !ok {
-					return
-				}
-			case <-end: // see TestMain
-				return
-			}
+		for range events {
 		}
 	})
 	s, err := zklock.Wrap(t.Context(), conn, monitor)

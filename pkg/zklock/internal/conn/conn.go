@@ -102,7 +102,10 @@ func (c *Conn) begin(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	for _, a := range o.Auth {
-		_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.AddAuth(a.Scheme, a.Secret) })
+		err := Retry(ctx, func() error {
+			_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.AddAuth(a.Scheme, a.Secret) })
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("authenticate by %s: %w", a.Scheme, err)
 		}
@@ -172,8 +175,7 @@ func (c *Conn) Close(tidy func()) error {
 	within(time.Second, c.running.Wait) // the library's answers race with its Close
 	if c.events != nil {
 		c.ZK.Close() // and the server removes the session's nodes
-		for range c.events {
-		}
+		c.awaitEnd()
 	} else {
 		within(closeTimeout, tidy)
 	}
@@ -181,6 +183,19 @@ func (c *Conn) Close(tidy func()) error {
 		return errors.New("close session: requests still wait for ZooKeeper")
 	}
 	return nil
+}
+
+// awaitEnd waits for the end of the library's loop, about ten seconds at most: without an answer to the
+// request that ends the session, the library reads on until its read timeout.
+func (c *Conn) awaitEnd() {
+	end := func() {
+		for range c.events {
+		}
+	}
+	if !within(closeTimeout, end) {
+		c.monitor.shut()
+		within(time.Second, end)
+	}
 }
 
 // within runs f and reports whether it ended in time. If not, f goes on.

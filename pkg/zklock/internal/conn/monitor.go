@@ -25,6 +25,7 @@ type Monitor struct {
 
 	mu      sync.Mutex
 	newest  *monitoredConn
+	ended   bool   // no more connections
 	up      bool   // the newest connection's handshake is done and it is not closed
 	clock   *Clock // of the newest session, nil before the first and after an expiry
 	changed chan struct{}
@@ -53,8 +54,24 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	w := &monitoredConn{Conn: conn, monitor: m}
 	m.mu.Lock()
 	m.newest = w
+	ended := m.ended
 	m.mu.Unlock()
+	if ended {
+		_ = w.Close()
+		return nil, ErrClosed
+	}
 	return w, nil
+}
+
+// shut closes the newest connection and lets no other follow.
+func (m *Monitor) shut() {
+	m.mu.Lock()
+	m.ended = true
+	last := m.newest
+	m.mu.Unlock()
+	if last != nil {
+		_ = last.Close()
+	}
 }
 
 // state returns whether there is a connection, and the clock of its session. changed is closed when

@@ -2,13 +2,10 @@ package conn
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 const (
@@ -62,6 +59,11 @@ type monitoredConn struct {
 	body   int               // bytes of the packet that are still to be read
 }
 
+// Write never fails: after a failed write it closes the connection, and the library learns of the end from
+// its next read. The library answers a request twice if its write fails: at once, and when it ends all
+// requests of the connection. The channel has no room for the second answer if nobody reads it, as for
+// the credentials that are sent again after a reconnect and for requests that meet the library's Close.
+// Then the library's loop would wait for ever, and there would be no further connection.
 func (w *monitoredConn) Write(packet []byte) (int, error) {
 	w.mu.Lock()
 	xid := int32(helloXid)
@@ -82,12 +84,10 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 		w.probing, w.probeXid, w.probeSent = true, xid, Now()
 	}
 	w.mu.Unlock()
-	n, err := w.Conn.Write(packet)
-	if err != nil {
-		// A failed write is not an answer: wrap it as a lost connection.
-		err = fmt.Errorf("%w: %w", zk.ErrConnectionClosed, err)
+	if _, err := w.Conn.Write(packet); err != nil {
+		_ = w.Close() // and the failure reaches the library by its next read
 	}
-	return n, err
+	return len(packet), nil
 }
 
 // withSeen returns a copy of the packet with the zxid seen at the given place.

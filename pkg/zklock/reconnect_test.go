@@ -1,0 +1,124 @@
+package zklock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// The client library sends its credentials again after a reconnect, and its loop stopped for good when
+// that write failed.
+func TestWriteOfCredentialsFailsOnReconnect(t *testing.T) {
+	s, l := dialLink(t, zklock.WithAuth("digest", []byte("clerk:secret")))
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
+		zklock.WithHandoff(1, 0), zklock.WithACL(zk.WorldACL(zk.PermAll)))
+	for range 3 {
+		l.cutAfter(opSetAuth)
+		_ = l.conn.Close() // the reconnect sends the credentials
+		release(t, acquire(t, m))
+	}
+}
+
+// A connection that ends while Connect sends the credentials is no reason for Connect to fail.
+func TestWriteOfCredentialsFailsInConnect(t *testing.T) {
+	l := &link{sent: map[int32]int{}}
+	l.cutAfter(opSetAuth)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()},
+		zklock.WithDialer(l.dial), zklock.WithAuth("digest", []byte("clerk:secret")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSession(t, s)
+	mine := serverstest.ZooKeeperRoot(t) + "/mine"
+	_, err = s.Conn().Create(mine, nil, 0, s.ACL())
+	if err != nil {
+		t.Fatal(err) // the ACL needs the credentials
+	}
+	if err := s.Conn().Delete(mine, -1); err != nil {
+		t.Error(err)
+	}
+}
+
+// failingConn fails each write once broken is set.
+type failingConn struct {
+	net.Conn
+	broken *atomic.Bool
+}
+
+func (c failingConn) Write(p []byte) (int, error) {
+	if c.broken.Load() {
+		return 0, errCut
+	}
+	return c.Conn.Write(p)
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// The library's loop ends when its connection is closed, although writes fail at the same time and
+// nobody reads the answers of the requests that were under way.
+func TestLibraryEndsWhileWritesFail(t *testing.T) {
+	addr := serverstest.ZooKeeper(t).Addr()
+	for round := range 40 {
+		var broken atomic.Bool
+		monitor := zklock.NewMonitor(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			conn, err := net.DialTimeout(network, address, timeout)
+			return failingConn{conn, &broken}, err
+		})
+		conn, events, err := zk.Connect([]string{addr}, 10*time.Second,
+			zk.WithDialer(monitor.Dial), zk.WithLogInfo(false), zk.WithLogger(quiet{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := zklock.Wrap(t.Context(), conn, monitor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 64 {
+			all.Go(func() {
+				for {
+					if _, _, err := conn.Exists("/"); errors.Is(err, zk.ErrConnectionClosed) {
+						return
+					}
+				}
+			})
+		}
+		time.AfterFunc(time.Duration(round)*10*time.Microsecond, func() { broken.Store(true) })
+		conn.Close()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for range events {
+			}
+		}()
+		await(t, ended, fmt.Sprintf("the end of the library's loop in round %d", round))
+		all.Wait()
+		closeSession(t, s)
+	}
+}
+
+// Close keeps its bound although the server answers nothing and the session has long to live.
+func TestCloseWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s, l := dialLink(t, zklock.WithSessionTimeout(time.Minute))
+	l.silence()
+	began := time.Now()
+	closeSession(t, s)
+	if d := time.Since(began); d > 14*time.Second {
+		t.Errorf("Close took %s", d)
+	}
+}
