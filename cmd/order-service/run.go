@@ -115,12 +115,11 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	defer stopReconciler()
 
 	handler := orderhttp.New(orders, orderhttp.Config{
-		LimitOrders:    limits.Limit("orders", cfg.RateLimitOrders),
-		LimitReads:     limits.Limit("reads", cfg.RateLimitReads),
-		TrustedProxies: cfg.TrustedProxies,
-		Metrics:        named,
-		RequireKey:     cfg.IdempotencyKey == keyRequired,
-		Console:        cfg.ConsoleURL,
+		LimitOrders: limits.Limit("orders", cfg.RateLimitOrders),
+		LimitReads:  limits.Limit("reads", cfg.RateLimitReads),
+		Metrics:     named,
+		RequireKey:  cfg.IdempotencyKey == keyRequired,
+		Console:     cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
 			"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
 			"redis":     {Ask: flags.Ping, Optional: true},

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"log/slog"
 	"net/http"
-	"net/netip"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,8 +29,6 @@ type Config struct {
 	RequireKey bool
 	// LimitOrders and LimitReads, if not nil, run before the handlers that place and that read orders.
 	LimitOrders, LimitReads gin.HandlerFunc
-	// TrustedProxies are the addresses whose X-Forwarded-For says who the client is.
-	TrustedProxies []netip.Prefix
 	// Metrics, if not nil, is where the counts and times of requests are registered.
 	Metrics prometheus.Registerer
 	// Checks are what /readyz asks.
@@ -49,7 +46,7 @@ var OpenAPI []byte
 func New(orders Orders, cfg Config, log *slog.Logger) http.Handler {
 	h := &handlers{orders: orders, requireKey: cfg.RequireKey}
 	e := httpapi.NewEngine(log, httpapi.Options{
-		Problem: problemOf, TrustedProxies: cfg.TrustedProxies, Metrics: cfg.Metrics,
+		Problem: problemOf, Metrics: cfg.Metrics,
 	})
 	httpapi.Health(e, cfg.Checks)
 	httpapi.Describe(e, OpenAPI)

@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -28,8 +27,6 @@ type Options struct {
 	// WriteTimeout bounds each write of a response: a caller that reads nothing for
 	// so long is cut off. Default 10 s.
 	WriteTimeout time.Duration
-	// TrustedProxies are the addresses whose X-Forwarded-For says who the client is. Default: none.
-	TrustedProxies []netip.Prefix
 	// Metrics, if not nil, is where the counts and times of requests are registered.
 	Metrics prometheus.Registerer
 	// Problem is the service's one table from errors to problems; it returns nil
@@ -49,7 +46,7 @@ const (
 
 // NewEngine returns a gin engine that gives each request an id, a logger and
 // the deadline that its caller named, bounds its body, turns panics, unknown
-// paths and wrong methods into problems, and trusts only the given proxies.
+// paths and wrong methods into problems.
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = 64 << 10
@@ -62,14 +59,7 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	e.HandleMethodNotAllowed = true
 	e.UseRawPath = true // an id with an encoded slash reaches the id's own check
 	e.UnescapePathValues = true
-	e.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	proxies := make([]string, len(opts.TrustedProxies))
-	for i, proxy := range opts.TrustedProxies {
-		proxies[i] = proxy.String()
-	}
-	if err := e.SetTrustedProxies(proxies); err != nil {
-		panic(err) // a netip.Prefix is always taken
-	}
+	e.ForwardedByClientIP = false // package ratelimit finds out who the client is
 	e.Use(measure(opts.Metrics))
 	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {

@@ -22,6 +22,8 @@ const (
 	keyPrefix = "opflag:"
 	// timeout bounds a round trip to Redis.
 	timeout = 200 * time.Millisecond
+	// tripAfter is the number of failures in a row after which Redis is left alone for a second.
+	tripAfter = 3
 )
 
 // Flags is the store of operation flags. Safe for concurrent use. Make one with
@@ -44,7 +46,7 @@ func Open(addr string, log *slog.Logger) *Flags {
 // commands SET and DEL on the keys opflag:*, and PING. Timeouts and retries are the
 // package's own.
 func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
-	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", log)}
+	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", tripAfter, log)}
 	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
 	f.takes = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
 	return f

@@ -30,8 +30,13 @@ type replica struct {
 
 func newReplica(t *testing.T, addr string, db int) replica {
 	t.Helper()
+	return newReplicaOf(t, addr, db, "3-D")
+}
+
+func newReplicaOf(t *testing.T, addr string, db int, limit string) replica {
+	t.Helper()
 	var rate ratelimit.Rate
-	if err := rate.UnmarshalText([]byte("3-D")); err != nil {
+	if err := rate.UnmarshalText([]byte(limit)); err != nil {
 		t.Fatal(err)
 	}
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
@@ -40,16 +45,17 @@ func newReplica(t *testing.T, addr string, db int) replica {
 		Redis: redis.UniversalOptions{Addrs: []string{addr}, DB: db}, Proxies: proxies, Metrics: metrics, Log: quiet,
 	})
 	t.Cleanup(func() { _ = limits.Close() })
-	e := httpapi.NewEngine(quiet, httpapi.Options{TrustedProxies: proxies})
+	e := httpapi.NewEngine(quiet, httpapi.Options{})
 	e.GET("/", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
 	return replica{e, metrics}
 }
 
+// get sends a request; each line of forwarded, unless it is empty, is a line of X-Forwarded-For.
 func (r replica) get(from, forwarded string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest("GET", "/", nil)
 	req.RemoteAddr = from
 	if forwarded != "" {
-		req.Header.Set("X-Forwarded-For", forwarded)
+		req.Header["X-Forwarded-For"] = strings.Split(forwarded, "\n")
 	}
 	rec := httptest.NewRecorder()
 	r.ServeHTTP(rec, req)
@@ -68,7 +74,23 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 		"behind proxies": {
 			{"10.0.0.1:1", "192.0.2.3"}, {"10.0.0.2:1", "192.0.2.3"}, {"10.0.0.1:1", "9.9.9.9, 192.0.2.3"},
 		},
-		"a network of IPv6": {{"[2001:db8::1]:1"}, {"[2001:db8::2]:1"}, {"[2001:db8::3:4]:1"}},
+		"by the proxy's line alone": {
+			{"10.0.0.1:1", "\n192.0.2.4"}, {"10.0.0.1:1", "9.9.9.9\n192.0.2.4"}, {"10.0.0.1:1", "10.0.0.7\n192.0.2.4"},
+		},
+		"behind two proxies": {
+			{"10.0.0.1:1", "192.0.2.5, 10.0.0.2"}, {"10.0.0.1:1", "192.0.2.5\n10.0.0.3"}, {"10.0.0.2:1", "192.0.2.5"},
+		},
+		"with a port": {
+			{"10.0.0.1:1", "192.0.2.6:80"}, {"10.0.0.1:1", "192.0.2.6:81"}, {"10.0.0.1:1", "::ffff:192.0.2.6"},
+		},
+		"IPv6 with a port": {
+			{"10.0.0.1:1", "[2001:db8:1::1]:80"}, {"10.0.0.1:1", "[2001:db8:1::2]"}, {"10.0.0.1:1", "2001:db8:1::3"},
+		},
+		"a trusted address that a proxy names": {
+			{"10.0.0.1:1", "10.0.1.1"}, {"10.0.0.1:1", "\n10.0.1.1"}, {"10.0.0.1:1", "junk, 10.0.1.1"},
+		},
+		"no address in the header": {{"10.0.2.1:1", " "}, {"10.0.2.1:1", "junk"}, {"10.0.2.1:1", "192.0.2.7, junk"}},
+		"a network of IPv6":        {{"[2001:db8::1]:1"}, {"[2001:db8::2]:1"}, {"[2001:db8::3:4]:1"}},
 	} {
 		for i, r := range who {
 			rec := one.get(r[0], r[1])
@@ -89,6 +111,50 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 		if rec := one.get("10.0.0.9:1", ""); rec.Code != http.StatusNoContent {
 			t.Errorf("the inside is limited: %d", rec.Code)
 		}
+	}
+}
+
+// TestACounterRefusesForItsWindowAtMost, even if it has no time to live or too long a one.
+func TestACounterRefusesForItsWindowAtMost(t *testing.T) {
+	addr, db := serverstest.Redis(t).Addr(), serverstest.RedisDB(t)
+	r := newReplicaOf(t, addr, db, "3-S")
+	client := redis.NewClient(&redis.Options{Addr: addr, DB: db})
+	defer func() { _ = client.Close() }()
+	for who, ttl := range map[string]time.Duration{"192.0.2.1": 0, "192.0.2.2": time.Hour} {
+		if err := client.Set(t.Context(), "ratelimit:reads:"+who, 1000, ttl).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if rec := r.get(who+":1", ""); rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
+			t.Errorf("time to live %v: %d, Retry-After %q; want 429 for a second", ttl, rec.Code, rec.Header().Get("Retry-After"))
+		}
+		for deadline := time.Now().Add(5 * time.Second); r.get(who+":1", "").Code != http.StatusNoContent; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Errorf("time to live %v: refused for ever", ttl)
+				break
+			}
+		}
+	}
+}
+
+// TestAFrozenRedisCostsOneTimeout, not one for each request, from the first request on.
+func TestAFrozenRedisCostsOneTimeout(t *testing.T) {
+	redis, err := servers.StartRedis(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Kill() })
+	r := newReplica(t, redis.Addr(), 0)
+	if err := redis.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	for i := range 20 {
+		if rec := r.get("192.0.2.1:1", ""); rec.Code != http.StatusNoContent {
+			t.Errorf("request %d: %d", i+1, rec.Code)
+		}
+	}
+	if took := time.Since(began); took > 250*time.Millisecond {
+		t.Errorf("20 requests took %v", took)
 	}
 }
 
@@ -130,6 +196,7 @@ func TestRatesAreChecked(t *testing.T) {
 	t.Parallel()
 	for text, good := range map[string]bool{
 		"": true, "10-S": true, "5-M": true, "10": false, "0-S": false, "-1-S": false, "x-S": false, "10-Y": false,
+		"-S": false, "10-S-": false, "2-h": true,
 	} {
 		var rate ratelimit.Rate
 		if err := rate.UnmarshalText([]byte(text)); (err == nil) != good {

@@ -10,11 +10,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-const (
-	// tripAfter is the number of failures in a row after which a breaker opens, for restFor.
-	tripAfter = 3
-	restFor   = time.Second
-)
+// restFor is how long a breaker stays open.
+const restFor = time.Second
 
 // Open returns a client of the server that the options name. It connects on first
 // use. Each round trip takes at most timeout. The client sends no command again: the
@@ -27,13 +24,13 @@ func Open(where redis.UniversalOptions, timeout time.Duration) redis.UniversalCl
 	return redis.NewUniversalClient(opts)
 }
 
-// Breaker returns a circuit breaker for calls of such a client. After three failures
-// in a row it lets no call through for a second. It logs when it opens or closes.
-func Breaker[T any](name string, log *slog.Logger) *gobreaker.CircuitBreaker[T] {
+// Breaker returns a circuit breaker for calls of such a client. After that many
+// failures in a row it lets no call through for a second. It logs when it opens or closes.
+func Breaker[T any](name string, failures uint32, log *slog.Logger) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Name:        name,
 		Timeout:     restFor,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())
 		},

@@ -1,0 +1,56 @@
+package ratelimit
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// sender returns the client that the request counts for: its address or, with IPv6, its network of 64 bits, all
+// of whose addresses one machine may use. inside is true if the request comes from one of the proxies and
+// has no X-Forwarded-For.
+func sender(r *http.Request, proxies []netip.Prefix) (client string, inside bool) {
+	trusted := func(addr netip.Addr) bool {
+		return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(addr) })
+	}
+	addr, ok := address(r.RemoteAddr)
+	if !ok {
+		return "", false // all whose address is unknown share one count
+	}
+	lines := r.Header.Values("X-Forwarded-For")
+	if trusted(addr) && len(lines) == 0 {
+		return "", true
+	}
+	// Each proxy adds the address of its caller at the end, to the last line or in a new one.
+	names := strings.Split(strings.Join(lines, ","), ",")
+	for i := len(names) - 1; i >= 0 && trusted(addr); i-- {
+		name := strings.TrimSpace(names[i])
+		if name == "" {
+			continue
+		}
+		before, ok := address(name)
+		if !ok {
+			break // a name that hides the address; nobody knows who wrote the ones before it
+		}
+		addr = before
+	}
+	if addr.Is6() {
+		network, _ := addr.Prefix(64) // 64 is always a length of IPv6
+		return network.String(), false
+	}
+	return addr.String(), false
+}
+
+// address reads an address of IPv4 or IPv6, with or without brackets, a port and a zone.
+func address(text string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
+	if err != nil {
+		with, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		addr = with.Addr()
+	}
+	return addr.Unmap().WithZone(""), true
+}
