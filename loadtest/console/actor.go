@@ -11,21 +11,21 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// Action is one thing to break, or one that ends what was broken.
+// Action breaks one thing, or heals it.
 type Action struct {
 	Action string `json:"action"`
 	// Target is a replica ("stock-1") or a server ("mysql"), as the action needs.
 	Target string `json:"target"`
-	// Step and When say at which point of the protocol an arm action strikes.
+	// Step and When are the point of the protocol where an arm action strikes.
 	Step string `json:"step"`
 	When string `json:"when"`
-	// Wire is what the target's connections lead to: mysql, redis, zookeeper or stock.
+	// Wire is the server at the other end of the target's connections: mysql, redis, zookeeper or stock.
 	Wire string `json:"wire"`
 	// AfterMS is when a scenario acts, in milliseconds after the first order.
 	AfterMS int `json:"after_ms"`
 }
 
-// What an action is done to.
+// The targets of an action.
 const (
 	toReplica = "replica"
 	toServer  = "server"
@@ -43,7 +43,7 @@ type actionInfo struct {
 	do func(*Console, context.Context, Action) (*strikeResult, error)
 }
 
-// strikeResult says what an action did. heal, if it does something, undoes what lasts;
+// strikeResult is the effect of an action. heal, if it does something, undoes a lasting one;
 // fired, if not nil, counts how often it struck. Without fired it was seen to
 // strike before it returned.
 type strikeResult struct {
@@ -51,7 +51,7 @@ type strikeResult struct {
 	fired func(context.Context) (int, error)
 }
 
-// remedy undoes what lasts of a strike; at says when, among other remedies.
+// remedy undoes the lasting effect of a strike; at is its place among other remedies.
 type remedy struct {
 	at int
 	do func(context.Context) error
@@ -96,7 +96,7 @@ func init() { // the functions below read the list
 	}
 }
 
-// Act carries out an action now, records it as a Strike and returns it in words. The error says why it is refused.
+// Act runs an action now, records it as a Strike and returns it in words. The error says why it is refused.
 func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
@@ -154,7 +154,7 @@ func actionNames() []string {
 	return names
 }
 
-// words says what the action does, for the log.
+// words describes the action for the log.
 func (a Action) words() string {
 	text := a.Action
 	if a.Step != "" {

@@ -21,9 +21,8 @@ const booksQuery = `SELECT s.goods_id, s.name,
 FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
 WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
 
-// readBooks returns the books of the goods. told has, for each product, how many
-// pieces clients were told are theirs; it is nil if this process did not fire the
-// orders.
+// readBooks returns the books of the goods. told has, for each product, the number of
+// pieces acknowledged to clients; it is nil if this process did not fire the orders.
 func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64]int64) (Books, error) {
 	books := Books{Rows: []BookRow{}, Heard: told != nil}
 	if len(goods) == 0 {
@@ -81,7 +80,7 @@ func (b *Books) cut() {
 	b.Rows = b.Rows[:min(len(b.Rows), mostRows)]
 }
 
-// disagreement says in words what is wrong with a product's books; "" if they agree.
+// disagreement describes how a product's books disagree; "" if they agree.
 func (r BookRow) disagreement(told bool) string {
 	switch {
 	case r.There < 0:

@@ -31,7 +31,7 @@ type Console struct {
 	closing chan struct{}              // closed when Run ends
 
 	mu      sync.Mutex
-	site    *site         // what is watched; nil while no services run
+	site    *site         // the watched stack; nil while no services run
 	down    bool          // the services did not start, and nothing starts them
 	stop    func()        // ends the current run; nil if there is none
 	meter   *meter        // of the present or last run
@@ -40,17 +40,17 @@ type Console struct {
 	failed  error         // why the last run has no verdict
 	began   time.Time     // of the present or last run
 	run     *Run
-	other   bool // run is that of another process
+	other   bool // another process fires the run
 	live    bool // the books make the headline: from the beginning of a run until it is judged or has failed
 	era     int  // rises when a run begins or ends: books that were read in an earlier era are not shown
 	strikes []*Strike
 	wrong   bool               // the books of the run have disagreed
 	heals   map[*Strike]remedy // of the strikes that last
 	rates   map[string]Compare // of the faults that cost only time, by letter
-	caught  map[string]uint64  // by letter: the seed with which the broken variant went wrong last
+	caught  map[string]uint64  // by letter: the last seed that made the broken variant go wrong
 
 	placing int             // orders placed by hand that are not answered yet
-	placed  map[string]bool // the ids of those that are
+	placed  map[string]bool // the ids of the answered ones
 
 	metrics, metricsBefore figures // of the services: now, and before the run
 
@@ -125,7 +125,7 @@ func newConsole(dir string) (*Console, error) {
 	return c, nil
 }
 
-// Run watches the stack, and plays what it is asked to, until ctx ends. It
+// Run watches the stack, and plays the runs that it is asked for, until ctx ends. It
 // returns when everything that it started has ended, and ends the streams of
 // open pages. In a lab it starts the services first, so that the page has
 // something to show; its error says that they do not start. Call it once.
@@ -188,8 +188,8 @@ func (c *Console) startFirst(ctx context.Context) error {
 	return c.start(ctx, catalogue.Variant{})
 }
 
-// startServices replaces the lab's services by those of a variant, on empty databases. It brings the servers back
-// first, and ends all faults.
+// startServices restarts the lab's services as a variant, on empty databases. It restarts dead servers first, and
+// ends all faults.
 func (c *Console) startServices(ctx context.Context, v catalogue.Variant) error {
 	c.acting.Lock()
 	defer c.acting.Unlock()
@@ -261,7 +261,7 @@ func (c *Console) showStarted(state string) {
 	c.hub.set(secReplicas, all)
 }
 
-// running returns what is watched, or why no services run.
+// running returns the watched stack, or why no services run.
 func (c *Console) running() (*site, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,7 +274,7 @@ func (c *Console) running() (*site, error) {
 	return nil, conflict("the services are starting; try again once they run")
 }
 
-// current returns what is watched, or nil while no services run.
+// current returns the watched stack, or nil while no services run.
 func (c *Console) current() *site {
 	c.mu.Lock()
 	defer c.mu.Unlock()

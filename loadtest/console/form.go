@@ -6,7 +6,7 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Form says what a scenario may hold.
+// Form describes the fields of a scenario.
 type Form struct {
 	Strategies []FormStrategy    `json:"strategies"`
 	Steps      []faultpoint.Step `json:"steps"`

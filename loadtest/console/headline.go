@@ -35,7 +35,7 @@ func (c *Console) heroOf(b Books) *Hero {
 	return h
 }
 
-// headline returns the headline of a run that was judged: what was sold or, if
+// headline returns the headline of a run that was judged: the pieces sold or, if
 // something is wrong but nothing is oversold, the first invariant that is broken.
 func headline(run Run, b Books, v *Verdict) Hero {
 	h := Hero{Word: strings.ToUpper(string(v.Outcome))}

@@ -49,8 +49,8 @@ func (c *Console) heal(ctx context.Context) error {
 	return err
 }
 
-// healAt undoes what lasts of a strike if its remedy has this place in the order. The last place is also that of a
-// strike of which nothing lasts.
+// healAt undoes a strike if its remedy has this place in the order. A strike without a lasting effect has the last
+// place.
 func (c *Console) healAt(ctx context.Context, at int, s *Strike) error {
 	c.mu.Lock()
 	heal, lasts := c.heals[s]
@@ -101,7 +101,7 @@ func revive(ctx context.Context, p lasting) error {
 }
 
 // reviveReplica brings a replica back with no rule armed. If a rule that is still
-// armed kills or stops it meanwhile, reviveReplica brings it back again.
+// armed kills or stops it again, reviveReplica restarts it once more.
 func reviveReplica(ctx context.Context, r *lab.Replica) error {
 	for {
 		if err := revive(ctx, r); err != nil && r.Running() {
@@ -120,5 +120,5 @@ func reviveReplica(ctx context.Context, r *lab.Replica) error {
 }
 
 // restartWithin is how long a replica that is started again may take to be ready. It never is while it is cut off from
-// MySQL, and nothing else can be done meanwhile.
+// MySQL, and nothing else can be done until then.
 const restartWithin = 15 * time.Second

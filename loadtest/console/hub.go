@@ -66,7 +66,7 @@ func (h *hub) entry(e Entry) {
 	h.send("log", encode(e))
 }
 
-// mostSamples and mostLines bound what is kept of a run: the samples of the longest one, and the last lines of the
+// mostSamples and mostLines bound the record of a run: the samples of the longest one, and the last lines of the
 // log. An attached console may watch for days.
 const (
 	mostSamples = int(mostDuration * time.Second / interval)

@@ -12,7 +12,7 @@ import (
 
 // judge waits until every order has ended, reads everything and judges.
 func (c *Console) judge(ctx context.Context, at *site, p *performance, h *history.History) (*Verdict, error) {
-	ctx = context.WithoutCancel(ctx) // what was sent is judged even if the run was stopped
+	ctx = context.WithoutCancel(ctx) // a run that was stopped is judged, too
 	c.hub.set(secPhase, phaseSettling)
 	v, err := verify.Run(ctx, verify.Config{
 		Databases: at.Databases, History: h, Settle: p.scene.settle(),

@@ -30,7 +30,7 @@ type Life struct {
 	Spans []trace.Span `json:"spans"`
 }
 
-// Life reads the rows of an order in the four tables, its flag and what clients were told.
+// Life reads the rows of an order in the four tables, its flag and the answers to clients.
 func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	id, err := strconv.ParseInt(order, 10, 64)
 	if err != nil || id <= 0 {
@@ -229,7 +229,7 @@ func (c *Console) noteByHand(placed *Placed) (done func()) {
 	}
 }
 
-// told reads an order's id and status from an answer; both are "" in a problem.
+// told returns the order's id and status in an answer; both are "" in a problem.
 func told(answer []byte) (id, status string) {
 	var order struct {
 		ID     string `json:"id"`

@@ -12,8 +12,8 @@ import (
 // interval is how often a Sample is taken. Runs last seconds.
 const interval = 250 * time.Millisecond
 
-// meter turns the calls of a run into Samples and counts what clients were
-// told is theirs. It is an observer of package fire.
+// meter turns the calls of a run into Samples and counts the acknowledged pieces.
+// It is an observer of package fire.
 type meter struct {
 	hub *hub
 
@@ -34,7 +34,7 @@ type meter struct {
 	begun chan struct{}
 }
 
-// Answer is what one call for an order was told.
+// Answer is the answer to one call for an order.
 type Answer struct {
 	TMS    int64  `json:"t_ms"`
 	Code   int    `json:"code"`
@@ -100,7 +100,7 @@ func (m *meter) End(e *fire.Event) {
 	}
 }
 
-// tell counts the pieces that the client now knows are its own, or no longer its own.
+// tell counts the pieces that the answer acknowledges or takes back.
 func (m *meter) tell(e *fire.Event) {
 	held, holds := m.confirmed[e.Op]
 	switch e.Status {
@@ -149,7 +149,7 @@ func (m *meter) take(length time.Duration) Sample {
 	return s
 }
 
-// soldOf returns how many pieces clients were told are theirs, by goods.
+// soldOf returns the number of acknowledged pieces by goods.
 func (m *meter) soldOf() map[int64]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +160,7 @@ func (m *meter) soldOf() map[int64]int64 {
 	return told
 }
 
-// answersFor returns what was told of an order.
+// answersFor returns the answers to the calls for an order.
 func (m *meter) answersFor(order int64) []Answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // figures are the services' metrics by name, as stack.Metrics reads them, summed up over replicas.
 type figures map[string]float64
 
-// readMetrics reads the metrics of the replicas that serve them. They tell how
-// many requests wait inside the stock services, and, if the console is only
+// readMetrics reads the metrics of the replicas that serve them. They count
+// the requests that wait inside the stock services and, if the console is only
 // attached, how often each edge of the picture was taken.
 func (c *Console) readMetrics(ctx context.Context, s *site) error {
 	var (

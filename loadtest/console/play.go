@@ -100,8 +100,7 @@ func (c *Console) Play(letter string, v catalogue.Side, seed string) (Run, error
 	return c.begin(p)
 }
 
-// firstSeed returns the seed that a variant is played with unless the caller says: for a fixed one, that with which the
-// broken one was caught.
+// firstSeed returns the default seed of a variant. A fixed one is played with the seed that caught the broken one.
 func (c *Console) firstSeed(letter string, v catalogue.Side) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,9 +120,9 @@ func (c *Console) noteCaught(letter, seed string) {
 	c.caught[letter] = n
 }
 
-// Fire starts a scenario and returns the run. In a lab the services start anew
-// with its strategy; otherwise they stay as they are. The error is a
-// *problem.Problem, as that of Play.
+// Fire starts a scenario and returns the run. In a lab it restarts the services
+// with the scenario's strategy; otherwise they stay as they are. The error is a
+// *problem.Problem.
 func (c *Console) Fire(s Scenario) (Run, error) {
 	if err := s.Validate(); err != nil {
 		return Run{}, err
@@ -149,7 +148,7 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	return c.begin(p)
 }
 
-// Stop ends the current run: no more orders are sent, and what was sent is judged.
+// Stop ends the current run: no more orders are sent, and the run so far is judged.
 func (c *Console) Stop() (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,7 +249,7 @@ func (p *performance) letter() string {
 }
 
 // Await waits until the run that Play or Fire started is judged, and returns
-// its verdict: that of the last attempt.
+// the verdict on its last attempt.
 func (c *Console) Await(ctx context.Context) (*Verdict, error) {
 	c.mu.Lock()
 	ended := c.ended
@@ -360,7 +359,7 @@ func label(v catalogue.Side) string {
 	return ", " + string(v)
 }
 
-// fire sends the orders, brings about the faults of the scenario meanwhile, and then heals them.
+// fire sends the orders while the faults of the scenario strike, and then heals them.
 func (c *Console) fire(
 	ctx context.Context, at *site, p *performance, scene Scenario, m *meter,
 ) (_ *history.History, err error) {

@@ -32,8 +32,8 @@ type Pair struct {
 // of one variant differ by less.
 const shownBy = 1.2
 
-// Shown reports whether the broken variant went wrong: its books or, if the fault
-// costs only time, its rate beside that of the fixed one.
+// Shown reports whether the broken variant went wrong. A fault that costs only
+// time shows in the two rates.
 func (p Pair) Shown() bool {
 	if p.Kind == "time" {
 		return p.Fixed.OrdersPerS > 0 && p.Fixed.OrdersPerS >= shownBy*p.Broken.OrdersPerS

@@ -29,7 +29,7 @@ func WriteReport(w io.Writer, r *Record) error {
 	return page.WriteReport(w, page.Report{Title: r.Row.Title + ", " + r.Row.Verdict, Record: r, Still: still})
 }
 
-// stillOf returns what a report shows without scripts.
+// stillOf returns the report of a browser without scripts.
 func stillOf(r *Record) page.Sheet {
 	s := page.Sheet{Title: r.Row.Title, Facts: []page.Fact{
 		{Name: "Run", Value: r.Row.ID},
@@ -101,7 +101,7 @@ func stillOf(r *Record) page.Sheet {
 	return s
 }
 
-// The size of a chart in a report without scripts, and of what is left of it for the values.
+// The size of a chart in a report without scripts, and the width of the values at its left.
 const chartWidth, chartHeight, chartLeft = 640, 120, 60
 
 // orAbsent returns NaN for a time that is absent from a sample.

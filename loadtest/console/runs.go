@@ -18,7 +18,7 @@ import (
 // kept is how many runs are kept.
 const kept = 50
 
-// runs keeps the records of runs, each in a folder of its own. It is safe for concurrent use.
+// runs keeps the records of runs, each in its own folder. It is safe for concurrent use.
 type runs struct {
 	dir string
 
@@ -69,7 +69,7 @@ func (r *runs) list() []RunRow {
 	return slices.Clone(r.rows)
 }
 
-// runID is what an id looks like: it becomes a part of a path.
+// runID matches an id, which becomes a part of a path.
 var runID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}\.[0-9]{3}-[0-9]$`)
 
 func (r *runs) load(id string) (*Record, error) {
@@ -90,7 +90,7 @@ func (r *runs) load(id string) (*Record, error) {
 	return &record, nil
 }
 
-// save writes a record and removes the oldest beyond those that are kept.
+// save writes a record and removes the oldest ones beyond the limit.
 func (r *runs) save(record Record) error {
 	dir := filepath.Join(r.dir, record.Row.ID)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

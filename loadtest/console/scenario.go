@@ -14,8 +14,8 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Scenario is what is fired, and what breaks meanwhile. A zero field means the
-// default of package fire; that of TimeoutS is 12, of SettleS 20, of TraceSample 0.01.
+// Scenario is a load and the faults that strike during it. A zero field means the
+// default of package fire, but 12 for TimeoutS, 20 for SettleS and 0.01 for TraceSample.
 type Scenario struct {
 	Path        string  `json:"path"`
 	Strategy    string  `json:"strategy"`
@@ -70,7 +70,7 @@ func ScenarioOf(cfg fire.Config) Scenario {
 	return s
 }
 
-// Validate returns an error that names the first invalid field and says what it may be.
+// Validate returns an error that names the first invalid field and its valid values.
 func (s Scenario) Validate() error {
 	if s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct) {
 		return invalid("path %q: want order or deduct", s.Path)

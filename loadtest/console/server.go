@@ -22,7 +22,7 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// Server is the HTTP side of a Console. It has no write deadline of its own, as
+// Server is the HTTP side of a Console. It has no write deadline, as
 // streams stay open; each write to a stream has one.
 type Server struct {
 	console *Console
@@ -125,8 +125,8 @@ type playRequest struct {
 	Seed    string `json:"seed"`
 }
 
-// cookieOf names the cookie by the port at which the browser sees the console: a browser keeps one set of cookies for
-// all ports of a host, and each console has a token of its own.
+// cookieOf names the cookie by the port where the browser sees the console: a browser keeps one set of cookies for
+// all ports of a host, and each console has its own token.
 func cookieOf(r *http.Request) string {
 	_, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -276,7 +276,7 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// command decodes a JSON body of at most 64 KiB, carries it out and replies with status.
+// command decodes a JSON body of at most 64 KiB, calls do with it and replies with status.
 func command[T any](status int, do func(*http.Request, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {

@@ -34,7 +34,7 @@ type site struct {
 	tally         tally
 	members       []member // of a lab; nil if attached
 	oneLock       bool     // fault H is broken: all products have the lock of product 0
-	expired       int      // ZooKeeper's count of expired sessions without those of this site's services
+	expired       int      // ZooKeeper's count of expired sessions before this site's services started
 
 	mu      sync.Mutex
 	session *zklock.Session // nil until it is first needed
@@ -171,7 +171,7 @@ func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.session != nil { // meanwhile
+	if s.closed || s.session != nil { // since the look above
 		_ = session.Close()
 		session = s.session
 	}
@@ -183,7 +183,7 @@ func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 }
 
 // lockPath returns where the strategy's lock for a product is; goods is "" if there is no product yet. If path is "",
-// says tells why.
+// says is the reason.
 func (s *site) lockPath(goods string) (path, says string) {
 	root := s.ZooKeeperRoot
 	if s.oneLock {

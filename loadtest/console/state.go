@@ -51,7 +51,7 @@ type Run struct {
 	Title    string `json:"title"`
 	Fault    string `json:"fault"`   // a letter, or ""
 	Variant  string `json:"variant"` // Broken, Fixed or ""
-	Says     string `json:"says"`    // what is played, if it is not the fault alone and the product as it ships
+	Says     string `json:"says"`    // the variant, if it is not the fault alone or the product as it ships
 	Strategy string `json:"strategy"`
 	Seed     string `json:"seed"`
 	Attempt  int    `json:"attempt"`
@@ -75,7 +75,7 @@ type Hero struct {
 	Word     string `json:"word"`
 }
 
-// The words of a Hero besides the outcomes of a verdict.
+// The words of a Hero that are no outcome of a verdict.
 const (
 	wordRunning   = "RUNNING"
 	wordNotCaught = "NOT CAUGHT THIS TIME"
@@ -126,18 +126,18 @@ type Strike struct {
 	over   chan struct{} // closed when it is healed
 }
 
-// Books are the levels of the run's goods beside the sums of their ledger entries.
+// Books are the levels of the run's goods and the sums of their ledger entries.
 type Books struct {
-	Rows []BookRow `json:"rows"` // at most mostRows, those that disagree first
-	// Products counts all products. Sold is how many pieces left the shelf for good or were told to clients,
-	// whichever is more, and Stock how many came in, of all products.
+	Rows []BookRow `json:"rows"` // at most mostRows, disagreeing ones first
+	// Products counts all products. Sold is the larger of the pieces that left the shelf for good and the
+	// acknowledged ones, and Stock the pieces that came in, of all products.
 	Products int   `json:"products"`
 	Sold     int64 `json:"sold"`
 	Stock    int64 `json:"stock"`
 	// Scope says which products these are, such as "the newest 10 of 200 products"; "" if they are all of a run or of
 	// the stack.
 	Scope string `json:"scope"`
-	// Heard says that this console fired the orders, and so knows what clients were told.
+	// Heard is set if this console fired the orders, and so knows the answers.
 	Heard bool `json:"heard"`
 
 	Wrong  string    `json:"wrong"` // the first disagreement in words; "" if there is none
@@ -152,7 +152,7 @@ type BookRow struct {
 	Out   int64  `json:"out"`
 	Back  int64  `json:"back"`
 	There int64  `json:"there"`
-	// Told is how many pieces clients were told are theirs.
+	// Told is the number of acknowledged pieces.
 	Told  int64  `json:"told"`
 	Wrong string `json:"wrong"`
 }
@@ -184,7 +184,7 @@ type Contender struct {
 	Session string `json:"session"`
 }
 
-// Sample is what clients saw within one interval.
+// Sample sums up the calls of one interval.
 type Sample struct {
 	TMS        int64   `json:"t_ms"`
 	OrdersPerS float64 `json:"orders_per_s"`
@@ -241,7 +241,7 @@ type Judged struct {
 	Invariants []Invariant `json:"invariants"`
 }
 
-// Invariant is what was found about one invariant.
+// Invariant has the findings about one invariant.
 type Invariant struct {
 	Name       string   `json:"name"`
 	Violations int      `json:"violations"`

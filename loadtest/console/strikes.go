@@ -13,7 +13,7 @@ import (
 	"orderstock/loadtest/faults"
 )
 
-// noteArmed adds a fault to those of the run.
+// noteArmed adds a fault to the run.
 func (c *Console) noteArmed(a Action) *Strike {
 	s := &Strike{
 		What: a.Action, Where: a.Target, Wire: a.Wire, Status: "armed", ArmedMS: c.sinceMS(), over: make(chan struct{}),
@@ -52,7 +52,7 @@ func (c *Console) armedAt(replica string) *Strike {
 	return nil
 }
 
-// noteWhere notes at which replica a fault struck, if it could have struck at any.
+// noteWhere notes the replica that a fault struck, if it could have struck any.
 func (c *Console) noteWhere(s *Strike, replica string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

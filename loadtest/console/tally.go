@@ -10,9 +10,9 @@ import (
 	"github.com/bwmarrin/snowflake"
 )
 
-// tally counts the orders by their status. Orders that ended do not change: those whose id is not above mark were
+// tally counts the orders by their status. Orders that ended do not change: orders with ids up to mark were
 // counted once, and only newer ones are read again. An order that was written long after its id was made, or that was
-// pruned, is noticed when all are counted anew.
+// pruned, is noticed when all are counted again.
 // A tally is safe for concurrent use.
 type tally struct {
 	mu    sync.Mutex
@@ -30,13 +30,13 @@ const (
 	tallyFresh = 100 * time.Millisecond
 	// belowTime is how many bits of an id stand below its time.
 	belowTime = 22
-	// tallyLate is the age at which the order of an id is taken to be in the table.
+	// tallyLate is the age of an id whose order is taken to be in the table.
 	tallyLate = 2 * time.Second
-	// tallyAll is how often all orders are counted anew, unless that takes more than 1/share of the time.
+	// tallyAll is how often all orders are counted again, unless that takes more than 1/share of the time.
 	tallyAll = 20 * time.Second
 )
 
-// show reads the number of orders of each status and passes it to told. What is read later is told later.
+// show reads the number of orders of each status and passes it to told, in the order of the reads.
 func (t *tally) show(ctx context.Context, orders *sql.DB, told func(map[string]int64)) (map[string]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *tally) show(ctx context.Context, orders *sql.DB, told func(map[string]i
 	return counts, err
 }
 
-// forget has the next read count all orders anew.
+// forget makes the next read count all orders.
 func (t *tally) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// tracer keeps the spans of the last orders: those that the services send, and those of the console's own calls.
+// tracer keeps the spans of the last orders, from the services and from the console's own calls.
 type tracer struct {
 	store *spans.Store
 	hand  *otlp.Client      // of orders by hand, which are always traced
@@ -26,7 +26,7 @@ func newTracer() (*tracer, error) {
 	return t, err
 }
 
-// client returns a client for calls of which that share is traced. Callers must Close it.
+// client returns a client that traces that share of its calls. Callers must Close it.
 func (t *tracer) client(share float64) (*otlp.Client, error) {
 	return otlp.NewClient("client", share, t.store.Exporter())
 }

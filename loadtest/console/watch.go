@@ -22,8 +22,8 @@ type source struct {
 }
 
 // share and ownShare bound the time that a source spends on reading, to 1/share or, in a lab, 1/ownShare, unless its
-// longest pause is over. A stack that the console did not start must lose little of its throughput (watched, it did
-// 0.99 ± 0.02 of what it does alone); in its own lab the console must follow a sale that lasts two seconds.
+// longest pause is over. A stack that the console did not start must lose little of its throughput (0.99 ± 0.02
+// was left when it was measured); in its own lab the console must follow a sale that lasts two seconds.
 const share, ownShare = 150, 20
 
 // watch reads all sources until ctx ends, but only while a page is open.
@@ -48,7 +48,7 @@ func (c *Console) watch(ctx context.Context) {
 // repeat reads a source until ctx ends. Between two reads it waits for s.every or,
 // if that is longer, share times as long as the last read took, but not longer
 // than s.most. A source that cannot be read keeps its last value:
-// the members' states tell which server is away.
+// the members' states show which server is away.
 func (c *Console) repeat(ctx context.Context, s source) {
 	pause, share := s.every, time.Duration(share)
 	if c.lab != nil {
@@ -72,11 +72,11 @@ func (c *Console) repeat(ctx context.Context, s source) {
 	}
 }
 
-// newest is how many products are shown of a stack at which this process fires none.
+// newest is the number of products shown while this process does not fire.
 const newest = 10
 
-// goodsOf returns the goods of the run, and how many pieces of each product clients
-// were told are theirs. If this process fires none, it returns the newest goods and nil.
+// goodsOf returns the goods of the run, and the acknowledged pieces of each. If this
+// process does not fire, it returns the newest goods and nil.
 func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int64, error) {
 	c.mu.Lock()
 	m := c.meter
@@ -120,7 +120,7 @@ func (c *Console) showBooks(era int, books Books) {
 	}
 }
 
-// books reads the books, and returns the era in which it began.
+// books reads the books, and returns the era that it began in.
 func (c *Console) books(ctx context.Context, s *site) (era int, books Books, err error) {
 	c.mu.Lock()
 	era = c.era
@@ -228,8 +228,8 @@ var edges = map[string]string{
 	"commit/after":       "stock_mysql",
 }
 
-// readEdges adds up the steps that the replicas have taken. What a replica
-// counted before it died is kept.
+// readEdges adds up the steps that the replicas have taken. The counts of a replica
+// that died are kept.
 func (c *Console) readEdges(ctx context.Context, s *site) error {
 	if c.lab == nil {
 		return nil
@@ -240,7 +240,7 @@ func (c *Console) readEdges(ctx context.Context, s *site) error {
 		}
 		reached, err := m.replica.Reached(ctx)
 		if err != nil {
-			continue // it is starting, or it has died: the tiles tell
+			continue // it is starting, or it has died: the tiles show that
 		}
 		s.count(m.name, m.replica.Pid(), reached)
 	}
@@ -338,7 +338,7 @@ func answering(ctx context.Context, name string, addrs []string) Member {
 const quiet = 5 * time.Second
 
 // bystander shows the rates of a run that another process fires, from the database.
-// Nobody judges that run, as the console does not know what its clients were told.
+// Nobody judges that run, as the console does not know the answers to its clients.
 func (c *Console) bystander() func(context.Context, *site) error {
 	var (
 		last          map[string]int64

@@ -1,6 +1,6 @@
 // Package lab runs the whole system so that every part of it can be broken:
 // real MySQL, Redis and ZooKeeper, two order and two stock services built with
-// the tag "faults", each as a process of its own, and a proxy on every
+// the tag "faults", each as its own process, and a proxy on every
 // connection between any two of them.
 //
 // A Replica can be killed, paused, restarted, and armed at a named point of

@@ -68,7 +68,7 @@ func Start(ctx context.Context, dir, bin string) (*Lab, error) {
 	return l, l.openDBs()
 }
 
-// StartCluster is Start with several servers of each kind, of which any one may die
+// StartCluster is Start with several servers of each kind, so that any one may die
 // (Servers.Cluster). No proxies stand between its parts. It needs Linux, root, and the program ip.
 func StartCluster(ctx context.Context, dir, bin string) (*Lab, error) {
 	dir, err := filepath.Abs(dir)
@@ -131,8 +131,7 @@ func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 func (l *Lab) Root() string { return fmt.Sprintf("/lab-%d", l.starts) }
 
 // StartServices starts two replicas of each service on empty databases, an
-// empty Redis and a ZooKeeper root of their own, in place of the replicas that
-// ran before. strategy is how the stock services deduct, and env is added to both
+// empty Redis and a new ZooKeeper root, in place of the replicas that ran before. strategy is how the stock services deduct, and env is added to both
 // services' environment.
 func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string]string) error {
 	l.StopServices()
@@ -172,7 +171,7 @@ func (l *Lab) ServicesDir() string {
 
 func (l *Lab) firedLog() string { return filepath.Join(l.dir, "fired.log") }
 
-// route puts a wire of its own between the service and everything that it calls.
+// route puts a wire between the service and each of the addresses that it calls.
 func (l *Lab) route(service string, real stack.Addresses) (stack.Addresses, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// network gives each MySQL server of a cluster a network namespace of its own, so that
+// network gives each MySQL server of a cluster its own network namespace, so that
 // it can be cut off from the other servers and not from its clients. It needs Linux,
 // root, and the program ip. Its methods are for one goroutine.
 type network struct {
@@ -61,7 +61,7 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 func (w *network) namespace(i int) string { return fmt.Sprintf("%sn%d", w.name, i) }
 func (w *network) host(i int) string      { return fmt.Sprintf("%s%d", w.subnet, i+1) }
 
-// options are those of MySQL server i.
+// options returns the options of MySQL server i.
 func (w *network) options(i int) []servers.Option {
 	return []servers.Option{
 		servers.WithCommand("ip", "netns", "exec", w.namespace(i)),
@@ -87,7 +87,7 @@ func (w *network) routes(ctx context.Context, i int, do string) error {
 	return errors.Join(errs...)
 }
 
-// close removes the network. What is already gone does not matter.
+// close removes the network. Parts that are already gone do not matter.
 func (w *network) close(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for i := range w.members {

@@ -29,7 +29,7 @@ type Rule struct {
 // Replica is one process of one of the two services.
 type Replica struct {
 	*stack.Service
-	// Wires lead to what the replica uses: one to each server, and from an
+	// Wires lead from the replica: one to each server, and from an
 	// order service one to each stock service.
 	Wires map[string][]*Wire
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// The wires that leave a replica, by what they lead to.
+// The wires that leave a replica, named after their other end.
 const (
 	ToMySQL     = "mysql"
 	ToRedis     = "redis"
@@ -42,11 +42,11 @@ func newWire(name, upstream string) (*Wire, error) {
 	return w, nil
 }
 
-// Addr returns the address at which the replica connects.
+// Addr returns the address that the replica connects to.
 func (w *Wire) Addr() string { return w.proxy.Listen }
 
-// Struck is what the faults have done to the wire so far, by what it saw: the pieces of data that it delayed or lost,
-// and the connections that it closed or reset. Connections that were refused are not seen.
+// Struck counts the effects of the faults so far: the pieces of data that the wire delayed or lost, and the
+// connections that it closed or reset. Connections that were refused are not seen.
 func (w *Wire) Struck() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *Wire) Struck() int {
 // LoseReplies lets requests through and drops what comes back.
 func (w *Wire) LoseReplies() error { return w.poison("timeout", "downstream", nil) }
 
-// LoseRequests drops what is sent; nothing arrives, and nothing tells the sender.
+// LoseRequests drops sent data; nothing arrives, and the sender gets no error.
 func (w *Wire) LoseRequests() error { return w.poison("timeout", "upstream", nil) }
 
 // Slow delays what goes through by d in each direction, give or take a fifth.

@@ -12,7 +12,7 @@ func (l *Lab) ExpiredSessions(ctx context.Context) (int, error) {
 	return l.monitored(ctx, "zk_stale_sessions_expired")
 }
 
-// OpenSessions counts the sessions that ZooKeeper has not expired, those of dead processes too.
+// OpenSessions counts the sessions that ZooKeeper has not expired, also of dead processes.
 func (l *Lab) OpenSessions(ctx context.Context) (int, error) {
 	return l.monitored(ctx, "zk_global_sessions")
 }

@@ -50,7 +50,7 @@ type ComposePlan struct {
 	Clients int
 	Legs    int
 	Window  time.Duration
-	// Bin and Logs are the folders of the binaries, and of the logs of those that run without containers.
+	// Bin and Logs are the folders of the binaries, and of the logs of the services without containers.
 	Bin, Logs string
 	Progress  func(string)
 }
@@ -62,7 +62,7 @@ type composed struct {
 	direct               *stack.Stack
 	accounts             migrations.Accounts
 	verdict              verify.Outcome
-	password             string // for all of secrets, whatever .env says
+	password             string // for all of secrets, in place of .env
 }
 
 // secrets are the variables of the compose file whose passwords the measurement must know.
@@ -70,7 +70,7 @@ var secrets = []string{
 	"MYSQL_ROOT_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD",
 }
 
-// MeasureCompose brings the compose file's stack up under a project of its own, lets the shapes take turns,
+// MeasureCompose brings the compose file's stack up as its own project, lets the shapes take turns,
 // and takes it down.
 func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err error) {
 	c := &composed{ComposePlan: plan, verdict: verify.Pass, password: rand.Text()}
@@ -256,7 +256,7 @@ func (c *composed) startDirect(ctx context.Context) error {
 	return err
 }
 
-// run runs the compose program and returns what it printed.
+// run runs the compose program and returns its output.
 func (c *composed) run(ctx context.Context, args ...string) (string, error) {
 	all := append(append([]string{}, c.Program[1:]...), args...)
 	cmd := exec.CommandContext(ctx, c.Program[0], all...)

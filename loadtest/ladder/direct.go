@@ -134,7 +134,7 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 	return fire.Placed{Order: o.ID, Total: o.Total, Status: history.ParseStatus(string(end))}, nil
 }
 
-// price reads a product's price once. An order service reads it anew every two seconds.
+// price reads a product's price once. An order service reads it every two seconds.
 func (d *direct) price(ctx context.Context, id int64) (int64, error) {
 	d.mu.Lock()
 	price, ok := d.prices[id]

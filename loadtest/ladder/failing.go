@@ -19,7 +19,7 @@ import (
 type FailingRow struct {
 	// Fault is killed or paused, for twenty seconds.
 	Fault string `json:"fault"`
-	// Answers are those to first calls, and Other those that are none of 201, 202 and 409.
+	// Answers counts the answers to first calls, and Other the ones that are none of 201, 202 and 409.
 	Answers    int     `json:"answers"`
 	Other      int     `json:"other"`
 	OtherShare float64 `json:"other_share"`
@@ -108,7 +108,7 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 	return row, nil
 }
 
-// count takes in what the clients were told. Each order is of one product.
+// count takes in the answers to clients. Each order is of one product.
 func (f *FailingRow) count(h *history.History, struck time.Time) {
 	at := struck.Sub(h.Started)
 	sold := map[int64]time.Duration{} // when each product was first sold again

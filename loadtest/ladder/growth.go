@@ -71,7 +71,7 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 }
 
 // flushed waits until the database's dirty pages get no fewer, for two minutes at most: a server
-// that has just taken in millions of rows is still writing them, whatever tables are measured.
+// that has just taken in millions of rows is still writing them, no matter which tables are measured.
 func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 	db, err := sql.Open("mysql", m.AdminDSN())
 	if err != nil {

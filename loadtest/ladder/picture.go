@@ -92,7 +92,7 @@ func style(i int) (colour, dash string) {
 	return colours[i%len(colours)], dash
 }
 
-// drawSurvival writes for each strategy what it kept under each fault.
+// drawSurvival writes for each strategy whether it kept its deductions under each fault.
 func (r *Result) drawSurvival(b *strings.Builder, y float64, strategies []string) {
 	if len(r.Survival) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 // Default is the stock service's default strategy. The ladder compares it with the others.
 const Default = strategy.Default
 
-// Unsafe is the strategy in which the verifier must find a violation.
+// Unsafe is the strategy that the verifier must find a violation in.
 const Unsafe = "unsafe"
 
 // shape is the setting that all rows of one stack share.
@@ -28,7 +28,7 @@ type point struct {
 	goods   int
 	clients int
 	sellOut bool
-	uniform bool // all products are asked for alike
+	uniform bool // all products are equally popular
 }
 
 // rounds returns how often the rows of the point take turns. The rate of one client is one over the disk's
@@ -55,11 +55,11 @@ type Plan struct {
 	Clients    []int
 	Goods      []int
 	Paths      []string
-	// Faults adds what each strategy keeps when a service is killed and when Redis is flushed.
+	// Faults adds a look at the deductions that each strategy keeps when a service is killed and when Redis is flushed.
 	Faults bool
 	// LockCost adds a pass of grouped and grouped-rows alone, with three stock services; see Result.LockCost.
 	LockCost bool
-	// SellOut adds a row for each strategy and path in which the stock ends halfway.
+	// SellOut adds a row for each strategy and path where the stock ends halfway.
 	SellOut bool
 }
 
@@ -86,7 +86,7 @@ func Quick() Plan {
 	}
 }
 
-// Only returns the plan with these strategies alone. It measures what the lock costs if they are among them.
+// Only returns the plan with these strategies alone. It measures the cost of the lock if the two strategies that show it are among them.
 func (p Plan) Only(strategies []string) Plan {
 	p.Strategies = strategies
 	p.LockCost = p.LockCost && slices.Contains(strategies, Default) && slices.Contains(strategies, "grouped-rows")

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Replicas compares the throughput of several stock services with that of one, on one hot product under
-// load. They do the same work, so it takes many turns to tell them apart.
+// Replicas compares the throughput of several stock services with one, on one hot product under
+// load. They do the same work, so it takes many turns to see a difference.
 type Replicas struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -19,7 +19,7 @@ type Replicas struct {
 }
 
 // PathReplicas is the comparison on one path. Leg i measured One[i] and Several[i] in turns, with
-// services and databases of its own.
+// its own services and databases.
 type PathReplicas struct {
 	Path    string `json:"path"`
 	One     []Row  `json:"one"`

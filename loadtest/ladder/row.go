@@ -14,7 +14,7 @@ import (
 // Paths that a row can measure.
 const (
 	// PathDeduct makes the deduction alone, as the order service does: the flag is set in Redis, and
-	// the call is made by the stock service's client, in which concurrent calls share requests.
+	// the call is made by the stock service's client, so concurrent calls share requests.
 	PathDeduct = "deduct"
 	// PathOrder places whole orders through the order service.
 	PathOrder = "order"
@@ -53,9 +53,9 @@ type Result struct {
 	Machine string `json:"machine"`
 	Date    string `json:"date"`
 	Rows    []Row  `json:"rows"`
-	// Survival is what each strategy kept when something broke under it.
+	// Survival has the deductions that each strategy kept when something broke under it.
 	Survival []Survival `json:"survival,omitempty"`
-	// Ratios are the run's ratios beside the default strategy's targets.
+	// Ratios are the run's ratios with the default strategy's targets.
 	Ratios []Ratio `json:"ratios,omitempty"`
 }
 
@@ -139,8 +139,8 @@ func (r *Result) Markdown(path string) string {
 	return b.String()
 }
 
-// LockCost says, as a paragraph for the README, what grouped gets done beside the same groups without its lock; "" if
-// they were not both measured.
+// LockCost compares grouped with the same groups without a lock, as a list in Markdown; "" if they were not both
+// measured.
 func (r *Result) LockCost() string {
 	var parts []string
 	for _, path := range []string{PathDeduct, PathOrder} {

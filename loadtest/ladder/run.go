@@ -37,8 +37,8 @@ type Config struct {
 	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
 	// closely, those for many times as long.
 	Warmup, Measure time.Duration
-	// Table gets the rows as they are measured. Progress, if not nil, is told
-	// what is being done.
+	// Table gets the rows as they are measured. Progress, if not nil, gets
+	// the present step in words.
 	Table    io.Writer
 	Progress func(doing string)
 
@@ -46,8 +46,8 @@ type Config struct {
 	tellStock bool
 }
 
-// Run measures the plan's rows. Each row has databases, Redis keys and services
-// of its own, so that no row pays for the rows of another. The rows of one point
+// Run measures the plan's rows. Each row has its own databases, Redis keys and
+// services, so that no row pays for the rows of another. The rows of one point
 // take turns, so that a change in the speed of the disk or of the machine meets
 // them all. A row that could not be measured ends the run with an error; the
 // points before it are in the result.
@@ -143,7 +143,7 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point,
 }
 
 // turns yields the contestant to fire at next, until the point is measured: all in turn, round after round,
-// each in the reverse order of the one before, so that a steady drift meets all alike. If the point
+// each in the reverse order of the one before, so that a steady drift meets all of them. If the point
 // has rows that are compared closely, these take a turn after every other's too: they differ from each other
 // by far less than a few turns of one row do. Otherwise the quick rows take a second turn at the end of a
 // round, the last first, which costs little.
@@ -172,7 +172,7 @@ func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	}
 }
 
-// closest returns the rows that need many turns to be told apart: for one client, the default and its
+// closest returns the rows that need many turns to show a difference: for one client, the default and its
 // reference strategy; under load on one hot product, the default with 1 and 3 replicas, and
 // conditional-update.
 func closest(p point, all []*contestant) []*contestant {
@@ -357,7 +357,7 @@ func standardError(values []float64) float64 {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// up brings up the services of one row over databases of its own.
+// up brings up the services of one row over its own databases.
 func up(ctx context.Context, cfg Config, n int, s shape, path string) (*stack.Stack, error) {
 	return upWith(ctx, cfg, n, s, path, nil)
 }

@@ -28,9 +28,9 @@ type Scale struct {
 	OtherGroups []ScaleRow `json:"other_groups,omitempty"`
 	// Hot compares deductions of one hot product under all partitions with the same under one, or with an earlier build.
 	Hot *HotRow `json:"hot,omitempty"`
-	// HotOrders compares whole orders of one hot product with those of an earlier build.
+	// HotOrders compares whole orders of one hot product with an earlier build's.
 	HotOrders *HotRow `json:"hot_orders,omitempty"`
-	// Failing are the runs in which the holder of a lock fails.
+	// Failing are the runs during which the holder of a lock fails.
 	Failing []FailingRow `json:"failing,omitempty"`
 	// Compose is the compose file's stack.
 	Compose *ComposeScale `json:"compose,omitempty"`
@@ -71,7 +71,7 @@ type ScalePlan struct {
 	Products, Clients, Replicas int
 	// Legs is how often all take turns.
 	Legs int
-	// Before is a folder with the binaries of an earlier build, with which the hot product is compared, also by
+	// Before is a folder with the binaries of an earlier build to compare the hot product with, also by
 	// whole orders; empty: with one partition.
 	Before string
 }
@@ -228,7 +228,7 @@ func measureLegs(
 	return rows, verdicts, nil
 }
 
-// delayCommits makes each commit of the server wait for d, as on a replicated primary. Commits that come meanwhile
+// delayCommits makes each commit of the server wait for d, as on a replicated primary. Commits that come during the wait
 // join it. The function that it returns ends the delay.
 func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
 	set := func(ctx context.Context, d time.Duration) error {
@@ -274,7 +274,7 @@ func (h HotRow) Line() string {
 		h.Path, h.Than, h.Ratio, h.Error, h.Want, h.Verdict)
 }
 
-// AllRows returns the rows, then those of the other groups.
+// AllRows returns the rows, then the rows of the other groups.
 func (s Scale) AllRows() []ScaleRow { return slices.Concat(s.Rows, s.OtherGroups) }
 
 // Save writes scale.json and scale.svg into the folder.
@@ -283,7 +283,7 @@ func (s Scale) Save(folder string) error {
 		s.Draw(filepath.Join(folder, "scale.svg")))
 }
 
-// Missed returns what was not reached, or whose verdict is not pass.
+// Missed returns the rows that missed their target, or whose verdict is not pass.
 func (s Scale) Missed() (missed []string) {
 	for _, r := range s.AllRows() {
 		if r.Verdict != "pass" || r.Ratio+r.Error < r.Want {

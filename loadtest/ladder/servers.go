@@ -12,8 +12,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// OnServers compiles the services, starts MySQL, Redis and ZooKeeper, calls measure with cfg, in which
-// it has set Servers, Bin and Dir, and stops the servers. mysql says which database to use: docker (Image),
+// OnServers compiles the services, starts MySQL, Redis and ZooKeeper, sets Servers, Bin and Dir of cfg,
+// calls measure with it, and stops the servers. mysql says which database to use: docker (Image),
 // local (the installed one), or auto (docker if it has the image). The folder with the logs stays if
 // something failed.
 func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Config) error) (err error) {

@@ -16,12 +16,12 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Survival says what a strategy kept of the deductions that clients were told of, if something broke meanwhile.
+// Survival counts the acknowledged deductions that a strategy kept when something broke.
 type Survival struct {
 	Strategy string `json:"strategy"`
 	// Fault is one of Faults.
 	Fault string `json:"fault"`
-	// Told is how many deductions were confirmed to clients, before the fault and after it.
+	// Told is the number of acknowledged deductions, before the fault and after it.
 	Told int `json:"told"`
 	// Verdict is the verifier's, and Broken names the invariants that do not hold.
 	Verdict string   `json:"verdict"`
@@ -49,7 +49,7 @@ const (
 	flushes = 10
 )
 
-// measureSurvival puts every strategy of the plan but Direct through every fault, and adds what it kept to the result.
+// measureSurvival puts every strategy of the plan but Direct through every fault, and adds a Survival for each to the result.
 func measureSurvival(ctx context.Context, cfg Config, result *Result) error {
 	names := slices.Compact(slices.Clone(cfg.Plan.Strategies))
 	for i, name := range names {
@@ -174,7 +174,7 @@ func (s Survival) Line() string {
 	return fmt.Sprintf("%-19s %-8s %7d told  %s %v", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
 }
 
-// lost returns the error for a strategy that did not keep what it should.
+// lost returns the error for a strategy that lost deductions.
 func (s Survival) lost() error {
 	if info, err := strategy.Find(s.Strategy); err == nil && info.Unsafe() {
 		return nil
@@ -188,7 +188,7 @@ func (s Survival) lost() error {
 // broken is the prefix of what survived returns for a violation.
 const broken = "broken: "
 
-// survived says in a few words what the strategy kept under the fault; "–" if that was not measured.
+// survived describes in a few words what the fault left; "–" if that was not measured.
 func (r *Result) survived(name, fault string) string {
 	for _, s := range r.Survival {
 		if s.Strategy != name || s.Fault != fault {

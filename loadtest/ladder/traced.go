@@ -20,8 +20,8 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// Traced compares the whole orders a second of services that trace a share of them with those of services that
-// trace none, under the default strategy.
+// Traced compares the whole orders a second of services that trace a share of them with services that trace none,
+// under the default strategy.
 type Traced struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -29,7 +29,7 @@ type Traced struct {
 	// Share is the part of the orders that was traced, and Spans how many spans came of it.
 	Share float64 `json:"share"`
 	Spans int     `json:"spans"`
-	// Untraced[i] and Traced[i] are orders a second of two turns, one after the other, each of services of its own.
+	// Untraced[i] and Traced[i] are orders a second of two turns, one after the other, each with its own services.
 	Untraced []float64 `json:"untraced_per_s"`
 	Traced   []float64 `json:"traced_per_s"`
 	// Ratio is the orders a second with tracing by those without. Its error is the spread of the pairs of turns.
@@ -40,8 +40,8 @@ type Traced struct {
 const tracedWant = 0.97
 
 // MeasureTraced fires whole orders from that many clients in pairs of turns of cfg.Measure, two at least: one at
-// services without tracing, one at services that trace the share. Each pair begins with the other. The services start
-// anew for each turn: of two pairs of the same programs, the one may be some 5 % faster than the other for as long as
+// services without tracing, one at services that trace the share. Each pair begins with the other. The services
+// restart for each turn: of two pairs of the same programs, the one may be some 5 % faster than the other for as long as
 // they live. Spans are received in this process.
 func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pairs int) (t Traced, err error) {
 	t = Traced{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Share: share}
@@ -115,8 +115,8 @@ func pairsRatio(name string, a, b []float64, want float64) Ratio {
 	return r
 }
 
-// fireAnew fires at services of its own, the nth of the run, with env in their environment. It returns the orders a
-// second.
+// fireAnew starts services, the nth of the run, with env in their environment, and fires at them. It returns the
+// orders a second.
 func fireAnew(
 	ctx context.Context, cfg Config, n int, load fire.Config, env map[string]string,
 ) (perS float64, err error) {

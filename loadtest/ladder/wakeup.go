@@ -34,7 +34,7 @@ func (c lockCounts) wakeups() float64 {
 	return c.events / c.locks
 }
 
-// Names under which the server and the stock service count.
+// Names of the counters of the server and the stock service.
 const (
 	deletedEvents  = "zk_sum_node_deleted_watch_count"
 	childrenEvents = "zk_sum_node_children_watch_count"

@@ -1,6 +1,6 @@
 // Package linear checks that a small history of orders is linearizable: that
 // one order of all deductions, restores and readings of the stock exists, each
-// taking effect at one moment between its call and its return, in which
+// taking effect at one moment between its call and its return, where
 //
 //   - a deduction that was DONE found enough of every item,
 //   - a deduction that was REJECTED found too little of at least one item

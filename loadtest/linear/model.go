@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Kind is what a call does to the stock.
+// Kind is the effect of a call on the stock.
 type Kind int
 
 // The kinds.
@@ -124,8 +124,8 @@ func step(s state, c *Call) (bool, state) {
 // batch is calls that take effect at one moment.
 type batch []*Call
 
-// sort puts the calls in the order that is most likely possible: first those that
-// add stock, then those that take some, then the refusals, when the least is left.
+// sort puts the calls in the order that is most likely possible: first additions of
+// stock, then deductions, then the refusals, when the least is left.
 func (b batch) sort() {
 	rank := func(c *Call) int {
 		switch {
@@ -149,7 +149,7 @@ func (b batch) step(s state) (ok bool, next state) {
 }
 
 // model hands the specification to porcupine. The state travels with its key,
-// made once, by which porcupine tells states apart.
+// made once, which porcupine compares states by.
 func model() porcupine.Model {
 	type keyed struct {
 		state

@@ -22,7 +22,7 @@ type Config struct {
 	Plan Plan
 	// Servers are the addresses of a running ZooKeeper, separated by commas; empty: Run starts one.
 	Servers string
-	// Worker is a command line that passes its further arguments to Work, in a process of its own.
+	// Worker is the command line of a process that passes its further arguments to Work.
 	Worker []string
 	// Table gets the rows as they are measured.
 	Table io.Writer
@@ -100,7 +100,7 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 	return rows, nil
 }
 
-// turns returns the number of turns in which a window is measured. The speed of the disk and of the machine drifts
+// turns returns the number of turns that a window is measured in. The speed of the disk and of the machine drifts
 // within seconds, most of all for a lone contender, which waits for the disk alone.
 func (s shape) turns() int {
 	if s.contenders == 1 {

@@ -15,7 +15,7 @@ type Plan struct {
 	// Rounds is the number of windows for each lock and shape.
 	Rounds int
 	// Window is the length of one window, and Warmup the time before it that does not count, both over
-	// all turns in which the window is measured. The first turn has twice the warm-up of a window.
+	// all turns of the window. The first turn has twice the warm-up of a window.
 	Window, Warmup time.Duration
 }
 

@@ -51,10 +51,10 @@ func (t target) reached() bool {
 	return t.value >= t.goal
 }
 
-// fairnessWindow is the least measured time by which fairness is judged.
+// fairnessWindow is the least measured time that fairness is judged by.
 const fairnessWindow = 10 * time.Second
 
-// targets returns the targets by which these rows can be judged.
+// targets returns the targets that these rows can be judged by.
 func (t table) targets() []target {
 	var all []target
 	ratio := func(text, lock, other string, s shape, of func(Row) float64, goal float64, most bool) {
@@ -84,7 +84,7 @@ func (t table) targets() []target {
 	return all
 }
 
-// PrintTargets prints each target by which the rows can be judged, and reports whether one was missed.
+// PrintTargets prints each target that the rows can be judged by, and reports whether one was missed.
 func PrintTargets(out io.Writer, rows []Row) (missed bool) {
 	fmt.Fprintln(out, "\ntargets")
 	for _, t := range table(rows).targets() {

@@ -44,7 +44,7 @@ type herdLock interface {
 	Wakeups() int64
 }
 
-// writing is a shared lock of which all contenders are writers.
+// writing is a shared lock whose contenders are all writers.
 type writing struct{ *herd.Shared }
 
 func (w writing) Acquire(ctx context.Context) (*herd.Lock, error) { return w.AcquireWrite(ctx) }

@@ -6,8 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// window is one measurement: contenders start together, and what is released between the end of
-// the warm-up and the end of the window counts.
+// window is one measurement: contenders start together, and releases between the end of the
+// warm-up and the end of the window count.
 type window struct {
 	start  time.Time
 	warmup time.Duration

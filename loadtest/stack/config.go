@@ -22,7 +22,7 @@ type Config struct {
 	Servers *Servers
 	// ServerOptions go to the own servers.
 	ServerOptions []servers.Option
-	// Cluster makes the own servers several of each kind, of which any one may die. It needs MySQL, not MariaDB.
+	// Cluster makes the own servers several of each kind, so that any one may die. It needs MySQL, not MariaDB.
 	Cluster bool
 
 	// OrderServices and StockServices are how many of each to run. Default 2;
@@ -33,7 +33,7 @@ type Config struct {
 	// Default, and otherwise: free ones.
 	OrderPort, StockPort int
 	// OrderEnv and StockEnv are added to the environment of every service of
-	// that kind, and win over what this package sets.
+	// that kind, and win over this package's settings.
 	OrderEnv, StockEnv map[string]string
 	// Strategy is how the stock services deduct. Default: strategy.Default. One that oversells is allowed.
 	Strategy string
@@ -51,7 +51,7 @@ type Config struct {
 	// ZooKeeperRoot is the node that all of the services' nodes are under. Default "/orderstock".
 	ZooKeeperRoot string
 
-	// Progress, if not nil, is told in a few words what is being done.
+	// Progress, if not nil, gets the present step in a few words.
 	Progress func(doing string)
 }
 

@@ -4,8 +4,8 @@
 // of 127.0.0.1, with its log in the run's folder.
 //
 // Each service is a *Service that can be killed, paused and restarted by
-// itself, with another environment if need be. What a service is told about
-// the others can be changed by Config.Route, so that proxies can stand between
+// itself, with another environment if need be. The addresses that a service
+// gets can be changed by Config.Route, so that proxies can stand between
 // any two of them.
 //
 // Everything dies with the process that called Up (see package servers).

@@ -137,7 +137,7 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	env := st.envOf(told)
 	env["SERVICE_TOKEN"] = st.cfg.Token
 	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU())))
-	// Spans, if there are any, tell the replicas apart.
+	// Spans, if there are any, show which replica they come from.
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
 	accounts := st.cfg.Accounts
 	if kind == Stock {

@@ -32,7 +32,7 @@ type Stack struct {
 
 // Up brings up the servers, the schemas, then the stock services, then the
 // order services, and returns when all of them are ready. If something fails, Up
-// kills what it started. The error names what failed and holds the end of its log.
+// kills what it started. The error names the failed part and holds the end of its log.
 func Up(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
 	dir, err := filepath.Abs(cfg.Dir)
@@ -85,8 +85,8 @@ func (st *Stack) up(ctx context.Context) error {
 	return err
 }
 
-// startAll starts n services of a kind together. Those that did start are
-// returned even if others did not.
+// startAll starts n services of a kind together. It returns the started ones
+// even if others did not start.
 func (st *Stack) startAll(ctx context.Context, kind Kind, n int) ([]*Service, error) {
 	n = max(n, 0)
 	var (
@@ -132,8 +132,8 @@ func (st *Stack) Dead() []*servers.Server {
 }
 
 // Stop stops the order services, then the stock services, then the servers
-// that Up started, each gracefully. All are stopped, whatever fails. What is
-// left when ctx ends is killed.
+// that Up started, each gracefully. All are stopped, even if one fails. The ones
+// that still run when ctx ends are killed.
 func (st *Stack) Stop(ctx context.Context) error {
 	graceful := func(s *Service) error { return s.Stop(ctx) }
 	err := errors.Join(each(st.Order, graceful), each(st.Stock, graceful))
@@ -174,12 +174,12 @@ func (st *Stack) ZooKeeperRoot() string { return st.cfg.ZooKeeperRoot }
 // Accounts returns the databases and users, with their passwords.
 func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
 
-// Target returns what the load tester fires at.
+// Target returns the addresses that the load tester fires at.
 func (st *Stack) Target() fire.Target {
 	return fire.Target{OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token}
 }
 
-// Databases returns what the load tester verifies.
+// Databases returns the databases that the load tester verifies.
 func (st *Stack) Databases() verify.Databases {
 	a := st.cfg.Accounts
 	return verify.Databases{

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// What a Store keeps at most. The oldest trace goes first.
+// The limits of a Store. The oldest trace goes first.
 const (
 	maxTraces = 1000
 	maxSpans  = 60_000
@@ -27,7 +27,7 @@ type Store struct {
 	spans  int
 }
 
-// ids is a small set in the order in which its members came.
+// ids is a small set in the order of insertion.
 type ids []string
 
 func (s ids) with(id string) ids {
@@ -149,7 +149,7 @@ func (s *Store) below(at Link, keep func(Span)) {
 // Recent is an order that was traced.
 type Recent struct {
 	OrderID string `json:"order_id"`
-	// Status is what its client was told, or "".
+	// Status is the status in the answer to its client, or "".
 	Status string `json:"status"`
 }
 

@@ -32,8 +32,8 @@ type Report struct {
 	// Record is encoded as JSON: a run as GET /api/runs/{id} answers it. Without
 	// one the file has no script.
 	Record any
-	// Still is what the file shows if scripts are off: the verdict in words,
-	// the books, the charts as SVG. The script replaces it.
+	// Still is shown if scripts are off: the verdict in words, the books, the
+	// charts as SVG. The script replaces it.
 	Still template.HTML
 }
 
@@ -87,7 +87,7 @@ var paper = template.Must(template.New("report").Parse(`<!doctype html>
 </html>
 `))
 
-// reportModules are the modules of the report, each after those that it imports.
+// reportModules are the modules of the report in the order of their imports.
 var reportModules = []string{"js/format.js", "js/parts.js", "js/report.js"}
 
 // linkage matches what ties modules together. A single script needs none of it.

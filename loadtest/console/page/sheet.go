@@ -11,7 +11,7 @@ import (
 // reports show their results in these parts.
 type Sheet struct {
 	Title string
-	// Sentence and Word are the headline: what was measured, and PASS, VIOLATION,
+	// Sentence and Word are the headline: the measurement, and PASS, VIOLATION,
 	// UNKNOWN or another word for it; "" for none.
 	Sentence, Word string
 	Facts          []Fact
@@ -64,7 +64,7 @@ func (t *Table) Kind(i int) string {
 	return "number"
 }
 
-// longestNumber is that of a number with its unit or its error, or of a time of day, in bytes.
+// longestNumber bounds a number with its unit or its error, or a time of day, in bytes.
 const longestNumber = 16
 
 // Body returns the sheet as the body of a page.
@@ -85,7 +85,7 @@ func (s Sheet) Write(w io.Writer) error {
 	return WriteReport(w, Report{Title: s.Title, Still: still})
 }
 
-// signs are those of js/format.js.
+// signs are the same as in js/format.js.
 var signs = map[string][2]string{
 	"PASS": {"✓", "good"}, "VIOLATION": {"✗", "bad"}, "UNKNOWN": {"?", "unsure"}, "NOT CAUGHT THIS TIME": {"○", "unsure"},
 	"MISSED": {"✗", "bad"},

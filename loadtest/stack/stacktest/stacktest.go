@@ -28,8 +28,8 @@ func Build(t *testing.T) (bin string) {
 	return bin
 }
 
-// Up brings up the services in the folder bin on the servers of the tests, with databases, users and a
-// ZooKeeper root of their own. change may change the configuration first.
+// Up brings up the services in the folder bin on the servers of the tests, with their own databases, users and
+// ZooKeeper root. change may change the configuration first.
 func Up(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
 	t.Helper()
 	suffix := strings.ToLower(rand.Text()[:10])
