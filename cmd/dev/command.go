@@ -44,7 +44,7 @@ func (s *size) flags(cmd *cobra.Command) {
 		"three servers of each kind, of which any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
 
-// args returns the arguments from which flags reads the same size.
+// args returns the arguments that flags reads the same size from.
 func (s *size) args() []string {
 	return []string{
 		"--order-services", strconv.Itoa(s.orders), "--stock-services", strconv.Itoa(s.stocks),
@@ -77,7 +77,7 @@ func (s *size) config(root, dir string) stack.Config {
 	}
 }
 
-// stopping returns a context in which to clean up after ctx has ended.
+// stopping returns a context for cleaning up after ctx has ended.
 func stopping(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
 }

@@ -28,7 +28,7 @@ func newPage() (program, error) {
 	return program{Name: "console", Addr: addr, URL: "http://" + addr, Token: rand.Text()}, nil
 }
 
-// traced returns the environment in which a service sends the console the spans of orders that come with a sampled
+// traced returns the environment that makes a service send the console the spans of orders that come with a sampled
 // trace. It is empty if the environment of this process says where spans go, or that there are none.
 func (p program) traced() map[string]string {
 	for _, name := range []string{

@@ -29,8 +29,8 @@ func forTests(ctx context.Context) []*servers.MissingError {
 	return append(servers.Missing(), servers.MissingForTests(ctx)...)
 }
 
-// install installs what is missing with apt-get if this is Debian or a relative of it and the user
-// is root. Otherwise its error says what to install.
+// install installs missing programs with apt-get if this is Debian or a relative of it and the user
+// is root. Otherwise its error names the packages.
 func install(ctx context.Context, say func(string), missing []*servers.MissingError) error {
 	if len(missing) == 0 {
 		return nil

@@ -1,6 +1,6 @@
 // Command dev runs the whole of orderstock on this machine without
 // containers: servers, services, the load tester and its verdict. It also
-// installs what is missing and fills the documents' tables. The Makefile calls it.
+// installs missing programs and fills the documents' tables. The Makefile calls it.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 func binDir(root string) string { return filepath.Join(root, "bin") }
 func runDir(root string) string { return filepath.Join(root, ".run") }
 
-// prepare installs what is missing and compiles the binaries of the module in the folder root.
+// prepare installs missing programs and compiles the binaries of the module in the folder root.
 func prepare(ctx context.Context, root string, say func(string)) error {
 	if err := install(ctx, say, servers.Missing()); err != nil {
 		return err

@@ -48,7 +48,7 @@ func run(ctx context.Context, env map[string]string, name string, args ...string
 	close(ended)
 	signal.Stop(again)
 	if cmd.Process != nil {
-		_ = procgroup.Kill(cmd.Process.Pid) // what it left behind; mostly nothing
+		_ = procgroup.Kill(cmd.Process.Pid) // processes that it left behind; mostly none
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return &command.ExitError{Code: exit.ExitCode()}

@@ -89,7 +89,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	return nil
 }
 
-// follow prints what the holder says until the stack is up.
+// follow prints the holder's log until the stack is up.
 func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) error {
 	log, err := os.Open(logPath)
 	if err != nil {
@@ -173,7 +173,7 @@ func hold(ctx context.Context, size *size) (err error) {
 	return errors.Join(err, st.Stop(stop))
 }
 
-// keepUp tells the other commands where the stack is, and restarts its services for them, until ctx ends.
+// keepUp writes the stack's addresses down for the other commands, and restarts services for them, until ctx ends.
 func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
 	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
 	if err != nil {

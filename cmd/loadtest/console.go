@@ -148,7 +148,7 @@ func serveTraces(ctx context.Context, addr string, of *console.Server) (stop fun
 	}, nil
 }
 
-// keepAddress writes the console's address to the file in which "loadtest trace" looks for it. forget removes it.
+// keepAddress writes the console's address to the file where "loadtest trace" looks for it. forget removes it.
 func keepAddress(out, address string) (forget func(), err error) {
 	file := filepath.Join(out, addressFile)
 	if err := os.WriteFile(file, []byte(address+"\n"), 0o600); err != nil {
@@ -243,7 +243,7 @@ func parseWatched(values []string) ([]console.Watched, error) {
 	return all, nil
 }
 
-// ownLab is a lab in a folder of its own.
+// ownLab is a lab in a temporary folder.
 type ownLab struct {
 	*lab.Lab
 	dir string

@@ -27,7 +27,7 @@ type faultsConfig struct {
 	Out string `env:"OUT" envDefault:"out"`
 	// Reduced is whether only a part of the fault matrix runs.
 	Reduced bool `env:"REDUCED"`
-	// Cluster is whether the faults of a cluster run: three servers of each kind, of which one dies.
+	// Cluster runs the faults of a cluster: three servers of each kind, one of them dies.
 	Cluster bool
 	// Across is the share of orders over several partitions, 0 to 1; 0: about two thirds.
 	Across float64 `env:"ACROSS"`
@@ -64,7 +64,7 @@ func faultsCommand() *cobra.Command {
 }
 
 // name returns the name of the results' files, without the extension. A part of the matrix, and a matrix with other
-// orders, have names of their own, so that neither is taken for the whole.
+// orders, have other names, so that neither is taken for the whole.
 func (c faultsConfig) name() string {
 	name := "faults"
 	if c.Cluster {

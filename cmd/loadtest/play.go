@@ -21,7 +21,7 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// playConfig is what is played.
+// playConfig has the flags of play.
 type playConfig struct {
 	fixed    bool
 	out, bin string
@@ -84,8 +84,8 @@ Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 	return cmd
 }
 
-// conclude prints the verdict on what was played, of which run is the first attempt. It returns the exit code of a
-// verdict that is not a pass as an error.
+// conclude prints the verdict on the last attempt; run is the first. It returns the exit code of a verdict that is not
+// a pass as an error.
 func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
 	if run.Attempts > 1 && v.Outcome == verify.Pass { // only what should go wrong has several attempts
 		first, _ := strconv.ParseUint(run.Seed, 10, 64) // the console made it
@@ -152,7 +152,7 @@ func (cfg *playConfig) performance(
 	return func(c *console.Console) (console.Run, error) { return c.Fire(s) }, s.Validate()
 }
 
-// withConsole calls do with a console in a lab of its own, and ends both.
+// withConsole calls do with a console in a new lab, and ends both.
 func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) (err error) {
 	l, err := startLab(cmd, bin)
 	if err != nil {

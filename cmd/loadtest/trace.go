@@ -21,7 +21,7 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// addressFile is the file in which a running console keeps its address, in its folder of runs.
+// addressFile is the file where a running console keeps its address, in its folder of runs.
 const addressFile = "console.url"
 
 func traceCommand() *cobra.Command {

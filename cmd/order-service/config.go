@@ -21,8 +21,8 @@ type settings struct {
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"32"`
 
-	// StockURLs are the addresses of the stock services, several by comma. Empty: those that are announced in
-	// ZooKeeper, as they come and go.
+	// StockURLs are the addresses of the stock services, several by comma. Empty: the services that announce
+	// themselves in ZooKeeper, as they come and go.
 	StockURLs []string `env:"STOCK_URLS"`
 	// StockServerName is the name in the certificates of the stock services if they speak HTTPS; empty: the host of
 	// their address.
@@ -43,13 +43,13 @@ type settings struct {
 	// RateLimitReads is how many times a client may read orders, as RATE_LIMIT_ORDERS.
 	RateLimitReads ratelimit.Rate `env:"RATE_LIMIT_READS"`
 	// TrustedProxies are the networks whose X-Forwarded-For names the client, such as 10.0.0.0/8, several by
-	// comma. What they send without it is not limited.
+	// comma. Their requests without it are not limited.
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
 	// ConfirmBudget is how long a client waits for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
-	// PendingLimit is the age at which the reconciler takes an order; not below CONFIRM_BUDGET.
+	// PendingLimit is the age of an order when the reconciler takes it; not below CONFIRM_BUDGET.
 	PendingLimit time.Duration `env:"PENDING_LIMIT" envDefault:"5s"`
-	// CancelAfter is the age at which the reconciler cancels an order that the stock service has not settled;
+	// CancelAfter is the age of an order when the reconciler cancels it, if the stock service has not settled it;
 	// above PENDING_LIMIT.
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
 	// ReconcileInterval is the pause between the reconciler's rounds.
@@ -59,7 +59,7 @@ type settings struct {
 	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
 	// PriceTTL is how long a price may be used after it was asked for.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
-	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
+	// MaxInFlight bounds the orders, or operations, in flight; more are answered 503 at once.
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
 	// ConsoleURL is the address of the console, which GET / names, without its token; empty: there is none.
 	ConsoleURL string `env:"CONSOLE_URL"`
@@ -72,7 +72,7 @@ const keyOptional, keyRequired = "optional", "required"
 //go:embed environment.txt
 var environment string
 
-// Check returns what is wrong with the settings, or nil.
+// Check returns an error that names the first invalid setting, or nil.
 func (s settings) Check() error {
 	budget, pending := config.Var("CONFIRM_BUDGET", s.ConfirmBudget), config.Var("PENDING_LIMIT", s.PendingLimit)
 	var key error

@@ -78,7 +78,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: named})
 	defer stock.Close()
 
-	// What needs ZooKeeper stops after what serves requests: an order in flight may still want an id.
+	// ZooKeeper's sessions stop after the server: an order in flight may still want an id.
 	background := context.WithoutCancel(ctx)
 	where := cfg.ZooKeeper()
 	where.Metrics, where.Log = named, log

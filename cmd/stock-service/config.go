@@ -20,8 +20,8 @@ type settings struct {
 
 	// ListenAddr is the address that the service listens on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
-	// AdvertiseAddr is the host:port by which order services reach this one, announced in ZooKeeper. Empty:
-	// LISTEN_ADDR, with the address from which this machine reaches ZooKeeper if it names no host.
+	// AdvertiseAddr is the host:port where order services reach this one, announced in ZooKeeper. Empty:
+	// LISTEN_ADDR or, if it names no host, its port and this machine's address in the connection to ZooKeeper.
 	AdvertiseAddr string `env:"ADVERTISE_ADDR"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"64"`
@@ -36,9 +36,9 @@ type settings struct {
 	// MaxGroup bounds the operations of one transaction under grouped and grouped-rows, from 1 to 256. Small groups
 	// hold rows and a partition for a shorter time; large ones get more done with each commit.
 	MaxGroup int `env:"STOCK_GROUP" envDefault:"256"`
-	// MaxInFlight bounds the orders, or operations, in work; more are answered 503 at once.
+	// MaxInFlight bounds the orders, or operations, in flight; more are answered 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
-	// OldToken is taken beside SERVICE_TOKEN. To change the token without a stop, start the stock services again
+	// OldToken is accepted as well as SERVICE_TOKEN. To change the token without a stop, start the stock services again
 	// with both, then the order services with the new one, then the stock services without this.
 	OldToken config.Secret `env:"SERVICE_TOKEN_OLD"`
 	// RequestTimeout bounds the work for one request.
@@ -58,7 +58,7 @@ func readSettings() (settings, error) {
 	return cfg, err
 }
 
-// Check returns what is wrong with the settings, or nil.
+// Check returns an error that names the first invalid setting, or nil.
 func (s settings) Check() error {
 	var unknown error
 	if s.Strategy != "" {

@@ -82,7 +82,7 @@ func (faultPorts) ledger(l stock.Ledger) stock.Ledger { return faultyLedger{l} }
 type faultyLedger struct{ stock.Ledger }
 
 // Find passes the points of the look-up that a deduction makes. The order
-// service's confirmation reads by the same method, and has points of its own.
+// service's confirmation reads by the same method, and has its own points.
 func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
 	if !deducts(ctx) {
 		return l.Ledger.Find(ctx, flags...)

@@ -1,4 +1,4 @@
-// Command stock-service owns the stock. It carries each deduction out once, and
+// Command stock-service owns the stock. It deducts once for each operation, and
 // never sells more than there is.
 package main
 

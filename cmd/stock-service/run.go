@@ -90,7 +90,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},
 		},
 	}, log)
-	// The announcement has a session of its own: not every strategy has one for locks.
+	// The announcement has its own session: not every strategy has one for locks.
 	announcing := coordination.Open("announcement", zookeeper)
 	defer func() { err = errors.Join(err, announcing.Close()) }()
 	withdraw := func() {}

@@ -15,15 +15,15 @@ import (
 
 // The exit codes of all programs.
 const (
-	Passed  = 0 // What was checked holds, or what was asked for is done.
-	Failed  = 1 // What was checked does not hold.
+	Passed  = 0 // The check holds, or the work is done.
+	Failed  = 1 // The check does not hold.
 	Unknown = 2 // It could not be found out: an error, or wrong usage.
 )
 
 // ExitError is an error of a command that sets the program's exit code.
 type ExitError struct {
 	Code int
-	// Err is printed. A nil Err prints nothing: the command has already printed what is wrong.
+	// Err is printed. A nil Err prints nothing: the command has already printed the failure.
 	Err error
 }
 
@@ -36,7 +36,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Fail returns err, which says what a check found to be wrong, as an ExitError with the code Failed.
+// Fail returns err, the finding of a check, as an ExitError with the code Failed.
 // It returns nil for nil.
 func Fail(err error) error {
 	if err == nil {

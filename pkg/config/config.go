@@ -1,5 +1,5 @@
 // Package config reads a program's settings from the environment and checks them. An error names the
-// variable, its value, and what it must be.
+// variable, its value, and the valid values.
 package config
 
 import (
@@ -101,12 +101,12 @@ func (v Variable[T]) Between(least, most T) error {
 	return v.must(v.Value >= least && v.Value <= most, fmt.Sprintf("be from %v to %v", least, most))
 }
 
-// Above returns an error if the value is not above that of another variable.
+// Above returns an error if the value is not above other's.
 func (v Variable[T]) Above(other Variable[T]) error {
 	return v.must(v.Value > other.Value, "be above "+other.String())
 }
 
-// NotBelow returns an error if the value is below that of another variable.
+// NotBelow returns an error if the value is below other's.
 func (v Variable[T]) NotBelow(other Variable[T]) error {
 	return v.must(v.Value >= other.Value, "not be below "+other.String())
 }

@@ -33,13 +33,13 @@ type Service struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the user:password by which the services know each other in ZooKeeper: their nodes are closed
-	// to all others; the same for all services. Empty: their nodes are open to whoever reaches ZooKeeper.
+	// ZooKeeperAuth is the user:password of the services in ZooKeeper, the same for all of them: their nodes are
+	// closed to others. Empty: their nodes are open to every client that reaches ZooKeeper.
 	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
 	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
-	// TLSCert is the certificate that the service shows, with those that sign it, in PEM. With it and TLS_KEY the
+	// TLSCert is the service's certificate, followed by its signers', in PEM. With it and TLS_KEY the
 	// service speaks HTTPS alone.
 	TLSCert Secret `env:"TLS_CERT"`
 	// TLSKey is the key of TLS_CERT, in PEM.
@@ -58,15 +58,15 @@ type RedisServer struct {
 	// RedisAddrs are Sentinels that watch over the Redis server, host:port, several by comma, in place of
 	// REDIS_ADDR.
 	RedisAddrs []string `env:"REDIS_ADDRS"`
-	// RedisMaster is the name by which the Sentinels of REDIS_ADDRS know the Redis server.
+	// RedisMaster is the Sentinels' name for the Redis server, if REDIS_ADDRS are Sentinels.
 	RedisMaster string `env:"REDIS_MASTER"`
-	// RedisAuth is the user:password by which a program logs in to Redis, and to the Sentinels. Empty: it does not.
+	// RedisAuth is the user:password for Redis and the Sentinels. Empty: no login.
 	RedisAuth Secret `env:"REDIS_AUTH"`
 }
 
 const maxPartitions = 1024
 
-// Check returns what is wrong with the settings, or nil.
+// Check returns an error that names the first invalid setting, or nil.
 func (s Service) Check() error {
 	var root error
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {

@@ -32,7 +32,7 @@ var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 	"type":  typeName,
 }).Parse(docsHTML))
 
-// What the page shows of a description.
+// The parts of a description that the page shows.
 type (
 	described struct {
 		Info struct {

@@ -37,7 +37,7 @@ type Options struct {
 const (
 	// HeaderRequestID names the header that carries the request id from service to service.
 	HeaderRequestID = "X-Request-Id"
-	// HeaderTimeout names the header in which a caller says how long it waits, in
+	// HeaderTimeout names the header with the time that the caller waits, in
 	// milliseconds. It is a duration, so that the two clocks need not agree.
 	HeaderTimeout = "X-Request-Timeout-Ms"
 
@@ -116,7 +116,7 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	c.Next()
 }
 
-// boundedWriter gives each write a deadline of its own.
+// boundedWriter gives each write its own deadline.
 type boundedWriter struct {
 	gin.ResponseWriter
 	timeout time.Duration
@@ -143,8 +143,8 @@ func (w boundedWriter) bound() {
 }
 
 // Bearer lets only requests pass that carry one of the tokens in their Authorization
-// header; others get 401 unauthorized. Empty tokens are ignored. The time that the
-// comparison takes tells nothing about the tokens.
+// header; others get 401 unauthorized. Empty tokens are ignored. The time of the
+// comparison does not depend on the tokens.
 func Bearer(tokens ...string) gin.HandlerFunc {
 	var wanted [][sha256.Size]byte
 	for _, token := range tokens {

@@ -143,7 +143,7 @@ func Healthcheck(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}
-	// The certificate is for the name by which others call the service. Verifying it would be of no use here: a process
+	// The certificate is for the name that others call the service by. Verifying it would be of no use here: a process
 	// that holds the port on this machine could just as well answer 200 over HTTP.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	defer transport.CloseIdleConnections()

@@ -27,13 +27,13 @@ type ServerConfig struct {
 	Metrics prometheus.Gatherer
 	// ShutdownTimeout bounds the wait for the requests in flight. Default 20 s.
 	ShutdownTimeout time.Duration
-	// OnListen, if not nil, is told the address once the port is bound.
+	// OnListen, if not nil, is called with the address once the port is bound.
 	OnListen func(addr string)
 }
 
 // Serve binds the address, serves h until ctx ends, then takes no further
-// connections and waits for the requests in flight. It returns nil after a
-// stop in which none of them was cut.
+// connections and waits for the requests in flight. It returns nil if all of
+// them got their answers.
 func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logger) error {
 	if cfg.ShutdownTimeout <= 0 {
 		cfg.ShutdownTimeout = 20 * time.Second

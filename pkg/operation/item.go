@@ -31,8 +31,8 @@ type Item struct {
 	Num     int64
 }
 
-// NewItems returns a copy of the items by rising goods id, the order in which
-// locks and rows are taken. It returns ErrInvalidItems, ErrInvalidGoodsID,
+// NewItems returns a copy of the items by rising goods id, the order that locks
+// and rows are taken in. It returns ErrInvalidItems, ErrInvalidGoodsID,
 // ErrInvalidNum or ErrDuplicateGoods if the items break a rule.
 func NewItems(items []Item) ([]Item, error) {
 	if len(items) == 0 || len(items) > MaxItems {

@@ -1,6 +1,6 @@
-// Package operation holds what the order service and the stock service agree on
-// without a network between them: the items of an operation and their rules, and
-// the states in which an operation can end. Both domains import it, and the API
+// Package operation holds the terms that the order service and the stock service
+// share without a network between them: the items of an operation and their rules,
+// and the end states of an operation. Both domains import it, and the API
 // of package stockapi carries it. It does no I/O.
 package operation
 

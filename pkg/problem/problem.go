@@ -1,5 +1,5 @@
-// Package problem is the form in which a service says what went wrong: RFC 9457
-// problem details, with a stable code to decide by.
+// Package problem is the form of a service's errors: RFC 9457 problem details,
+// with a stable code to decide by.
 package problem
 
 import (

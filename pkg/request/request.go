@@ -35,7 +35,7 @@ func With(ctx context.Context, log *slog.Logger, id string) context.Context {
 }
 
 // Part returns a context for a part of the request that ctx belongs to, if the
-// part came with an id of its own. Otherwise it returns ctx.
+// part came with its own id. Otherwise it returns ctx.
 func Part(ctx context.Context, id string) context.Context {
 	r, ok := ctx.Value(key{}).(*request)
 	if !ok || !valid(id) {

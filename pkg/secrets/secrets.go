@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Write writes files below the folder dir, each of which is given as FILE=TEXT. In a TEXT, $NAME stands for the secret
+// Write writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret
 // of that name: the value of the environment's variable NAME or, if that is not set, 160 bits derived from the name and
 // the random key in dir/key, in letters and digits. Write makes the key if it is missing. Every user may read the
 // files, only the owner the key.

@@ -4,10 +4,10 @@
 //
 // They run as a production primary does, not as a test double: MySQL with its
 // binary log and redo log synced at every commit, ZooKeeper with its log
-// forced to disk, Redis with an append-only file. What differs is only where
-// they listen and how much memory they take.
+// forced to disk, Redis with an append-only file. Only their addresses and
+// their memory differ.
 //
-// # What a caller can rely on
+// # Guarantees
 //
 //   - Start… returns once the server answers a real request, or with an error
 //     that holds the end of the server's log. Its context bounds the start and
@@ -15,7 +15,7 @@
 //   - A program that is not installed is a *MissingError that says what to install.
 //   - Stop is a graceful stop, Kill is SIGKILL, Pause and Resume are SIGSTOP and
 //     SIGCONT, Restart keeps the port and the data: the faults of a real machine.
-//   - Servers run in process groups of their own, so that a Ctrl-C at the terminal
+//   - Servers lead their own process groups, so that a Ctrl-C at the terminal
 //     reaches the caller alone, which stops them in order. On Linux they die with
 //     the process that started them, even when that is killed by SIGKILL.
 //   - All methods are safe for concurrent use.

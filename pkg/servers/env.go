@@ -1,6 +1,6 @@
 package servers
 
-// The environment variables that tell tests to use servers that run already, by the administrator's
+// The environment variables that name running servers for tests to use, by the administrator's
 // DSN for MySQL and by host:port for the others. Package serverstest reads them.
 const (
 	EnvTestMySQL     = "ORDERSTOCK_TEST_MYSQL"

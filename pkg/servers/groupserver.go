@@ -18,7 +18,7 @@ import (
 // EnvMySQLD names the mysqld program of a group's members.
 const EnvMySQLD = "MYSQLD"
 
-// groupImage is the image from which the server of a group's members is taken if none is installed.
+// groupImage is the image that the server of a group's members comes from if none is installed.
 const groupImage = "mysql:9.7"
 
 // ErrNoGroupServer is returned if no server is found that can be a group's member.
@@ -29,7 +29,7 @@ var ErrNoGroupServer = errors.New("no MySQL server of version 8.4 or later, whic
 var versionOf = regexp.MustCompile(`Ver (\d+)\.(\d+)`)
 
 // groupServer returns a server that can be a group's member: the one that MYSQLD names,
-// the installed one, or that of the Docker image, which it unpacks once.
+// the installed one, or the one of the Docker image, which it unpacks once.
 func groupServer(ctx context.Context) (mysqlInstall, error) {
 	if path := os.Getenv(EnvMySQLD); path != "" {
 		install, err := groupServerAt(path)

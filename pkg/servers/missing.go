@@ -26,7 +26,7 @@ var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromi
 
 // MissingError says that a program is not installed, and which packages hold it.
 type MissingError struct {
-	// Program is what was looked for.
+	// Program is the missing program.
 	Program string
 	// Packages are the Debian packages that hold it.
 	Packages []string
@@ -37,7 +37,7 @@ func (e *MissingError) Error() string {
 		"elsewhere install it and put it on the PATH", e.Program, strings.Join(e.Packages, " "))
 }
 
-// Missing returns what the servers of this package need and do not find on this machine, or nil.
+// Missing returns the programs that the servers of this package need and do not find on this machine, or nil.
 func Missing() []*MissingError {
 	return missing(
 		func() error { _, err := mysqlPrograms(); return err },
@@ -46,7 +46,7 @@ func Missing() []*MissingError {
 	)
 }
 
-// MissingForTests returns what the project's tests need besides the servers and do not find: make, a C
+// MissingForTests returns the programs that the project's tests need in addition and do not find: make, a C
 // compiler for the race detector, a Java compiler, Curator and kazoo, the other clients of the lock, and Chromium.
 func MissingForTests(ctx context.Context) []*MissingError {
 	return missing(

@@ -16,7 +16,7 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// rootPassword is that of the servers started here, which listen on 127.0.0.1 alone.
+// rootPassword is the same for all servers started here, which listen on 127.0.0.1 alone.
 const rootPassword = "orderstock"
 
 // MySQL is a MySQL or MariaDB server.
@@ -25,7 +25,7 @@ type MySQL struct {
 	admin *mysql.Config
 }
 
-// StartMySQL starts a MySQL or MariaDB server, whichever is installed, with
+// StartMySQL starts the installed MySQL or MariaDB server, with
 // its data in dir. It is as durable as a production primary: row-based binary
 // log, sync_binlog=1, innodb_flush_log_at_trx_commit=1.
 func StartMySQL(ctx context.Context, dir string, opts ...Option) (*MySQL, error) {
@@ -183,7 +183,7 @@ func (m *MySQL) Exec(ctx context.Context, statements ...string) error {
 	})
 }
 
-// Version returns what the server says it is: "10.11.14-MariaDB-…", "9.7.0".
+// Version returns the server's own version: "10.11.14-MariaDB-…", "9.7.0".
 func (m *MySQL) Version(ctx context.Context) (string, error) {
 	var version string
 	err := m.withAdmin(func(db *sql.DB) error {

@@ -17,7 +17,7 @@ import (
 type mysqlInstall struct {
 	server  string // mysqld or mariadbd
 	install string // mariadb-install-db; empty for MySQL, whose server does it
-	version string // what the server prints, which names the flavour
+	version string // as the server prints it, with its flavour
 }
 
 func mysqlPrograms() (mysqlInstall, error) {

@@ -43,7 +43,7 @@ func newOptions(opts []Option) options {
 func WithAddr(addr string) Option { return func(o *options) { o.addr = addr } }
 
 // WithArgs adds arguments to the server's command line (MySQL, Redis) or to
-// the Java virtual machine's (ZooKeeper), after those of this package.
+// the Java virtual machine's (ZooKeeper), after this package's.
 func WithArgs(args ...string) Option { return func(o *options) { o.args = append(o.args, args...) } }
 
 // WithContainerCheckInterval sets how often ZooKeeper looks for empty

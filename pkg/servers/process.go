@@ -11,13 +11,13 @@ import (
 	"orderstock/pkg/servers/procgroup"
 )
 
-// process is a child that leads a process group of its own.
+// process is a child that leads its own process group.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed once the child has been waited for
 }
 
-// launch starts cmd in a process group of its own and waits for its end in the background.
+// launch starts cmd in its own process group and waits for its end in the background.
 func launch(cmd *exec.Cmd) (*process, error) {
 	procgroup.Lead(cmd)
 	dieWithParent(cmd.SysProcAttr)
@@ -82,7 +82,7 @@ func (p *process) signal(send func(pid int) error) error {
 // spawner returns the function that starts commands. All are started from one
 // OS thread that lives as long as the process: the kernel's parent-death signal
 // is sent when the thread that forked ends, and the Go runtime ends threads
-// when it likes. Hence this is the one goroutine that nothing stops.
+// when it likes. So this is the one goroutine that nothing stops.
 var spawner = sync.OnceValue(func() func(*exec.Cmd) error {
 	requests := make(chan spawnRequest)
 	go spawn(requests)

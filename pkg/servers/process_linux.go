@@ -16,7 +16,7 @@ func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL
 // reaches each thread only when that is scheduled next, and until then it goes on.
 func awaitStopped(pid int) error {
 	const limit = 5 * time.Second
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // no event tells of it
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // there is no event for it
 		if allStopped(pid) {
 			return nil
 		}

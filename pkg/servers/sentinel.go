@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// RedisMaster is the name by which Sentinels started here know their server.
+// RedisMaster is the name that Sentinels started here have for their server.
 const RedisMaster = "flags"
 
 // RedisFailover is a Redis server with a replica, and the Sentinels that replace one by

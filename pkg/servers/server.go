@@ -23,7 +23,7 @@ const startTimeout = 90 * time.Second
 
 // Spec describes a server program to run.
 type Spec struct {
-	// Name says in errors and file names what the server is: "redis".
+	// Name is the server's name in errors and file names: "redis".
 	Name string
 	// Path is the program, Args its arguments.
 	Path string
@@ -68,13 +68,13 @@ func attach(name, addr string) *Server {
 	return &Server{spec: Spec{Name: name, Addr: addr}}
 }
 
-// Name returns what the server is called.
+// Name returns the server's name.
 func (s *Server) Name() string { return s.spec.Name }
 
 // Addr returns where the server listens, as host:port. It stays the same over restarts.
 func (s *Server) Addr() string { return s.spec.Addr }
 
-// LogPath returns the file that holds what the server printed, over all its restarts.
+// LogPath returns the file with the server's output, over all its restarts.
 func (s *Server) LogPath() string { return filepath.Join(s.spec.Dir, s.spec.Name+".log") }
 
 // Pid returns the process's id, or 0 if there is none.
@@ -106,7 +106,7 @@ func (s *Server) Done() <-chan struct{} {
 
 // Stop asks the process to end and waits for it. It resumes a paused process.
 // If ctx ends before the process does, Stop kills it and returns an error. It
-// also returns an error if the exit code tells of a failure. If the process has
+// also returns an error if the exit code is not 0. If the process has
 // ended already, Stop does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	p := s.current()
@@ -165,7 +165,7 @@ func (s *Server) Restart(ctx context.Context) error {
 }
 
 // Launch starts a process that has ended again, as Restart does, but does not
-// wait until it is ready: what it needs may not be there yet.
+// wait until it is ready: other servers that it needs may not be there yet.
 func (s *Server) Launch() error {
 	s.oneStart.Lock()
 	defer s.oneStart.Unlock()

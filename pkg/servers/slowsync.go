@@ -13,7 +13,7 @@ import (
 //go:embed slowsync/slowsync.c
 var slowSyncSource []byte
 
-// slowSync compiles a library into dir and returns the environment in which a program's writes to
+// slowSync compiles a library into dir and returns the environment that makes a program's writes to
 // disk take longer by d.
 func slowSync(ctx context.Context, dir string, d time.Duration) ([]string, error) {
 	gcc, err := program(debian.gcc, "gcc")

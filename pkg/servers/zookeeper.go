@@ -51,7 +51,7 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 		"dataDir=" + filepath.Join(dir, "data"),
 		"clientPortAddress=" + host,
 		"clientPort=" + port,
-		"tickTime=500", // milliseconds: the step in which session timeouts are rounded
+		"tickTime=500", // milliseconds: session timeouts are rounded to multiples of it
 		"initLimit=20",
 		"syncLimit=10",
 		"minSessionTimeout=1000",
@@ -139,7 +139,7 @@ func (z *ZooKeeper) Command(ctx context.Context, word string) (string, error) {
 }
 
 // zookeeperProgram returns Java and the class path of ZooKeeper: the Debian
-// package's jars, or those of the distribution that ZOOKEEPER_HOME names.
+// package's jars, or the jars of the distribution that ZOOKEEPER_HOME names.
 func zookeeperProgram() (java, classpath string, err error) {
 	if java, err = program(debian.zookeeper, "java"); err != nil {
 		return "", "", err

@@ -37,7 +37,7 @@ type Client struct {
 	partitions int
 	requests   int  // shared requests to a replica; 0 if each deduction has its own
 	spread     bool // deductions go to the replicas in turn
-	discovered bool // the replicas are told later
+	discovered bool // SetReplicas names the replicas later
 	newBreaker func(name string) breaker
 
 	mu      sync.Mutex // held while fleet is replaced
@@ -84,15 +84,15 @@ func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 // URL.
 func WithServerName(name string) Option { return func(c *Client) { c.dialer.serverName = name } }
 
-// WithPartitions sets the number of partitions of the stock, which should be that of
-// the stock services. Default: operation.Partitions.
+// WithPartitions sets the number of partitions of the stock, which should be the same as
+// the stock services'. Default: operation.Partitions.
 func WithPartitions(n int) Option { return func(c *Client) { c.partitions = max(1, n) } }
 
 // WithSpread sends deductions to the replicas in turn. Default: to the one that the
 // partition of the first item prefers.
 func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
-// WithDiscovery lets the client begin without base URLs: SetReplicas tells them.
+// WithDiscovery lets the client begin without base URLs: SetReplicas sets them.
 // Until then calls fail with ErrUnavailable.
 func WithDiscovery() Option { return func(c *Client) { c.discovered = true } }
 

@@ -16,7 +16,7 @@ var (
 	ErrUnavailable = errors.New("stock service unavailable")
 	// ErrOverloaded: nothing was done; the stock service has too much to do.
 	ErrOverloaded = errors.New("stock service overloaded")
-	// ErrUnknownOutcome: the call may or may not have been carried out. Only the outcome under its flag tells.
+	// ErrUnknownOutcome: the call may or may not have taken effect. The outcome under its flag decides.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrFlagConflict: the flag is in use for something else.
 	ErrFlagConflict = errors.New("flag used for something else")
@@ -26,14 +26,14 @@ var (
 	ErrInvalid = errors.New("invalid request")
 	// ErrUnauthorized: the service token is missing or wrong.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrInternal: the stock service failed unexpectedly; what it did is unknown.
+	// ErrInternal: the stock service failed unexpectedly; the effect of the call is unknown.
 	ErrInternal = errors.New("stock service failed")
 )
 
 // Code is the stable name of an error in the API.
 type Code string
 
-// The codes that the stock service answers with, beside those of package httpapi.
+// The codes that the stock service answers with, in addition to package httpapi's.
 const (
 	CodeUnavailable    Code = "unavailable"
 	CodeOverloaded     Code = "overloaded"

@@ -165,7 +165,7 @@ func (c *Client) newReplica(base string) *replica {
 	return r
 }
 
-// forItems returns the replicas in the order in which to try them with a deduction.
+// forItems returns the replicas in the order to try them in with a deduction.
 // The partition of its first item decides the order.
 func (c *Client) forItems(ctx context.Context, items []Item) []*replica {
 	f := c.fleet.Load()
@@ -208,7 +208,7 @@ func triesOf(ctx context.Context) int {
 // errSilent is the failure of a replica that says nothing.
 var errSilent = errors.New("no answer")
 
-// sender sends a call to one replica, and returns what it answers.
+// sender sends a call to one replica, and returns the answer.
 type sender[T any] func(ctx context.Context, r *replica) (T, error)
 
 // to sends the call to the replica, and records in its breaker and in the replica how that ended.
@@ -229,7 +229,7 @@ type tries[T any] struct {
 	breaker func(*replica) breaker
 	send    sender[T]
 	results chan result[T]
-	// last is the replica that was tried last, and give tells its breaker how that try ended.
+	// last is the replica that was tried last, and give reports the end of that try to its breaker.
 	last *replica
 	give func(error)
 }
@@ -241,9 +241,9 @@ type result[T any] struct {
 
 // at calls send with the first replica of the order that may be called, and then
 // with the next one while none was reached. If a replica falls silent and another
-// is not, the call goes to that one as well, and the first success counts. A call may
-// so be carried out twice, under one flag. If all tries fail, the error tells whether
-// any may have been carried out.
+// is not, the call goes to that one as well, and the first success counts. So a call
+// may run twice, under one flag. If all tries fail, the error says whether any of
+// them may have taken effect.
 func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
 	var none T
 	switch len(order) {

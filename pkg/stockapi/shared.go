@@ -14,8 +14,8 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// WithSharedRequests lets concurrent calls of Deduct share requests, of which up to n are in progress at a
-// time to each replica, and up to 4n if the further ones are full. A call is sent at once while there are
+// WithSharedRequests lets concurrent calls of Deduct share requests. Up to n of these are in flight to
+// each replica, and up to 4n if the further ones are full. A call is sent at once while there are
 // fewer; otherwise it waits and shares the next request. Each call keeps its own deadline and gets its
 // answer as soon as it is there. Default: a request for each.
 func WithSharedRequests(n int) Option { return func(c *Client) { c.requests = n } }

@@ -50,13 +50,13 @@ type DeductRequest struct {
 const MaxDeductions = 64
 
 // DeductAllRequest is the body of POST /v1/operations: deductions that share the request and nothing
-// else. Each succeeds or fails as if it had a PUT /v1/operations/{flag} of its own.
+// else. Each succeeds or fails as if it were sent alone by PUT /v1/operations/{flag}.
 type DeductAllRequest struct {
 	Operations []Deduction `json:"operations"`
 }
 
 // Deduction is one deduction of a DeductAllRequest. RequestID, Traceparent and TimeoutMS take the place of
-// the headers of a request of its own; if RequestID is empty or TimeoutMS 0, the header of the shared request
+// the headers of a lone request; if RequestID is empty or TimeoutMS 0, the header of the shared request
 // counts. Traceparent is W3C's; a deduction without it is not traced.
 type Deduction struct {
 	Flag        string `json:"flag"`
@@ -67,7 +67,7 @@ type Deduction struct {
 }
 
 // DeductAnswer is one line of the answer to a DeductAllRequest: an Operation, or a Problem with the
-// seconds after which to try again. The lines come in the order in which the deductions end. If the
+// seconds to wait before the next try. The lines come in the order that the deductions end in. If the
 // answer ends early, the outcome of each deduction without a line is unknown.
 type DeductAnswer struct {
 	// Index is the deduction's place in the request.
@@ -77,7 +77,7 @@ type DeductAnswer struct {
 	RetryAfter int64            `json:"retry_after,omitempty"`
 }
 
-// Operation is what is recorded under a flag: the answer to a deduction, to its
+// Operation is the record under a flag: the answer to a deduction, to its
 // repeats and to a cancellation.
 type Operation struct {
 	Flag   string          `json:"flag"`

@@ -14,7 +14,7 @@ const (
 	kept = 64
 )
 
-// pause is a time in which the process did not run: it was stopped, or starved.
+// pause is a time when the process did not run: it was stopped, or starved.
 type pause struct {
 	from time.Time
 	took time.Duration
@@ -29,7 +29,7 @@ type watch struct {
 
 var pauses watch
 
-// WatchPauses makes spans that end from now on tell of pauses of the whole process. It runs until ctx ends.
+// WatchPauses adds pauses of the whole process to spans that end from now on. It runs until ctx ends.
 func WatchPauses(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/observe"
 )
 
-// recorder records what packages that link no OpenTelemetry tell of.
+// recorder records the events of packages that link no OpenTelemetry.
 type recorder struct{}
 
 var _ observe.Recorder = recorder{}

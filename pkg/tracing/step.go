@@ -12,10 +12,10 @@ import (
 	"orderstock/pkg/observe"
 )
 
-// scope tells this project's spans from the libraries'.
+// scope distinguishes this project's spans from the libraries'.
 const scope = "orderstock"
 
-// The attributes that the project's own spans carry, beside those of OpenTelemetry's conventions.
+// The attributes of the project's own spans, in addition to OpenTelemetry's conventions.
 const (
 	// OrderKey is the order id of a span of an order; FlagKey, in the stock service, the operation flag.
 	OrderKey = "order_id"
@@ -32,8 +32,8 @@ const (
 // enabled spares a process that records nothing the search for a span in each context.
 var enabled atomic.Bool
 
-// Enable lets the functions of this package and of package observe record from now on. Whoever sets up a provider of
-// spans calls it.
+// Enable makes the functions of this package and of package observe record from now on. Call it once a provider of
+// spans is set.
 func Enable() {
 	enabled.Store(true)
 	observe.Use(recorder{})
@@ -108,7 +108,7 @@ func (r Recording) End(err error) {
 }
 
 // copied returns a copy of attrs, so that the caller's own, which are for nothing in a step that is not recorded,
-// need not be allocated. The compiler sees that of append, but not of slices.Clone.
+// need not be allocated. The compiler sees this with append, but not with slices.Clone.
 func copied(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return append([]attribute.KeyValue(nil), attrs...)
 }

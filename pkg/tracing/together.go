@@ -47,7 +47,7 @@ func Together(
 
 // Part begins the span of one caller's part of a request that carries the parts of several: a child of
 // the caller's own span, whose W3C trace context came with the part, and linked to the request's. If the
-// caller's trace is not sampled, its part is not recorded, whatever the request's own span is.
+// caller's trace is not sampled, its part is not recorded, even if the request's own span is.
 func Part(ctx context.Context, name, parent string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
 	request := recorded(ctx)
 	if request == nil {

@@ -19,7 +19,7 @@ type table struct {
 	text func(sources) (string, error)
 }
 
-// sources are what the tables are made from.
+// sources are the inputs of the tables.
 type sources struct {
 	// root is the folder of the module, and out the folder of the results.
 	root, out string

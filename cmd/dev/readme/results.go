@@ -19,8 +19,8 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// result reads what a run left in the folder out, and says when and with which
-// code that was measured; nil if there was no run.
+// result reads the file that a run left in the folder out, and says when and with
+// which code it was measured; nil if there was no run.
 func result[T any](from sources, name string) (r *T, measured string, err error) {
 	data, err := os.ReadFile(filepath.Join(from.out, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +205,7 @@ func lockBench(from sources) (string, error) {
 	return text, nil
 }
 
-// ladderTables is out/ladder.json, with its picture beside the document.
+// ladderTables is out/ladder.json, with its picture in the document's folder.
 func ladderTables(from sources) (string, error) {
 	r, err := ladder.ReadResult(filepath.Join(from.out, "ladder.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,7 +245,7 @@ of few turns, as one turn is off by a sixth. "One hot product" is the best of 64
 		r.LockCost(), r.MarkdownRatios()), nil
 }
 
-// scale is out/scale.json, with its picture beside the document.
+// scale is out/scale.json, with its picture in the document's folder.
 func scale(from sources) (string, error) {
 	r, measured, err := result[ladder.Scale](from, "scale.json")
 	if r == nil || err != nil {

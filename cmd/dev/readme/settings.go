@@ -33,7 +33,7 @@ func settings(from sources) (string, error) {
 	return text, nil
 }
 
-// helps are the services whose help lists their variables, from the file environment.txt beside their main.
+// helps are the services whose help lists their variables, from the file environment.txt next to their main.
 var helps = []string{"order-service", "stock-service"}
 
 func helpFile(root, binary string) string {
@@ -117,7 +117,7 @@ func configFields(root, folder, name string) (fields []*ast.Field, err error) {
 					continue
 				}
 				at, embedded := embeds(file, folder, field)
-				if at == "" || at == folder && name == "" { // those of this folder are all read
+				if at == "" || at == folder && name == "" { // all files of this folder are read
 					continue
 				}
 				more, err := configFields(root, at, embedded)

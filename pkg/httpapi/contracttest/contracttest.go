@@ -239,8 +239,8 @@ func (d *Description) Routes(t testing.TB, engine gin.RoutesInfo) {
 	}
 }
 
-// Types checks that each schema has the fields of the Go type of its name, and requires those that are
-// always written.
+// Types checks that each schema has the fields of the Go type of its name, and requires the fields that
+// are always written.
 func (d *Description) Types(t testing.TB, types map[string]any) {
 	t.Helper()
 	for name, value := range types {

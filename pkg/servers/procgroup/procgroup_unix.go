@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Lead makes cmd the leader of a process group of its own when it is started.
+// Lead makes cmd the leader of its own process group when it is started.
 func Lead(cmd *exec.Cmd) { attr(cmd).Setpgid = true }
 
 // Detach makes cmd outlive the terminal that it is started from.
@@ -23,7 +23,7 @@ func attr(cmd *exec.Cmd) *syscall.SysProcAttr {
 // Terminate asks the process pid alone to end.
 func Terminate(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) }
 
-// Interrupt sends what a Ctrl-C sends to the group that pid leads.
+// Interrupt sends SIGINT, as Ctrl-C does, to the group that pid leads.
 func Interrupt(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) }
 
 // Kill ends the group that pid leads.

@@ -1,8 +1,8 @@
 // Package serverstest gives tests real MySQL, Redis and ZooKeeper servers,
-// shared by a whole test run, and each test a place of its own on them: a
+// shared by a whole test run, and each test its own place on them: a
 // database, a Redis database, a ZooKeeper root.
 //
-// The servers are those that the environment names:
+// The environment names the servers:
 //
 //	ORDERSTOCK_TEST_MYSQL      the administrator's DSN, "root:pw@tcp(127.0.0.1:port)/"
 //	ORDERSTOCK_TEST_REDIS      host:port
@@ -12,6 +12,6 @@
 // that needs the server starts it for its test process; the server ends, and its
 // folder is removed, when the process ends.
 //
-// A test that stops, kills or pauses a server starts one of its own with
-// package servers and t.TempDir, as the shared ones serve others meanwhile.
+// A test that stops, kills or pauses a server starts its own with package
+// servers and t.TempDir, as the shared ones serve other tests.
 package serverstest

@@ -117,8 +117,8 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// deleteTree deletes path and all nodes below it, including those that appear
-// while it works, for example from sessions that are just ending.
+// deleteTree deletes path and all nodes below it, also nodes that appear while it
+// works, for example from sessions that are just ending.
 func deleteTree(ctx context.Context, c *zk.Conn, path string) error {
 	for ctx.Err() == nil {
 		children, _, err := c.Children(path)

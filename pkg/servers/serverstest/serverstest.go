@@ -16,7 +16,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// shared is a server of which the test process needs at most one.
+// shared is a server that the test process needs at most once.
 type shared[T any] struct {
 	get func() (T, error)
 }

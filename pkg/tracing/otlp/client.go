@@ -22,7 +22,7 @@ type Client struct {
 // NewClient returns a client that records the given share of the traces, and passes their spans to export. Callers
 // must Close it.
 func NewClient(name string, share float64, export sdk.SpanExporter) (*Client, error) {
-	if !(share >= 0 && share <= 1) { // neither is what is not a number
+	if !(share >= 0 && share <= 1) { // neither is NaN
 		return nil, fmt.Errorf("share of traces %v: want 0 to 1", share)
 	}
 	c := &Client{sampler: sdk.TraceIDRatioBased(share)}
@@ -40,7 +40,7 @@ func NewClient(name string, share float64, export sdk.SpanExporter) (*Client, er
 const soon = 200 * time.Millisecond
 
 // Begin begins the span of a call, which the caller must End. The calls with one key are one trace: its id is made from
-// the key, and every program makes the same one. Without a key, a call is a trace of its own. The span of a call that
+// the key, and every program makes the same one. Without a key, each call has its own trace. The span of a call that
 // is not sampled is not recorded, and costs little: the library's own would take some 4 µs.
 func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, trace.Span) {
 	id := traceOf(key)
@@ -53,7 +53,7 @@ func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, 
 		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindClient))
 }
 
-// Close exports what is left, within ctx.
+// Close exports the remaining spans, within ctx.
 func (c *Client) Close(ctx context.Context) error { return c.provider.Shutdown(ctx) }
 
 // traceOf returns the id of the key's trace, or a random one if key is empty.

@@ -33,7 +33,7 @@ type Settings struct {
 	// Endpoint is where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318; empty: tracing is off. The
 	// other variables of OpenTelemetry count as well.
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	// Sampler says which requests without a trace of their own are traced: see OpenTelemetry.
+	// Sampler decides which requests that come without a trace are traced: see OpenTelemetry.
 	Sampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_always_on"`
 	// SamplerArg is the share of them, from 0 to 1, if the sampler is parentbased_traceidratio or traceidratio.
 	SamplerArg string `env:"OTEL_TRACES_SAMPLER_ARG"`
@@ -47,7 +47,7 @@ var samplers = []string{
 	"parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
 }
 
-// Check returns what is wrong with the settings, or nil.
+// Check returns an error that names the first invalid setting, or nil.
 func (s Settings) Check() error {
 	var sampler, arg, protocol error
 	if s.Sampler != "" && !slices.Contains(samplers, s.Sampler) {
@@ -141,10 +141,10 @@ func newProvider(service, instance string, opts ...sdk.TracerProviderOption) (*s
 	return sdk.NewTracerProvider(append(opts, sdk.WithResource(what))...), nil
 }
 
-// closeLimit bounds the export of what is left.
+// closeLimit bounds the last export.
 const closeLimit = 3 * time.Second
 
-// Close exports what is left and ends tracing.
+// Close exports the remaining spans and ends tracing.
 func (e *Exporter) Close(ctx context.Context) error {
 	if e == nil {
 		return nil

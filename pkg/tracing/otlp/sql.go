@@ -36,7 +36,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn{base.(mysqldb.Conn), c.steps}, nil
 }
 
-// conn records what is recorded of a connection: statements and commits.
+// conn records the statements and commits of a connection.
 type conn struct {
 	mysqldb.Conn
 	steps map[string]string
