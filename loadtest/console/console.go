@@ -51,6 +51,8 @@ type Console struct {
 
 	placing int             // orders placed by hand that are not answered yet
 	placed  map[string]bool // the ids of the answered ones
+	// handKeys are the keys of orders placed by hand, answered or not.
+	handKeys []string
 
 	metrics, metricsBefore figures // of the services: now, and before the run
 

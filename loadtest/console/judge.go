@@ -17,6 +17,7 @@ func (c *Console) judge(ctx context.Context, at *site, p *performance, h *histor
 	v, err := verify.Run(ctx, verify.Config{
 		Databases: at.Databases, History: h, Settle: p.scene.settle(),
 		Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
+		Terms:   verify.Terms{Declared: c.byHand()},
 	})
 	if err != nil {
 		return nil, err

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -174,7 +176,7 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	placed := &Placed{}
 	end := c.traces.begin(ctx, header, o.Key)
 	defer func() { end(placed) }()
-	defer c.noteByHand(placed)()
+	defer c.noteByHand(placed, o.Key)()
 	resp, err := postToFirst(ctx, at.OrderURLs, header, body)
 	if err != nil {
 		return nil, problemOf(err)
@@ -192,8 +194,8 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	return placed, nil
 }
 
-// byHand makes a new connection for each request, so that a dead order service refuses it.
-var byHand = &http.Client{Transport: probe.Transport}
+// handClient makes a new connection for each request, so that a dead order service refuses it.
+var handClient = &http.Client{Transport: probe.Transport}
 
 // postToFirst posts an order to the first of the order services that accepts a connection. It does not go on after any
 // other error, as the order may have been placed.
@@ -205,7 +207,7 @@ func postToFirst(ctx context.Context, urls []string, header http.Header, body []
 			return nil, fmt.Errorf("place order: %w", err)
 		}
 		req.Header = header
-		resp, err = byHand.Do(req)
+		resp, err = handClient.Do(req)
 		if refused, ok := errors.AsType[*net.OpError](err); !ok || refused.Op != "dial" {
 			return resp, err
 		}
@@ -215,10 +217,13 @@ func postToFirst(ctx context.Context, urls []string, header http.Header, body []
 
 // noteByHand notes that an order is being placed by hand. Callers must call done
 // once placed is filled.
-func (c *Console) noteByHand(placed *Placed) (done func()) {
+func (c *Console) noteByHand(placed *Placed, key string) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.placing++
+	if key != "" {
+		c.handKeys = append(c.handKeys, key)
+	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -227,6 +232,13 @@ func (c *Console) noteByHand(placed *Placed) (done func()) {
 			c.placed[placed.OrderID] = true
 		}
 	}
+}
+
+// byHand returns the flags and keys of the orders that were placed by hand, which no run's history has.
+func (c *Console) byHand() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.AppendSeq(slices.Clone(c.handKeys), maps.Keys(c.placed))
 }
 
 // told returns the order's id and status in an answer; both are "" in a problem.

@@ -252,7 +252,7 @@ type Invariant struct {
 func inWords(v *Verdict) *Judged {
 	j := &Judged{Verdict: v}
 	for _, i := range v.Invariants {
-		j.Invariants = append(j.Invariants, Invariant(i))
+		j.Invariants = append(j.Invariants, Invariant{i.Name, i.Violations, i.Sample, i.Says})
 	}
 	return j
 }

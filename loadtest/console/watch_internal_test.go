@@ -157,13 +157,13 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Hour, 1))
 	read(false)
 	placed := &Placed{}
-	done := c.noteByHand(placed)
+	done := c.noteByHand(placed, "")
 	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 1))
 	read(false) // it is not answered yet
 	placed.OrderID = "1"
 	done()
 	read(false)
-	done = c.noteByHand(&Placed{OrderID: "2"})
+	done = c.noteByHand(&Placed{OrderID: "2"}, "")
 	done()
 	read(false) // it is answered, and the counts are older
 	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 2))

@@ -24,6 +24,10 @@ type client struct {
 	path     []byte
 	body     []byte
 	span     trace.Span // of the current call; nil if calls are not traced
+
+	// Room for reading answers.
+	planned, sorted []history.Item
+	named           []history.PricedItem
 }
 
 func newClient(f *firing, turn int) *client {
@@ -98,9 +102,10 @@ func (c *client) deduct(ctx context.Context, call history.Call, items []history.
 	var refused *stockapi.Error
 	switch {
 	case err == nil:
-		e.Code, e.Status, e.Replayed = http.StatusOK, history.ParseStatus(string(op.State)), op.Repeat
+		e.Code = http.StatusOK
+		c.takeOperation(&e.Call, items, op)
 	case errors.As(err, &refused):
-		e.Code = uint16(refused.Status)
+		e.Code, e.Problem = uint16(refused.Status), history.ParseProblem(string(refused.Code))
 	case errors.Is(err, stockapi.ErrUnavailable):
 		e.Failure = history.Refused
 	default:
@@ -150,10 +155,10 @@ func (c *client) send(ctx context.Context, call history.Call, items []history.It
 		e.Failure = failureOf(err)
 	case c.f.cfg.Path == history.PathDeduct:
 		e.Code = uint16(a.code)
-		readOperation(&e.Call, a.body)
+		c.readOperation(&e.Call, c.sent(e.Op, items), a.body)
 	default:
 		e.Code, e.Replayed = uint16(a.code), a.replayed
-		readOrder(&e.Call, a.body)
+		c.readOrder(&e.Call, c.sent(e.Op, items), a.body)
 	}
 	return c.end()
 }

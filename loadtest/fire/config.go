@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"time"
@@ -133,6 +134,21 @@ func (m Mix) withDefaults() Mix {
 		m.Seed = rand.Uint64()
 	}
 	return m
+}
+
+// asked returns how many orders the run is to send, or 0 if its clients send as many as they can.
+func (c Config) asked() int {
+	switch {
+	case c.Duration == 0:
+		return c.Orders
+	case c.Rate == 0:
+		return 0
+	}
+	inTime := int(math.Ceil(c.Rate * c.Duration.Seconds()))
+	if c.Orders > 0 {
+		return min(c.Orders, inTime)
+	}
+	return min(inTime, history.MaxOrders)
 }
 
 func (c Config) validate() error {

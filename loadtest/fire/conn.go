@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -168,6 +169,8 @@ func readAll(b []byte, r io.Reader) ([]byte, error) {
 func failureOf(err error) history.Failure {
 	var timeout interface{ Timeout() bool }
 	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return history.Unsent
 	case errors.Is(err, errDial):
 		return history.Refused
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():

@@ -34,7 +34,9 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	h := &history.History{
 		Run:  strconv.FormatInt(now.UnixMilli(), 36) + "x" + strconv.FormatUint(rand.Uint64N(1<<40), 36),
 		Path: cfg.Path, Started: now.UTC(), Warmup: cfg.Warmup, Timeout: cfg.Timeout, Seed: cfg.Mix.Seed,
+		Library: cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,
 	}
+	raiseOpenFiles(cfg)
 	if err := makeGoods(ctx, cfg, h, now); err != nil {
 		return nil, fmt.Errorf("fire: %w", err)
 	}
@@ -51,6 +53,8 @@ type firing struct {
 	plan  *plan
 	start time.Time
 	next  atomic.Int64
+	// telling guards what answers add to the history.
+	telling sync.Mutex
 }
 
 func fire(ctx context.Context, cfg Config, h *history.History) error {
@@ -77,6 +81,9 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 		h.Calls = append(h.Calls, w.calls...)
 		sent = max(sent, w.last+1)
 		w.calls = nil
+	}
+	if h.Asked = sent; ctx.Err() == nil {
+		h.Asked = max(sent, cfg.asked())
 	}
 	if len(h.Calls) == 0 {
 		return errors.Join(errors.New("no order was sent"), ctx.Err())

@@ -306,9 +306,9 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 		}
 		switch len(made) {
 		case 1:
-			return stockapi.Operation{State: operation.Done}, nil
+			return stockapi.Operation{Flag: flag, State: operation.Done, Items: items}, nil
 		case 2:
-			return stockapi.Operation{State: operation.Rejected, Repeat: true}, nil
+			return stockapi.Operation{Flag: flag, State: operation.Rejected, Repeat: true}, nil
 		case 3:
 			return stockapi.Operation{}, &stockapi.Error{Code: stockapi.CodeFlagConflict, Status: http.StatusConflict}
 		case 4:
@@ -321,16 +321,16 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	}
 	h, _ := run(t, cfg)
 	for i, want := range []history.Call{
-		{Status: history.Done, Code: 200},
+		{Status: history.Done, Code: 200, Told: history.ToldAsSent},
 		{Status: history.Rejected, Code: 200, Replayed: true},
-		{Code: 409},
+		{Code: 409, Problem: history.OtherProblem},
 		{Failure: history.Refused},
 		{Failure: history.TimedOut},
 		{Failure: history.Broken},
 	} {
 		got := h.Calls[i]
 		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed ||
-			got.Failure != want.Failure {
+			got.Failure != want.Failure || got.Problem != want.Problem || got.Told != want.Told {
 			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 		}
 		if made[i] != h.Key(int(got.Op)) {

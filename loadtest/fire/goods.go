@@ -60,7 +60,7 @@ func reachable(ctx context.Context, cfg Config) error {
 
 // restock stocks one product of the run. Its flag makes it safe to try again.
 func restock(ctx context.Context, cfg Config, stock *replicas, h *history.History, i int) error {
-	g, name := h.Goods[i], "load test "+h.Run
+	g, name := h.Goods[i], h.GoodsName()
 	body, err := json.Marshal(stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: g.Stock, Name: &name, Price: &g.Price})
 	if err != nil {
 		return fmt.Errorf("encode restock: %w", err)

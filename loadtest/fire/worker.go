@@ -76,7 +76,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	if w.f.cfg.Insist > 0 {
 		first = w.insist(ctx, first)
 	}
-	if first.Failure == history.Refused {
+	if first.Failure == history.Refused || first.Failure == history.Unsent {
 		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nobody listens: do not use up all orders at once
 	}
 	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {

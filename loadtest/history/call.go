@@ -71,9 +71,11 @@ const (
 	TimedOut
 	// Unreadable: an answer that is not what the service's contract says.
 	Unreadable
+	// Unsent: the client had no file descriptor or port left for a connection, so the call did not leave it.
+	Unsent
 )
 
-var failureNames = [...]string{"", "refused", "broken", "timeout", "unreadable"}
+var failureNames = [...]string{"", "refused", "broken", "timeout", "unreadable", "unsent"}
 
 func (f Failure) String() string { return failureNames[f] }
 
@@ -88,6 +90,10 @@ type Call struct {
 	Replayed bool
 	// Code is the HTTP status; 0 if there was no answer.
 	Code uint16
+	// Problem is the code of the error in the answer.
+	Problem Problem
+	// Told says which items the answer named. History.ToldItems has them.
+	Told Told
 	// Intended is when the call was meant to be sent, Sent when it was, and Done
 	// when its answer was read or given up.
 	Intended, Sent, Done time.Duration

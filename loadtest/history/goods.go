@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"strconv"
 
@@ -37,6 +38,19 @@ func AppendBody(b []byte, items []Item) []byte {
 		b = append(b, '}')
 	}
 	return append(b, `]}`...)
+}
+
+// BodyHash returns the hash by which the order service tells the items of one request from those of another: SHA-256
+// of "goods:num," for each item by rising goods id.
+func BodyHash(items []Item) [sha256.Size]byte {
+	text := make([]byte, 0, 256)
+	for _, it := range items {
+		text = strconv.AppendInt(text, it.GoodsID, 10)
+		text = append(text, ':')
+		text = strconv.AppendInt(text, it.Num, 10)
+		text = append(text, ',')
+	}
+	return sha256.Sum256(text)
 }
 
 // itemLists keeps many short lists in two slices, so that a million orders are two objects for the

@@ -3,8 +3,8 @@
 package history
 
 import (
+	"bytes"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -39,11 +39,17 @@ type History struct {
 	// Timeout bounds each call. A service may work on a call for about as long.
 	Timeout time.Duration
 	Seed    uint64
-	Goods   []Goods
+	// Asked is how many orders the run was to send; 0 if that was not bounded.
+	Asked int
+	// Library is true if a client library made the first calls. It may have sent each several times.
+	Library bool
+	// Goods are the products that the run made, by rising id without a gap.
+	Goods []Goods
 	// Calls are sorted by the time at which they were sent.
 	Calls []Call
 
 	items itemLists
+	told  [][]PricedItem
 }
 
 // AddOrder appends the items of the next order, in any order of products.
@@ -69,19 +75,64 @@ func (h *History) AppendKey(b []byte, n int) []byte {
 	return strconv.AppendInt(b, int64(n), 10)
 }
 
-// OrderOf returns the number of the order that key belongs to, or -1 if it is not one of this run's.
-func (h *History) OrderOf(key string) int {
-	prefix := h.Run + "-"
+// OrderOf returns the number of the order that key belongs to, or -1 if it is not one of this run's. Only the exact
+// spelling of Key counts.
+func (h *History) OrderOf(key []byte) int {
 	if h.Path == PathDeduct {
-		prefix = DirectPrefix + prefix
+		var direct bool
+		if key, direct = bytes.CutPrefix(key, []byte(DirectPrefix)); !direct {
+			return -1
+		}
 	}
-	number, ours := strings.CutPrefix(key, prefix)
-	n, err := strconv.Atoi(number)
-	if !ours || err != nil || n < 0 || n >= h.Orders() {
+	return numbered(key, "", h.Run, h.Orders())
+}
+
+// restockPrefix begins the flag of each restock of a run.
+const restockPrefix = "restock-"
+
+// RestockFlag returns the flag under which the run stocked Goods[i].
+func (h *History) RestockFlag(i int) string { return restockPrefix + h.Run + "-" + strconv.Itoa(i) }
+
+// RestockOf returns the i for which flag is RestockFlag(i), or -1 if there is none.
+func (h *History) RestockOf(flag []byte) int { return numbered(flag, restockPrefix, h.Run, len(h.Goods)) }
+
+// numbered returns the number at the end of text if that is prefix, run, a dash and a number below limit, else -1.
+func numbered(text []byte, prefix, run string, limit int) int {
+	begin := len(prefix) + len(run) + 1
+	if len(text) <= begin || len(text) > begin+9 || text[begin-1] != '-' ||
+		string(text[:len(prefix)]) != prefix || string(text[len(prefix):begin-1]) != run {
+		return -1
+	}
+	n := 0
+	for _, c := range text[begin:] {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = 10*n + int(c-'0')
+	}
+	if n >= limit || text[begin] == '0' && len(text) > begin+1 {
 		return -1
 	}
 	return n
 }
 
-// RestockFlag returns the flag under which the run stocked Goods[i].
-func (h *History) RestockFlag(i int) string { return "restock-" + h.Run + "-" + strconv.Itoa(i) }
+// Product returns the i for which goods is the id of Goods[i], and whether there is one.
+func (h *History) Product(goods int64) (i int, ours bool) {
+	if len(h.Goods) == 0 || goods < h.Goods[0].ID || goods-h.Goods[0].ID >= int64(len(h.Goods)) {
+		return 0, false
+	}
+	return int(goods - h.Goods[0].ID), true
+}
+
+// GoodsName returns the name that the run gave to its products.
+func (h *History) GoodsName() string { return "load test " + h.Run }
+
+// Total returns the sum of price times pieces of items of the run's products.
+func (h *History) Total(items []Item) (sum int64) {
+	for _, it := range items {
+		if i, ours := h.Product(it.GoodsID); ours {
+			sum += it.Num * h.Goods[i].Price
+		}
+	}
+	return sum
+}

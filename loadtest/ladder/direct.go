@@ -82,7 +82,9 @@ func (d *direct) deduct(ctx context.Context, flag string, items []stockapi.Item)
 		named[i] = operation.Item{GoodsID: id, Num: item.Num}
 	}
 	op, err := d.carryOut(ctx, flag, named)
-	return stockapi.Operation{Flag: op.Flag, State: op.State, Reason: op.Reason, Repeat: op.Repeat}, err
+	return stockapi.Operation{
+		Flag: op.Flag, State: op.State, Reason: op.Reason, Items: stockapi.ItemsOf(op.Items), Repeat: op.Repeat,
+	}, err
 }
 
 func (d *direct) carryOut(ctx context.Context, flag string, items []operation.Item) (stock.Operation, error) {
@@ -101,6 +103,7 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 	if err != nil {
 		return fire.Placed{}, err
 	}
+	o.BodyHash = history.BodyHash(wanted)
 	for _, item := range wanted {
 		price, err := d.price(ctx, item.GoodsID)
 		if err != nil {

@@ -24,27 +24,27 @@ type input struct {
 var inputs = []input{
 	{
 		name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"},
-		expected: verify.DoneHasItsFlows,
+		expected: verify.OperationComplete,
 	},
 	{
 		name: "a flow row added",
 		stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow " +
 			"WHERE flag = '%d' LIMIT 1"},
-		expected: verify.FlowHasOrder,
+		expected: verify.OrderMatchesOperation,
 	},
 	{
 		name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
-		expected: verify.FlowMatchesOrder,
+		expected: verify.OrderMatchesOperation,
 	},
 	{
 		name: "a stock level off by one",
 		stock: []string{"UPDATE stock SET num = num + 1 " +
 			"WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"},
-		expected: verify.StockEqualsFlows,
+		expected: verify.StockBalances,
 	},
 	{
 		name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"},
-		expected: verify.NoDeductUnlessDone,
+		expected: verify.OperationComplete,
 	},
 	{
 		name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"},
@@ -57,15 +57,15 @@ var inputs = []input{
 	},
 	{
 		name:  "an order left pending",
-		order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.OrderSettled,
+		order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.Settled,
 	},
 	{
 		name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"},
-		expected: verify.AcknowledgedOrderKept,
+		expected: verify.AnswersTrue,
 	},
 	{
 		name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"},
-		expected: verify.FlowMatchesOrder,
+		expected: verify.OrderMatchesOperation,
 	},
 	{name: "an answer flipped", flip: func(h *history.History, op int32) {
 		for i := range h.Calls {
@@ -73,7 +73,7 @@ var inputs = []input{
 				h.Calls[i].Status = history.Rejected
 			}
 		}
-	}, expected: verify.AcknowledgedEndKept},
+	}, expected: verify.AnswersTrue},
 }
 
 // change applies the input's change to an order, and returns a function that undoes it.

@@ -71,20 +71,20 @@ var mutants = []Mutant{
 	},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
 
-	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockBalances},
 	{
 		Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet,
-		Expected: verify.StockNotNegative,
+		Expected: verify.StockBalances,
 	},
-	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.OneDeductRow},
+	{Name: "both unique keys dropped", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.DeductedOnce},
 	{
 		Name: "released before the commit, read-modify-write", Load: dense,
-		Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockEqualsFlows,
+		Switches: "release-early,read-modify-write,no-fencing", Cell: quiet, Expected: verify.StockBalances,
 	},
-	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: verify.StockEqualsFlows},
+	{Name: "an item's error swallowed", Switches: "swallow-item-error", Cell: quiet, Expected: verify.StockBalances},
 	{
 		Name: "a statement outside the transaction", Switches: "flow-outside", Cell: "commit/before/error",
-		Expected: verify.NoDeductUnlessDone,
+		Expected: verify.OperationComplete,
 	},
 	{
 		Name: "flag absent = repeat", Switches: "absent-is-repeat", Cell: flagInHand, Strict: true,
@@ -108,20 +108,20 @@ var mutants = []Mutant{
 	},
 	{
 		Name: "read before the lock, absolute write", Load: dense, Switches: "read-before-lock", Cell: quiet,
-		Expected: verify.StockEqualsFlows,
+		Expected: verify.StockBalances,
 	},
 	{
 		Name: "cancel without a tombstone", Switches: "no-tombstone", Cell: "acquire-lock/before/pause",
 		Env: map[string]string{"CANCEL_AFTER": "1200ms"}, Expected: verify.OrderMatchesOperation,
 	},
-	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: verify.OrderSettled},
+	{Name: "no reconciler", Switches: "no-reconciler", Cell: "insert-order/after/kill", Expected: verify.Settled},
 	{
 		Name: "the client library's lock, create reply lost", Strategy: "zk-lock", Cell: createLost, Outage: longOutage,
 		Env: longSession, Strict: true, Expected: faults.NotGivenUp,
 	},
 	{
 		Name: "quantities of zero and less accepted", Switches: "any-quantity", Probe: negativeQuantity,
-		Expected: verify.OrderItemsValid,
+		Expected: verify.OrderAsRequested,
 	},
 	{
 		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
@@ -161,24 +161,24 @@ var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}
 // layers removes each layer of safety alone, and then the pairs that must be caught.
 var layers = []Mutant{
 	{Name: "without the lock", Strategy: "conditional-update", Cell: quiet, AbsorbedBy: "the condition of the update"},
-	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: verify.StockNotNegative},
+	{Name: "without the condition", Switches: "no-condition", Cell: quiet, Expected: verify.StockBalances},
 	{
 		Name: "without the lock and the condition", Strategy: "conditional-update", Switches: "no-condition", Cell: quiet,
-		Expected: verify.StockNotNegative,
+		Expected: verify.StockBalances,
 	},
 	{
 		Name: "without the unique key of operations", Schema: noOperationKey, Cell: duplicated,
-		Expected: verify.OneOperation,
+		Expected: verify.DeductedOnce,
 	},
 	{
 		Name: "without the unique key of the flow", Schema: noFlowKey, Cell: duplicated,
 		AbsorbedBy: "the unique key of operations",
 	},
-	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.OneDeductRow},
+	{Name: "without both unique keys", Schema: noUniqueKeys, Cell: duplicated, Expected: verify.DeductedOnce},
 	{Name: "without Redis", Cell: redisDown, AbsorbedBy: "the look-up in MySQL and the unique key"},
 	{
 		Name: "without Redis and the unique keys", Schema: noUniqueKeys, Cell: redisDown + "+requests-duplicated",
-		Expected: verify.OneDeductRow,
+		Expected: verify.DeductedOnce,
 	},
 	{
 		Name: "without the second look after a commit error", Switches: "unknown-is-failed", Cell: "commit/after/error",
@@ -203,6 +203,6 @@ var layers = []Mutant{
 	},
 	{
 		Name: "absolute write under lock, without fencing", Load: slow, Env: patient,
-		Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockEqualsFlows,
+		Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockBalances,
 	},
 }

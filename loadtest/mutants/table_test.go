@@ -76,7 +76,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	good := Row{Kind: "mutant", Mutant: "a", Expected: verify.OneDeductRow, CaughtBy: verify.OneDeductRow, OK: true}
+	good := Row{Kind: "mutant", Mutant: "a", Expected: verify.DeductedOnce, CaughtBy: verify.DeductedOnce, OK: true}
 	report := &Report{Rows: []Row{good}}
 	if !report.OK() {
 		t.Error("a report of what was expected fails")
@@ -96,7 +96,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := got.Rows[0]
-	if row["mutant"] != "a" || row["expected"] != verify.OneDeductRow || row["caught_by"] != verify.OneDeductRow ||
+	if row["mutant"] != "a" || row["expected"] != verify.DeductedOnce || row["caught_by"] != verify.DeductedOnce ||
 		row["ok"] != true {
 		t.Errorf("row is written as %v", row)
 	}

@@ -49,7 +49,7 @@ func (r *reader) snapshot(ctx context.Context) (*sql.Tx, error) {
 	return r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 }
 
-// cursor runs through the rows of a query; row is valid while ok is true.
+// cursor is the source of a query's rows.
 type cursor[T any] struct {
 	row  T
 	ok   bool
@@ -67,6 +67,13 @@ func scan[T any](ctx context.Context, tx *sql.Tx, query string, dest []any, load
 	}
 	c := &cursor[T]{rows: rows, dest: dest, load: load}
 	return c, c.next()
+}
+
+func (c *cursor[T]) at() *T {
+	if !c.ok {
+		return nil
+	}
+	return &c.row
 }
 
 func (c *cursor[T]) next() error {

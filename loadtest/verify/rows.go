@@ -1,106 +1,73 @@
 package verify
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
+	"strings"
 
 	"orderstock/loadtest/history"
 )
 
-// The rows of the four tables as the verifier reads them. Byte slices are
-// valid until the cursor's next step.
-
-type operationRow struct {
-	flag  string
-	state history.Status
-	items []history.Item
-	// garbled: the items are not in the form of the schema.
-	garbled bool
-}
-
-type flowRow struct {
-	flag  string
-	kind  int // one of the kinds below
-	goods int64
-	num   int64
-}
-
-// The kinds of a flow row.
-const (
-	restockRow = iota
-	deductRow
-	restoreRow
-	prunedRow
-)
-
-type orderRow struct {
-	flag    string
-	id      int64
-	status  history.Status
-	outcome history.Status
-	key     string
-	hasKey  bool
-	total   int64
-}
-
-type itemRow struct {
-	order int64
-	history.Item
-	price int64
-}
-
-func scanOperations(ctx context.Context, tx *sql.Tx) (*cursor[operationRow], error) {
-	var flag, state, items sql.RawBytes
-	return scan(ctx, tx, "SELECT flag, state, items FROM operations ORDER BY flag",
-		[]any{&flag, &state, &items},
-		func(r *operationRow) error {
-			r.flag, r.state = string(flag), history.ParseStatus(string(state))
-			r.items, r.garbled = r.items[:0], false
-			for rest := []byte(items); len(rest) > 0; {
-				var one []byte
-				one, rest, _ = bytes.Cut(rest, []byte{','})
-				goods, num, _ := bytes.Cut(one, []byte{':'})
-				g, err1 := strconv.ParseInt(string(goods), 10, 64)
-				n, err2 := strconv.ParseInt(string(num), 10, 64)
-				if err1 != nil || err2 != nil {
-					r.garbled = true
-				}
-				r.items = append(r.items, history.Item{GoodsID: g, Num: n})
-			}
-			history.SortItems(r.items)
-			return nil
+func scanOperations(ctx context.Context, tx *sql.Tx) (*cursor[OperationRow], error) {
+	var flag, state, reason, items sql.RawBytes
+	var fenced any
+	return scan(ctx, tx, "SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations ORDER BY flag",
+		[]any{&flag, &state, &reason, &items, &fenced},
+		func(r *OperationRow) error {
+			r.Flag, r.State = flag, parseStatus(state)
+			r.Reason, r.Items = reason, items
+			n, err := number(fenced)
+			r.Fenced = n != 0
+			return err
 		})
 }
 
-func scanFlows(ctx context.Context, tx *sql.Tx) (*cursor[flowRow], error) {
+// parseStatus is history.ParseStatus without a copy of the word.
+func parseStatus(word []byte) history.Status {
+	for s := history.NoStatus; s < history.Unheard; s++ {
+		if string(word) == s.String() {
+			return s
+		}
+	}
+	return history.Unheard
+}
+
+func scanFlows(ctx context.Context, tx *sql.Tx) (*cursor[FlowRow], error) {
 	var flag, kind sql.RawBytes
 	var goods, num any
 	return scan(ctx, tx, "SELECT flag, goods_id, kind, num FROM stock_flow ORDER BY flag, goods_id, kind",
 		[]any{&flag, &goods, &kind, &num},
-		func(r *flowRow) (err error) {
-			if r.flag != string(flag) {
-				r.flag = string(flag)
-			}
-			switch string(kind) {
-			case "restock":
-				r.kind = restockRow
-			case "deduct":
-				r.kind = deductRow
-			case "restore":
-				r.kind = restoreRow
-			case "pruned":
-				r.kind = prunedRow
-			default:
+		func(r *FlowRow) (err error) {
+			k := slices.IndexFunc(flowKinds[:], func(name string) bool { return name == string(kind) })
+			if k < 0 {
 				return fmt.Errorf("flow of kind %q", kind)
 			}
 			var err2 error
-			r.goods, err = number(goods)
-			r.num, err2 = number(num)
+			r.Flag, r.Kind = flag, FlowKind(k)
+			r.Goods, err = number(goods)
+			r.Num, err2 = number(num)
 			return errors.Join(err, err2)
+		})
+}
+
+func scanRestocks(ctx context.Context, tx *sql.Tx) (*cursor[RestockRow], error) {
+	var flag, name sql.RawBytes
+	var goods, price any
+	return scan(ctx, tx, "SELECT flag, goods_id, name, price FROM restocks ORDER BY flag, goods_id",
+		[]any{&flag, &goods, &name, &price},
+		func(r *RestockRow) (err error) {
+			r.Flag, r.Name, r.Price = flag, name, nil
+			if r.Goods, err = number(goods); err == nil && price != nil {
+				var p int64
+				p, err = number(price)
+				r.Price = &p
+			}
+			return err
 		})
 }
 
@@ -126,9 +93,10 @@ func scanPruned(ctx context.Context, orders *reader) (map[string]bool, error) {
 // byFlag returns an expression that sorts orders by their flag, the id in decimal,
 // as the stock side's tables are sorted. If all ids have the same number of digits,
 // as snowflakes do, that is the column itself.
-func byFlag(ctx context.Context, tx *sql.Tx, column string) (string, error) {
+func byFlag(ctx context.Context, tx *sql.Tx, column, table string) (string, error) {
 	var least, most sql.NullInt64
-	if err := tx.QueryRowContext(ctx, "SELECT MIN(id), MAX(id) FROM orders").Scan(&least, &most); err != nil {
+	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table
+	if err := tx.QueryRowContext(ctx, query).Scan(&least, &most); err != nil {
 		return "", err
 	}
 	if least.Int64 > 0 && len(strconv.FormatInt(least.Int64, 10)) == len(strconv.FormatInt(most.Int64, 10)) {
@@ -137,40 +105,69 @@ func byFlag(ctx context.Context, tx *sql.Tx, column string) (string, error) {
 	return "CAST(" + column + " AS CHAR CHARACTER SET latin1) COLLATE latin1_bin", nil
 }
 
-func scanOrders(ctx context.Context, tx *sql.Tx) (*cursor[orderRow], error) {
-	sorted, err := byFlag(ctx, tx, "id")
+func scanOrders(ctx context.Context, tx *sql.Tx) (*cursor[OrderRow], error) {
+	sorted, err := byFlag(ctx, tx, "id", "orders")
 	if err != nil {
 		return nil, err
 	}
-	var status, outcome, key sql.RawBytes
+	var status, outcome, reason, key, hash sql.RawBytes
 	var id, total any
-	return scan(ctx, tx, "SELECT id, status, outcome, idempotency_key, total FROM orders ORDER BY "+sorted,
-		[]any{&id, &status, &outcome, &key, &total},
-		func(r *orderRow) (err error) {
+	return scan(ctx, tx,
+		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total FROM orders ORDER BY "+sorted,
+		[]any{&id, &status, &outcome, &reason, &key, &hash, &total},
+		func(r *OrderRow) (err error) {
 			var err2 error
-			r.id, err = number(id)
-			r.total, err2 = number(total)
-			r.flag = strconv.FormatInt(r.id, 10)
-			r.status, r.outcome = history.ParseStatus(string(status)), history.ParseStatus(string(outcome))
-			r.key, r.hasKey = string(key), key != nil
+			r.ID, err = number(id)
+			r.Total, err2 = number(total)
+			r.Status, r.Outcome = parseStatus(status), parseStatus(outcome)
+			r.Reason, r.Key, r.BodyHash = reason, key, hash
 			return errors.Join(err, err2)
 		})
 }
 
-func scanItems(ctx context.Context, tx *sql.Tx) (*cursor[itemRow], error) {
-	sorted, err := byFlag(ctx, tx, "order_id")
+func scanItems(ctx context.Context, tx *sql.Tx) (*cursor[ItemRow], error) {
+	sorted, err := byFlag(ctx, tx, "order_id", "order_items")
 	if err != nil {
 		return nil, err
 	}
 	var order, goods, num, price any
 	return scan(ctx, tx, "SELECT order_id, goods_id, num, price FROM order_items ORDER BY "+sorted+", goods_id",
 		[]any{&order, &goods, &num, &price},
-		func(r *itemRow) error {
+		func(r *ItemRow) error {
 			var errs [4]error
-			r.order, errs[0] = number(order)
+			r.Order, errs[0] = number(order)
 			r.GoodsID, errs[1] = number(goods)
 			r.Num, errs[2] = number(num)
-			r.price, errs[3] = number(price)
+			r.Price, errs[3] = number(price)
 			return errors.Join(errs[:]...)
 		})
+}
+
+// products reads the levels. They are read after the flows; nothing moves, as traffic has ended.
+func products(ctx context.Context, stock *reader) iter.Seq2[*ProductRow, error] {
+	query := strings.Join(strings.Fields(`SELECT s.goods_id, s.name, s.price, s.num, COALESCE(SUM(b.num), 0),
+		LEAST(s.num, COALESCE(MIN(b.num), s.num)) FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
+		GROUP BY s.goods_id, s.name, s.price, s.num`), " ")
+	return func(yield func(*ProductRow, error) bool) {
+		fail := func(err error) { yield(nil, fmt.Errorf("read stock levels: %w", err)) }
+		rows, err := stock.db.QueryContext(ctx, query)
+		if err != nil {
+			fail(err)
+			return
+		}
+		defer func() { _ = rows.Close() }() // only read
+		for rows.Next() {
+			var p ProductRow
+			if err := rows.Scan(&p.Goods, &p.Name, &p.Price, &p.Num, &p.Buckets, &p.Least); err != nil {
+				fail(err)
+				return
+			}
+			if !yield(&p, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			fail(err)
+		}
+	}
 }

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strconv"
 	"time"
 
 	"orderstock/loadtest/history"
 )
 
-// checkRejections looks for orders that were rejected while there was enough stock.
+// rejections looks for orders that were rejected while there was enough stock.
 //
 // It is not known when the stock service decided, and its clocks are not trusted.
 // What is known, by the client's one clock, is that it decided between the
@@ -25,28 +26,55 @@ import (
 // pieces of a product. If that is enough for each item of a rejected order, the
 // rejection was wrong, whatever the interleaving: there are no false alarms.
 // Without traffic around an order, the bound is the exact level.
-func (l *ledger) checkRejections(h *history.History, t *told, found *findings) {
-	bounds := make(map[int64]*levelBound, len(h.Goods))
-	for _, g := range h.Goods {
-		bounds[g.ID] = newLevelBound(g.Stock, l.sums[g.ID], t)
+func (j *judge) rejections() {
+	bounds := make([]*levelBound, len(j.h.Goods))
+	for i, g := range j.h.Goods {
+		bounds[i] = newLevelBound(g.Stock, j.sums[g.ID], j.times)
 	}
-	for n := range l.ops {
-		if l.ops[n].state != history.Rejected && l.ops[n].status != history.Rejected {
-			continue
-		}
-		op := &t.ops[n]
-		fits := len(h.Items(n)) > 0
-		for _, it := range h.Items(n) {
-			if b := bounds[it.GoodsID]; b == nil || b.least(op.sent, op.rejected) < it.Num {
+	for _, r := range j.rejected {
+		n := int(r.n)
+		fits, at := len(j.h.Items(n)) > 0, j.times(n)
+		for _, it := range j.h.Items(n) {
+			i, ours := j.h.Product(it.GoodsID)
+			if !ours || bounds[i].least(at.sent, at.rejected) < it.Num {
 				fits = false
 				break
 			}
 		}
 		if fits {
-			found.add(RejectedOnlyWhenShort, "%s (order %d): rejected, while there was stock for all of %v", h.Key(n),
-				l.ops[n].order, h.Items(n))
+			var flag []byte
+			if r.flag != 0 {
+				flag = strconv.AppendInt(nil, r.flag, 10)
+			}
+			j.add(RejectedOnlyWhenShort, flag, n, 0, "too little stock of one of its products",
+				"stock for all of %v, and REJECTED", j.h.Items(n))
 		}
 	}
+}
+
+// times are the moments of an order by the client's clock, or never.
+type times struct {
+	// sent is when the first call that places the order was sent, rejected and cancelled are when the first answer with
+	// that state had come.
+	sent, rejected, cancelled time.Duration
+}
+
+func (j *judge) times(n int) times {
+	t := times{never, never, never}
+	for _, i := range j.calls.of(n) {
+		c := &j.h.Calls[i]
+		if c.Kind != history.Cancel {
+			t.sent = min(t.sent, c.Sent)
+		}
+		switch c.Status {
+		case history.Rejected:
+			t.rejected = min(t.rejected, c.Done)
+		case history.Cancelled, history.Restored:
+			t.cancelled = min(t.cancelled, c.Done)
+		default:
+		}
+	}
+	return t
 }
 
 // levelBound bounds the stock level of one product from below.
@@ -64,7 +92,7 @@ type moment struct {
 	sum int64
 }
 
-func newLevelBound(stock int64, sum *goodsSum, t *told) *levelBound {
+func newLevelBound(stock int64, sum *goodsSum, timesOf func(n int) times) *levelBound {
 	b := &levelBound{stock: stock}
 	if sum == nil {
 		return b
@@ -72,13 +100,15 @@ func newLevelBound(stock int64, sum *goodsSum, t *told) *levelBound {
 	for _, d := range sum.deducts {
 		at := time.Duration(0) // not an order of the run: at any time
 		if d.op >= 0 {
-			at = t.ops[d.op].sent
+			at = timesOf(int(d.op)).sent
 		}
 		b.deducts = append(b.deducts, moment{at, d.num})
 	}
 	for _, r := range sum.restores {
-		if r.op >= 0 && t.ops[r.op].cancelled != never {
-			b.restores = append(b.restores, moment{t.ops[r.op].cancelled, r.num})
+		if r.op >= 0 {
+			if at := timesOf(int(r.op)).cancelled; at != never {
+				b.restores = append(b.restores, moment{at, r.num})
+			}
 		}
 	}
 	b.deducts.sumUp()

@@ -12,9 +12,9 @@ import (
 // shopDay is a random day of a correct shop: each order is decided at one moment
 // between its sending and its answer, and so is each cancellation.
 type shopDay struct {
-	h *history.History
-	t *told
-	l *ledger
+	h        *history.History
+	sums     map[int64]*goodsSum
+	rejected []rejectedOrder
 }
 
 func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
@@ -25,9 +25,9 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 		h.Goods = append(h.Goods, g)
 		level[g.ID] = g.Stock
 	}
-	l := &ledger{sums: map[int64]*goodsSum{}}
+	day = shopDay{h: h, sums: map[int64]*goodsSum{}}
 	for _, g := range h.Goods {
-		l.sums[g.ID] = &goodsSum{}
+		day.sums[g.ID] = &goodsSum{}
 	}
 	spread := func(what string) time.Duration { return time.Duration(rapid.Int64Range(0, 30).Draw(t, what)) }
 	now := time.Duration(100)
@@ -40,9 +40,8 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 			done = append(done[:at], done[at+1:]...)
 			for _, it := range h.Items(n) {
 				level[it.GoodsID] += it.Num
-				l.sums[it.GoodsID].restores = append(l.sums[it.GoodsID].restores, pieces{int32(n), it.Num})
+				day.sums[it.GoodsID].restores = append(day.sums[it.GoodsID].restores, pieces{int32(n), it.Num})
 			}
-			l.ops[n].status, l.ops[n].state = history.Cancelled, history.Restored
 			call := history.Call{Op: int32(n), Kind: history.Cancel, Sent: now - spread("before"), Done: now + spread("after")}
 			if rapid.Bool().Draw(t, "answered") {
 				call.Code, call.Status, call.Order = 200, history.Cancelled, int64(n+1)
@@ -62,30 +61,37 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 		}
 		h.AddOrder(items)
 		call := history.Call{Op: int32(n), Kind: history.Place, Sent: now - spread("before"), Done: now + spread("after")}
-		end, state := history.Rejected, history.Rejected
+		end := history.Rejected
 		if fits {
-			end, state = history.Confirmed, history.Done
+			end = history.Confirmed
 			done = append(done, n)
 			for _, it := range items {
 				level[it.GoodsID] -= it.Num
-				l.sums[it.GoodsID].deducts = append(l.sums[it.GoodsID].deducts, pieces{int32(n), it.Num})
+				day.sums[it.GoodsID].deducts = append(day.sums[it.GoodsID].deducts, pieces{int32(n), it.Num})
 			}
 		}
-		l.ops = append(l.ops, storedOp{order: int64(n + 1), status: end, state: state})
+		if !fits {
+			day.rejected = append(day.rejected, rejectedOrder{int32(n), int64(n + 1)})
+		}
 		if rapid.IntRange(0, 4).Draw(t, "answered") > 0 {
 			call.Code, call.Status, call.Order = 201, end, int64(n+1)
 		}
 		h.Calls = append(h.Calls, call)
 	}
-	return shopDay{h: h, l: l}, level
+	return day, level
 }
 
 // rejections returns how many orders of the day were rejected wrongly, as far as can be told.
 func (d shopDay) rejections() int {
-	found := newFindings(1)
-	d.t = sumUp(d.h, found)
-	d.l.checkRejections(d.h, d.t, found)
-	return found.byName[RejectedOnlyWhenShort].Violations
+	j := newJudge(d.h, &Verdict{}, Terms{Samples: 1})
+	j.sums, j.rejected = d.sums, d.rejected
+	j.rejections()
+	for _, i := range j.found.byName {
+		if i.Name == RejectedOnlyWhenShort {
+			return i.Violations
+		}
+	}
+	return -1
 }
 
 func TestARightShopIsNeverAccusedOfUnderselling(t *testing.T) {
@@ -111,7 +117,7 @@ func TestARejectionInQuietTimesIsJudgedExactly(t *testing.T) {
 		num := rapid.Int64Range(1, 10).Draw(t, "num")
 		n := day.h.Orders()
 		day.h.AddOrder([]history.Item{{GoodsID: g.ID, Num: num}})
-		day.l.ops = append(day.l.ops, storedOp{order: int64(n + 1), status: history.Rejected, state: history.Rejected})
+		day.rejected = append(day.rejected, rejectedOrder{int32(n), int64(n + 1)})
 		day.h.Calls = append(day.h.Calls, history.Call{
 			Op: int32(n), Kind: history.Place, Sent: 100_000, Done: 100_001,
 			Code: 409, Status: history.Rejected, Order: int64(n + 1),

@@ -30,6 +30,8 @@ type Invariant struct {
 	Violations int    `json:"violations"`
 	// Sample holds the first few violations in words.
 	Sample []string `json:"sample"`
+	// Findings are the same violations, field by field.
+	Findings []Finding `json:"findings,omitempty"`
 	// Says is the invariant in words.
 	Says string `json:"-"`
 }
@@ -44,13 +46,16 @@ type Verdict struct {
 	Rejected  int `json:"rejected"`
 	Cancelled int `json:"cancelled"`
 	Pending   int `json:"pending"`
-	// Oversold counts pieces beyond the stock, and DoubleDeducted deduct rows beyond the first of a flag and product.
-	Oversold       int64       `json:"oversold"`
-	DoubleDeducted int64       `json:"double_deducted"`
-	OrdersPerS     float64     `json:"orders_per_s"`
-	P50Ms          float64     `json:"p50_ms"`
-	P99Ms          float64     `json:"p99_ms"`
-	Invariants     []Invariant `json:"invariants"`
+	// Oversold counts pieces beyond the stock, and DoubleDeducted deduct rows beyond the first of a flag and product, and
+	// those of the run's products that no request of the run explains.
+	Oversold       int64 `json:"oversold"`
+	DoubleDeducted int64 `json:"double_deducted"`
+	// Unlocked counts deductions of the run that have no fencing token: no lock was held.
+	Unlocked   int64       `json:"unlocked"`
+	OrdersPerS float64     `json:"orders_per_s"`
+	P50Ms      float64     `json:"p50_ms"`
+	P99Ms      float64     `json:"p99_ms"`
+	Invariants []Invariant `json:"invariants"`
 	// ReadFrom is the member of a group that was read: its primary, as the DSN names it.
 	ReadFrom string `json:"read_from,omitempty"`
 	// Reasons says why an outcome is unknown.
@@ -82,10 +87,14 @@ func (o Outcome) ExitCode() int {
 
 // String is the verdict's last line.
 func (v *Verdict) String() string {
-	return fmt.Sprintf(
+	line := fmt.Sprintf(
 		"VERDICT: %s orders=%d confirmed=%d rejected=%d cancelled=%d pending=%d oversold=%d double_deducted=%d",
 		strings.ToUpper(string(v.Outcome)), v.Orders, v.Confirmed, v.Rejected, v.Cancelled, v.Pending,
 		v.Oversold, v.DoubleDeducted)
+	if v.Unlocked != 0 {
+		line += fmt.Sprintf(" unlocked=%d", v.Unlocked)
+	}
+	return line
 }
 
 // Write prints the invariants that do not hold, how many do, what is unknown, and the verdict's line. With

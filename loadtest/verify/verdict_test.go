@@ -11,7 +11,7 @@ import (
 func TestTheVerdictIsPrintedShort(t *testing.T) {
 	t.Parallel()
 	v := &verify.Verdict{Outcome: verify.Violation, Orders: 3, Oversold: 2, Invariants: []verify.Invariant{
-		{Name: verify.StockNotNegative, Says: "no stock level is below zero"},
+		{Name: verify.StockBalances, Says: "no stock level is below zero"},
 		{
 			Name: verify.NotOversold, Says: "no more than there is", Violations: 2,
 			Sample: []string{"product 7: 2 too many", "more"},
@@ -34,7 +34,7 @@ func TestTheVerdictIsPrintedShort(t *testing.T) {
 	if got, want := printed(false), head+broken+"1 of 2 invariants hold\n"+last; got != want {
 		t.Errorf("printed\n%swant\n%s", got, want)
 	}
-	if got, want := printed(true), head+"stock-not-negative 0 no stock level is below zero\n"+broken+
+	if got, want := printed(true), head+"stock-balances 0 no stock level is below zero\n"+broken+
 		"1 of 2 invariants hold\n"+last; got != want {
 		t.Errorf("printed all\n%swant\n%s", got, want)
 	}

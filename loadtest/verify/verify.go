@@ -1,13 +1,16 @@
 // Package verify judges a run. It reads both databases and the history of the run's calls, and asks no
 // service, because a service that is wrong may be wrong about what it did, too.
 //
+// The verdict closes the books in both directions: every row under the run's keys or of its products has one request
+// that explains it, and every answer agrees with the rows. Judge is a function of books and history alone.
+//
 //	verdict, err := verify.Run(ctx, verify.Config{Databases: databases, History: h})
 package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -30,88 +33,57 @@ type Config struct {
 	Settle time.Duration
 	// Settled, if not nil, is called when that wait is over, with how long it took.
 	Settled func(waited time.Duration)
-	// Samples is how many violations of each invariant are described. Default 5.
-	Samples int
+	Terms
 }
 
 // Run judges a run. It waits for unfinished orders first, for at most Settle; an order that is still
 // unfinished then is a violation. Traffic must have ended, or the verdict may be wrong.
 //
-// The invariants of the databases are checked over everything in them, those of the clients over the
-// run. If a database or the history cannot be read, the outcome is unknown, unless a violation was
-// found in the rest. An error means that the configuration is unusable, or that ctx ended.
+// If a database or the history cannot be read, the outcome is unknown, unless a violation was found in
+// the rest. An error means that the configuration is unusable, or that ctx ended.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = DefaultSettle
 	}
-	if cfg.Samples == 0 {
-		cfg.Samples = 5
-	}
-	if cfg.OrderDSN == "" || cfg.StockDSN == "" {
-		return nil, errors.New("verify: need the DSN of both databases")
-	}
-	orders, err := openReader(cfg.OrderDSN)
+	db, err := open(cfg.Databases)
 	if err != nil {
-		return nil, fmt.Errorf("verify: order database: %w", err)
+		return nil, fmt.Errorf("verify: %w", err)
 	}
-	defer orders.close()
-	stock, err := openReader(cfg.StockDSN)
-	if err != nil {
-		return nil, fmt.Errorf("verify: stock database: %w", err)
-	}
-	defer stock.close()
-
-	v := &Verdict{}
-	h := cfg.History
+	defer db.close()
+	h, unread := cfg.History, error(nil)
 	if h == nil {
-		if h, err = history.Open(cfg.HistoryPath); err != nil {
-			v.Reasons = append(v.Reasons, err.Error())
+		if h, unread = history.Open(cfg.HistoryPath); unread != nil {
 			h = &history.History{Path: history.PathOrder}
 		}
 	}
-	v.measured(h.Measure())
-
-	found := newFindings(cfg.Samples)
-	waited, err := settle(ctx, orders, h, cfg.Settle)
+	waited, err := settle(ctx, db.orders, h, cfg.Settle)
 	if cfg.Settled != nil {
 		cfg.Settled(waited)
 	}
-	if err == nil {
-		err = judge(ctx, orders, stock, h, found, v)
+	books := db.books(ctx)
+	if err != nil {
+		books.Entries = failed[*Entry](err)
 	}
-	if stock.group != nil {
-		v.ReadFrom = stock.group.Primary()
-	}
+	v := Judge(books, h, cfg.Terms)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("verify: %w", ctx.Err())
 	}
-	if err != nil {
-		v.Reasons = append(v.Reasons, err.Error())
+	if unread != nil {
+		v.Reasons = append([]string{unread.Error()}, v.Reasons...)
+		v.conclude()
 	}
-	v.Invariants = found.list()
-	v.conclude()
+	if db.stock.group != nil {
+		v.ReadFrom = db.stock.group.Primary()
+	}
 	return v, nil
 }
 
-// judge reads everything and fills found and v.
-func judge(ctx context.Context, orders, stock *reader, h *history.History, found *findings, v *Verdict) error {
-	told := sumUp(h, found)
-	if told.answered == 0 {
-		v.Reasons = append(v.Reasons, "no traffic: the history holds no order that was confirmed or rejected")
+// failed gives an error in place of rows.
+func failed[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
 	}
-	ledger, err := compare(ctx, orders, stock, h, told, found, v)
-	if err != nil {
-		return err
-	}
-	if err := ledger.check(ctx, stock, h, told, found, v); err != nil {
-		return err
-	}
-	if err := checkKeys(ctx, orders, found); err != nil {
-		return err
-	}
-	told.check(h, found)
-	ledger.checkRejections(h, told, found)
-	return nil
 }
 
 func (v *Verdict) conclude() {

@@ -38,39 +38,39 @@ type corruption struct {
 // confirmed, 4 confirmed and cancelled, 23 rejected, 24 a tombstone, 25 never
 // answered.
 var corruptions = []corruption{
-	{name: "a flow row twice", finds: verify.OneDeductRow, stock: []string{
+	{name: "a flow row twice", finds: verify.DeductedOnce, stock: []string{
 		"ALTER TABLE stock_flow DROP PRIMARY KEY",
 		"INSERT INTO stock_flow SELECT * FROM stock_flow WHERE kind = 'deduct' AND flag = '{0}' AND goods_id = 1",
 	}},
-	{name: "a flow row missing", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "a flow row missing", finds: verify.OperationComplete, stock: []string{
 		"DELETE FROM stock_flow WHERE flag = '{0}' AND goods_id = 3",
 	}},
-	{name: "all flow rows of an operation missing", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "all flow rows of an operation missing", finds: verify.OperationComplete, stock: []string{
 		"DELETE FROM stock_flow WHERE flag = '{0}'",
 	}},
-	{name: "num of a flow row off by one", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "num of a flow row off by one", finds: verify.OperationComplete, stock: []string{
 		"UPDATE stock_flow SET num = num - 1 WHERE flag = '{0}' AND goods_id = 1",
 		"UPDATE stock SET num = num - 1 WHERE goods_id = 1",
 	}},
-	{name: "a flow row of another product", finds: verify.FlowMatchesOrder, stock: []string{
+	{name: "a flow row of another product", finds: verify.OperationComplete, stock: []string{
 		"UPDATE stock_flow SET goods_id = 2 WHERE flag = '{2}' AND goods_id = 3",
 	}},
-	{name: "a deduction that adds", finds: verify.FlowSigns, stock: []string{
+	{name: "a deduction that adds", finds: verify.OperationComplete, stock: []string{
 		"UPDATE stock_flow SET num = -num WHERE flag = '{0}' AND goods_id = 3",
 	}},
-	{name: "stock edited", finds: verify.StockEqualsFlows, stock: []string{
+	{name: "stock edited", finds: verify.StockBalances, stock: []string{
 		"UPDATE stock SET num = num + 1 WHERE goods_id = 3",
 	}},
-	{name: "stock deleted", finds: verify.StockEqualsFlows, stock: []string{
+	{name: "stock deleted", finds: verify.StockBalances, stock: []string{
 		"DELETE FROM stock WHERE goods_id = 3",
 	}},
-	{name: "stock below zero", finds: verify.StockNotNegative, stock: []string{
+	{name: "stock below zero", finds: verify.StockBalances, stock: []string{
 		"UPDATE stock SET num = -1 WHERE goods_id = 1",
 	}},
 	{name: "the restock row gone", finds: verify.NotOversold, stock: []string{
 		"DELETE FROM stock_flow WHERE kind = 'restock' AND goods_id = 1",
 	}},
-	{name: "the restock row smaller", finds: verify.GoodsRestocked, stock: []string{
+	{name: "the restock row smaller", finds: verify.Unexplained, stock: []string{
 		"UPDATE stock_flow SET num = num - 1 WHERE kind = 'restock' AND goods_id = 3",
 		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
 	}},
@@ -78,49 +78,49 @@ var corruptions = []corruption{
 		"UPDATE stock_flow SET num = num - 50 WHERE flag = '{0}' AND goods_id = 1",
 		"UPDATE stock SET num = num - 50 WHERE goods_id = 1",
 	}},
-	{name: "an operation twice", finds: verify.OneOperation, stock: []string{
+	{name: "an operation twice", finds: verify.DeductedOnce, stock: []string{
 		"ALTER TABLE operations DROP PRIMARY KEY",
 		"INSERT INTO operations SELECT * FROM operations WHERE flag = '{0}'",
 	}},
-	{name: "an operation gone", finds: verify.NoDeductUnlessDone, stock: []string{
+	{name: "an operation gone", finds: verify.OperationComplete, stock: []string{
 		"DELETE FROM operations WHERE flag = '{0}'",
 	}},
-	{name: "a done operation called rejected", finds: verify.NoDeductUnlessDone, stock: []string{
+	{name: "a done operation called rejected", finds: verify.OperationComplete, stock: []string{
 		"UPDATE operations SET state = 'REJECTED' WHERE flag = '{0}'",
 	}},
-	{name: "a rejected operation called done", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "a rejected operation called done", finds: verify.OperationComplete, stock: []string{
 		"UPDATE operations SET state = 'DONE' WHERE flag = '{23}'",
 	}},
-	{name: "a restored operation called done", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "a restored operation called done", finds: verify.OperationComplete, stock: []string{
 		"UPDATE operations SET state = 'DONE' WHERE flag = '{4}'",
 	}},
-	{name: "a done operation called restored", finds: verify.RestoredHasItsFlows, stock: []string{
+	{name: "a done operation called restored", finds: verify.OperationComplete, stock: []string{
 		"UPDATE operations SET state = 'RESTORED' WHERE flag = '{0}'",
 	}},
-	{name: "items of an operation changed", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "items of an operation changed", finds: verify.OperationComplete, stock: []string{
 		"UPDATE operations SET items = '1:1' WHERE flag = '{0}'",
 	}},
-	{name: "items of an operation garbled", finds: verify.DoneHasItsFlows, stock: []string{
+	{name: "items of an operation garbled", finds: verify.OperationComplete, stock: []string{
 		"UPDATE operations SET items = '1;1' WHERE flag = '{2}'",
 	}},
-	{name: "items of a rejected operation changed", finds: verify.FlowMatchesOrder, stock: []string{
+	{name: "items of a rejected operation changed", finds: verify.OrderMatchesOperation, stock: []string{
 		"UPDATE operations SET items = '1:1' WHERE flag = '{23}'",
 	}},
-	{name: "restored twice", finds: verify.OneRestoreRow, stock: []string{
+	{name: "restored twice", finds: verify.DeductedOnce, stock: []string{
 		"ALTER TABLE stock_flow DROP PRIMARY KEY",
 		"INSERT INTO stock_flow SELECT * FROM stock_flow WHERE kind = 'restore' AND goods_id = 1 AND flag = '{4}'",
 	}},
-	{name: "restored without a deduction", finds: verify.NoRestoreWithoutDeduct, stock: []string{
+	{name: "restored without a deduction", finds: verify.OperationComplete, stock: []string{
 		"DELETE FROM stock_flow WHERE kind = 'deduct' AND flag = '{4}'",
 	}},
-	{name: "half restored", finds: verify.RestoredHasItsFlows, stock: []string{
+	{name: "half restored", finds: verify.OperationComplete, stock: []string{
 		"DELETE FROM stock_flow WHERE kind = 'restore' AND goods_id = 3 AND flag = '{4}'",
 	}},
-	{name: "restored and still done", finds: verify.NoRestoreWithoutDeduct, stock: []string{
+	{name: "restored and still done", finds: verify.OperationComplete, stock: []string{
 		"INSERT INTO stock_flow SELECT flag, goods_id, 'restore', -num, created_at FROM stock_flow " +
 			"WHERE kind = 'deduct' AND flag = '{0}'",
 	}},
-	{name: "a deduction without an order", finds: verify.FlowHasOrder, stock: []string{
+	{name: "a deduction without an order", finds: verify.OrderMatchesOperation, stock: []string{
 		"INSERT INTO operations (flag, state, items, created_at) VALUES ('77', 'DONE', '3:1', NOW(6))",
 		"INSERT INTO stock_flow VALUES ('77', 3, 'deduct', -1, NOW(6))",
 		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
@@ -141,37 +141,37 @@ var corruptions = []corruption{
 	{name: "an order cancelled without a tombstone", finds: verify.OrderMatchesOperation, stock: []string{
 		"DELETE FROM operations WHERE flag = '{24}'",
 	}},
-	{name: "a first outcome flipped", finds: verify.OrderOutcomeKept, order: []string{
+	{name: "a first outcome flipped", finds: verify.OrderMatchesOperation, order: []string{
 		"UPDATE orders SET outcome = 'REJECTED' WHERE id = {0}",
 	}},
-	{name: "a first outcome lost", finds: verify.OrderOutcomeKept, order: []string{
+	{name: "a first outcome lost", finds: verify.OrderMatchesOperation, order: []string{
 		"UPDATE orders SET outcome = NULL WHERE id = {0}",
 	}},
-	{name: "an order left pending", finds: verify.OrderSettled, order: []string{
+	{name: "an order left pending", finds: verify.Settled, order: []string{
 		"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = {25}",
 	}},
-	{name: "an order left cancelling", finds: verify.OrderSettled, order: []string{
+	{name: "an order left cancelling", finds: verify.Settled, order: []string{
 		"UPDATE orders SET status = 'CANCELLING' WHERE id = {4}",
 	}},
-	{name: "an acknowledged order deleted", finds: verify.AcknowledgedOrderKept, order: []string{
+	{name: "an acknowledged order deleted", finds: verify.AnswersTrue, order: []string{
 		"DELETE FROM orders WHERE id = {23}", "DELETE FROM order_items WHERE order_id = {23}",
 	}},
-	{name: "a done order deleted", finds: verify.FlowHasOrder, order: []string{
+	{name: "a done order deleted", finds: verify.OrderMatchesOperation, order: []string{
 		"DELETE FROM orders WHERE id = {25}", "DELETE FROM order_items WHERE order_id = {25}",
 	}},
-	{name: "a rejected order deleted that nobody was told of", finds: verify.FlowHasOrder, order: []string{
+	{name: "a rejected order deleted that nobody was told of", finds: verify.OrderMatchesOperation, order: []string{
 		"DELETE FROM orders WHERE id = {23}", "DELETE FROM order_items WHERE order_id = {23}",
 	}, history: func(w *world) {
 		l := w.placed(23)
 		l.Code, l.Status, l.Order, l.Total, l.Error = 0, "", "", 0, "timeout"
 	}},
-	{name: "an order under another key", finds: verify.AcknowledgedOrderKept, order: []string{
+	{name: "an order under another key", finds: verify.AnswersTrue, order: []string{
 		"UPDATE orders SET idempotency_key = NULL WHERE id = {0}",
 	}},
-	{name: "an item changed", finds: verify.FlowMatchesOrder, order: []string{
+	{name: "an item changed", finds: verify.OrderMatchesOperation, order: []string{
 		"UPDATE order_items SET num = num + 1 WHERE order_id = {0} AND goods_id = 3",
 	}},
-	{name: "an item changed everywhere but at the client", finds: verify.AcknowledgedOrderSame, order: []string{
+	{name: "an item changed everywhere but at the client", finds: verify.OrderAsRequested, order: []string{
 		"UPDATE order_items SET num = num + 1 WHERE order_id = {0} AND goods_id = 3",
 		"UPDATE orders SET total = total + 300 WHERE id = {0}",
 	}, stock: []string{
@@ -179,23 +179,23 @@ var corruptions = []corruption{
 		"UPDATE stock_flow SET num = num - 1 WHERE flag = '{0}' AND goods_id = 3",
 		"UPDATE stock SET num = num - 1 WHERE goods_id = 3",
 	}},
-	{name: "no items", finds: verify.OrderItemsValid, order: []string{
+	{name: "no items", finds: verify.OrderAsRequested, order: []string{
 		"DELETE FROM order_items WHERE order_id = {23}",
 	}},
-	{name: "items without an order", finds: verify.OrderItemsValid, order: []string{
+	{name: "items without an order", finds: verify.OrderAsRequested, order: []string{
 		"INSERT INTO order_items VALUES (5, 1, 1, 100)",
 	}},
-	{name: "a quantity below one", finds: verify.OrderItemsValid, order: []string{
+	{name: "a quantity below one", finds: verify.OrderAsRequested, order: []string{
 		"UPDATE order_items SET num = -1 WHERE order_id = {23} AND goods_id = 1",
 	}},
-	{name: "a price changed", finds: verify.OrderPricesRight, order: []string{
+	{name: "a price changed", finds: verify.OrderAsRequested, order: []string{
 		"UPDATE order_items SET price = 1 WHERE order_id = {0} AND goods_id = 3",
 		"UPDATE orders SET total = total - 598 WHERE id = {0}",
 	}},
-	{name: "a total changed", finds: verify.OrderTotalRight, order: []string{
+	{name: "a total changed", finds: verify.OrderAsRequested, order: []string{
 		"UPDATE orders SET total = total + 1 WHERE id = {0}",
 	}},
-	{name: "two orders under one key", finds: verify.OneOrderPerKey, order: []string{
+	{name: "two orders under one key", finds: verify.Unexplained, order: []string{
 		"ALTER TABLE orders DROP KEY uq_orders_idempotency_key",
 		"INSERT INTO orders SELECT id + 1000, status, outcome, reason, idempotency_key, body_hash, total, " +
 			"created_at, updated_at, trace FROM orders WHERE id = {23}",
@@ -223,34 +223,35 @@ var corruptions = []corruption{
 		}, history: func(w *world) { l := w.placed(26); l.Code, l.Status = 409, "REJECTED" },
 	},
 
-	{name: "an answer flipped to rejected", finds: verify.AcknowledgedEndKept, history: func(w *world) {
+	{name: "an answer flipped to rejected", finds: verify.AnswersTrue, history: func(w *world) {
 		l := w.placed(0)
 		l.Code, l.Status = 409, "REJECTED"
 	}},
-	{name: "an answer flipped to confirmed", finds: verify.AcknowledgedEndKept, history: func(w *world) {
+	{name: "an answer flipped to confirmed", finds: verify.AnswersTrue, history: func(w *world) {
 		l := w.placed(23)
 		l.Code, l.Status = 201, "CONFIRMED"
 	}},
-	{name: "confirmed, and cancelled though nobody asked", finds: verify.AcknowledgedEndKept, history: func(w *world) {
+	{name: "confirmed, and cancelled though nobody asked", finds: verify.Unexplained, history: func(w *world) {
 		w.lines = slices.DeleteFunc(w.lines, func(l *line) bool { return l.Kind == "cancel" })
 	}},
-	{name: "a repeat told another end", finds: verify.OneEndTold, history: func(w *world) {
+	{name: "a repeat told another end", finds: verify.AnswersOverTime, history: func(w *world) {
 		l := w.call(5, "again", w.placed(5).Body.Items, "REJECTED")
 		l.Replayed = true
 	}},
 	{
-		name: "a repeat told cancelled where the first was told confirmed", finds: verify.OneEndTold,
+		name: "a repeat told cancelled where the first was told confirmed", finds: verify.AnswersOverTime,
 		history: func(w *world) {
 			w.call(4, "again", w.placed(4).Body.Items, "CANCELLED")
 		},
 	},
-	{name: "two orders told for one key", finds: verify.OneOrderTold, history: func(w *world) {
+	{name: "two orders told for one key", finds: verify.AnswersTrue, history: func(w *world) {
 		w.call(5, "again", w.placed(5).Body.Items, w.placed(5).Status).Order = flag(6)
 	}},
-	{name: "an order told that is not there", finds: verify.AcknowledgedOrderKept, history: func(w *world) {
-		w.placed(25).Order, w.placed(25).Total = flag(999), 900
+	{name: "an order told that is not there", finds: verify.AnswersTrue, history: func(w *world) {
+		l := w.placed(25)
+		l.Code, l.Status, l.Order, l.Total, l.Error = 201, "CONFIRMED", flag(999), 900, ""
 	}},
-	{name: "a wrong total told", finds: verify.ToldTotalRight, history: func(w *world) { w.placed(0).Total++ }},
+	{name: "a wrong total told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Total++ }},
 	{name: "a valid order refused", finds: verify.AnswerWellFormed, history: func(w *world) {
 		l := w.placed(25)
 		l.Code, l.Error = 422, ""
@@ -262,7 +263,7 @@ var corruptions = []corruption{
 	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
 		w.placed(0).Code = 409
 	}},
-	{name: "more acknowledged than there was", finds: verify.AcknowledgedNotOversold, history: func(w *world) {
+	{name: "more acknowledged than there was", finds: verify.NotOversold, history: func(w *world) {
 		for n := range 24 {
 			l := w.placed(n)
 			l.Code, l.Status = 201, "CONFIRMED"
@@ -344,7 +345,7 @@ func TestFiguresOfTheVerdict(t *testing.T) {
 
 func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	t.Parallel()
-	good := newWorld(t)
+	good, stocked := newWorld(t), newStock(t)
 	judge := func(change func(*verify.Config)) *verify.Verdict {
 		t.Helper()
 		h, err := history.Read(bytes.NewReader(good.history(t)))
@@ -363,10 +364,9 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 		return v
 	}
 	idle := func() *history.History {
-		w := &world{goods: good.goods, clock: good.clock}
-		w.call(0, "place", good.placed(0).Body.Items, "").Error = "refused"
-		w.lines[0].Order, w.lines[0].Total = "", 0
-		h, err := history.Read(bytes.NewReader(w.history(t)))
+		l := stocked.call(0, "place", []item{{"1", 1}}, "")
+		l.Order, l.Total, l.Told, l.Error = "", 0, nil, "refused"
+		h, err := history.Read(bytes.NewReader(stocked.history(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +374,9 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	}
 	for name, change := range map[string]func(*verify.Config){
 		"no history": func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere/history.jsonl" },
-		"no traffic": func(c *verify.Config) { c.History = idle() },
+		"no traffic": func(c *verify.Config) {
+			c.History, c.OrderDSN, c.StockDSN = idle(), stocked.orderDSN, stocked.stockDSN
+		},
 		"no stock database": func(c *verify.Config) {
 			c.StockDSN = strings.Replace(c.StockDSN, good.stockName, "nowhere", 1)
 		},

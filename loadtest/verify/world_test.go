@@ -40,6 +40,7 @@ type goods struct {
 
 // line is a call as the history's file has it.
 type line struct {
+	Line     int    `json:"line"`
 	Op       int    `json:"op"`
 	Kind     string `json:"kind"`
 	Key      string `json:"key"`
@@ -51,8 +52,15 @@ type line struct {
 	Status   string `json:"status,omitempty"`
 	Order    string `json:"order,omitempty"`
 	Total    int64  `json:"total,omitempty"`
+	Told     []told `json:"told_items,omitempty"`
 	Replayed bool   `json:"replayed,omitempty"`
+	Problem  string `json:"problem,omitempty"`
 	Error    string `json:"error,omitempty"`
+}
+
+type told struct {
+	item
+	Price int64 `json:"price"`
 }
 
 type body struct {
@@ -101,7 +109,7 @@ func (w *world) copyOf(t *testing.T) *world {
 // restore gives w the content of another world.
 func (w *world) restore(t *testing.T, from *world) {
 	t.Helper()
-	for _, table := range []string{"stock", "operations", "stock_flow"} {
+	for _, table := range []string{"stock", "operations", "stock_flow", "restocks"} {
 		exec(t, w.stock, "DELETE FROM "+table)
 		exec(t, w.stock, "INSERT INTO "+table+" SELECT * FROM "+from.stockName+"."+table)
 	}
@@ -124,16 +132,26 @@ func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// newWorld is the good one: products 1 and 2 sell out, product 3 does not.
-func newWorld(t *testing.T) *world {
+// newStock has three products and no order.
+func newStock(t *testing.T) *world {
 	t.Helper()
 	w := newDatabases(t)
 	for i, num := range []int64{20, 15, 1000} {
 		g := &goods{id: int64(i + 1), price: int64(100 * (i + 1))}
 		w.goods = append(w.goods, g)
-		exec(t, w.stock, "INSERT INTO stock (goods_id, price, num, updated_at) VALUES (?, ?, 0, NOW(6))", g.id, g.price)
-		w.flow(t, fmt.Sprintf("restock-%s-%d", run, i), g, "restock", num)
+		name, flag := "load test "+run, fmt.Sprintf("restock-%s-%d", run, i)
+		exec(t, w.stock, "INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, 0, NOW(6))", g.id,
+			name, g.price)
+		exec(t, w.stock, "INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)", flag, g.id, name, g.price)
+		w.flow(t, flag, g, "restock", num)
 	}
+	return w
+}
+
+// newWorld is the good one: products 1 and 2 sell out, product 3 does not.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := newStock(t)
 	for n := range 24 {
 		items := []item{{"1", int64(1 + n%3)}}
 		if n%2 == 0 {
@@ -176,10 +194,23 @@ func (w *world) total(items []item) (sum int64) {
 
 func (w *world) insert(t *testing.T, n int, items []item, status string, outcome any) {
 	t.Helper()
+	var sent []history.Item
+	for _, it := range items {
+		sent = append(sent, history.Item{GoodsID: w.of(it).id, Num: it.Num})
+	}
+	history.SortItems(sent)
+	hash := history.BodyHash(sent)
 	exec(t, w.order, "INSERT INTO orders "+
 		"(id, status, outcome, idempotency_key, body_hash, total, created_at, updated_at) "+
-		"VALUES (?, ?, ?, ?, REPEAT('h', 32), ?, NOW(6), NOW(6))",
-		orderID(n), status, outcome, fmt.Sprintf("%s-%d", run, n), w.total(items))
+		"VALUES (?, ?, ?, ?, ?, ?, NOW(6), NOW(6))",
+		orderID(n), status, outcome, fmt.Sprintf("%s-%d", run, n), hash[:], w.total(items))
+	switch status {
+	case "REJECTED":
+		exec(t, w.order, "UPDATE orders SET reason = ? WHERE id = ?", short(items), orderID(n))
+	case "CANCELLED":
+		exec(t, w.order, "UPDATE orders SET reason = ? WHERE id = ?", "expired: the stock service settled nothing in time",
+			orderID(n))
+	}
 	for _, it := range items {
 		exec(t, w.order, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES (?, ?, ?, ?)", orderID(n),
 			it.GoodsID, it.Num, w.of(it).price)
@@ -196,9 +227,16 @@ func (w *world) operation(t *testing.T, n int, state string, items []item) {
 			}
 		}
 	}
-	exec(t, w.stock, "INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, ?, NOW(6))", flag(n), state,
-		strings.Join(parts, ","))
+	reason := ""
+	if state == "REJECTED" {
+		reason = short(items)
+	}
+	exec(t, w.stock, "INSERT INTO operations (flag, state, reason, items, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag(n),
+		state, reason, strings.Join(parts, ","))
 }
+
+// short is the reason of a rejection.
+func short(items []item) string { return "insufficient_stock: goods " + items[0].GoodsID }
 
 // deduct carries the order out on the stock side, and returns how it ended.
 func (w *world) deduct(t *testing.T, n int, items []item) (status string) {
@@ -220,10 +258,18 @@ var codes = map[string]int{"CONFIRMED": 201, "REJECTED": 409, "CANCELLED": 409, 
 
 func (w *world) call(n int, kind string, items []item, status string) *line {
 	w.clock += 1000
+	var names []told
+	for _, g := range "123" { // by rising goods id
+		for _, it := range items {
+			if it.GoodsID == string(g) {
+				names = append(names, told{it, w.of(it).price})
+			}
+		}
+	}
 	l := &line{
 		Op: n, Kind: kind, Key: fmt.Sprintf("%s-%d", run, n),
 		Intended: w.clock, Sent: w.clock, Done: w.clock + 500,
-		Code: codes[status], Status: status, Order: flag(n), Total: w.total(items),
+		Code: codes[status], Status: status, Order: flag(n), Total: w.total(items), Told: names,
 	}
 	if kind == "cancel" {
 		l.Code = 200
@@ -257,7 +303,7 @@ func (w *world) cancel(t *testing.T, n int) {
 		w.flow(t, flag(n), w.of(it), "restore", it.Num)
 	}
 	exec(t, w.stock, "UPDATE operations SET state = 'RESTORED' WHERE flag = ?", flag(n))
-	exec(t, w.order, "UPDATE orders SET status = 'CANCELLED' WHERE id = ?", orderID(n))
+	exec(t, w.order, "UPDATE orders SET status = 'CANCELLED', reason = 'cancelled by the client' WHERE id = ?", orderID(n))
 	w.call(n, "cancel", items, "CANCELLED")
 }
 
@@ -273,7 +319,7 @@ func (w *world) tombstone(t *testing.T, n int) {
 	w.insert(t, n, items, "CANCELLED", "CANCELLED")
 	w.operation(t, n, "CANCELLED", nil)
 	w.call(n, "place", items, "PENDING")
-	w.call(n, "again", items, "CANCELLED")
+	w.call(n, "again", items, "CANCELLED").Replayed = true
 }
 
 func (w *world) unanswered(t *testing.T, n int) {
@@ -281,7 +327,7 @@ func (w *world) unanswered(t *testing.T, n int) {
 	items := []item{{"3", 3}}
 	w.insert(t, n, items, w.deduct(t, n, items), "CONFIRMED")
 	l := w.call(n, "place", items, "")
-	l.Order, l.Total, l.Error = "", 0, "broken"
+	l.Order, l.Total, l.Told, l.Error = "", 0, nil, "broken"
 }
 
 // history is the file of the world's calls.
@@ -302,7 +348,8 @@ func (w *world) history(t *testing.T) []byte {
 		"timeout_us": 1_000_000, "goods": list,
 	})
 	orders := 0
-	for _, l := range w.lines {
+	for i, l := range w.lines {
+		l.Line = i + 2
 		write(l)
 		orders = max(orders, l.Op+1)
 	}

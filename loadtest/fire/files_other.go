@@ -1,0 +1,6 @@
+//go:build !unix
+
+package fire
+
+// raiseOpenFiles does nothing: there is no limit of open files to raise.
+func raiseOpenFiles(Config) {}

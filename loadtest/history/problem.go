@@ -1,0 +1,45 @@
+package history
+
+import "slices"
+
+// Problem is the stable code of an error in an answer, such as "unavailable".
+type Problem uint16
+
+const (
+	// NoProblem: the answer has no code.
+	NoProblem Problem = iota
+	// OtherProblem stands for a code that no valid call is answered with.
+	OtherProblem
+	Overloaded
+	Unavailable
+	StockUnavailable
+	UnknownOutcome
+	Internal
+	RateLimited
+	OrderRejected
+)
+
+var problemNames = [...]string{
+	"", "other", "overloaded", "unavailable", "stock_unavailable", "unknown_outcome", "internal", "rate_limited",
+	"order_rejected",
+}
+
+func (p Problem) String() string { return problemNames[p] }
+
+// ParseProblem returns the problem with that code, or OtherProblem.
+func ParseProblem(code string) Problem {
+	if i := slices.Index(problemNames[:], code); i >= 0 {
+		return Problem(i)
+	}
+	return OtherProblem
+}
+
+// NothingChanged reports whether the code promises that the call was not carried out.
+func (p Problem) NothingChanged() bool {
+	switch p {
+	case Overloaded, Unavailable, StockUnavailable, RateLimited:
+		return true
+	case NoProblem, OtherProblem, UnknownOutcome, Internal, OrderRejected:
+	}
+	return false
+}

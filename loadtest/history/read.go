@@ -1,0 +1,211 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+)
+
+// ErrHistory is wrapped by every error that says a history cannot be used.
+var ErrHistory = errors.New("unusable history")
+
+// Read reads what Write wrote, to the end of r. The error wraps ErrHistory and names the line if the file is cut short,
+// or holds what no run writes.
+func Read(r io.Reader) (*History, error) {
+	in := reading{in: bufio.NewReaderSize(r, 1<<18)}
+	h, err := in.history()
+	if err != nil {
+		return nil, fmt.Errorf("%w: line %d: %w", ErrHistory, in.number, err)
+	}
+	return h, nil
+}
+
+// reading is a history that is being read.
+type reading struct {
+	in     *bufio.Reader
+	number int // of the line that was read last
+	line   []byte
+	h      *History
+	bodies [][]Item // by order; nil until its first call is read
+	call   callLine // reused
+}
+
+func (r *reading) history() (*History, error) {
+	if err := r.next(); err != nil {
+		return nil, err
+	}
+	if err := r.header(); err != nil {
+		return nil, err
+	}
+	for {
+		if err := r.next(); err != nil {
+			return nil, err
+		}
+		if bytes.HasPrefix(r.line, []byte(`{"orders"`)) {
+			return r.h, r.footer()
+		}
+		if err := r.takeCall(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// next reads the next line, which must end.
+func (r *reading) next() error {
+	r.number++
+	r.line = r.line[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		r.line = append(r.line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("the file is cut: %w", io.ErrUnexpectedEOF)
+		case err != nil:
+			return err
+		default:
+			return nil
+		}
+	}
+}
+
+// strict refuses names that no run writes, names in other letters, and names that are given twice.
+var strict = json.RejectUnknownMembers(true)
+
+func (r *reading) header() error {
+	var l headerLine
+	if err := json.Unmarshal(r.line, &l, strict); err != nil {
+		return err
+	}
+	us := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+	r.h = &History{
+		Run: l.Run, Path: l.Path, Started: l.Started, Seed: l.Seed, Asked: l.Asked, Library: l.Library,
+		Elapsed: us(l.ElapsedUs), Warmup: us(l.WarmupUs), Window: us(l.WindowUs), Timeout: us(l.TimeoutUs),
+	}
+	if l.Run == "" || l.Path != PathOrder && l.Path != PathDeduct || l.Asked < 0 || l.TimeoutUs < 0 {
+		return fmt.Errorf("no run: %q, path %q, asked %d, timeout %d", l.Run, l.Path, l.Asked, l.TimeoutUs)
+	}
+	for i, g := range l.Goods {
+		if g.ID != l.Goods[0].ID+int64(i) || g.ID < 1 || g.Stock < 1 || g.Price < 0 {
+			return fmt.Errorf("no product of a run: %+v", g)
+		}
+		r.h.Goods = append(r.h.Goods, Goods(g))
+	}
+	return nil
+}
+
+// ahead is how many orders of a run may be claimed and not sent yet: more than it has clients.
+const ahead = 20_000
+
+func (r *reading) takeCall() error {
+	l := &r.call
+	*l = callLine{ToldItems: l.ToldItems[:0]}
+	if err := json.Unmarshal(r.line, l, strict); err != nil {
+		return err
+	}
+	if l.Line != r.number {
+		return fmt.Errorf("the call of line %d", l.Line)
+	}
+	kind, failure := slices.Index(kindNames[:], l.Kind), slices.Index(failureNames[:], l.Error)
+	if kind < 0 || failure < 0 || l.Op < 0 || l.Op >= MaxOrders || l.Op > int64(r.number+ahead) {
+		return fmt.Errorf("no call: op %d, kind %q, error %q", l.Op, l.Kind, l.Error)
+	}
+	if l.SentUs < 0 || l.DoneUs < l.SentUs {
+		return fmt.Errorf("no call: sent at %d µs, done at %d µs", l.SentUs, l.DoneUs)
+	}
+	c := Call{
+		Op: int32(l.Op), Kind: Kind(kind), Failure: Failure(failure), Code: l.Code, Order: l.Order, Total: l.Total,
+		Replayed: l.Replayed, Status: ParseStatus(l.Status), Problem: ParseProblem(l.Problem),
+		Intended: time.Duration(l.IntendedUs) * time.Microsecond,
+		Sent:     time.Duration(l.SentUs) * time.Microsecond,
+		Done:     time.Duration(l.DoneUs) * time.Microsecond,
+	}
+	if n := len(r.h.Calls); n > 0 && c.Sent < r.h.Calls[n-1].Sent {
+		return errors.New("sent before the call above it")
+	}
+	if !r.isKey(l.Key, c.Op) {
+		return fmt.Errorf("key %q of order %d", l.Key, c.Op)
+	}
+	if err := r.body(c); err != nil {
+		return err
+	}
+	c.Told = r.told(c.Op)
+	r.h.Calls = append(r.h.Calls, c)
+	return nil
+}
+
+func (r *reading) isKey(key string, op int32) bool {
+	var room [64]byte
+	return string(r.h.AppendKey(room[:0], int(op))) == key
+}
+
+// body checks and keeps the items of a call, which are those of all calls of the order that have any.
+func (r *reading) body(c Call) error {
+	for int(c.Op) >= len(r.bodies) {
+		r.bodies = append(r.bodies, nil)
+	}
+	known, body := r.bodies[c.Op], r.call.Body
+	if (c.Kind == Cancel) != (body == nil) {
+		return fmt.Errorf("a call of kind %q, with a body: %t", r.call.Kind, body != nil)
+	}
+	if body == nil {
+		return nil
+	}
+	items := make([]Item, len(body.Items))
+	for i, it := range body.Items {
+		items[i] = Item(it)
+		if _, ours := r.h.Product(it.GoodsID); !ours || it.Num < 1 {
+			return fmt.Errorf("item %+v", it)
+		}
+	}
+	SortItems(items)
+	if len(items) == 0 || known != nil && !slices.Equal(items, known) {
+		return fmt.Errorf("items %v of order %d, %v before", items, c.Op, known)
+	}
+	r.bodies[c.Op] = items
+	return nil
+}
+
+func (r *reading) told(op int32) Told {
+	if len(r.call.ToldItems) == 0 {
+		return ToldNothing
+	}
+	named := make([]PricedItem, len(r.call.ToldItems))
+	for i, it := range r.call.ToldItems {
+		named[i] = PricedItem{Item{it.GoodsID, it.Num}, it.Price}
+	}
+	return r.h.Tell(r.bodies[op], named)
+}
+
+// footer checks that all is there and nothing follows.
+func (r *reading) footer() error {
+	var l footerLine
+	if err := json.Unmarshal(r.line, &l, strict); err != nil {
+		return err
+	}
+	if l.Calls != len(r.h.Calls) {
+		return fmt.Errorf("%d calls, want %d", len(r.h.Calls), l.Calls)
+	}
+	if l.Orders < len(r.bodies) || l.Orders > len(r.bodies)+ahead || l.Orders > MaxOrders {
+		return fmt.Errorf("%d orders, want %d", len(r.bodies), l.Orders)
+	}
+	r.h.items.ends = make([]uint32, 0, l.Orders)
+	for n := range l.Orders {
+		var items []Item
+		if n < len(r.bodies) {
+			items = r.bodies[n]
+		}
+		r.h.items.append(items)
+	}
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		r.number++
+		return errors.Join(errors.New("a line after the last"), err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package verify
+
+import (
+	"strconv"
+	"time"
+
+	"orderstock/loadtest/history"
+)
+
+// reply is a call with the meaning of its answer.
+type reply struct {
+	*history.Call
+	says word
+}
+
+func (r *reply) cancels() bool { return r.Kind == history.Cancel }
+
+// answers judges all calls of order n against its end by the books, and against each other. Placed and cancelled say
+// whether any of them may have placed the order, and asked to cancel it.
+func (j *judge) answers(n int, did end) (placed, cancelled bool) {
+	j.replies = j.replies[:0]
+	for _, i := range j.calls.of(n) {
+		c := &j.h.Calls[i]
+		says, wellFormed := saidBy(j.h.Path, c)
+		if !wellFormed {
+			j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
+		}
+		if mayHaveWorked(c) {
+			placed, cancelled = placed || c.Kind != history.Cancel, cancelled || c.Kind == history.Cancel
+		}
+		j.replies = append(j.replies, reply{c, says})
+	}
+	sold, asked := false, false
+	for i := range j.replies {
+		r := &j.replies[i]
+		j.answer(n, r, did)
+		sold = sold || r.says == placedConfirmed || r.says == toldDone
+		asked = asked || r.cancels()
+	}
+	if sold && !asked {
+		j.sell(n)
+	}
+	j.overTime(n)
+	j.repeats(n, false)
+	if j.h.Path == history.PathDeduct {
+		j.repeats(n, true)
+	}
+	return placed, cancelled
+}
+
+// answer judges one answer against the end of its order.
+func (j *judge) answer(n int, r *reply, did end) {
+	if r.says == silent {
+		return
+	}
+	var flag []byte
+	if did.order != 0 {
+		flag = strconv.AppendInt(nil, did.order, 10)
+	}
+	if did.status == history.NoStatus {
+		j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
+		return
+	}
+	if !r.says.agrees(did) {
+		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
+			did.outcome.String(), "%s", answer(r.Call))
+	}
+	told := history.ToldAsSent
+	if r.says == toldCancelled {
+		told = history.ToldNothing // a cancellation came first, and its record has no items
+	}
+	order, total := did.order, j.h.Total(j.h.Items(n))
+	switch {
+	case r.says == askedRejected:
+		order, total, told = 0, 0, history.ToldNothing
+	case j.h.Path == history.PathDeduct:
+		total = 0
+	case j.h.Library && r.Kind == history.Place:
+		told = r.Told
+	}
+	if r.Order != order || r.Total != total {
+		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
+			strconv.FormatInt(total, 10), "%s", answer(r.Call))
+	}
+	if r.Told != told {
+		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ToldItems(r.Call),
+			j.h.AsSent(n))
+	}
+}
+
+// overTime compares each answer with those that had come before its call was sent.
+func (j *judge) overTime(n int) {
+	for i := range j.replies {
+		for k := range j.replies {
+			earlier, later := &j.replies[i], &j.replies[k]
+			if earlier.says == silent || later.says == silent || earlier.Done >= later.Sent ||
+				afterwards[earlier.says].has(later.says) {
+				continue
+			}
+			j.add(AnswersOverTime, nil, n, 0, "an answer that can follow "+answer(earlier.Call), "%s", answer(later.Call))
+		}
+	}
+}
+
+// repeats judges which answers say that they repeat an earlier one: of the calls that place the order or, on
+// PathDeduct, of those that cancel it.
+func (j *judge) repeats(n int, cancels bool) {
+	first, answered := (*reply)(nil), never // the call that says it is the first, and when any of them was answered
+	for i := range j.replies {
+		r := &j.replies[i]
+		if r.says == silent || r.cancels() != cancels {
+			continue
+		}
+		if r.says.recorded(j.h.Path, cancels) {
+			answered = min(answered, r.Done)
+		}
+		if r.Replayed {
+			continue
+		}
+		switch {
+		case first != nil:
+			j.add(AnswersOverTime, nil, n, 0, "one answer that is no repeat", "%s and %s", answer(first.Call), answer(r.Call))
+		case j.h.Path == history.PathDeduct && !r.says.made(cancels):
+			j.add(AnswersOverTime, nil, n, 0, "a repeat: the call cannot have made that outcome", "%s", answer(r.Call))
+		}
+		first = r
+	}
+	for i := range j.replies {
+		r := &j.replies[i]
+		if r.says == silent || r.cancels() != cancels {
+			continue
+		}
+		switch {
+		case !r.Replayed && answered < r.Sent:
+			j.add(AnswersOverTime, nil, n, 0, "a repeat: an earlier call was answered", "%s", answer(r.Call))
+		case r.Replayed && j.h.Path == history.PathOrder && !j.h.Library && !j.preceded(r):
+			j.add(AnswersOverTime, nil, n, 0, "the first answer: no other call can have placed the order", "%s",
+				answer(r.Call))
+		}
+	}
+}
+
+// recorded reports whether an answer shows that the outcome, whose makers are counted, was there.
+func (w word) recorded(path history.Path, cancels bool) bool {
+	return path == history.PathOrder || !cancels || w.made(true)
+}
+
+// preceded reports whether another call than r can have placed the order whose answer r repeats.
+func (j *judge) preceded(r *reply) bool {
+	for i := range j.replies {
+		other := &j.replies[i]
+		if other.Call != r.Call && !other.cancels() && other.Sent < r.Done && mayHaveWorked(other.Call) &&
+			(other.says == silent || !other.Replayed) {
+			return true
+		}
+	}
+	return false
+}
+
+// never is a time after all others.
+const never = time.Duration(1<<63 - 1)
+
+// answer says what a call was answered.
+func answer(c *history.Call) string {
+	text := c.Kind.String() + " at " + c.Sent.Round(time.Millisecond).String() + ": "
+	if c.Code == 0 {
+		return text + c.Failure.String()
+	}
+	text += strconv.Itoa(int(c.Code))
+	for _, word := range []string{c.Status.String(), c.Problem.String(), c.Failure.String()} {
+		if word != "" {
+			text += " " + word
+		}
+	}
+	if c.Order != 0 {
+		text += " order " + strconv.FormatInt(c.Order, 10) + " total " + strconv.FormatInt(c.Total, 10)
+	}
+	if c.Replayed {
+		text += " (a repeat)"
+	}
+	return text
+}

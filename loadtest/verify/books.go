@@ -1,0 +1,141 @@
+package verify
+
+import (
+	"bytes"
+	"iter"
+
+	"orderstock/loadtest/history"
+)
+
+// Books are the content of both databases, in the order in which Judge reads it. Open and Tables.Books make them.
+type Books struct {
+	// Entries are all rows under each flag, by rising flag. An entry is valid until the next one.
+	Entries iter.Seq2[*Entry, error]
+	// Products are the stock levels. They are read after Entries. A row is valid until the next one.
+	Products iter.Seq2[*ProductRow, error]
+}
+
+// Entry is all that the databases hold under one flag: the decimal id of an order, or any other flag.
+type Entry struct {
+	Flag       []byte
+	Orders     []OrderRow
+	Items      []ItemRow
+	Operations []OperationRow
+	Flows      []FlowRow
+	Restocks   []RestockRow
+	// Pruned is true if the order is listed as deleted, its rows in the stock database perhaps not yet.
+	Pruned bool
+}
+
+// OrderRow is a row of the table orders.
+type OrderRow struct {
+	ID              int64
+	Status, Outcome history.Status
+	Reason          []byte
+	Key             []byte // nil if the order has none
+	BodyHash        []byte
+	Total           int64
+}
+
+// ItemRow is a row of the table order_items.
+type ItemRow struct {
+	Order int64
+	history.Item
+	Price int64
+}
+
+// OperationRow is a row of the table operations.
+type OperationRow struct {
+	Flag   []byte
+	State  history.Status
+	Reason []byte
+	Items  []byte
+	// Fenced is true if the row has a fencing token.
+	Fenced bool
+}
+
+// FlowKind is the kind of a flow row.
+type FlowKind uint8
+
+// The kinds of flow rows.
+const (
+	Restock FlowKind = iota
+	Deduct
+	Restore
+	Pruned
+)
+
+var flowKinds = [...]string{"restock", "deduct", "restore", "pruned"}
+
+func (k FlowKind) String() string { return flowKinds[k] }
+
+// FlowRow is a row of the table stock_flow.
+type FlowRow struct {
+	Flag  []byte
+	Kind  FlowKind
+	Goods int64
+	Num   int64
+}
+
+// RestockRow is a row of the table restocks.
+type RestockRow struct {
+	Flag  []byte
+	Goods int64
+	// Name and Price are nil if the restock left them as they were.
+	Name  []byte
+	Price *int64
+}
+
+// ProductRow is a row of the table stock, with the product's rows of stock_buckets.
+type ProductRow struct {
+	Goods int64
+	Name  []byte
+	Price int64
+	Num   int64
+	// Buckets is the sum of the product's buckets, and Least the lowest of Num and of them.
+	Buckets, Least int64
+}
+
+// A row copies another into itself, also what that row only borrows.
+
+func (r *OrderRow) copy(from *OrderRow) {
+	reason, key, hash := r.Reason, r.Key, r.BodyHash
+	*r = *from
+	r.Reason, r.BodyHash = append(reason[:0], from.Reason...), append(hash[:0], from.BodyHash...)
+	if from.Key != nil {
+		if key == nil {
+			key = []byte{}
+		}
+		r.Key = append(key[:0], from.Key...)
+	}
+}
+
+func (r *ItemRow) copy(from *ItemRow) { *r = *from }
+
+func (r *OperationRow) copy(from *OperationRow) {
+	flag, reason, items := r.Flag, r.Reason, r.Items
+	*r = *from
+	r.Flag, r.Reason, r.Items = append(flag[:0], from.Flag...), append(reason[:0], from.Reason...),
+		append(items[:0], from.Items...)
+}
+
+func (r *FlowRow) copy(from *FlowRow) {
+	flag := r.Flag
+	*r = *from
+	r.Flag = append(flag[:0], from.Flag...)
+}
+
+func (r *RestockRow) copy(from *RestockRow) {
+	*r = *from
+	r.Flag, r.Name = bytes.Clone(from.Flag), bytes.Clone(from.Name)
+	if from.Price != nil {
+		price := *from.Price
+		r.Price = &price
+	}
+}
+
+func (r *ProductRow) copy(from *ProductRow) {
+	name := r.Name
+	*r = *from
+	r.Name = append(name[:0], from.Name...)
+}

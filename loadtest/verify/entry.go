@@ -1,0 +1,297 @@
+package verify
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"orderstock/loadtest/history"
+)
+
+// entry judges all that is under one flag.
+func (j *judge) entry(e *Entry) {
+	n := j.orderOf(e)
+	j.sumUp(e, n)
+	garbled := j.splitItems(e)
+	j.once(e, n)
+	j.complete(e, n, garbled)
+	restock := j.h.RestockOf(e.Flag)
+	switch {
+	case restock >= 0:
+		j.restock(e, restock)
+	case n >= 0 && !j.seen[n]:
+		j.seen[n] = true
+		j.ours(e, n)
+	case j.touches(e) && !j.isDeclared(e):
+		j.add(Unexplained, e.Flag, n, j.touched(e), "no rows without a request of the run", "%s", e.summary())
+		for _, d := range j.deducts {
+			if _, ours := j.h.Product(d.GoodsID); ours {
+				j.v.DoubleDeducted++
+			}
+		}
+	}
+	if !e.Pruned || len(e.Orders) > 0 {
+		j.matches(e, n)
+	}
+}
+
+// orderOf returns the number of the order of the run to which an entry belongs by its key or, on PathDeduct, by its
+// flag; or -1.
+func (j *judge) orderOf(e *Entry) int {
+	switch {
+	case j.h.Path == history.PathDeduct:
+		return j.h.OrderOf(e.Flag)
+	case len(e.Orders) > 0 && e.Orders[0].Key != nil:
+		return j.h.OrderOf(e.Orders[0].Key)
+	}
+	return -1
+}
+
+// direct reports whether an entry is a deduction without an order, or a restock.
+func (j *judge) direct(e *Entry) bool {
+	return bytes.HasPrefix(e.Flag, []byte(history.DirectPrefix)) ||
+		len(e.Operations) == 0 && !slices.ContainsFunc(e.Flows, func(r FlowRow) bool {
+			return r.Kind == Deduct || r.Kind == Restore
+		})
+}
+
+// touches reports whether an entry concerns a product of the run.
+func (j *judge) touches(e *Entry) bool { return j.touched(e) != 0 || j.orderOf(e) >= 0 }
+
+// touched returns the first product of the run that an entry concerns, or 0.
+func (j *judge) touched(e *Entry) int64 {
+	for _, r := range e.Flows {
+		if _, ours := j.h.Product(r.Goods); ours {
+			return r.Goods
+		}
+	}
+	for _, r := range e.Items {
+		if _, ours := j.h.Product(r.GoodsID); ours {
+			return r.GoodsID
+		}
+	}
+	for _, r := range e.Restocks {
+		if _, ours := j.h.Product(r.Goods); ours {
+			return r.Goods
+		}
+	}
+	for _, it := range j.op {
+		if _, ours := j.h.Product(it.GoodsID); ours {
+			return it.GoodsID
+		}
+	}
+	return 0
+}
+
+func (j *judge) isDeclared(e *Entry) bool {
+	return j.declared[string(e.Flag)] || len(e.Orders) > 0 && j.declared[string(e.Orders[0].Key)]
+}
+
+// splitItems fills in the items of the operation, and of the flow rows by kind, above zero if the signs are right.
+func (j *judge) splitItems(e *Entry) (garbled bool) {
+	j.op, j.deducts, j.restores = j.op[:0], j.deducts[:0], j.restores[:0]
+	if len(e.Operations) > 0 {
+		j.op, garbled = parseItems(j.op, e.Operations[0].Items)
+	}
+	for _, r := range e.Flows {
+		switch r.Kind {
+		case Deduct:
+			j.deducts = append(j.deducts, history.Item{GoodsID: r.Goods, Num: -r.Num})
+		case Restore:
+			j.restores = append(j.restores, history.Item{GoodsID: r.Goods, Num: r.Num})
+		case Restock, Pruned:
+		}
+	}
+	return garbled
+}
+
+// parseItems reads "goods:num,goods:num". Text in any other form than the one that the schema names is garbled.
+func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bool) {
+	var again [64]byte
+	canonical := again[:0]
+	for rest := text; len(rest) > 0; {
+		var one []byte
+		one, rest, _ = bytes.Cut(rest, []byte{','})
+		goods, num, _ := bytes.Cut(one, []byte{':'})
+		it := history.Item{GoodsID: parseInt(goods), Num: parseInt(num)}
+		if len(canonical) > 0 {
+			canonical = append(canonical, ',')
+		}
+		canonical = strconv.AppendInt(canonical, it.GoodsID, 10)
+		canonical = append(canonical, ':')
+		canonical = strconv.AppendInt(canonical, it.Num, 10)
+		garbled = garbled || len(items) > 0 && it.GoodsID <= items[len(items)-1].GoodsID
+		items = append(items, it)
+	}
+	return items, garbled || !bytes.Equal(canonical, text)
+}
+
+// parseInt reads a whole number above zero, or returns 0.
+func parseInt(text []byte) (n int64) {
+	if len(text) > 19 {
+		return 0
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' || n > (1<<63-1-9)/10 {
+			return 0
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n
+}
+
+// once looks for what is there twice under a flag.
+func (j *judge) once(e *Entry, n int) {
+	if len(e.Operations) > 1 {
+		j.add(DeductedOnce, e.Flag, n, 0, "one operation", "%d", len(e.Operations))
+	}
+	for i := 1; i < len(e.Flows); i++ {
+		if a, b := &e.Flows[i-1], &e.Flows[i]; a.Goods == b.Goods && a.Kind == b.Kind {
+			j.add(DeductedOnce, e.Flag, n, b.Goods, "one "+b.Kind.String()+" row", "more: %+d after %+d", b.Num, a.Num)
+			if b.Kind == Deduct {
+				j.v.DoubleDeducted++
+			}
+		}
+	}
+	if len(e.Orders) > 1 {
+		j.add(Unexplained, e.Flag, n, 0, "one row in the table orders", "%d", len(e.Orders))
+	}
+}
+
+// complete compares the flow rows of a flag with its operation.
+func (j *judge) complete(e *Entry, n int, garbled bool) {
+	state := history.NoStatus
+	if len(e.Operations) > 0 {
+		state = e.Operations[0].State
+	}
+	var deducts, restores []history.Item // as the state has them
+	switch state {
+	case history.Restored:
+		deducts, restores = j.op, j.op
+	case history.Done:
+		deducts = j.op
+	default:
+	}
+	wrong := !slices.Equal(j.deducts, deducts) || !slices.Equal(j.restores, restores) || garbled
+	switch state {
+	case history.Done, history.Restored, history.Rejected:
+		wrong = wrong || len(j.op) == 0
+	case history.Cancelled:
+		wrong = wrong || len(j.op) > 0
+	case history.NoStatus:
+	default:
+		wrong = true
+	}
+	if wrong {
+		j.add(OperationComplete, e.Flag, n, 0, "the flow rows of the operation",
+			"operation %s, deducted %v, restored %v", e.operation(), j.deducts, j.restores)
+	}
+	for _, r := range e.Flows {
+		if (r.Kind == Restock) && r.Num <= 0 {
+			j.add(OperationComplete, e.Flag, n, r.Goods, "a restock of one piece or more", "%d", r.Num)
+		}
+	}
+}
+
+// matches compares an order with its operation, and its rows with each other.
+func (j *judge) matches(e *Entry, n int) {
+	if len(e.Orders) == 0 {
+		switch {
+		case j.h.Path == history.PathDeduct && n >= 0:
+		case len(e.Operations)+len(j.deducts)+len(j.restores) > 0 && !j.direct(e):
+			j.add(OrderMatchesOperation, e.Flag, n, 0, "an order", "operation %s, deducted %v, restored %v and no order",
+				e.operation(), j.deducts, j.restores)
+		}
+		if len(e.Items) > 0 {
+			j.add(OrderAsRequested, e.Flag, n, 0, "an order", "items %v and no order", e.Items)
+		}
+		return
+	}
+	o := &e.Orders[0]
+	j.status(e, o, n)
+	valid, sum := len(e.Items) > 0, int64(0)
+	for i, it := range e.Items {
+		valid = valid && it.Num > 0 && (i == 0 || it.GoodsID != e.Items[i-1].GoodsID)
+		sum += it.Price * it.Num
+	}
+	if !valid {
+		j.add(OrderAsRequested, e.Flag, n, 0, "one item or more, each of one piece or more", "%v", e.Items)
+	}
+	if sum != o.Total {
+		j.add(OrderAsRequested, e.Flag, n, 0, "a total of "+strconv.FormatInt(sum, 10), "%d", o.Total)
+	}
+	if len(j.op) > 0 && !slices.EqualFunc(j.op, e.Items, func(a history.Item, b ItemRow) bool { return a == b.Item }) {
+		j.add(OrderMatchesOperation, e.Flag, n, 0, "the order's items in its operation", "order %v, operation %v", e.Items,
+			j.op)
+	}
+}
+
+// status compares an order's status with its operation's state, and with its first outcome.
+func (j *judge) status(e *Entry, o *OrderRow, n int) {
+	state := history.NoStatus
+	if len(e.Operations) > 0 {
+		state = e.Operations[0].State
+	}
+	agrees, kept := false, o.Outcome == o.Status
+	switch o.Status {
+	case history.Confirmed:
+		agrees = state == history.Done
+	case history.Rejected:
+		agrees = state == history.Rejected
+	case history.Cancelled:
+		agrees = state == history.Cancelled || state == history.Restored
+		// Confirmed first and cancelled then; a tombstone was never confirmed.
+		kept = o.Outcome == history.Cancelled || o.Outcome == history.Confirmed && state != history.Cancelled
+	case history.Pending, history.Cancelling:
+		j.add(Settled, e.Flag, n, 0, "an end", "order %s, operation %s", o.Status, e.operation())
+		agrees = true
+		kept = o.Outcome == history.NoStatus || o.Status == history.Cancelling && o.Outcome == history.Confirmed
+	default:
+	}
+	if !agrees || !kept {
+		j.add(OrderMatchesOperation, e.Flag, n, 0, "an order in the state of its operation",
+			"order %s, first outcome %q, operation %s", o.Status, o.Outcome, e.operation())
+	}
+}
+
+// operation says what the operation is.
+func (e *Entry) operation() string {
+	if len(e.Operations) == 0 {
+		return "not there"
+	}
+	op := &e.Operations[0]
+	return op.State.String() + " of " + strconv.Quote(string(op.Items))
+}
+
+// summary says what rows an entry has.
+func (e *Entry) summary() string {
+	var text []byte
+	count := func(n int, what string) {
+		if n > 0 {
+			if len(text) > 0 {
+				text = append(text, ", "...)
+			}
+			text = strconv.AppendInt(text, int64(n), 10)
+			text = append(append(text, ' '), what...)
+		}
+	}
+	count(len(e.Orders), "order")
+	count(len(e.Items), "items")
+	count(len(e.Operations), "operation")
+	for kind := range FlowKind(len(flowKinds)) {
+		rows, pieces := 0, int64(0)
+		for _, r := range e.Flows {
+			if r.Kind == kind {
+				rows, pieces = rows+1, pieces+r.Num
+			}
+		}
+		if rows > 0 {
+			count(rows, kind.String()+" rows of "+strconv.FormatInt(pieces, 10)+" pieces")
+		}
+	}
+	count(len(e.Restocks), "restocks")
+	if len(e.Orders) > 0 && e.Orders[0].Key != nil {
+		text = append(append(text, " under key "...), strconv.Quote(string(e.Orders[0].Key))...)
+	}
+	return string(text)
+}

@@ -1,0 +1,123 @@
+package verify
+
+import (
+	"iter"
+	"strconv"
+)
+
+// goodsSum sums up the flow rows of one product.
+type goodsSum struct {
+	all int64
+	// Pieces, above zero if the signs are right. Restocked counts, of a product of the run, what the run restocked.
+	restocked, deducted, restored int64
+	level                         bool // the product has a stock level
+	// The flow rows by order, only for the products of the run.
+	deducts, restores []pieces
+}
+
+// pieces is one flow row of an order: op is -1 if the order is none of the run's.
+type pieces struct {
+	op  int32
+	num int64
+}
+
+func (j *judge) sum(goods int64) *goodsSum {
+	s := j.sums[goods]
+	if s == nil {
+		s = &goodsSum{}
+		j.sums[goods] = s
+	}
+	return s
+}
+
+// sumUp adds the flow rows of an entry to the sums of their products.
+func (j *judge) sumUp(e *Entry, n int) {
+	for i := range e.Flows {
+		r := &e.Flows[i]
+		s := j.sum(r.Goods)
+		s.all += r.Num
+		g, ours := j.h.Product(r.Goods)
+		switch r.Kind {
+		case Restock:
+			if !ours || j.h.RestockOf(e.Flag) == g || j.declared[string(e.Flag)] {
+				s.restocked += r.Num
+			}
+		case Deduct:
+			s.deducted -= r.Num
+			if ours {
+				s.deducts = append(s.deducts, pieces{int32(n), -r.Num})
+			}
+		case Restore:
+			s.restored += r.Num
+			if ours {
+				s.restores = append(s.restores, pieces{int32(n), r.Num})
+			}
+		case Pruned: // deducted and not restored
+			s.deducted -= r.Num
+		}
+	}
+}
+
+// levels compares each stock level, with the pieces in its buckets, with the sum of its flow rows.
+func (j *judge) levels(products iter.Seq2[*ProductRow, error]) error {
+	for p, err := range products {
+		if err != nil {
+			return err
+		}
+		s := j.sum(p.Goods)
+		if s.level {
+			j.add(StockBalances, nil, -1, p.Goods, "one level", "two")
+		}
+		s.level = true
+		if p.Least < 0 {
+			j.add(StockBalances, nil, -1, p.Goods, "no level below zero", "%d", p.Least)
+		}
+		if p.Num+p.Buckets != s.all {
+			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
+				p.Num+p.Buckets)
+		}
+		if i, ours := j.h.Product(p.Goods); ours && (string(p.Name) != j.h.GoodsName() || p.Price != j.h.Goods[i].Price) {
+			j.add(Unexplained, nil, -1, p.Goods, "the name and price that the run set, "+j.h.GoodsName()+" and "+
+				strconv.FormatInt(j.h.Goods[i].Price, 10), "%s and %d", p.Name, p.Price)
+		}
+	}
+	for goods, s := range j.sums {
+		if !s.level {
+			j.add(StockBalances, nil, -1, goods, "a level of "+strconv.FormatInt(s.all, 10), "none")
+		}
+	}
+	return nil
+}
+
+// pieces looks for what was sold and was not there: by the flow rows, and by what clients were told.
+func (j *judge) pieces() {
+	var acknowledged int64
+	for goods, s := range j.sums {
+		if over := s.deducted - s.restored - s.restocked; over > 0 {
+			j.v.Oversold += over
+			j.add(NotOversold, nil, -1, goods, strconv.FormatInt(s.restocked, 10)+" restocked",
+				"%d deducted, %d restored", s.deducted, s.restored)
+		}
+	}
+	for i, g := range j.h.Goods {
+		restocked := g.Stock
+		if s := j.sums[g.ID]; s != nil {
+			restocked = max(restocked, s.restocked)
+		}
+		if over := j.sold[i] - restocked; over > 0 {
+			acknowledged += over
+			j.add(NotOversold, nil, -1, g.ID, strconv.FormatInt(restocked, 10)+" restocked", "%d acknowledged to clients",
+				j.sold[i])
+		}
+	}
+	j.v.Oversold = max(j.v.Oversold, acknowledged)
+}
+
+// sell notes that clients were told that order n is theirs, and did not give it back.
+func (j *judge) sell(n int) {
+	for _, it := range j.h.Items(n) {
+		if i, ours := j.h.Product(it.GoodsID); ours {
+			j.sold[i] += it.Num
+		}
+	}
+}

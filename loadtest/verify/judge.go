@@ -1,0 +1,195 @@
+package verify
+
+import (
+	"fmt"
+
+	"orderstock/loadtest/history"
+)
+
+// Terms are what a judgement goes by, besides the books and the history.
+type Terms struct {
+	// Samples is how many violations of each invariant are described. Default 5.
+	Samples int
+	// Declared are the flags and idempotency keys of requests that are not in the history, though they concern products
+	// of the run: orders and restocks by hand. Their rows need no other explanation.
+	Declared []string
+}
+
+// Judge compares books with the history of a run, and does nothing else: the same books and history have the same
+// verdict. The books must be a state that the requests of the run can lead to, and every answer one that the services
+// may have given at its time. The rows of others are checked for agreement with each other.
+//
+// It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is unknown, unless
+// a violation was found in the rest.
+func Judge(books Books, h *history.History, terms Terms) *Verdict {
+	if terms.Samples == 0 {
+		terms.Samples = 5
+	}
+	v := &Verdict{}
+	v.measured(h.Measure())
+	v.Reasons = incomplete(h)
+	j := newJudge(h, v, terms)
+	if err := j.read(books); err != nil {
+		v.Reasons = append(v.Reasons, err.Error())
+	} else {
+		j.close()
+	}
+	v.Invariants = j.found.byName
+	v.conclude()
+	return v
+}
+
+// judge is a judgement in progress.
+type judge struct {
+	h        *history.History
+	v        *Verdict
+	found    *findings
+	declared map[string]bool
+
+	calls    callIndex
+	sums     map[int64]*goodsSum
+	stocked  []bool // of h.Goods: the restock was found
+	seen     []bool // of the orders: the books have it
+	sold     []int64
+	rejected []rejectedOrder
+	// Room that is used again.
+	op, deducts, restores []history.Item
+	replies               []reply
+}
+
+// rejectedOrder is an order of the run that was rejected.
+type rejectedOrder struct {
+	n    int32
+	flag int64 // the order's id, or 0
+}
+
+func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
+	j := &judge{
+		h: h, v: v, found: newFindings(terms.Samples), declared: map[string]bool{}, sums: map[int64]*goodsSum{},
+		calls: indexCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
+		sold: make([]int64, len(h.Goods)),
+	}
+	for _, name := range terms.Declared {
+		j.declared[name] = true
+	}
+	return j
+}
+
+func (j *judge) read(books Books) error {
+	for e, err := range books.Entries {
+		if err != nil {
+			return err
+		}
+		j.entry(e)
+	}
+	return j.levels(books.Products)
+}
+
+// close judges what needs all of the books.
+func (j *judge) close() {
+	for i, there := range j.stocked {
+		if !there {
+			j.add(Unexplained, []byte(j.h.RestockFlag(i)), -1, j.h.Goods[i].ID, "the restock of the run", "none")
+		}
+	}
+	for n, there := range j.seen {
+		if !there {
+			j.missing(n)
+		}
+	}
+	j.pieces()
+	j.rejections()
+}
+
+// add notes a violation that concerns a flag, the order n of the run or -1, and a product or 0. The arguments of found
+// are formatted only if the finding is kept.
+func (j *judge) add(name string, flag []byte, n int, product int64, expected, found string, args ...any) {
+	j.found.add(name, func() Finding {
+		f := Finding{Flag: string(flag), Product: product, Expected: expected, Found: fmt.Sprintf(found, args...)}
+		if n >= 0 {
+			f.Key = j.h.Key(n)
+		}
+		return f
+	})
+}
+
+// callIndex finds the calls of each order.
+type callIndex struct {
+	ends  []int32 // of each order, in calls
+	calls []int32 // indices of History.Calls, by order and then by time
+}
+
+func indexCalls(h *history.History) callIndex {
+	x := callIndex{ends: make([]int32, h.Orders()+1), calls: make([]int32, len(h.Calls))}
+	for i := range h.Calls {
+		if n := int(h.Calls[i].Op); n >= 0 && n < h.Orders() {
+			x.ends[n+1]++
+		}
+	}
+	for n := range h.Orders() {
+		x.ends[n+1] += x.ends[n]
+	}
+	// While they are filled in, ends[n] is where the next call of order n goes. Then it is where those of n end.
+	for i := range h.Calls {
+		if n := int(h.Calls[i].Op); n >= 0 && n < h.Orders() {
+			x.calls[x.ends[n]] = int32(i)
+			x.ends[n]++
+		}
+	}
+	return x
+}
+
+// of returns the indices of the calls of order n.
+func (x *callIndex) of(n int) []int32 {
+	first := int32(0)
+	if n > 0 {
+		first = x.ends[n-1]
+	}
+	return x.calls[first:x.ends[n]]
+}
+
+// incomplete returns why a history is too little to judge a run by.
+func incomplete(h *history.History) (reasons []string) {
+	answered := make([]bool, h.Orders())
+	orders, ended, unsent := 0, 0, 0
+	for i := range h.Calls {
+		c := &h.Calls[i]
+		if c.Op < 0 || int(c.Op) >= h.Orders() {
+			return append(reasons, fmt.Sprintf("the history has a call of order %d, and %d orders", c.Op, h.Orders()))
+		}
+		if c.Failure == history.Unsent {
+			unsent++
+		}
+		if c.Kind == history.Cancel {
+			continue
+		}
+		if c.Code != 0 && !answered[c.Op] {
+			answered[c.Op] = true
+			orders++
+		}
+		if isEnd(c.Status) && c.Status != history.Cancelled {
+			ended++
+		}
+	}
+	if ended == 0 {
+		reasons = append(reasons, "no traffic: the history holds no order that was confirmed or rejected")
+	}
+	if 100*unsent > len(h.Calls) {
+		reasons = append(reasons, fmt.Sprintf("%d of %d calls did not leave the client, which had no file descriptor or "+
+			"port left: raise its limit (ulimit -n), or use fewer clients", unsent, len(h.Calls)))
+	}
+	if asked := max(h.Asked, h.Orders()); 2*orders < asked {
+		reasons = append(reasons, fmt.Sprintf("the run was asked for %d orders, and %d were answered", asked, orders))
+	}
+	return reasons
+}
+
+// isEnd reports whether an order or operation in that state has ended.
+func isEnd(s history.Status) bool {
+	switch s {
+	case history.Confirmed, history.Rejected, history.Cancelled, history.Done, history.Restored:
+		return true
+	case history.NoStatus, history.Pending, history.Cancelling, history.Unheard:
+	}
+	return false
+}

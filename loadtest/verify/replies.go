@@ -1,0 +1,182 @@
+package verify
+
+import (
+	"net/http"
+	"slices"
+
+	"orderstock/loadtest/history"
+)
+
+// word is the meaning of an answer: what the service says of the order by it.
+type word uint8
+
+const (
+	// silent: no answer, or one that says nothing of the order.
+	silent word = iota
+	// The first end of an order, told to a call that places it.
+	placedPending
+	placedConfirmed
+	placedRejected
+	placedCancelled
+	// The order as it is, told to a cancellation.
+	askedPending
+	askedConfirmed
+	askedCancelling
+	askedCancelled
+	askedRejected
+	// The operation, told to either on PathDeduct.
+	toldDone
+	toldRejected
+	toldCancelled
+	toldRestored
+)
+
+// form is an answer that the contract allows to a valid call.
+type form struct {
+	path    history.Path
+	cancel  bool
+	code    uint16
+	status  history.Status
+	problem history.Problem
+	says    word
+}
+
+// forms are all answers that say something of the order.
+var forms = []form{
+	{history.PathOrder, false, http.StatusCreated, history.Confirmed, 0, placedConfirmed},
+	{history.PathOrder, false, http.StatusConflict, history.Rejected, 0, placedRejected},
+	{history.PathOrder, false, http.StatusConflict, history.Cancelled, 0, placedCancelled},
+	{history.PathOrder, false, http.StatusAccepted, history.Pending, 0, placedPending},
+	{history.PathOrder, true, http.StatusOK, history.Cancelled, 0, askedCancelled},
+	{history.PathOrder, true, http.StatusAccepted, history.Cancelling, 0, askedCancelling},
+	{history.PathOrder, true, http.StatusAccepted, history.Pending, 0, askedPending},
+	{history.PathOrder, true, http.StatusAccepted, history.Confirmed, 0, askedConfirmed},
+	{history.PathOrder, true, http.StatusConflict, history.Rejected, history.OrderRejected, askedRejected},
+	{history.PathDeduct, false, http.StatusOK, history.Done, 0, toldDone},
+	{history.PathDeduct, false, http.StatusOK, history.Rejected, 0, toldRejected},
+	{history.PathDeduct, false, http.StatusOK, history.Cancelled, 0, toldCancelled},
+	{history.PathDeduct, false, http.StatusOK, history.Restored, 0, toldRestored},
+	{history.PathDeduct, true, http.StatusOK, history.Rejected, 0, toldRejected},
+	{history.PathDeduct, true, http.StatusOK, history.Cancelled, 0, toldCancelled},
+	{history.PathDeduct, true, http.StatusOK, history.Restored, 0, toldRestored},
+}
+
+// refusals are the codes that a valid call may be refused with, by HTTP status. A proxy that reaches no service gives
+// none; it may give a status of 500 or above that is not listed, too.
+var refusals = map[uint16][]history.Problem{
+	http.StatusTooManyRequests:     {history.NoProblem, history.RateLimited},
+	http.StatusInternalServerError: {history.NoProblem, history.Internal},
+	http.StatusServiceUnavailable: {
+		history.NoProblem, history.Overloaded, history.Unavailable, history.StockUnavailable, history.UnknownOutcome,
+	},
+}
+
+// saidBy returns what an answer says, and whether it has a form of the contract.
+func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
+	if c.Code == 0 {
+		blank := history.Call{
+			Op: c.Op, Kind: c.Kind, Failure: c.Failure, Intended: c.Intended, Sent: c.Sent, Done: c.Done,
+		}
+		return silent, *c == blank && c.Failure != history.Answered && c.Failure != history.Unreadable
+	}
+	if c.Failure != history.Answered {
+		return silent, false
+	}
+	if c.Status != history.NoStatus {
+		for i := range forms {
+			f := &forms[i]
+			if f.path == path && f.cancel == (c.Kind == history.Cancel) && f.code == c.Code && f.status == c.Status {
+				return f.says, f.problem == c.Problem && !(f.cancel && path == history.PathOrder && c.Replayed)
+			}
+		}
+		return silent, false
+	}
+	if c.Order != 0 || c.Total != 0 || c.Told != history.ToldNothing || c.Replayed {
+		return silent, false
+	}
+	if known, listed := refusals[c.Code]; listed {
+		return silent, slices.Contains(known, c.Problem)
+	}
+	return silent, c.Code >= http.StatusInternalServerError && c.Problem == history.NoProblem
+}
+
+// mayHaveWorked reports whether a call may have been carried out: it was not refused by an answer, or a missing
+// connection, that promises that nothing has changed.
+func mayHaveWorked(c *history.Call) bool {
+	switch {
+	case c.Failure == history.Refused, c.Failure == history.Unsent, c.Problem.NothingChanged():
+		return false
+	}
+	return c.Code != http.StatusTooManyRequests
+}
+
+// words is a set of words.
+type words uint16
+
+func setOf(list ...word) (s words) {
+	for _, w := range list {
+		s |= 1 << w
+	}
+	return s
+}
+
+func (s words) has(w word) bool { return s&(1<<w) != 0 }
+
+// afterwards is, for each answer, what a call may be answered that was sent after it had come.
+var afterwards = map[word]words{
+	placedPending: anyOfOrder,
+	askedPending:  anyOfOrder,
+	// The first end is told to every repeat. A confirmed order can still be cancelled.
+	placedConfirmed: setOf(placedConfirmed, askedConfirmed, askedCancelling, askedCancelled),
+	askedConfirmed:  setOf(placedConfirmed, askedConfirmed, askedCancelling, askedCancelled),
+	placedRejected:  setOf(placedRejected, askedRejected),
+	askedRejected:   setOf(placedRejected, askedRejected),
+	placedCancelled: setOf(placedCancelled, askedCancelled),
+	// A wish to cancel stands until the order is cancelled or turns out to be rejected.
+	askedCancelling: setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
+		askedCancelling, askedCancelled, askedRejected),
+	askedCancelled: setOf(placedConfirmed, placedCancelled, askedCancelled),
+
+	toldDone:      setOf(toldDone, toldRestored),
+	toldRejected:  setOf(toldRejected),
+	toldCancelled: setOf(toldCancelled),
+	toldRestored:  setOf(toldRestored),
+}
+
+var anyOfOrder = setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
+	askedPending, askedConfirmed, askedCancelling, askedCancelled, askedRejected)
+
+// agrees reports whether an order that ended so may have been answered so at some time.
+func (w word) agrees(did end) bool {
+	switch w {
+	case silent, placedPending, askedPending:
+		return true
+	case placedConfirmed, askedConfirmed:
+		return did.outcome == history.Confirmed
+	case placedRejected, askedRejected:
+		return did.outcome == history.Rejected
+	case placedCancelled:
+		return did.outcome == history.Cancelled
+	case askedCancelling:
+		return did.status == history.Cancelling || did.status == history.Cancelled || did.status == history.Rejected
+	case askedCancelled:
+		return did.status == history.Cancelled
+	case toldDone:
+		return did.status == history.Done || did.status == history.Restored
+	case toldRejected:
+		return did.status == history.Rejected
+	case toldCancelled:
+		return did.status == history.Cancelled
+	case toldRestored:
+		return did.status == history.Restored
+	}
+	return false
+}
+
+// made reports whether a call on PathDeduct can have made the outcome. If not, it found the outcome there.
+func (w word) made(cancel bool) bool {
+	if cancel {
+		return w == toldCancelled || w == toldRestored
+	}
+	return w == toldDone || w == toldRejected
+}

@@ -1,0 +1,144 @@
+package verify
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"orderstock/loadtest/history"
+)
+
+// restock judges the entry under the flag by which the run stocked Goods[i].
+func (j *judge) restock(e *Entry, i int) {
+	j.stocked[i] = true
+	g := &j.h.Goods[i]
+	right := len(e.Flows) == 1 && len(e.Restocks) == 1 && len(e.Operations)+len(e.Orders)+len(e.Items) == 0
+	if right {
+		f, r := &e.Flows[0], &e.Restocks[0]
+		right = f.Kind == Restock && f.Goods == g.ID && f.Num == g.Stock &&
+			r.Goods == g.ID && string(r.Name) == j.h.GoodsName() && r.Price != nil && *r.Price == g.Price
+	}
+	if !right {
+		j.add(Unexplained, e.Flag, -1, g.ID, "the restock of the run: "+strconv.FormatInt(g.Stock, 10)+
+			" pieces at "+strconv.FormatInt(g.Price, 10), "%s, flows %v, restocks %v", e.summary(), e.Flows, e.Restocks)
+	}
+}
+
+// The reasons that the order service gives for a cancellation. The others concern products and flags that a run does not
+// have.
+var (
+	byClient = []byte("cancelled by the client")
+	expired  = []byte("expired: the stock service settled nothing in time")
+)
+
+// shortOf begins the reason of a rejection; the product follows.
+const shortOf = "insufficient_stock: goods "
+
+// end is how an order or, on PathDeduct, an operation of the run ended by the books.
+type end struct {
+	order   int64          // 0 on PathDeduct
+	status  history.Status // the operation's state, on PathDeduct
+	outcome history.Status // the order's first outcome; the state, on PathDeduct
+}
+
+// ours judges the entry of order n of the run against the calls of the order.
+func (j *judge) ours(e *Entry, n int) {
+	var did end
+	if len(e.Operations) > 0 {
+		op := &e.Operations[0]
+		did.status, did.outcome = op.State, op.State
+		if (op.State == history.Done || op.State == history.Restored) && !op.Fenced {
+			j.v.Unlocked++
+		}
+		j.operation(e, op, n)
+	}
+	if j.h.Path == history.PathOrder {
+		did = end{e.Orders[0].ID, e.Orders[0].Status, e.Orders[0].Outcome}
+		j.order(e, &e.Orders[0], n)
+	}
+	if len(e.Restocks) > 0 || e.Pruned || j.h.Path == history.PathDeduct && len(e.Orders)+len(e.Items) > 0 ||
+		slices.ContainsFunc(e.Flows, func(r FlowRow) bool { return r.Kind == Restock || r.Kind == Pruned }) {
+		j.add(Unexplained, e.Flag, n, 0, "the rows of one order", "%s, listed as pruned: %t", e.summary(), e.Pruned)
+	}
+	j.v.count(did.status)
+	if did.status == history.Rejected {
+		j.rejected = append(j.rejected, rejectedOrder{int32(n), did.order})
+	}
+	placed, cancelled := j.answers(n, did)
+	if !placed {
+		j.add(Unexplained, e.Flag, n, 0, "nothing: no call of the run can have placed it", "%s", e.summary())
+	}
+	gone := did.status == history.Restored || did.status == history.Cancelled &&
+		(j.h.Path == history.PathDeduct || did.outcome == history.Confirmed || bytes.Equal(e.Orders[0].Reason, byClient))
+	if gone && !cancelled {
+		j.add(Unexplained, e.Flag, n, 0, "no cancellation: no call of the run can have asked for it", "%s", did.status)
+	}
+}
+
+// operation compares an operation with the request that it carried out.
+func (j *judge) operation(e *Entry, op *OperationRow, n int) {
+	items := j.h.Items(n)
+	if op.State == history.Cancelled {
+		items = nil
+	}
+	if !slices.Equal(j.op, items) {
+		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request in the operation", "operation %s, sent %v",
+			e.operation(), j.h.Items(n))
+	}
+	right := len(op.Reason) == 0
+	if op.State == history.Rejected {
+		goods, short := bytes.CutPrefix(op.Reason, []byte(shortOf))
+		right = short && slices.ContainsFunc(items, func(it history.Item) bool {
+			return string(goods) == strconv.FormatInt(it.GoodsID, 10)
+		})
+	}
+	if !right {
+		j.add(OrderMatchesOperation, e.Flag, n, 0, "the reason of a "+op.State.String()+" operation", "%q", op.Reason)
+	}
+}
+
+// order compares an order with the request that placed it.
+func (j *judge) order(e *Entry, o *OrderRow, n int) {
+	items := j.h.Items(n)
+	same := len(items) == len(e.Items)
+	for i := 0; same && i < len(items); i++ {
+		g, ours := j.h.Product(items[i].GoodsID)
+		same = ours && e.Items[i].Item == items[i] && e.Items[i].Price == j.h.Goods[g].Price
+	}
+	if !same {
+		j.add(OrderAsRequested, e.Flag, n, 0, "the items of the request, at the products' prices", "%v, sent %v", e.Items,
+			items)
+	}
+	if hash := history.BodyHash(items); !bytes.Equal(hash[:], o.BodyHash) {
+		j.add(OrderAsRequested, e.Flag, n, 0, "the hash of the request's items", "%x", o.BodyHash)
+	}
+	var right bool
+	switch o.Status {
+	case history.Rejected:
+		right = len(e.Operations) > 0 && bytes.Equal(o.Reason, e.Operations[0].Reason)
+	case history.Cancelled, history.Cancelling:
+		right = bytes.Equal(o.Reason, byClient) || bytes.Equal(o.Reason, expired) && o.Outcome != history.Confirmed
+	default:
+		right = len(o.Reason) == 0
+	}
+	if !right {
+		j.add(OrderMatchesOperation, e.Flag, n, 0, "the reason of an order that is "+o.Status.String(), "%q", o.Reason)
+	}
+}
+
+// missing judges the answers about an order of the run that is not in the books.
+func (j *judge) missing(n int) { j.answers(n, end{}) }
+
+func (v *Verdict) count(status history.Status) {
+	v.Orders++
+	switch status {
+	case history.Confirmed, history.Done:
+		v.Confirmed++
+	case history.Rejected:
+		v.Rejected++
+	case history.Cancelled, history.Restored:
+		v.Cancelled++
+	default:
+		v.Pending++
+	}
+}
