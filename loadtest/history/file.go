@@ -35,22 +35,22 @@ type goodsLine struct {
 }
 
 type callLine struct {
-	Line       int             `json:"line"`
-	Op         int64           `json:"op"`
-	Kind       string          `json:"kind"`
-	Key        string          `json:"key"`
-	Body       *bodyLine       `json:"body,omitempty"`
-	IntendedUs int64           `json:"intended_us"`
-	SentUs     int64           `json:"sent_us"`
-	DoneUs     int64           `json:"done_us"`
-	Code       uint16          `json:"code,omitempty"`
-	Status     string          `json:"status,omitempty"`
-	Order      int64           `json:"order,string,omitempty"`
-	Total      int64           `json:"total,omitempty"`
-	ToldItems  []pricedLine    `json:"told_items,omitempty"`
-	Replayed   bool            `json:"replayed,omitempty"`
-	Problem    string          `json:"problem,omitempty"`
-	Error      string          `json:"error,omitempty"`
+	Line       int          `json:"line"`
+	Op         int64        `json:"op"`
+	Kind       string       `json:"kind"`
+	Key        string       `json:"key"`
+	Body       *bodyLine    `json:"body,omitempty"`
+	IntendedUs int64        `json:"intended_us"`
+	SentUs     int64        `json:"sent_us"`
+	DoneUs     int64        `json:"done_us"`
+	Code       uint16       `json:"code,omitempty"`
+	Status     string       `json:"status,omitempty"`
+	Order      int64        `json:"order,string,omitempty"`
+	Total      int64        `json:"total,omitempty"`
+	ToldItems  []pricedLine `json:"told_items,omitempty"`
+	Replayed   bool         `json:"replayed,omitempty"`
+	Problem    string       `json:"problem,omitempty"`
+	Error      string       `json:"error,omitempty"`
 }
 
 type bodyLine struct {

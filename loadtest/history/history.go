@@ -4,6 +4,7 @@ package history
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -52,6 +53,13 @@ type History struct {
 	told  [][]PricedItem
 }
 
+// Clone returns a copy whose Calls may be changed, and that may be told of further items.
+func (h *History) Clone() *History {
+	clone := *h
+	clone.Calls, clone.told = slices.Clone(h.Calls), slices.Clip(h.told)
+	return &clone
+}
+
 // AddOrder appends the items of the next order, in any order of products.
 func (h *History) AddOrder(items []Item) { h.items.append(items) }
 
@@ -94,7 +102,9 @@ const restockPrefix = "restock-"
 func (h *History) RestockFlag(i int) string { return restockPrefix + h.Run + "-" + strconv.Itoa(i) }
 
 // RestockOf returns the i for which flag is RestockFlag(i), or -1 if there is none.
-func (h *History) RestockOf(flag []byte) int { return numbered(flag, restockPrefix, h.Run, len(h.Goods)) }
+func (h *History) RestockOf(flag []byte) int {
+	return numbered(flag, restockPrefix, h.Run, len(h.Goods))
+}
 
 // numbered returns the number at the end of text if that is prefix, run, a dash and a number below limit, else -1.
 func numbered(text []byte, prefix, run string, limit int) int {

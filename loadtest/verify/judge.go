@@ -25,9 +25,7 @@ func Judge(books Books, h *history.History, terms Terms) *Verdict {
 	if terms.Samples == 0 {
 		terms.Samples = 5
 	}
-	v := &Verdict{}
-	v.measured(h.Measure())
-	v.Reasons = incomplete(h)
+	v := &Verdict{Reasons: incomplete(h)}
 	j := newJudge(h, v, terms)
 	if err := j.read(books); err != nil {
 		v.Reasons = append(v.Reasons, err.Error())

@@ -68,10 +68,9 @@ func (t *Tables) Clone() *Tables {
 
 // Books returns the tables as books. It sorts them.
 func (t *Tables) Books() Books {
-	flagOf := func(id int64) string { return strconv.FormatInt(id, 10) }
-	slices.SortStableFunc(t.Orders, func(a, b OrderRow) int { return cmp.Compare(flagOf(a.ID), flagOf(b.ID)) })
+	slices.SortStableFunc(t.Orders, func(a, b OrderRow) int { return compareFlags(a.ID, b.ID) })
 	slices.SortStableFunc(t.Items, func(a, b ItemRow) int {
-		return cmp.Or(cmp.Compare(flagOf(a.Order), flagOf(b.Order)), cmp.Compare(a.GoodsID, b.GoodsID))
+		return cmp.Or(compareFlags(a.Order, b.Order), cmp.Compare(a.GoodsID, b.GoodsID))
 	})
 	slices.SortStableFunc(t.Operations, func(a, b OperationRow) int { return bytes.Compare(a.Flag, b.Flag) })
 	slices.SortStableFunc(t.Flows, func(a, b FlowRow) int {
@@ -95,6 +94,15 @@ func (t *Tables) Books() Books {
 		},
 		Products: rowsOf(t.Products),
 	}
+}
+
+// compareFlags compares two orders by their flags.
+func compareFlags(a, b int64) int {
+	if a == b {
+		return 0
+	}
+	var room [2][20]byte
+	return bytes.Compare(strconv.AppendInt(room[0][:0], a, 10), strconv.AppendInt(room[1][:0], b, 10))
 }
 
 func rowsOf(products []ProductRow) iter.Seq2[*ProductRow, error] {

@@ -65,6 +65,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		books.Entries = failed[*Entry](err)
 	}
 	v := Judge(books, h, cfg.Terms)
+	v.measured(h.Measure())
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("verify: %w", ctx.Err())
 	}
