@@ -24,8 +24,9 @@ import (
 
 const recorded = `{"run":"r","path":"deduct","started":"2026-01-02T03:04:05Z","elapsed_us":2000000,"warmup_us":0,` +
 	`"window_us":2000000,"timeout_us":1,"seed":7,"goods":[{"id":"11","stock":5,"price":100}]}
-{"op":0,"kind":"place","key":"direct-r-0","body":{"items":[{"goods_id":"11","num":2}]},` +
-	`"intended_us":0,"sent_us":0,"done_us":3000,"code":200,"status":"DONE"}
+{"line":2,"op":0,"kind":"place","key":"direct-r-0","body":{"items":[{"goods_id":"11","num":2}]},` +
+	`"intended_us":0,"sent_us":0,"done_us":3000,"code":200,"status":"DONE",` +
+	`"told_items":[{"goods_id":"11","num":2}]}
 {"orders":1,"calls":1}
 `
 
@@ -52,7 +53,8 @@ func databases(t *testing.T) *sql.DB {
 		}
 	}
 	for _, s := range []string{
-		"INSERT INTO stock (goods_id, num, price, updated_at) VALUES (11, 3, 100, NOW(6))",
+		"INSERT INTO stock (goods_id, name, num, price, updated_at) VALUES (11, 'load test r', 3, 100, NOW(6))",
+		"INSERT INTO restocks VALUES ('restock-r-0', 11, 'load test r', 100)",
 		"INSERT INTO stock_flow VALUES ('restock-r-0', 11, 'restock', 5, NOW(6)), ('direct-r-0', 11, 'deduct', -2, NOW(6))",
 		"INSERT INTO operations (flag, state, items, created_at) VALUES ('direct-r-0', 'DONE', '11:2', NOW(6))",
 	} {
@@ -197,7 +199,7 @@ func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 			"",
 			[]string{"--out", folder},
 			0,
-			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0",
+			"VERDICT: PASS orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 unlocked=1",
 		},
 		{
 			"",
@@ -209,7 +211,7 @@ func TestVerifyPrintsSavesAndExitsAsItJudges(t *testing.T) {
 			"UPDATE stock SET num = 4",
 			[]string{"--out", folder},
 			1,
-			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0",
+			"VERDICT: VIOLATION orders=1 confirmed=1 rejected=0 cancelled=0 pending=0 oversold=0 double_deducted=0 unlocked=1",
 		},
 	} {
 		if step.change != "" {
@@ -251,7 +253,7 @@ func TestVerdictAsJSON(t *testing.T) {
 	slices.Sort(names)
 	want := []string{
 		"cancelled", "confirmed", "double_deducted", "invariants", "orders", "orders_per_s", "oversold",
-		"p50_ms", "p99_ms", "pending", "rejected", "verdict",
+		"p50_ms", "p99_ms", "pending", "rejected", "unlocked", "verdict",
 	}
 	if !slices.Equal(names, want) {
 		t.Errorf("fields %v, want %v", names, want)
