@@ -17,7 +17,9 @@ type mutantsConfig struct {
 	Only string `env:"ONLY"`
 	// Tries is the number of seeds that an absorbed variant is run with; 0 is 3.
 	Tries int `env:"TRIES"`
-	Out   string
+	// Changes is the number of random changes to good runs; 0 is 24,000.
+	Changes int `env:"CHANGES"`
+	Out     string
 }
 
 var errNotCaught = errors.New("a mutant was not caught as it should be")
@@ -33,7 +35,7 @@ func mutantsCommand() *cobra.Command {
 				return fmt.Errorf("read configuration: %w", envErr)
 			}
 			report, err := mutants.Execute(cmd.Context(), mutants.Config{
-				Only: cfg.Only, Tries: cfg.Tries, Out: cfg.Out,
+				Only: cfg.Only, Tries: cfg.Tries, Changes: cfg.Changes, Out: cfg.Out,
 				Print: cmd.OutOrStdout(),
 			})
 			if err != nil {
@@ -47,6 +49,8 @@ func mutantsCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&cfg.Only, "only", cfg.Only, "run the rows whose name holds this (ONLY)")
 	cmd.Flags().IntVar(&cfg.Tries, "tries", cfg.Tries, "seeds with which an absorbed variant is run, 3 by default (TRIES)")
+	cmd.Flags().IntVar(&cfg.Changes, "changes", cfg.Changes,
+		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
 	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
 	return cmd
 }

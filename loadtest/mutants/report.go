@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/mutants/changes"
 )
 
 // Row is a mutant and its outcome.
@@ -26,16 +27,18 @@ type Row struct {
 // Report is the table of all mutants.
 type Report struct {
 	Rows []Row `json:"rows"`
+	// Changes counts the random changes to good runs; nil if none were tried.
+	Changes *changes.Counts `json:"changes,omitempty"`
 }
 
-// OK reports whether every mutant was caught, or absorbed, as expected.
+// OK reports whether every mutant was caught, or absorbed, as expected, and no change was missed.
 func (r *Report) OK() bool {
 	for _, row := range r.Rows {
 		if !row.OK {
 			return false
 		}
 	}
-	return len(r.Rows) > 0
+	return len(r.Rows) > 0 && (r.Changes == nil || r.Changes.Misses == 0)
 }
 
 func (row Row) print(w io.Writer) error {
@@ -58,6 +61,12 @@ func (r *Report) Write(w io.Writer) error {
 		if row.OK {
 			ok++
 		}
+	}
+	if r.Changes != nil {
+		for _, missed := range r.Changes.Missed {
+			_, _ = fmt.Fprintf(w, "FAIL  missed  %s\n", missed)
+		}
+		_, _ = fmt.Fprintln(w, "CHANGES:", r.Changes)
 	}
 	_, err := fmt.Fprintf(w, "MUTANTS: %d of %d as expected\n", ok, len(r.Rows))
 	return err

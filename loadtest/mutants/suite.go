@@ -23,6 +23,9 @@ type Config struct {
 	Only string
 	// Tries is the number of seeds with which an absorbed variant is run. Default 3.
 	Tries int
+	// Changes is how many changes to the books and the answers of good runs are tried. Default 24,000. They are left out
+	// if Only is given.
+	Changes int
 	// Out is the folder for mutants.json. Default "out".
 	Out string
 	// Print gets each row as it is done. Default: nowhere.
@@ -83,6 +86,11 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	}
 	if err := runInputs(ctx, l, cfg.Only, func(row Row, err error) error { return add("input", row, err) }); err != nil {
 		return report, err
+	}
+	if cfg.Only == "" {
+		if report.Changes, err = tryChanges(ctx, l, cmp.Or(cfg.Changes, 24_000)); err != nil {
+			return report, err
+		}
 	}
 	if err := report.Write(cfg.Print); err != nil {
 		return report, err

@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/mutants/changes"
 	"orderstock/loadtest/verify"
 )
 
@@ -76,6 +78,29 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 		}
 	}
 	return nil
+}
+
+// tryChanges records one run of each kind and tries changes to each.
+func tryChanges(ctx context.Context, l *lab.Lab, n int) (*changes.Counts, error) {
+	all := &changes.Counts{Missed: []string{}}
+	kinds := changes.Kinds()
+	for _, kind := range kinds {
+		if err := l.StartServices(ctx, "", faults.Env); err != nil {
+			return nil, err
+		}
+		base, err := kind.Record(ctx, l.Target(), l.Databases(), func(context.Context) error {
+			return errors.Join(l.Stocks[1].Kill(), l.Orders[1].Kill())
+		})
+		if err != nil {
+			return nil, err
+		}
+		counts, err := base.Run(1, n/len(kinds))
+		if err != nil {
+			return nil, err
+		}
+		all.Add(counts)
+	}
+	return all, nil
 }
 
 func (in input) run(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) (Row, error) {

@@ -25,7 +25,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 		if !wellFormed {
 			j.add(AnswerWellFormed, nil, n, 0, "an answer to a valid "+c.Kind.String()+" by the contract", "%s", answer(c))
 		}
-		if mayHaveWorked(c) {
+		if mayHaveWorked(c) || j.h.Library && c.Kind == history.Place {
 			placed, cancelled = placed || c.Kind != history.Cancel, cancelled || c.Kind == history.Cancel
 		}
 		j.replies = append(j.replies, reply{c, says})
@@ -65,6 +65,9 @@ func (j *judge) answer(n int, r *reply, did end) {
 		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
 			did.outcome.String(), "%s", answer(r.Call))
 	}
+	if (r.says == toldCancelled || r.says == toldRestored) && !r.cancels() && !j.askedBefore(r) {
+		j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
+	}
 	told := history.ToldAsSent
 	if r.says == toldCancelled {
 		told = history.ToldNothing // a cancellation came first, and its record has no items
@@ -86,6 +89,16 @@ func (j *judge) answer(n int, r *reply, did end) {
 		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ToldItems(r.Call),
 			j.h.AsSent(n))
 	}
+}
+
+// askedBefore reports whether a cancellation was sent before a call was answered.
+func (j *judge) askedBefore(r *reply) bool {
+	for i := range j.replies {
+		if other := &j.replies[i]; other.cancels() && other.Sent < r.Done && mayHaveWorked(other.Call) {
+			return true
+		}
+	}
+	return false
 }
 
 // overTime compares each answer with those that had come before its call was sent.

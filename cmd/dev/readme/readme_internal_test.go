@@ -87,7 +87,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("faults-across-0.3-reduced.json", `{"cells":[{}],"total":{"runs":1}}`)
 	write("mutants.json", `{"rows":[
 		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
-		{"kind":"mutant","mutant":"no key","expected":"one-order-per-key","caught_by":"nothing","ok":false}]}`)
+		{"kind":"mutant","mutant":"no key","expected":"unexplained","caught_by":"nothing","ok":false}],
+		"changes":{"tried":9,"found":7,"exempt":1,"missed":["x"],"misses":1}}`)
 	played := func(letter, kind string) string {
 		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"outcome":"violation","seed":"7",
 			"orders_per_s":50,"says":"sold 9 of 3"},"fixed":{"outcome":"pass","orders_per_s":110}}`

@@ -175,7 +175,11 @@ func mutantTable(from sources) (string, error) {
 		}
 		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", row.Kind, row.Mutant, row.Cell, row.CaughtBy, mark)
 	}
-	return fmt.Sprintf("%s. %d of %d as expected.\n\n%s", measured, ok, len(report.Rows), text), nil
+	tried := ""
+	if report.Changes != nil {
+		tried = fmt.Sprintf(" Random changes to good runs: %s.", report.Changes)
+	}
+	return fmt.Sprintf("%s. %d of %d as expected.%s\n\n%s", measured, ok, len(report.Rows), tried, text), nil
 }
 
 // lockBench is out/lock-bench.json.

@@ -1,0 +1,93 @@
+package changes_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"slices"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql" // for sql.Open
+
+	"orderstock/loadtest/mutants/changes"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+	"orderstock/migrations"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// read are the columns that the verdict reads.
+var read = map[string][]string{
+	"orders":        {"id", "status", "outcome", "reason", "idempotency_key", "body_hash", "total"},
+	"order_items":   {"order_id", "goods_id", "num", "price"},
+	"pruned":        {"order_id"},
+	"operations":    {"flag", "state", "reason", "items"},
+	"stock_flow":    {"flag", "goods_id", "kind", "num"},
+	"restocks":      {"flag", "goods_id", "name", "price"},
+	"stock":         {"goods_id", "name", "price", "num"},
+	"stock_buckets": {"goods_id", "num"},
+}
+
+// Each column of the schema is read, or is one of changes.Columns, with the reason.
+func TestEachColumnIsReadOrExempt(t *testing.T) {
+	for _, which := range []string{migrations.Order, migrations.Stock} {
+		db, err := sql.Open("mysql", serverstest.Database(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		if err := migrations.Up(t.Context(), db, which); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := db.QueryContext(t.Context(), `SELECT table_name, column_name FROM information_schema.columns
+			WHERE table_schema = DATABASE() AND table_name NOT LIKE '%version%'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var table, column string
+			if err := rows.Scan(&table, &column); err != nil {
+				t.Fatal(err)
+			}
+			if _, exempt := changes.Columns[table][column]; exempt == slices.Contains(read[table], column) {
+				t.Errorf("%s.%s: exempt is %t, and that it is read, too", table, column, exempt)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var tries = flag.Int("changes", 24_000, "how many changes to try")
+
+// Whatever is changed in the books or the answers of a run is found.
+func TestEveryChangeIsFound(t *testing.T) {
+	bin := stacktest.Build(t)
+	kinds := changes.Kinds()
+	for _, kind := range kinds {
+		t.Run(kind.Name, func(t *testing.T) {
+			short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
+			st := stacktest.Up(t, bin, func(c *stack.Config) { c.OrderEnv, c.StockEnv = short, short })
+			base, err := kind.Record(t.Context(), st.Target(), st.Databases(), func(context.Context) error {
+				return errors.Join(st.Stock[1].Kill(), st.Order[1].Kill())
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts, err := base.Run(1, *tries/len(kinds))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d changes: %d found, %d exempt, %d missed", counts.Tried, counts.Found, counts.Exempt, counts.Misses)
+			for _, missed := range counts.Missed {
+				t.Errorf("missed: %s", missed)
+			}
+			if counts.Found < counts.Tried*3/4 {
+				t.Error("so few are found that the exemptions say nothing")
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package changes
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
+)
+
+// Columns are the columns that the verdict does not read, by table, each with the reason.
+var Columns = map[string]map[string]string{
+	"orders": {
+		"created_at": "a clock of the services, which the verdict does not trust",
+		"updated_at": "a clock of the services, which the verdict does not trust",
+		"trace":      "for people; nothing is decided by it",
+	},
+	"operations": {
+		"fencing_token": "not every strategy locks; that there is one is counted as unlocked",
+		"created_at":    "a clock of the services, which the verdict does not trust",
+	},
+	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
+	"stock": {
+		"fencing_token": "the lock's own record; a write that it should have turned away shows in the pieces",
+		"updated_at":    "a clock of the services, which the verdict does not trust",
+		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
+	},
+	"stock_buckets": {"bucket": "only the sum of a product's buckets means anything"},
+}
+
+// exemption is a kind of change whose result is as right as what was there.
+type exemption struct {
+	// table and what are those of the change.
+	table, what string
+	// why the other value is as good.
+	why string
+	// is reports whether a change of that field is one of the kind. Nil: each is.
+	is func(*change) bool
+}
+
+var exemptions = []exemption{
+	{"operations", "Fenced", "not every strategy locks; deductions without a token are counted as unlocked", nil},
+	{"operations", "Reason", "of several products that are short, a rejection names any", anotherShort},
+	{"products", "Least", "no column: the reader takes it from the columns num, which are judged", nil},
+	{"calls", "Failure", "no answer came, and none of the ways not to get one contradicts the books", unanswered},
+	{"calls", "Problem", "the call failed either way, and neither code contradicts the books", failed},
+	{"calls", "Code", "the call failed either way, and neither code contradicts the books", failed},
+	{
+		"calls", "Replayed", "the first answer may be a repeat: the stock service reads again what a lost commit left",
+		deduction,
+	},
+	{"calls", "Replayed", "the answer may repeat that of a call whose answer was lost", lostBefore},
+	{"calls", "Status", "the cancellation was under way: the deduction may have been read before it or after", underWay},
+}
+
+// exempt returns why a change need not be found, or "".
+func (c *change) exempt() string {
+	for _, e := range exemptions {
+		if e.table == c.table && e.what == c.what && (e.is == nil || e.is(c)) {
+			return e.why
+		}
+	}
+	return ""
+}
+
+func anotherShort(c *change) bool {
+	op, ok := c.after.(verify.OperationRow)
+	goods, short := bytes.CutPrefix(op.Reason, []byte("insufficient_stock: goods "))
+	return ok && short && bytes.Contains(append([]byte(","), op.Items...), append(append([]byte(","), goods...), ':'))
+}
+
+// calls returns the call before and after the change.
+func (c *change) calls() (before, after history.Call) {
+	return c.before.(history.Call), c.after.(history.Call)
+}
+
+func unanswered(c *change) bool {
+	before, after := c.calls()
+	return before.Code == 0 && after.Code == 0
+}
+
+func failed(c *change) bool {
+	before, after := c.calls()
+	return before.Status == history.NoStatus && after.Status == history.NoStatus
+}
+
+// deduction reports whether, on PathDeduct, an answer that said it is the first now says that it is a repeat.
+func deduction(c *change) bool {
+	_, after := c.calls()
+	return c.base.History.Path == history.PathDeduct && after.Replayed
+}
+
+// lostBefore reports whether an answer now repeats a call that was not answered and may have placed the order.
+func lostBefore(c *change) bool {
+	_, after := c.calls()
+	return after.Replayed && c.another(func(other *history.Call) bool {
+		return other.Kind != history.Cancel && other.Status == history.NoStatus && other.Sent < after.Done &&
+			!other.Problem.NothingChanged() && other.Failure != history.Refused && other.Code != http.StatusTooManyRequests
+	})
+}
+
+// underWay reports whether a deduction that was cancelled is now told as it was before or after, by a call that overlaps
+// a cancellation.
+func underWay(c *change) bool {
+	before, after := c.calls()
+	pair := []history.Status{before.Status, after.Status}
+	return slices.Contains(pair, history.Done) && slices.Contains(pair, history.Restored) &&
+		c.another(func(other *history.Call) bool {
+			return other.Kind == history.Cancel && other.Sent < after.Done && after.Sent < other.Done
+		})
+}
+
+// another reports whether another call of the same order is so.
+func (c *change) another(is func(*history.Call) bool) bool {
+	_, after := c.calls()
+	for i := range c.base.History.Calls {
+		other := &c.base.History.Calls[i]
+		if other.Op == after.Op && (other.Sent != after.Sent || other.Kind != after.Kind) && is(other) {
+			return true
+		}
+	}
+	return false
+}
