@@ -29,7 +29,7 @@ RUN         ?=
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-CLUSTER_TESTS := ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
+CLUSTER_TESTS := ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
 
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LICENSES    := github.com/google/go-licenses@v1.6.0

@@ -85,6 +85,13 @@ func (cfg Config) each(fn func(db *sql.DB, which string) error) error {
 	return nil
 }
 
+const (
+	// rowWait bounds the wait for a row or a table. It is longer than the server keeps the rows of a silent service.
+	rowWait = 15 * time.Second
+	// idleTimeout bounds how long the server keeps a connection, its rows and its lock after its process went silent.
+	idleTimeout = 10 * time.Second
+)
+
 // open returns a pool of connections to a database on the server of dsn. If as is
 // not nil, it replaces the user of dsn.
 func open(dsn string, as *User, database string) (*sql.DB, error) {
@@ -96,11 +103,13 @@ func open(dsn string, as *User, database string) (*sql.DB, error) {
 	if as != nil {
 		cfg.User, cfg.Passwd = as.Name, as.Password
 	}
-	connector, err := mysqldb.Connector(cfg)
+	connector, err := mysqldb.Connector(cfg, mysqldb.Options{LockWait: rowWait, IdleTimeout: idleTimeout})
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(connector), nil
+	db := sql.OpenDB(connector)
+	db.SetConnMaxIdleTime(idleTimeout / 2) // before the server drops it
+	return db, nil
 }
 
 // await waits until the server answers, for at most limit; if that is not positive,

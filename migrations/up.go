@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -103,9 +104,12 @@ func newProvider(db *sql.DB, which string) (*goose.Provider, error) {
 	return provider, nil
 }
 
+// errLockLost ends the work of a process whose lock's connection is gone: another process may hold the lock.
+var errLockLost = errors.New("the connection that held the lock is lost")
+
 // locked runs fn while this connection holds the server's named lock
 // "orderstock-<name>-<database>". The lock ends with its connection, and so with
-// the process.
+// the process. The context of fn ends if the connection is lost.
 func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Context) error) (err error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return errors.New("the pool needs two connections: one holds the lock, one works")
@@ -133,12 +137,45 @@ func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Contex
 	if got.Int64 != 1 {
 		return fmt.Errorf("take lock %s: %w", lock, ErrBusy)
 	}
+	ctx, stop := keepAlive(ctx, conn)
 	defer func() {
+		stop()
 		var released sql.NullInt64
 		e := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK(?)", lock).Scan(&released)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("release lock %s: %w", lock, e))
 		}
 	}()
-	return fn(ctx)
+	err = fn(ctx)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errLockLost) {
+		err = errors.Join(err, cause)
+	}
+	return err
+}
+
+// keepAlive keeps the server from dropping an idle connection. If the connection is lost all the same, the context ends
+// with errLockLost. Callers must call stop before they use the connection.
+func keepAlive(ctx context.Context, conn *sql.Conn) (alive context.Context, stop func()) {
+	alive, lost := context.WithCancelCause(ctx)
+	var pings sync.WaitGroup
+	pings.Go(func() {
+		for {
+			select {
+			case <-alive.Done():
+				return
+			case <-time.After(idleTimeout / 4):
+			}
+			// A ping that is interrupted would cost the connection.
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), idleTimeout/2)
+			err := conn.PingContext(limited)
+			cancel()
+			if err != nil {
+				lost(fmt.Errorf("%w: %w", errLockLost, err))
+			}
+		}
+	})
+	return alive, func() {
+		lost(nil)
+		pings.Wait()
+	}
 }

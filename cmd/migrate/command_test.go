@@ -41,7 +41,7 @@ func TestMigrateUpTwiceThenStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"order_db  3", "stock_db  4"} {
+		for _, want := range []string{"order_db  4", "stock_db  5"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("no %q in\n%s", want, out)
 			}

@@ -121,7 +121,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		RequireKey:  cfg.IdempotencyKey == keyRequired,
 		Console:     cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
-			"mysql":     {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
+			"mysql":     {Ask: mysqldb.ReadyCheck(db)},
 			"redis":     {Ask: flags.Ping, Optional: true},
 			"zookeeper": {Ask: ids.Ready},
 		},

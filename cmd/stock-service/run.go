@@ -84,7 +84,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		Token: string(cfg.Token), OldToken: string(cfg.OldToken),
 		MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
 		Checks: map[string]httpapi.Check{
-			"mysql": {Ask: func(ctx context.Context) error { return mysqldb.Ping(ctx, db) }},
+			"mysql": {Ask: mysqldb.ReadyCheck(db)},
 			"redis": {Ask: flags.Ping, Optional: true},
 			// Without ZooKeeper, the rows' own locks keep the groups apart.
 			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},

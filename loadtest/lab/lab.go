@@ -114,7 +114,7 @@ func OpenDB(dsn string) (*sql.DB, error) {
 	cfg.ParseTime, cfg.InterpolateParams = true, true
 	cfg.Timeout, cfg.ReadTimeout = 2*time.Second, 20*time.Second
 	cfg.Logger = &mysql.NopLogger{}
-	connector, err := mysqldb.Connector(cfg)
+	connector, err := mysqldb.Connector(cfg, mysqldb.Options{LockWait: time.Minute, IdleTimeout: 8 * time.Hour})
 	if err != nil {
 		return nil, err
 	}

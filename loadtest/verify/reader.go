@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/go-sql-driver/mysql"
+	"time"
 
 	"orderstock/pkg/mysqldb"
 )
@@ -20,16 +19,12 @@ type reader struct {
 }
 
 func openReader(dsn string) (*reader, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
-		return nil, errors.New("read DSN: want user:password@tcp(host:port)/database") // err may quote the password
-	}
-	if cfg.Params == nil {
-		cfg.Params = map[string]string{}
+		return nil, err
 	}
 	// A cursor waits while the others catch up; the server must not take that for a dead client.
-	cfg.Params["net_write_timeout"] = "3600"
-	connector, err := mysqldb.Connector(cfg)
+	connector, err := mysqldb.Connector(cfg, mysqldb.Options{IdleTimeout: time.Hour})
 	if err != nil {
 		return nil, err
 	}

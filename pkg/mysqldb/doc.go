@@ -1,7 +1,9 @@
 // Package mysqldb opens MySQL and MariaDB databases as both services need them, and
 // runs transactions whose errors say whether anything changed.
 //
-// Every connection uses READ COMMITTED and waits at most a second for a row. The
+// Every connection uses READ COMMITTED and waits at most a second for a row. It sets
+// each session variable on which the meaning of a statement depends, such as autocommit
+// and sql_mode, so that the server's defaults have no effect. The
 // server drops a connection whose client is silent for a few seconds, so that a
 // dead or paused process soon loses the rows that it holds. SetAside carries out a
 // batch without the rows that another connection holds.

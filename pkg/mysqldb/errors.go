@@ -10,6 +10,7 @@ import (
 const (
 	numDuplicate = 1062
 	numNoThread  = 1094 // KILL of a connection that is gone
+	numNoTable   = 1146
 	numLockWait  = 1205
 	numDeadlock  = 1213
 	numReadOnly  = 1290 // super_read_only

@@ -33,19 +33,22 @@ const (
 	primaryWait = 2 * time.Second
 )
 
-// Connector returns what connects to the server of cfg. If the network is GroupNet,
-// that is a *Group, which sql.DB closes with itself.
-func Connector(cfg *mysql.Config) (driver.Connector, error) { return connect(cfg, nil, nil) }
-
-// connect is Connector, with wrap, if not nil, around the connector to each server.
-func connect(
-	cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, log *slog.Logger,
-) (driver.Connector, error) {
-	if wrap == nil {
-		wrap = func(c driver.Connector) driver.Connector { return c }
+// Connector returns a driver.Connector for the server of cfg. If the network is GroupNet, that is a *Group, which
+// sql.DB closes with itself.
+//
+// It sets every session variable on which the meaning of statements depends (see the package's comment), and the bounds
+// LockWait and IdleTimeout. Of the other options, it uses Wrap and Log.
+func Connector(cfg *mysql.Config, opts Options) (driver.Connector, error) {
+	opts = opts.withDefaults()
+	wrap := func(base driver.Connector) driver.Connector {
+		set := &sessionConnector{base, opts.session()}
+		if opts.Wrap == nil {
+			return set
+		}
+		return opts.Wrap(set)
 	}
 	if cfg.Net == GroupNet {
-		return newGroup(cfg, wrap, log)
+		return newGroup(cfg, wrap, opts.Log)
 	}
 	base, err := mysql.NewConnector(cfg)
 	if err != nil {
@@ -283,7 +286,7 @@ func newMember(group *mysql.Config, addr string, wrap func(driver.Connector) dri
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	m.Connector, m.asks = wrap(base), sql.OpenDB(ask)
+	m.Connector, m.asks = wrap(base), sql.OpenDB(&sessionConnector{ask, Options{}.withDefaults().session()})
 	m.asks.SetMaxOpenConns(1)
 	return m, nil
 }

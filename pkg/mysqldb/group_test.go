@@ -35,7 +35,7 @@ func TestAServerWithoutAGroupIsNoPrimary(t *testing.T) {
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)
 	cfg.Net, cfg.Addr = mysqldb.GroupNet, cfg.Addr+",127.0.0.1:1"
-	connector, err := mysqldb.Connector(cfg)
+	connector, err := mysqldb.Connector(cfg, mysqldb.Options{})
 	must(t, err)
 	pool := sql.OpenDB(connector)
 	defer func() { must(t, pool.Close()) }()

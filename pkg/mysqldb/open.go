@@ -21,10 +21,10 @@ import (
 type Options struct {
 	// MaxConns bounds the open connections. Default 32.
 	MaxConns int
-	// LockWait bounds the wait for a row that another transaction holds, in whole seconds. Default 1 s.
+	// LockWait bounds the wait for a row or a table that another transaction holds, in whole seconds. Default 1 s.
 	LockWait time.Duration
 	// IdleTimeout is how long the server keeps a connection whose client is silent,
-	// and the rows that it holds. Default 5 s.
+	// and the rows that it holds, in whole seconds. Default 5 s.
 	IdleTimeout time.Duration
 	// Metrics, if not nil, is where the statistics of the pool are registered.
 	Metrics prometheus.Registerer
@@ -71,18 +71,7 @@ func Open(dsn string, opts Options) (*gorm.DB, error) {
 	cfg.ReadTimeout, cfg.WriteTimeout = ioTimeout, ioTimeout
 	cfg.Logger = &mysql.NopLogger{} // every failure is returned as an error, too
 	cfg.RejectReadOnly = true       // a connection to a former primary is of no use
-	setup := []string{
-		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-		fmt.Sprintf("SET SESSION innodb_lock_wait_timeout = %d, SESSION wait_timeout = %d",
-			int(opts.LockWait.Seconds()), int(opts.IdleTimeout.Seconds())),
-	}
-	conns, err := connect(cfg, func(base driver.Connector) driver.Connector {
-		set := &connector{Connector: base, setup: setup}
-		if opts.Wrap == nil {
-			return set
-		}
-		return opts.Wrap(set)
-	}, opts.Log)
+	conns, err := Connector(cfg, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -136,26 +125,4 @@ type Conn interface {
 	driver.SessionResetter
 	driver.Validator
 	driver.NamedValueChecker
-}
-
-// connector sets up each new connection. The driver's parameters cannot set the
-// isolation for both servers: the variable is transaction_isolation in MySQL and
-// tx_isolation in MariaDB.
-type connector struct {
-	driver.Connector
-	setup []string
-}
-
-func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, statement := range c.setup {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
-			_ = conn.Close() // the first error is the cause
-			return nil, fmt.Errorf("set up connection: %w", err)
-		}
-	}
-	return conn, nil
 }

@@ -75,7 +75,7 @@ func TestAGroupHasItsMembersDriver(t *testing.T) {
 	t.Parallel()
 	cfg, err := mysqldb.ParseDSN("app:secret@group(127.0.0.1:1,127.0.0.1:2)/shop")
 	must(t, err)
-	connector, err := mysqldb.Connector(cfg)
+	connector, err := mysqldb.Connector(cfg, mysqldb.Options{})
 	must(t, err)
 	if _, ok := connector.Driver().(*mysql.MySQLDriver); !ok {
 		t.Errorf("the driver is %T", connector.Driver())

@@ -46,7 +46,7 @@ func connect(t *testing.T, m *servers.MySQL) *sql.Conn {
 	t.Helper()
 	cfg, err := mysqldb.ParseDSN(m.AdminDSN())
 	must(t, err)
-	connector, err := mysqldb.Connector(cfg)
+	connector, err := mysqldb.Connector(cfg, mysqldb.Options{})
 	must(t, err)
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() }) // the server may be gone

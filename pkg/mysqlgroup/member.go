@@ -61,7 +61,7 @@ func open(adminDSN string) ([]*Member, error) {
 		one := cfg.Clone()
 		one.Net, one.Addr, one.DBName = "tcp", addr, ""
 		one.Timeout, one.Logger = 2*time.Second, &mysql.NopLogger{}
-		connector, err := mysql.NewConnector(one)
+		connector, err := mysqldb.Connector(one, mysqldb.Options{LockWait: time.Minute, IdleTimeout: 10 * time.Minute})
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", addr, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -196,7 +197,7 @@ func (m *MySQL) Version(ctx context.Context) (string, error) {
 }
 
 func (m *MySQL) withAdmin(do func(*sql.DB) error) error {
-	connector, err := mysqldb.Connector(m.admin)
+	connector, err := mysqldb.Connector(m.admin, mysqldb.Options{LockWait: time.Minute, IdleTimeout: time.Hour})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,20 @@
+//go:build cluster
+
+package mysqldb_test
+
+import (
+	"testing"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// TestDefaultsOfMySQLHaveNoEffect is TestDefaultsOfTheServerHaveNoEffect on a server that can be in a group.
+func TestDefaultsOfMySQLHaveNoEffect(t *testing.T) {
+	t.Parallel()
+	g, err := servers.StartMySQLGroup(t.Context(), t.TempDir(), 1, nil)
+	must(t, err)
+	t.Cleanup(func() { must(t, g.Kill()) })
+	must(t, g.Members[0].Exec(t.Context(), "SET GLOBAL super_read_only = OFF", "SET GLOBAL offline_mode = OFF"))
+	defaultsHaveNoEffect(t, g.Members[0], serverstest.Spoil(t, g.Members[0]))
+}
