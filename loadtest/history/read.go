@@ -178,7 +178,7 @@ func (r *reading) told(op int32) Told {
 	}
 	named := make([]PricedItem, len(r.call.ToldItems))
 	for i, it := range r.call.ToldItems {
-		named[i] = PricedItem{Item{it.GoodsID, it.Num}, it.Price}
+		named[i] = PricedItem{Item: Item{GoodsID: it.GoodsID, Num: it.Num}, Price: it.Price}
 	}
 	return r.h.Tell(r.bodies[op], named)
 }
