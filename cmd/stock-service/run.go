@@ -97,11 +97,12 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer func() { withdraw() }()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
+		MaxHeader: stockhttp.MaxHeader,
 		OnListen: func(addr string) {
 			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), secure != nil)
 			if opts.onListen != nil {
 				opts.onListen(addr)
 			}
 		},
-	}, traces.Handler(faults.handler(handler)), log)
+	}, traces.Handler(faults.handler(handler), httpapi.Carries(string(cfg.Token), string(cfg.OldToken))), log)
 }

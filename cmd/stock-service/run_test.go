@@ -197,6 +197,23 @@ func TestServesAndStops(t *testing.T) {
 	}
 }
 
+// TestFlowsOfTheMostAndLongestFlags fit into a request.
+func TestFlowsOfTheMostAndLongestFlags(t *testing.T) {
+	base, _, _ := start(t, settingsFor(t, "conditional-update"))
+	client, err := stockapi.NewClient([]string{base}, "sesame")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	flags := make([]string, 500)
+	for i := range flags {
+		flags[i] = fmt.Sprintf("%064d", i)
+	}
+	if _, err := client.Flows(t.Context(), flags...); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatSettingsAreRefused(t *testing.T) {
 	if err := run(t.Context(), settingsFor(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
 		t.Errorf("started without --allow-unsafe: %v", err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,6 +18,7 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
+	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
 )
 
@@ -178,7 +178,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if c, err := r.Cookie(cookieOf(r)); err == nil {
 			shown = c.Value
 		}
-		if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		if bearer, ok := httpapi.BearerToken(r); ok {
 			shown = bearer
 		}
 		if !s.valid(shown) {
@@ -279,16 +279,10 @@ func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 // command decodes a JSON body of at most 64 KiB, calls do with it and replies with status.
 func command[T any](status int, do func(*http.Request, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-			refuse(w, problem.New(http.StatusUnsupportedMediaType, "not_json",
-				"send a JSON body with Content-Type: application/json"))
-			return
-		}
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		var body T
-		decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&body); err != nil {
-			refuse(w, problem.New(http.StatusBadRequest, "invalid", "read the JSON body: %v", err))
+		if err := httpapi.DecodeRequest(r, &body); err != nil {
+			reply(w, 0, nil, err)
 			return
 		}
 		value, err := do(r, body)

@@ -99,3 +99,20 @@ func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
 		t.Errorf("a scenario with an unknown action: %v", err)
 	}
 }
+
+// TestCommandsAreReadStrictly, as the services read their requests.
+func TestCommandsAreReadStrictly(t *testing.T) {
+	handler := command(http.StatusOK, func(*http.Request, Scenario) (any, error) { return "done", nil })
+	for body, want := range map[string]int{
+		`{"orders":1}`: 200, `{"orders":1,"orders":2}`: 400, `{"ORDERS":1}`: 400, `{"orders":1}{}`: 400, `{"x":1}`: 400,
+		"{\"path\":\"\xff\"}": 400, `{"path":"` + strings.Repeat("x", 64<<10) + `"}`: 413,
+	} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		handler(rec, req)
+		if rec.Code != want {
+			t.Errorf("%.40q: %d %s, want %d", body, rec.Code, rec.Body, want)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -157,7 +156,11 @@ func (h *handlers) page(c *gin.Context) error {
 
 func pageQuery(c *gin.Context) (status order.Status, after int64, limit int, err error) {
 	limit = defaultPage
-	for name, values := range c.Request.URL.Query() {
+	query, err := httpapi.Query(c)
+	if err != nil {
+		return "", 0, 0, fmt.Errorf("%w: %w", errInvalidPage, err)
+	}
+	for name, values := range query {
 		value := values[0]
 		switch {
 		case len(values) > 1:
@@ -171,11 +174,9 @@ func pageQuery(c *gin.Context) (status order.Status, after int64, limit int, err
 			}
 		case name == "limit" && value == "":
 		case name == "limit":
-			n, e := strconv.Atoi(value)
-			if e != nil || n < 1 || n > maxPage {
-				err = fmt.Errorf("%w: limit is a whole number from 1 to %d", errInvalidPage, maxPage)
+			if limit, err = httpapi.Limit(value, maxPage); err != nil {
+				err = fmt.Errorf("%w: %w", errInvalidPage, err)
 			}
-			limit = n
 		default:
 			err = fmt.Errorf("%w: %q cannot be %q", errInvalidPage, name, value)
 		}

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -10,28 +8,35 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"orderstock/pkg/problem"
 )
 
-// Decode reads the request's JSON body into dst. It refuses, as a *problem.Problem,
-// another content type (415 unsupported_media_type), a body over the engine's
-// bound (413 body_too_large), fields that dst does not have (400
-// unknown_field), values of the wrong type (400 invalid_field) and anything
-// else that is not exactly one JSON value (400 malformed_json).
-func Decode(c *gin.Context, dst any) error {
-	if kind := c.GetHeader("Content-Type"); kind != "application/json" {
+// Decode reads the request's JSON body into dst, as DecodeRequest does. The engine bounds the body.
+func Decode(c *gin.Context, dst any) error { return DecodeRequest(c.Request, dst) }
+
+// DecodeRequest reads the request's JSON body into dst. It refuses, as a *problem.Problem,
+// another content type (415 unsupported_media_type), a body over the bound of an http.MaxBytesReader
+// (413 body_too_large), fields that dst does not have (400 unknown_field), values of the wrong type
+// (400 invalid_field) and anything else that is not exactly one JSON value (400 malformed_json).
+//
+// No two readers can understand a body differently: names count with their case, and a name that is given twice and
+// bytes that are not UTF-8 are malformed.
+func DecodeRequest(r *http.Request, dst any) error {
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		media, params, err := mime.ParseMediaType(kind)
 		if charset := params["charset"]; err != nil || media != "application/json" ||
 			(charset != "" && !strings.EqualFold(charset, "utf-8")) {
 			return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type", "send Content-Type: application/json")
 		}
 	}
-	if c.GetHeader("Content-Encoding") != "" { // a few compressed bytes can expand to gigabytes
+	if r.Header.Get("Content-Encoding") != "" { // a few compressed bytes can expand to gigabytes
 		return problem.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"send the body without Content-Encoding")
 	}
-	body, err := io.ReadAll(c.Request.Body)
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
@@ -40,31 +45,29 @@ func Decode(c *gin.Context, dst any) error {
 		}
 		return problem.New(http.StatusBadRequest, "malformed_json", "the body ended early")
 	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(dst); err != nil {
+	if err := json.Unmarshal(body, dst, json.RejectUnknownMembers(true)); err != nil {
 		return decodeProblem(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return problem.New(http.StatusBadRequest, "malformed_json", "the body holds more than one JSON value")
 	}
 	return nil
 }
 
 func decodeProblem(err error) *problem.Problem {
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrongType):
-		field := wrongType.Field
-		if field == "" {
-			field = "body"
-		}
-		return problem.New(http.StatusBadRequest, "invalid_field", "%s cannot be a %s", field, wrongType.Value)
-	case strings.HasPrefix(err.Error(), "json: unknown field "): // encoding/json has no type for it
-		return problem.New(http.StatusBadRequest, "unknown_field", "%s is not a field of this request",
-			strings.TrimPrefix(err.Error(), "json: unknown field "))
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return problem.New(http.StatusBadRequest, "malformed_json", "the body is empty or ends early")
+	refuse := func(code, format string, args ...any) *problem.Problem {
+		return problem.New(http.StatusBadRequest, code, format, args...)
 	}
-	return problem.New(http.StatusBadRequest, "malformed_json", "%s", err)
+	var syntax *jsontext.SyntacticError // first: it may stand below a semantic error
+	var wrong *json.SemanticError
+	switch {
+	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
+		return refuse("malformed_json", "%s is given twice", syntax.JSONPointer)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return refuse("malformed_json", "the body is empty or ends early")
+	case syntax != nil, !errors.As(err, &wrong):
+		return refuse("malformed_json", "%s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	case errors.Is(err, json.ErrUnknownName):
+		return refuse("unknown_field", "%s is not a field of this request", wrong.JSONPointer)
+	case wrong.JSONPointer == "":
+		return refuse("invalid_field", "the body cannot be a JSON %s", wrong.JSONKind)
+	}
+	return refuse("invalid_field", "%s cannot be this %s", wrong.JSONPointer, wrong.JSONKind)
 }

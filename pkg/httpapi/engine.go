@@ -2,13 +2,10 @@ package httpapi
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -57,7 +54,8 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
-	e.UseRawPath = true // an id with an encoded slash reaches the id's own check
+	e.RedirectTrailingSlash = false // gin's redirect repeats what the client wrote in X-Forwarded-Prefix
+	e.UseRawPath = true             // an id with an encoded slash reaches the id's own check
 	e.UnescapePathValues = true
 	e.ForwardedByClientIP = false // package ratelimit finds out who the client is
 	e.Use(measure(opts.Metrics))
@@ -140,28 +138,4 @@ func (w boundedWriter) Flush() {
 func (w boundedWriter) bound() {
 	// A recorder of a test has no deadline to set.
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
-}
-
-// Bearer lets only requests pass that carry one of the tokens in their Authorization
-// header; others get 401 unauthorized. Empty tokens are ignored. The time of the
-// comparison does not depend on the tokens.
-func Bearer(tokens ...string) gin.HandlerFunc {
-	var wanted [][sha256.Size]byte
-	for _, token := range tokens {
-		if token != "" {
-			wanted = append(wanted, sha256.Sum256([]byte(token)))
-		}
-	}
-	return func(c *gin.Context) {
-		given, ok := strings.CutPrefix(c.GetHeader("Authorization"), "Bearer ")
-		got := sha256.Sum256([]byte(given))
-		equal := 0
-		for _, want := range wanted {
-			equal |= subtle.ConstantTimeCompare(want[:], got[:])
-		}
-		if equal != 1 || !ok {
-			c.Header("WWW-Authenticate", `Bearer realm="orderstock"`)
-			write(c, problem.New(http.StatusUnauthorized, "unauthorized", "send Authorization: Bearer with the service token"))
-		}
-	}
 }

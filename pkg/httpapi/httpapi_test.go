@@ -104,6 +104,14 @@ func TestDecodeRefuses(t *testing.T) {
 		{"an array for an object", kind, `[]`, "invalid_field", 400},
 		{"unknown field", kind, `{"price":1}`, "unknown_field", 400},
 		{"unknown field inside", kind, `{"items":[{"id":"1","status":"x"}]}`, "unknown_field", 400},
+		{"a name in another case", kind, `{"NUM":1}`, "unknown_field", 400},
+		{"a name with a letter that folds", kind, `{"item\u017f":[]}`, "unknown_field", 400},
+		{"a name twice", kind, `{"num":1,"num":1}`, "malformed_json", 400},
+		{"two arrays", kind, `{"items":[{"id":"1"}],"items":[]}`, "malformed_json", 400},
+		{"a name twice inside", kind, `{"items":[{"id":"1","id":"2"}]}`, "malformed_json", 400},
+		{"a name twice, once escaped", kind, `{"num":1,"n\u0075m":2}`, "malformed_json", 400},
+		{"bytes that are not UTF-8", kind, "{\"items\":[{\"id\":\"\xff\"}]}", "malformed_json", 400},
+		{"half a surrogate pair", kind, `{"items":[{"id":"\ud800"}]}`, "malformed_json", 400},
 		{"too large", kind, `{"items":[{"id":"` + strings.Repeat("x", 1000) + `"}]}`, "body_too_large", 413},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -147,19 +155,22 @@ func TestErrorsBecomeProblems(t *testing.T) {
 		}
 	}
 	wantProblem(t, call(e, "GET", "/nowhere", ""), 404, "not_found")
+	wantProblem(t, call(e, "GET", "/private/", "", "X-Forwarded-Prefix", "//elsewhere.example"), 404, "not_found")
 	wantProblem(t, call(e, "PUT", "/decode", ""), 405, "method_not_allowed")
 }
 
 func TestTheServiceTokenIsNeeded(t *testing.T) {
 	e, _ := serve(t)
 	for _, header := range []string{
-		"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "bearer secret",
-		"Basic secret",
+		"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "Bearer SECRET",
+		"Basic secret", "Bearersecret",
 	} {
 		wantProblem(t, call(e, "GET", "/private", "", "Authorization", header), 401, "unauthorized")
 	}
-	if rec := call(e, "GET", "/private", "", "Authorization", "Bearer secret"); rec.Code != http.StatusNoContent {
-		t.Errorf("the token got %d", rec.Code)
+	for _, header := range []string{"Bearer secret", "bearer secret", "BEARER  secret"} {
+		if rec := call(e, "GET", "/private", "", "Authorization", header); rec.Code != http.StatusNoContent {
+			t.Errorf("%q got %d", header, rec.Code)
+		}
 	}
 }
 

@@ -21,6 +21,8 @@ type ServerConfig struct {
 	Addr string
 	// TLS, if not nil, makes the service speak HTTPS. OpsAddr speaks HTTP in any case.
 	TLS *tls.Config
+	// MaxHeader bounds a request's line and headers, in bytes. Default 16 KiB.
+	MaxHeader int
 	// OpsAddr, if not empty, is where /metrics and /debug/pprof are served. Keep it private.
 	OpsAddr string
 	// Metrics are served at /metrics. Default: prometheus.DefaultGatherer.
@@ -44,6 +46,9 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 	}
 	server := newServer(h, log)
 	server.TLSConfig = cfg.TLS
+	if cfg.MaxHeader > 0 {
+		server.MaxHeaderBytes = cfg.MaxHeader
+	}
 	servers := []*http.Server{server}
 	listeners := []net.Listener{listener}
 	if cfg.OpsAddr != "" {

@@ -25,6 +25,6 @@ var (
 var (
 	ErrInvalidFlag  = errors.New("a flag must have 1 to 64 letters, digits, dashes or underscores")
 	ErrInvalidPrice = errors.New("a price must be a whole number of minor units from 0 to 9007199254740991")
-	ErrInvalidName  = errors.New("a name must have at most 100 characters")
+	ErrInvalidName  = errors.New("a name must have at most 100 characters, no control characters and no U+FFFD")
 	ErrInvalidPage  = errors.New("invalid page")
 )

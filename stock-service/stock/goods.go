@@ -2,7 +2,9 @@ package stock
 
 import (
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"orderstock/pkg/operation"
@@ -50,12 +52,19 @@ func (r Restock) Validate() error {
 		return operation.ErrInvalidGoodsID
 	case r.Num < 1 || r.Num > operation.MaxNum:
 		return fmt.Errorf("%w: not %d", operation.ErrInvalidNum, r.Num)
-	case r.Name != nil && (!utf8.ValidString(*r.Name) || utf8.RuneCountInString(*r.Name) > 100):
+	case r.Name != nil && !validName(*r.Name):
 		return ErrInvalidName
 	case r.Price != nil && (*r.Price < 0 || *r.Price > MaxLevel):
 		return fmt.Errorf("%w: not %d", ErrInvalidPrice, *r.Price)
 	}
 	return nil
+}
+
+// validName reports whether s can be a product's name: 100 characters at most, no control characters, and no U+FFFD,
+// which stands for bytes that somebody could not read.
+func validName(s string) bool {
+	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 100 &&
+		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
 }
 
 // ValidFlag reports whether s can be an operation flag.

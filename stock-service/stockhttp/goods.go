@@ -3,7 +3,6 @@ package stockhttp
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,11 +21,11 @@ const (
 
 // stock is GET /v1/stock?goods_id=a&goods_id=b, or a page: ?after=&limit=.
 func (h *handlers) stock(c *gin.Context) error {
-	after, limit, err := page(c)
+	named, after, limit, err := page(c)
 	if err != nil {
 		return err
 	}
-	if named := c.QueryArray("goods_id"); len(named) > 0 {
+	if len(named) > 0 {
 		return h.namedGoods(c, named)
 	}
 	goods, err := h.service.GoodsAfter(c.Request.Context(), after, limit)
@@ -99,19 +98,34 @@ func (h *handlers) restock(c *gin.Context) error {
 	return nil
 }
 
-func page(c *gin.Context) (after int64, limit int, err error) {
+// page reads the query of GET /v1/stock: products by name, or the place and the size of a page.
+func page(c *gin.Context) (named []string, after int64, limit int, err error) {
+	query, err := httpapi.Query(c)
+	if err != nil {
+		return nil, 0, 0, fmt.Errorf("%w: %w", stock.ErrInvalidPage, err)
+	}
 	limit = defaultPage
-	if s := c.Query("limit"); s != "" {
-		if limit, err = strconv.Atoi(s); err != nil || limit < 1 || limit > maxPage {
-			return 0, 0, fmt.Errorf("%w: limit is a number from 1 to %d", stock.ErrInvalidPage, maxPage)
+	for name, values := range query {
+		value := values[0]
+		switch {
+		case name == "goods_id":
+			named = values
+		case len(values) > 1:
+			err = fmt.Errorf("%w: %s is given twice", stock.ErrInvalidPage, name)
+		case name == "limit" && value != "":
+			if limit, err = httpapi.Limit(value, maxPage); err != nil {
+				err = fmt.Errorf("%w: %w", stock.ErrInvalidPage, err)
+			}
+		case name == "after" && value != "":
+			after, err = operation.ParseGoodsID(value)
+		case name != "limit" && name != "after":
+			err = fmt.Errorf("%w: there is no %q; there are goods_id, after and limit", stock.ErrInvalidPage, name)
+		}
+		if err != nil {
+			return nil, 0, 0, err
 		}
 	}
-	if s := c.Query("after"); s != "" {
-		if after, err = operation.ParseGoodsID(s); err != nil {
-			return 0, 0, err
-		}
-	}
-	return after, limit, nil
+	return named, after, limit, nil
 }
 
 func goodsBodies(goods []stock.Goods) []stockapi.Goods {

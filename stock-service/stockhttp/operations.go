@@ -62,10 +62,11 @@ func (h *handlers) cancel(c *gin.Context) error {
 
 // flows is GET /v1/flows?flag=a&flag=b.
 func (h *handlers) flows(c *gin.Context) error {
-	flags := c.QueryArray("flag")
-	if len(flags) == 0 || len(flags) > maxFlags {
+	query, err := httpapi.Query(c)
+	flags := query["flag"]
+	if err != nil || len(query) != 1 || len(flags) == 0 || len(flags) > maxFlags {
 		return stockapi.Problem(stockapi.CodeInvalidFlag,
-			fmt.Sprintf("name 1 to %d flags: ?flag=a&flag=b", maxFlags))
+			fmt.Sprintf("name 1 to %d flags, and nothing else: ?flag=a&flag=b", maxFlags))
 	}
 	operations, flows, err := h.service.Recorded(c.Request.Context(), flags)
 	if err != nil {

@@ -69,6 +69,9 @@ const readsAtOnce = 16
 // maxBody is enough for the largest shared request: MaxDeductions operations of MaxItems items.
 const maxBody = 512 << 10
 
+// MaxHeader is enough for a request's line that names the most flags, of 64 characters, and for its headers.
+const MaxHeader = 64 << 10
+
 type handlers struct {
 	service *stock.Service
 	writes  *semaphore.Weighted // operations in work

@@ -213,6 +213,18 @@ func TestBadInput(t *testing.T) {
 		{"stock of bad goods", "GET /v1/stock/1%27", ``, 422, "invalid_goods_id"},
 		{"page of 0", "GET /v1/stock?limit=0", ``, 422, "invalid_page"},
 		{"page of 1e9", "GET /v1/stock?limit=1000000000", ``, 422, "invalid_page"},
+		{"page of +1", "GET /v1/stock?limit=%2B1", ``, 422, "invalid_page"},
+		{"page of 01", "GET /v1/stock?limit=01", ``, 422, "invalid_page"},
+		{"page with two limits", "GET /v1/stock?limit=1&limit=2", ``, 422, "invalid_page"},
+		{"page with an unknown name", "GET /v1/stock?order=num", ``, 422, "invalid_page"},
+		{"goods with an unknown name", "GET /v1/stock?goods_id=1&Limit=1", ``, 422, "invalid_page"},
+		{"page with a semicolon", "GET /v1/stock?limit=1;x=1", ``, 422, "invalid_page"},
+		{"page with a broken escape", "GET /v1/stock?aft%zzer=1", ``, 422, "invalid_page"},
+		{"flows with a broken escape", "GET /v1/flows?flag=a&flag=b%", ``, 422, "invalid_flag"},
+		{"flows with an unknown name", "GET /v1/flows?flag=a&limit=1", ``, 422, "invalid_flag"},
+		{"a slash at the end", "GET /v1/stock/", ``, 404, "not_found"},
+		{"items twice", op, `{"items":[{"goods_id":"` + goods + `","num":1}],"items":[]}`, 400, "malformed_json"},
+		{"num in two cases", op, `{"items":[{"goods_id":"` + goods + `","NUM":2,"num":1}]}`, 400, "unknown_field"},
 		{"restock without a flag", "POST /v1/stock/" + goods + "/restock", `{"num":1}`, 422, "invalid_flag"},
 		{"restock of 0", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":0}`, 422, "invalid_num"},
 		{"restock of -1", "POST /v1/stock/" + goods + "/restock", `{"flag":"x","num":-1}`, 422, "invalid_num"},
@@ -223,6 +235,18 @@ func TestBadInput(t *testing.T) {
 		{
 			"restock under a long name", "POST /v1/stock/" + goods + "/restock",
 			`{"flag":"x","num":1,"name":"` + strings.Repeat("é", 101) + `"}`, 422, "invalid_name",
+		},
+		{
+			"restock under a name with NUL", "POST /v1/stock/" + goods + "/restock",
+			`{"flag":"x","num":1,"name":"a\u0000b"}`, 422, "invalid_name",
+		},
+		{
+			"restock under a name that lost bytes", "POST /v1/stock/" + goods + "/restock",
+			`{"flag":"x","num":1,"name":"a\ufffdb"}`, 422, "invalid_name",
+		},
+		{
+			"restock under a name that is not UTF-8", "POST /v1/stock/" + goods + "/restock",
+			"{\"flag\":\"x\",\"num\":1,\"name\":\"a\xffb\"}", 400, "malformed_json",
 		},
 	} {
 		t.Run(bad.name, func(t *testing.T) {

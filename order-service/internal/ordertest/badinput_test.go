@@ -87,6 +87,10 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		{"2 MB", `{"items":"` + strings.Repeat("x", 2<<20) + `"}`, 413, "body_too_large", nil},
 		{"another content type", item("1"), 415, "unsupported_media_type", []string{"Content-Type", "text/plain"}},
 		{"no content type", item("1"), 415, "unsupported_media_type", []string{"Content-Type", ""}},
+		{"items twice", `{"items":[{"goods_id":"1001","num":7}],"items":[{"goods_id":"1002"}]}`, 400, "malformed_json", nil},
+		{"num twice", `{"items":[{"goods_id":"1001","num":1,"num":2}]}`, 400, "malformed_json", nil},
+		{"num in two cases", `{"items":[{"goods_id":"1001","num":1,"NUM":2}]}`, 400, "unknown_field", nil},
+		{"a letter that folds", `{"item\u017f":[{"goods_id":"1001","num":1}]}`, 400, "unknown_field", nil},
 		{"empty key", item("1"), 400, "invalid_idempotency_key", []string{"Idempotency-Key", ""}},
 		{
 			"key of 256 characters", item("1"), 400, "invalid_idempotency_key",
@@ -114,11 +118,17 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 	}
 	for _, query := range []string{
 		"status=DONE", "limit=0", "limit=-1", "limit=501", "limit=x", "limit=1&limit=2", "after=x", "after=-1", "order=id",
-		"after=" + url.QueryEscape("1' OR '1'='1"),
+		"after=" + url.QueryEscape("1' OR '1'='1"), "limit=%2B1", "limit=01", "status=CANCELLED;x=1", "status=CANCELLED%",
+		"stat%zzus=CANCELLED", "Status=CANCELLED",
 	} {
 		if a := r.call("GET", "/v1/orders?"+query, ""); a.status != http.StatusUnprocessableEntity ||
 			a.order.Code != "invalid_page" {
 			t.Errorf("page ?%s: %d %s", query, a.status, a.body)
+		}
+	}
+	for _, path := range []string{"/v1/orders/", "/readyz/"} {
+		if a := r.call("POST", path, item("1"), "X-Forwarded-Prefix", "//elsewhere.example"); a.status != http.StatusNotFound {
+			t.Errorf("POST %s: %d %s", path, a.status, a.body)
 		}
 	}
 	w.wantRows(0, 0)
