@@ -43,7 +43,7 @@ type settings struct {
 	// RateLimitReads is how many times a client may read orders, as RATE_LIMIT_ORDERS.
 	RateLimitReads ratelimit.Rate `env:"RATE_LIMIT_READS"`
 	// TrustedProxies are the networks whose X-Forwarded-For names the client, such as 10.0.0.0/8, several by
-	// comma. Their requests without it are not limited.
+	// comma. Their requests without it are not limited, and may ask for a trace (traceparent).
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
 	// ConfirmBudget is how long a client waits for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`

@@ -129,5 +129,5 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics,
 		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
-	}, traces.Handler(faults.handler(handler)), log)
+	}, traces.Handler(faults.handler(handler), httpapi.Inside(cfg.TrustedProxies)), log)
 }

@@ -2,6 +2,8 @@ package console_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -45,6 +47,7 @@ func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	outside := placeFromOutside(t, st.Target().OrderURLs[0], h.Goods[0].ID)
 	placed, err := watcher.PlaceByHand(t.Context(), console.HandOrder{
 		Items: []console.HandItem{{GoodsID: strconv.FormatInt(h.Goods[0].ID, 10), Num: 1}}, Key: "by-hand",
 	})
@@ -74,6 +77,32 @@ func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
 	if got := steps(strconv.FormatInt(h.Calls[0].Order, 10)); len(got) > 0 {
 		t.Errorf("an order that came without a trace has the steps %q", got)
 	}
+	if got := steps(outside); len(got) > 0 {
+		t.Errorf("an order from outside switched tracing on: %q", got)
+	}
+}
+
+// placeFromOutside places an order as a client behind a proxy that asks for a trace, and returns its id.
+func placeFromOutside(t *testing.T, url string, goods int64) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"items":[{"goods_id":"%d","num":1}]}`, goods)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/orders", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Forwarded-For", "192.0.2.1")
+	req.Header.Set("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var placed struct{ ID string }
+	if err := json.NewDecoder(resp.Body).Decode(&placed); err != nil || resp.StatusCode != http.StatusCreated {
+		t.Fatalf("%s, %v", resp.Status, err)
+	}
+	return placed.ID
 }
 
 // TestTracesAreTakenAndNothingElse at the address that asks for no token.

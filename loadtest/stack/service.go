@@ -147,7 +147,8 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 		return env, nil
 	}
 	env["MYSQL_DSN"] = dsn(told.MySQL, accounts.OrderApp, accounts.OrderDB)
-	if len(told.Stock) > 0 { // otherwise they are found in ZooKeeper
+	env["TRUSTED_PROXIES"] = "127.0.0.0/8" // the load tester and the console, which trace orders
+	if len(told.Stock) > 0 {               // otherwise they are found in ZooKeeper
 		env["STOCK_URLS"] = "http://" + strings.Join(told.Stock, ",http://")
 	}
 	maps.Copy(env, st.cfg.OrderEnv)

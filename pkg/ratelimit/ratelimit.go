@@ -76,12 +76,13 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 	if rate == (Rate{}) {
 		return func(*gin.Context) {}
 	}
+	inside := httpapi.Inside(l.proxies)
 	policy := fmt.Sprintf("%q;q=%d;w=%d", name, rate.limit, int64(rate.period.Seconds()))
 	return httpapi.Handle(func(c *gin.Context) error {
-		client, inside := sender(c.Request, l.proxies)
-		if inside {
+		if inside(c.Request) {
 			return nil
 		}
+		client := sender(c.Request, l.proxies)
 		n, err := l.breaker.Execute(func() (count, error) {
 			return l.count(c.Request.Context(), name+":"+client, rate.period)
 		})

@@ -8,22 +8,17 @@ import (
 )
 
 // sender returns the client that the request counts for: its address or, with IPv6, its network of 64 bits, all
-// of whose addresses one machine may use. inside is true if the request comes from one of the proxies and
-// has no X-Forwarded-For.
-func sender(r *http.Request, proxies []netip.Prefix) (client string, inside bool) {
+// of whose addresses one machine may use.
+func sender(r *http.Request, proxies []netip.Prefix) string {
 	trusted := func(addr netip.Addr) bool {
 		return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(addr) })
 	}
 	addr, ok := address(r.RemoteAddr)
 	if !ok {
-		return "", false // all whose address is unknown share one count
-	}
-	lines := r.Header.Values("X-Forwarded-For")
-	if trusted(addr) && len(lines) == 0 {
-		return "", true
+		return "" // all whose address is unknown share one count
 	}
 	// Each proxy adds the address of its caller at the end, to the last line or in a new one.
-	names := strings.Split(strings.Join(lines, ","), ",")
+	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(names) - 1; i >= 0 && trusted(addr); i-- {
 		name := strings.TrimSpace(names[i])
 		if name == "" {
@@ -37,9 +32,9 @@ func sender(r *http.Request, proxies []netip.Prefix) (client string, inside bool
 	}
 	if addr.Is6() {
 		network, _ := addr.Prefix(64) // 64 is always a length of IPv6
-		return network.String(), false
+		return network.String()
 	}
-	return addr.String(), false
+	return addr.String()
 }
 
 // address reads an address of IPv4 or IPv6, with or without brackets, a port and a zone.

@@ -13,22 +13,33 @@ import (
 
 // Handler records each request of h whose path begins with /v1/, in the trace that it came with or, as the
 // sampler decides, in a new one. h names the span.
-func (e *Exporter) Handler(h http.Handler) http.Handler {
+//
+// Recording costs a service up to half of its processor time again, so that not everybody may ask for it: a request
+// that trusted refuses never decides. It is recorded as the sampler decides for a request without a trace, and a span
+// of it links to the trace that it came with.
+func (e *Exporter) Handler(h http.Handler, trusted func(*http.Request) bool) http.Handler {
 	if e == nil {
 		return h
 	}
 	traced := otelhttp.NewHandler(h, "",
 		otelhttp.WithFilter(func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }),
+		otelhttp.WithPublicEndpointFn(func(r *http.Request) bool { return !trusted(r) }),
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return r.Method + " " + r.URL.Path }))
 	if !e.followsParent {
 		return traced
 	}
 	// A request whose trace is not sampled is not recorded. Its context gets only the trace's id, for the log.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch parent := tracing.Parse(r.Header.Get(tracing.Header)); {
-		case parent.IsSampled() || !parent.IsValid() && !e.beginsNone:
+		parent := tracing.Parse(r.Header.Get(tracing.Header))
+		record := !e.beginsNone
+		if parent.IsValid() && trusted(r) {
+			record = parent.IsSampled()
+		}
+		switch {
+		case record:
 			traced.ServeHTTP(w, r)
 		case parent.IsValid():
+			parent = parent.WithTraceFlags(0)
 			h.ServeHTTP(w, r.WithContext(trace.ContextWithRemoteSpanContext(r.Context(), parent)))
 		default:
 			h.ServeHTTP(w, r)
