@@ -3,9 +3,14 @@
 
 SHELL := /bin/bash
 GO    ?= go
-export GOFLAGS ?= -buildvcs=false
+# Every compilation has these settings, so that the compiler's cache holds each package once. pkg/compile, the
+# Dockerfile and .ci/run have the same ones. A target with further tags repeats TAGS.
+TAGS := nomsgpack
+export GOFLAGS     := -buildvcs=false -trimpath -tags=$(TAGS) -ldflags=-s
+export CGO_ENABLED := 0
+SETUP := $(GO) run ./cmd/dev/setup
 
-VERSION ?= $(shell git describe --always --dirty 2>/dev/null)
+VERSION ?= $(shell git describe --tags --match 'v*' --always --dirty 2>/dev/null)
 # make demo
 ORDERS      ?= 2000
 CONCURRENCY ?= 200
@@ -43,7 +48,7 @@ help: ## Print this list
 
 .PHONY: build
 build: ## Compile all commands into bin/
-	$(GO) build -trimpath -ldflags '-X orderstock/pkg/command.version=$(VERSION)' -o bin/ ./cmd/...
+	@$(SETUP) -version '$(VERSION)' order-service stock-service migrate loadtest dev
 
 .PHONY: cross
 cross: ## Compile all commands for Windows and macOS; keeps nothing
@@ -51,12 +56,12 @@ cross: ## Compile all commands for Windows and macOS; keeps nothing
 	GOOS=darwin $(GO) build ./cmd/...
 
 .PHONY: demo
-demo: bin/dev ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
+demo: setup-stack ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
 	bin/dev demo --strategy '$(STRATEGY)' -- --orders $(ORDERS) --concurrency $(CONCURRENCY) \
 		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT)
 
 .PHONY: up
-up: bin/dev ## The same stack, left running; prints the addresses. CLUSTER=1: any one server may die [STRATEGY CLUSTER]
+up: setup-stack ## The same stack, left running; prints the addresses. CLUSTER=1: any one server may die [STRATEGY CLUSTER]
 	bin/dev up --strategy '$(STRATEGY)' $(if $(CLUSTER),--cluster --stock-services 3)
 
 .PHONY: down
@@ -68,65 +73,65 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 	@bin/dev status || [ $$? -eq 1 ] # exit code 1 is an answer, printed above; make must not report an error
 
 .PHONY: test
-test: bin/dev ## All tests with the race detector on real servers [PKG RUN]
-	bin/dev test -- $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
+test: setup-dev ## All tests with the race detector on real servers [PKG RUN]
+	bin/dev test -- env CGO_ENABLED=1 $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
 # Tests with the build tag "alone" compare rates: nothing else may run beside them.
-	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- $(GO) test -p 1 -race -tags alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack))
+	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- env CGO_ENABLED=1 $(GO) test -p 1 -race -tags $(TAGS),alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack))
 
 .PHONY: test-console
-test-console: bin/dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console
-	bin/dev test -- $(GO) test -tags browser -timeout 15m $(if $(RUN),-run '$(RUN)') ./loadtest/console
+test-console: setup-dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console
+	bin/dev test -- $(GO) test -tags $(TAGS),browser -timeout 15m $(if $(RUN),-run '$(RUN)') ./loadtest/console
 
 .PHONY: test-cluster
 test-cluster: install ## The tests that need a group of MySQL servers (MYSQLD, or Docker with mysql:9.7) [RUN]
-	$(GO) test -p 1 -tags cluster -timeout 20m $(if $(RUN),-run '$(RUN)') $(CLUSTER_TESTS)
+	$(GO) test -p 1 -tags $(TAGS),cluster -timeout 20m $(if $(RUN),-run '$(RUN)') $(CLUSTER_TESTS)
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Linter and formatting, on the release and the fault build, and on the tests of the cluster and the page
 	$(GOLANGCI) run --allow-parallel-runners ./...
-	$(GOLANGCI) run --allow-parallel-runners --build-tags faults ./...
-	$(GOLANGCI) run --allow-parallel-runners --build-tags cluster $(CLUSTER_TESTS)
-	$(GOLANGCI) run --allow-parallel-runners --build-tags browser,compose ./loadtest/console
+	$(GOLANGCI) run --allow-parallel-runners --build-tags $(TAGS),faults ./...
+	$(GOLANGCI) run --allow-parallel-runners --build-tags $(TAGS),cluster $(CLUSTER_TESTS)
+	$(GOLANGCI) run --allow-parallel-runners --build-tags $(TAGS),browser,compose ./loadtest/console
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format all Go files
 	$(GOLANGCI) fmt ./...
 
 .PHONY: bench-lock
-bench-lock: install bin/loadtest ## Measure the locks beside each other; writes out/lock-bench.json and .html [BENCH_FLAGS]
+bench-lock: setup-loadtest ## Measure the locks beside each other; writes out/lock-bench.json and .html [BENCH_FLAGS]
 	bin/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: install bin/loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
+faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
 	bin/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants
-mutants: install bin/loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json
+mutants: setup-loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json
 	bin/loadtest mutants
 
 .PHONY: ladder
-ladder: install bin/loadtest ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
+ladder: setup-loadtest ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
 	bin/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: scale
-scale: install bin/loadtest ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
+scale: setup-loadtest ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
 	bin/loadtest scale $(SCALE_FLAGS)
 
 .PHONY: console
-console: install bin/loadtest ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
+console: setup-loadtest ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
 	bin/loadtest console --listen 127.0.0.1:$(PORT)
 
 .PHONY: play
-play: install bin/loadtest ## One published fault on the command line; the last line is the verdict, and make adds "Error 1" to a violation [FAULT FIXED SEED]
+play: setup-loadtest ## One published fault on the command line; the last line is the verdict, and make adds "Error 1" to a violation [FAULT FIXED SEED]
 	bin/loadtest play '$(FAULT)' $(if $(FIXED),--fixed) $(if $(SEED),--seed $(SEED))
 
 .PHONY: tour
-tour: install bin/loadtest ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
+tour: setup-loadtest ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
 	bin/loadtest tour $(if $(FAULTS),--faults '$(FAULTS)')
 
 .PHONY: install
-install: bin/dev ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)
-	@bin/dev install
+install: ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)
+	@$(SETUP) -for tests
 
 .PHONY: readme
 readme: bin/dev ## Fill the tables of the documents from the code and from out/
@@ -154,12 +159,16 @@ clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it f
 	@[ ! -x bin/dev ] || bin/dev down
 	rm -rf bin out .run
 
-# Always run: the compiler itself finds out whether anything changed. Its standard output, to
-# which it prints nothing, ends the loop when it ends.
-.PHONY: bin/dev bin/loadtest
-bin/dev bin/loadtest: bin/%:
-	@[ -e $@ ] || echo 'compiling $@: on a new machine that takes minutes' >&2; set -o pipefail; \
-	$(GO) build -o $@ ./cmd/$* | while read -rt 10; [ $$? -gt 128 ]; do echo 'still compiling $@' >&2; done
+# Always run: the compiler itself finds out whether anything changed. Packages are installed while it works.
+.PHONY: bin/dev setup-stack setup-dev setup-loadtest
+bin/dev:
+	@$(SETUP) dev
+setup-stack:
+	@$(SETUP) -for servers dev order-service stock-service loadtest
+setup-dev:
+	@$(SETUP) -for tests dev
+setup-loadtest:
+	@$(SETUP) -for tests loadtest
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

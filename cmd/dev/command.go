@@ -23,7 +23,7 @@ func newCommand() *cobra.Command {
 	}
 	root.AddCommand(
 		demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(),
-		restartCommand(), testCommand(), installCommand(), readmeCommand())
+		restartCommand(), testCommand(), readmeCommand())
 	return root
 }
 

@@ -16,13 +16,12 @@ import (
 	"time"
 
 	"orderstock/pkg/command"
-	"orderstock/pkg/servers"
 )
 
 // TestNoProgramLinksTheTests looks for what only tests need in what is shipped.
 func TestNoProgramLinksTheTests(t *testing.T) {
 	t.Parallel()
-	for _, tags := range []string{"", "faults"} {
+	for _, tags := range []string{"nomsgpack", "nomsgpack,faults"} {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "orderstock/cmd/...").Output()
 		if err != nil {
 			t.Fatal(err)
@@ -204,20 +203,6 @@ func TestStatusHasALineForEach(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^` + want).MatchString(out.String()) {
 			t.Errorf("no line like %q in\n%s", want, out.String())
 		}
-	}
-}
-
-func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
-	t.Setenv("PATH", t.TempDir()) // no apt-get here
-	err := install(t.Context(), func(string) {}, []*servers.MissingError{
-		{Program: "redis-server", Packages: []string{"redis-server"}}, {Program: "java", Packages: []string{"b", "a"}},
-	})
-	if err == nil || !strings.Contains(err.Error(), "redis-server, java") ||
-		!strings.Contains(err.Error(), "a b redis-server") {
-		t.Errorf("error %v; want what is missing and the packages", err)
-	}
-	if err := install(t.Context(), func(string) {}, nil); err != nil {
-		t.Errorf("with nothing missing: %v", err)
 	}
 }
 

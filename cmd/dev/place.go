@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
-	"orderstock/loadtest/stack"
-	"orderstock/pkg/command"
-	"orderstock/pkg/servers"
+	"orderstock/pkg/compile"
+	"orderstock/pkg/servers/programs"
 )
 
 // binDir is where the binaries are built to, and runDir where a stack that was
@@ -15,14 +15,14 @@ import (
 func binDir(root string) string { return filepath.Join(root, "bin") }
 func runDir(root string) string { return filepath.Join(root, ".run") }
 
-// prepare installs missing programs and compiles the binaries of the module in the folder root.
+// prepare installs missing programs while it compiles the binaries of the module in the folder root.
 func prepare(ctx context.Context, root string, say func(string)) error {
-	if err := install(ctx, say, servers.Missing()); err != nil {
-		return err
-	}
+	installed := make(chan error, 1)
+	go func() { installed <- programs.Install(ctx, say, programs.Missing()) }()
 	say("compiling the services into " + binDir(root))
-	defer command.StillCompiling(say)()
-	if err := stack.Build(ctx, root, binDir(root), nil, "order-service", "stock-service", "loadtest"); err != nil {
+	err := compile.Programs(ctx, compile.Options{Root: root, Bin: binDir(root), Progress: say},
+		"order-service", "stock-service", "loadtest")
+	if err := errors.Join(err, <-installed); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/programs"
 )
 
 func testCommand() *cobra.Command {
@@ -19,7 +20,7 @@ func testCommand() *cobra.Command {
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)
-			if err := install(ctx, say, forTests(ctx)); err != nil {
+			if err := programs.Install(ctx, say, append(programs.Missing(), programs.MissingForTests(ctx)...)); err != nil {
 				return err
 			}
 			dir, err := os.MkdirTemp("", "orderstock-test-")

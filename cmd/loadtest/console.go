@@ -257,10 +257,7 @@ func startLab(cmd *cobra.Command, bin string) (*ownLab, error) {
 		return nil, err
 	}
 	say("compiling the services with all their broken variants into " + bin)
-	stop := command.StillCompiling(say)
-	err = lab.Build(cmd.Context(), filepath.Join(root, bin))
-	stop()
-	if err != nil {
+	if err := lab.Build(cmd.Context(), filepath.Join(root, bin), say); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "orderstock-console-")

@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
+	"orderstock/pkg/compile"
 	"orderstock/stock-service/deduct"
 )
 
@@ -131,7 +132,7 @@ func composeScale(c *cobra.Command, plan ladder.ScalePlan, window time.Duration)
 	}
 	logs := filepath.Join(root, "out", "scale-direct")
 	bin := filepath.Join(logs, "bin")
-	if err := stack.Build(c.Context(), root, bin, nil, "order-service", "stock-service"); err != nil {
+	if err := compile.Programs(c.Context(), compile.Options{Root: root, Bin: bin}, "order-service", "stock-service"); err != nil {
 		return nil, err
 	}
 	return ladder.MeasureCompose(c.Context(), ladder.ComposePlan{

@@ -21,7 +21,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/stack"
-	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/programs"
 )
 
 // browser is a tab of a real Chromium.
@@ -37,7 +37,7 @@ type browser struct {
 // open opens a tab of a new browser at an address.
 func open(t *testing.T, address string) *browser {
 	t.Helper()
-	program, err := servers.Chromium()
+	program, err := programs.Chromium()
 	if err != nil {
 		t.Fatal(err)
 	}

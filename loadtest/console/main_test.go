@@ -55,7 +55,7 @@ func openStage() (_ *stage, end func(), err error) {
 	}
 	bin := filepath.Join(root, "bin", "faults")
 	ctx, cancel := context.WithCancel(context.Background()) // outlives the test that asks first
-	if err := lab.Build(ctx, bin); err != nil {
+	if err := lab.Build(ctx, bin, nil); err != nil {
 		cancel()
 		return nil, nil, err
 	}

@@ -69,7 +69,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // scratch: what matters was copied to Out
 	bin := filepath.Join(dir, "bin")
-	if err := lab.Build(ctx, bin); err != nil {
+	if err := lab.Build(ctx, bin, nil); err != nil {
 		return nil, err
 	}
 

@@ -17,6 +17,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
+	"orderstock/pkg/compile"
 	"orderstock/pkg/mysqldb"
 )
 
@@ -41,8 +42,8 @@ type Lab struct {
 }
 
 // Build compiles both services into the folder bin so that they can be broken:
-// with the tag "faults", and with every mutant behind its switch.
-func Build(ctx context.Context, bin string) error {
+// with the tag "faults", and with every mutant behind its switch. say, if it is not nil, hears of the progress.
+func Build(ctx context.Context, bin string, say func(doing string)) error {
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return err
@@ -51,7 +52,8 @@ func Build(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	return stack.Build(ctx, root, bin, []string{"-tags", "faults", "-overlay", overlay}, "order-service", "stock-service")
+	return compile.Programs(ctx, compile.Options{Root: root, Bin: bin, Tags: []string{"faults"}, Overlay: overlay, Progress: say},
+		"order-service", "stock-service")
 }
 
 // Start starts the three servers with their data in dir; the services' binaries

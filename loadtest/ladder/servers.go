@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/compile"
 	"orderstock/pkg/servers"
 )
 
@@ -47,7 +48,7 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 	}
 	cfg.Progress("building the services")
 	cfg.Bin = filepath.Join(cfg.Dir, "bin")
-	if err := stack.Build(ctx, root, cfg.Bin, nil, "order-service", "stock-service"); err != nil {
+	if err := compile.Programs(ctx, compile.Options{Root: root, Bin: cfg.Bin}, "order-service", "stock-service"); err != nil {
 		return err
 	}
 	cfg.Progress("starting MySQL, Redis and ZooKeeper")

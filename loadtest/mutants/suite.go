@@ -53,7 +53,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // scratch
 	bin := filepath.Join(dir, "bin")
-	if err := lab.Build(ctx, bin); err != nil {
+	if err := lab.Build(ctx, bin, nil); err != nil {
 		return nil, err
 	}
 	l, err := lab.Start(ctx, dir, bin)

@@ -18,6 +18,7 @@ import (
 
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/programs"
 )
 
 // TestWhatIsMeasured runs both services and Prometheus itself: promtool finds nothing to say of the metrics and
@@ -118,7 +119,7 @@ func startPrometheus(t *testing.T, st *stack.Stack, observe string) string {
 		t.Fatal(err)
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	path, err := servers.Prometheus()
+	path, err := programs.Prometheus()
 	if err != nil {
 		t.Fatal(err)
 	}

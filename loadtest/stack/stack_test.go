@@ -15,6 +15,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/migrations"
 	"orderstock/order-service/orderhttp"
+	"orderstock/pkg/compile"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/stockhttp"
@@ -192,7 +193,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return binDir, stack.Build(context.Background(), root, binDir, nil, "order-service", "stock-service")
+	return binDir, compile.Programs(context.Background(), compile.Options{Root: root, Bin: binDir}, "order-service", "stock-service")
 })
 
 // binaries returns the folder of the services' binaries, compiled once.

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"orderstock/pkg/command"
 )
@@ -57,20 +54,4 @@ func TestHealthAsksTheServiceOnThisMachine(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d: %s", name, code, test.code, stderr.String())
 		}
 	}
-}
-
-// TestProgressOfTheCompiler: there is a sign of life each ten seconds until the compiler has ended.
-func TestProgressOfTheCompiler(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
-		stop := command.StillCompiling(command.Progress(&said))
-		time.Sleep(25 * time.Second)
-		stop()
-		time.Sleep(time.Minute)
-		lines := strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
-		if len(lines) != 2 || !strings.HasPrefix(lines[1], "  20.0s  still compiling") {
-			t.Errorf("said in 25 seconds:\n%s", said.String())
-		}
-	})
 }

@@ -12,7 +12,7 @@
 //   - Start… returns once the server answers a real request, or with an error
 //     that holds the end of the server's log. Its context bounds the start and
 //     nothing after it.
-//   - A program that is not installed is a *MissingError that says what to install.
+//   - A program that is not installed is a *programs.MissingError that says what to install.
 //   - Stop is a graceful stop, Kill is SIGKILL, Pause and Resume are SIGSTOP and
 //     SIGCONT, Restart keeps the port and the data: the faults of a real machine.
 //   - Servers lead their own process groups, so that a Ctrl-C at the terminal

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"orderstock/pkg/servers/programs"
 )
 
 // EnvMySQLD names the mysqld program of a group's members.
@@ -38,7 +40,7 @@ func groupServer(ctx context.Context) (mysqlInstall, error) {
 		}
 		return install, nil
 	}
-	if path, err := program(nil, "mysqld"); err == nil {
+	if path, err := programs.Find("mysqld"); err == nil {
 		if install, err := groupServerAt(path); err == nil {
 			return install, nil
 		}

@@ -11,6 +11,8 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+
+	"orderstock/pkg/servers/programs"
 )
 
 // mysqlInstall is an installed MySQL or MariaDB.
@@ -21,7 +23,7 @@ type mysqlInstall struct {
 }
 
 func mysqlPrograms() (mysqlInstall, error) {
-	server, err := program(debian.mysql, "mysqld", "mariadbd")
+	server, err := programs.MySQL()
 	if err != nil {
 		return mysqlInstall{}, err
 	}
@@ -31,7 +33,7 @@ func mysqlPrograms() (mysqlInstall, error) {
 	}
 	p := mysqlInstall{server: server, version: string(version)}
 	if p.mariaDB() {
-		p.install, err = program(debian.mysql, "mariadb-install-db", "mysql_install_db")
+		p.install, err = programs.MariaDBInstall()
 	}
 	return p, err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"orderstock/pkg/servers/programs"
 )
 
 // RedisDatabases is how many databases a Redis started here has.
@@ -18,7 +20,7 @@ type Redis struct{ *Server }
 // StartRedis starts a Redis server with its data in dir: an append-only file,
 // no snapshots.
 func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error) {
-	path, err := redisProgram()
+	path, err := programs.Redis()
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
@@ -52,8 +54,6 @@ func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error)
 
 // AttachRedis returns a server that somebody else runs at addr.
 func AttachRedis(addr string) *Redis { return &Redis{attach("redis", addr)} }
-
-func redisProgram() (string, error) { return program(debian.redis, "redis-server") }
 
 // pingRedis returns nil once the server has loaded its data and answers PING.
 func pingRedis(ctx context.Context, addr string) error {

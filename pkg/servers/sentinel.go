@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"orderstock/pkg/servers/programs"
 )
 
 // RedisMaster is the name that Sentinels started here have for their server.
@@ -57,7 +59,7 @@ func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err 
 func named(name string) Option { return func(o *options) { o.name = name } }
 
 func startSentinel(ctx context.Context, dir, name, host, port string) (*Server, error) {
-	path, err := redisProgram()
+	path, err := programs.Redis()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

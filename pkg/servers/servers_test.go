@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/programs"
 )
 
 // TestKeepsDataOverKillAndRestart kills each server right after a write was
@@ -297,7 +298,7 @@ func TestMissingProgram(t *testing.T) {
 	t.Setenv("ZOOKEEPER_HOME", "")
 	t.Setenv("PATH", t.TempDir())
 	_, err := servers.StartRedis(t.Context(), t.TempDir())
-	missing, ok := errors.AsType[*servers.MissingError](err)
+	missing, ok := errors.AsType[*programs.MissingError](err)
 	if !ok || len(missing.Packages) != 1 || missing.Packages[0] != "redis-server" ||
 		!strings.Contains(err.Error(), "apt-get install redis-server") {
 		t.Errorf("error %v; want a MissingError that says apt-get install redis-server", err)
@@ -306,11 +307,11 @@ func TestMissingProgram(t *testing.T) {
 		!strings.Contains(err.Error(), "apt-get install zookeeper default-jre-headless") {
 		t.Errorf("without Java: %v; want all that ZooKeeper needs", err)
 	}
-	if got := servers.Missing(); len(got) < 2 {
+	if got := programs.Missing(); len(got) < 2 {
 		t.Errorf("Missing() = %v; want Redis and Java among it", got)
 	}
 	var tools []string
-	for _, m := range servers.MissingForTests(t.Context()) {
+	for _, m := range programs.MissingForTests(t.Context()) {
 		tools = append(tools, m.Program)
 	}
 	for _, want := range []string{

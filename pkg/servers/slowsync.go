@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"orderstock/pkg/servers/programs"
 )
 
 //go:embed slowsync/slowsync.c
@@ -16,7 +18,7 @@ var slowSyncSource []byte
 // slowSync compiles a library into dir and returns the environment that makes a program's writes to
 // disk take longer by d.
 func slowSync(ctx context.Context, dir string, d time.Duration) ([]string, error) {
-	gcc, err := program(debian.gcc, "gcc")
+	gcc, err := programs.GCC()
 	if err != nil {
 		return nil, fmt.Errorf("slow the disk down: %w", err)
 	}

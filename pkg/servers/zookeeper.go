@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"orderstock/pkg/servers/programs"
 )
 
 // ZooKeeper is one ZooKeeper server, alone or of an ensemble.
@@ -33,7 +35,7 @@ func StartZooKeeper(ctx context.Context, dir string, opts ...Option) (*ZooKeeper
 func AttachZooKeeper(addr string) *ZooKeeper { return &ZooKeeper{attach("zookeeper", addr)} }
 
 func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeeper, error) {
-	java, classpath, err := zookeeperProgram()
+	java, classpath, err := programs.ZooKeeper()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
@@ -136,21 +138,4 @@ func (z *ZooKeeper) Command(ctx context.Context, word string) (string, error) {
 		return "", fmt.Errorf("send %s to %s: %w", word, z.Name(), err)
 	}
 	return string(answer), nil
-}
-
-// zookeeperProgram returns Java and the class path of ZooKeeper: the Debian
-// package's jars, or the jars of the distribution that ZOOKEEPER_HOME names.
-func zookeeperProgram() (java, classpath string, err error) {
-	if java, err = program(debian.zookeeper, "java"); err != nil {
-		return "", "", err
-	}
-	if home := os.Getenv("ZOOKEEPER_HOME"); home != "" {
-		return java, filepath.Join(home, "lib", "*"), nil
-	}
-	const dir = "/usr/share/java"
-	jar := filepath.Join(dir, "zookeeper.jar") // names the jars that it needs itself
-	if _, err := os.Stat(jar); err != nil {
-		return "", "", &MissingError{Program: "ZooKeeper (" + jar + " or $ZOOKEEPER_HOME)", Packages: debian.zookeeper}
-	}
-	return java, jar + string(filepath.ListSeparator) + filepath.Join(dir, "slf4j-simple.jar"), nil
 }

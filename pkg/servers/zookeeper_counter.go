@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"orderstock/pkg/servers/programs"
 )
 
 //go:embed SetChildCounter.java
@@ -25,11 +27,11 @@ func (z *ZooKeeper) SetChildCounter(ctx context.Context, next int32, paths ...st
 }
 
 func (z *ZooKeeper) setChildCounter(ctx context.Context, next int32, paths []string) error {
-	java, classpath, err := zookeeperProgram()
+	java, classpath, err := programs.ZooKeeper()
 	if err != nil {
 		return err
 	}
-	if _, err := program(debian.javac, "javac"); err != nil {
+	if _, err := programs.Javac(); err != nil {
 		return err
 	}
 	if err := z.Stop(ctx); err != nil {

@@ -30,7 +30,7 @@ type victim struct {
 func buildVictim(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "victim")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "faults", "-o", bin, "./testdata/victim")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-tags", "nomsgpack,faults", "-o", bin, "./testdata/victim")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build victim: %v\n%s", err, out)
 	}
@@ -190,7 +190,7 @@ func TestReleaseBinariesHoldNoKillPoint(t *testing.T) {
 			if got := harness(t, service); len(got) != 0 {
 				t.Errorf("the release binary links %v", got)
 			}
-			if !slices.Contains(harness(t, service, "-tags", "faults"), "orderstock/loadtest/faults/faultpoint") {
+			if !slices.Contains(harness(t, service, "-tags", "nomsgpack,faults"), "orderstock/loadtest/faults/faultpoint") {
 				t.Error("the build with the tag faults links no kill points")
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"orderstock/loadtest/stack"
 	"orderstock/migrations"
+	"orderstock/pkg/compile"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -22,7 +23,7 @@ func Build(t *testing.T) (bin string) {
 		t.Fatal(err)
 	}
 	bin = t.TempDir()
-	if err := stack.Build(t.Context(), root, bin, nil, "order-service", "stock-service"); err != nil {
+	if err := compile.Programs(t.Context(), compile.Options{Root: root, Bin: bin}, "order-service", "stock-service"); err != nil {
 		t.Fatal(err)
 	}
 	return bin

@@ -1,10 +1,9 @@
-package servers
+package programs
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -37,22 +36,22 @@ func (e *MissingError) Error() string {
 		"elsewhere install it and put it on the PATH", e.Program, strings.Join(e.Packages, " "))
 }
 
-// Missing returns the programs that the servers of this package need and do not find on this machine, or nil.
+// Missing returns the programs that the servers need and do not find on this machine, or nil.
 func Missing() []*MissingError {
 	return missing(
-		func() error { _, err := mysqlPrograms(); return err },
-		func() error { _, err := redisProgram(); return err },
-		func() error { _, _, err := zookeeperProgram(); return err },
+		func() error { _, err := MySQL(); return err },
+		func() error { _, err := Redis(); return err },
+		func() error { _, _, err := ZooKeeper(); return err },
 	)
 }
 
 // MissingForTests returns the programs that the project's tests need in addition and do not find: make, a C
-// compiler for the race detector, a Java compiler, Curator and kazoo, the other clients of the lock, and Chromium.
+// compiler, a Java compiler, Curator and kazoo, the other clients of the lock, Chromium and Prometheus.
 func MissingForTests(ctx context.Context) []*MissingError {
 	return missing(
-		func() error { _, err := program(debian.make, "make"); return err },
-		func() error { _, err := program(debian.gcc, "gcc"); return err },
-		func() error { _, err := program(debian.javac, "javac"); return err },
+		func() error { _, err := find(debian.make, "make"); return err },
+		func() error { _, err := GCC(); return err },
+		func() error { _, err := Javac(); return err },
 		func() error { _, err := Chromium(); return err },
 		func() error { _, err := Prometheus(); return err },
 		func() error {
@@ -71,14 +70,6 @@ func MissingForTests(ctx context.Context) []*MissingError {
 	)
 }
 
-// Chromium returns the path of a Chromium that is installed.
-func Chromium() (string, error) {
-	return program(debian.chromium, "chromium", "chromium-headless-shell", "google-chrome")
-}
-
-// Prometheus returns the path of Prometheus. The package holds promtool as well.
-func Prometheus() (string, error) { return program(debian.prometheus, "prometheus") }
-
 func missing(finds ...func() error) []*MissingError {
 	var missing []*MissingError
 	for _, find := range finds {
@@ -87,21 +78,4 @@ func missing(finds ...func() error) []*MissingError {
 		}
 	}
 	return missing
-}
-
-// program returns the path of the first of names that is installed. Debian
-// keeps servers in /usr/sbin, which is not on every user's PATH.
-func program(packages []string, names ...string) (string, error) {
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-		for _, dir := range []string{"/usr/sbin", "/usr/local/sbin"} {
-			path := filepath.Join(dir, name)
-			if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
-				return path, nil
-			}
-		}
-	}
-	return "", &MissingError{Program: strings.Join(names, " or "), Packages: packages}
 }

@@ -1,4 +1,4 @@
-package main
+package programs
 
 import (
 	"context"
@@ -7,31 +7,11 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
-
-	"orderstock/pkg/command"
-	"orderstock/pkg/servers"
 )
 
-func installCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "install",
-		Short: "Install what the servers and the tests need and this machine lacks, with apt-get",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return install(cmd.Context(), command.Progress(os.Stderr), forTests(cmd.Context()))
-		},
-	}
-}
-
-func forTests(ctx context.Context) []*servers.MissingError {
-	return append(servers.Missing(), servers.MissingForTests(ctx)...)
-}
-
-// install installs missing programs with apt-get if this is Debian or a relative of it and the user
-// is root. Otherwise its error names the packages.
-func install(ctx context.Context, say func(string), missing []*servers.MissingError) error {
+// Install installs missing programs with apt-get if this is Debian or a relative of it and the user is root. Otherwise
+// its error names the packages. It calls say with each command that it runs.
+func Install(ctx context.Context, say func(doing string), missing []*MissingError) error {
 	if len(missing) == 0 {
 		return nil
 	}

@@ -1,0 +1,61 @@
+// Command setup prepares a machine: it installs missing packages while it compiles programs into bin/. It is made of the
+// standard library alone, so that it runs within seconds on a machine that has nothing but Go. The Makefile calls it,
+// in the folder of the module.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"orderstock/pkg/compile"
+	"orderstock/pkg/servers/programs"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := setup(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "setup:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to stop
+	}
+}
+
+func setup(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
+	need := flags.String("for", "nothing", "what must be installed afterwards: nothing, servers or tests")
+	version := flags.String("version", "", "the version that the programs print")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	missing, err := missingFor(ctx, *need)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	say := func(doing string) { fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(begin).Seconds(), doing) }
+	installed := make(chan error, 1)
+	go func() { installed <- programs.Install(ctx, say, missing) }()
+	if flags.NArg() > 0 {
+		err = compile.Programs(ctx, compile.Options{Root: ".", Bin: "bin", Version: *version, Progress: say}, flags.Args()...)
+	}
+	return errors.Join(err, <-installed)
+}
+
+// missingFor returns the programs that are missing for a use.
+func missingFor(ctx context.Context, use string) ([]*programs.MissingError, error) {
+	switch use {
+	case "nothing":
+		return nil, nil
+	case "servers":
+		return programs.Missing(), nil
+	case "tests":
+		return append(programs.Missing(), programs.MissingForTests(ctx)...), nil
+	}
+	return nil, fmt.Errorf("-for %s: want nothing, servers or tests", use)
+}

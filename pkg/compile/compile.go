@@ -1,0 +1,154 @@
+// Package compile compiles programs of this module, always with the same flags, so that the compiler's cache holds
+// each package once. It needs the standard library alone: it is there before anything else is compiled.
+package compile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The settings of every compilation. The Makefile, the Dockerfile and .ci/run have the same ones; a test compares them.
+// nomsgpack leaves out a codec of gin that takes the compiler as long as a fifth of all the rest. -s strips symbols.
+// Without cgo, it does not matter whether the machine has a C compiler.
+const (
+	Flags = "-buildvcs=false -trimpath -tags=" + tags + " -ldflags=-s"
+	CGO   = "CGO_ENABLED=0"
+	tags  = "nomsgpack"
+)
+
+// every is the time between two words about the progress.
+const every = 10 * time.Second
+
+// standard are packages that bring most of what the programs use of the standard library.
+var standard = []string{"net/http/httputil", "net/http/pprof", "database/sql", "html/template", "encoding/xml", "log/slog"}
+
+// Options say what to compile and how. Root and Bin are required.
+type Options struct {
+	// Root is the folder of the module, and Bin the one that the programs are written to.
+	Root, Bin string
+	// Version is what the programs print as their version. If it is empty, they print what the Go toolchain recorded.
+	Version string
+	// Tags are build tags, besides those of every compilation.
+	Tags []string
+	// Overlay is the file of "go build -overlay", or empty.
+	Overlay string
+	// Progress is called every ten seconds with the number of packages that are compiled. It may be nil.
+	Progress func(doing string)
+}
+
+// Programs compiles commands into the folder o.Bin. They are named as their folders in cmd: "order-service". What is
+// in the compiler's cache takes a second or two. The error holds the compiler's words.
+func Programs(ctx context.Context, o Options, commands ...string) error {
+	bin, err := filepath.Abs(o.Bin)
+	if err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	link := "-s"
+	if o.Version != "" {
+		link += " -X orderstock/pkg/command.version=" + o.Version
+	}
+	flags := []string{"-tags=" + strings.Join(slices.Concat([]string{tags}, o.Tags), ","), "-overlay=" + o.Overlay}
+	var paths []string
+	for _, c := range commands {
+		paths = append(paths, "./cmd/"+c)
+	}
+	var done counter
+	stop := report(o.Progress, &done)
+	defer stop()
+
+	// While the modules are downloaded, the compiler is busy with the standard library.
+	first := make(chan error, 1)
+	go func() { first <- run(ctx, o.Root, &done, slices.Concat([]string{"build", "-v"}, standard)...) }()
+	var all counter
+	listed := run(ctx, o.Root, &all, slices.Concat([]string{"list", "-deps"}, flags, paths)...)
+	done.total.Store(all.n.Load())
+	err = <-first
+	if listed == nil && err == nil {
+		build := []string{"build", "-v", "-ldflags=" + link, "-o", bin + string(filepath.Separator)}
+		err = run(ctx, o.Root, &done, slices.Concat(build, flags, paths)...)
+	}
+	if listed != nil {
+		err = listed
+	}
+	if err != nil {
+		return fmt.Errorf("build %s: %w", strings.Join(commands, ", "), err)
+	}
+	return nil
+}
+
+// counter counts lines that name a package, and keeps the others.
+type counter struct {
+	n, total atomic.Int64
+}
+
+// run runs the go command in the folder dir with the settings of every compilation. Its output names packages.
+func run(ctx context.Context, dir string, packages *counter, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+Flags, CGO)
+	out := &lines{packages: packages}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out.others.Bytes())
+	}
+	return nil
+}
+
+// lines is a writer that counts the lines that are the path of a package, and keeps the others.
+type lines struct {
+	packages *counter
+	others   bytes.Buffer
+	part     []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.part = append(l.part, p...)
+	for {
+		line, rest, ok := bytes.Cut(l.part, []byte{'\n'})
+		if !ok {
+			return len(p), nil
+		}
+		if bytes.ContainsAny(line, " :") {
+			l.others.Write(append(line, '\n'))
+		} else {
+			l.packages.n.Add(1)
+		}
+		l.part = rest
+	}
+}
+
+// report calls say every ten seconds, until stop is called.
+func report(say func(string), done *counter) (stop func()) {
+	if say == nil {
+		return func() {}
+	}
+	tick, stopped, ended := time.NewTicker(every), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-tick.C:
+				say(done.String())
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() { tick.Stop(); close(stopped); <-ended }
+}
+
+// String returns how far the compiler is. Packages that its cache holds are not counted as compiled.
+func (c *counter) String() string {
+	total := c.total.Load()
+	if total == 0 {
+		return fmt.Sprintf("compiled %d packages of the standard library; looking for the modules", c.n.Load())
+	}
+	return fmt.Sprintf("compiled %d of %d packages", c.n.Load(), total)
+}
