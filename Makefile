@@ -27,12 +27,15 @@ PORT        ?= 0
 FAULT       ?= A
 FIXED       ?=
 SEED        ?=
-# make test
+# make test, make check
 PKG         ?= ./...
 RUN         ?=
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
+
+# The tests with the build tag "alone".
+ALONE := -tags $(TAGS),alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack
 
 CLUSTER_TESTS := ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
 
@@ -73,10 +76,14 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 	@bin/dev status || [ $$? -eq 1 ] # exit code 1 is an answer, printed above; make must not report an error
 
 .PHONY: test
-test: setup-dev ## All tests with the race detector on real servers [PKG RUN]
+test: setup-dev ## All tests on real servers, with short rounds [PKG RUN]
+	bin/dev test -- $(GO) test -short -vet=off -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
+
+.PHONY: check
+check: setup-dev ## All tests with the race detector and long rounds, then those that must run alone [PKG RUN]
 	bin/dev test -- env CGO_ENABLED=1 $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
-# Tests with the build tag "alone" compare rates: nothing else may run beside them.
-	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- env CGO_ENABLED=1 $(GO) test -p 1 -race -tags $(TAGS),alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack))
+# Tests with the build tag "alone" compare rates and growth: nothing else may run beside them.
+	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- env CGO_ENABLED=1 $(GO) test -p 1 -race -timeout 20m $(ALONE)))
 
 .PHONY: test-console
 test-console: setup-dev ## The console in a real Chromium, on real servers; leaves its pictures in out/console

@@ -9,6 +9,7 @@ import (
 
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
+	"orderstock/pkg/compile"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/programs"
 )
@@ -22,6 +23,15 @@ func testCommand() *cobra.Command {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)
 			if err := programs.Install(ctx, say, append(programs.Missing(), programs.MissingForTests(ctx)...)); err != nil {
 				return err
+			}
+			root, err := stack.ModuleRoot()
+			if err != nil {
+				return err
+			}
+			say("compiling the services into " + binDir(root))
+			services := compile.Options{Root: root, Bin: binDir(root), Progress: say}
+			if err := compile.Programs(ctx, services, "order-service", "stock-service"); err != nil {
+				return fmt.Errorf("test: %w", err)
 			}
 			dir, err := os.MkdirTemp("", "orderstock-test-")
 			if err != nil {
@@ -43,6 +53,7 @@ func testCommand() *cobra.Command {
 				servers.EnvTestMySQL:     s.MySQL.AdminDSN(),
 				servers.EnvTestRedis:     s.Redis.Addr(),
 				servers.EnvTestZooKeeper: s.ZooKeeper.Addr(),
+				stack.EnvTestBin:         binDir(root),
 			}, args[0], args[1:]...)
 		},
 	}

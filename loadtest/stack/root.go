@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 )
 
+// EnvTestBin names the folder of both services' binaries for a run of tests. "bin/dev test" sets it, so that they are
+// linked once.
+const EnvTestBin = "ORDERSTOCK_TEST_BIN"
+
 // ModuleRoot returns the folder of the go.mod file at or above the working directory.
 func ModuleRoot() (string, error) {
 	dir, err := os.Getwd()

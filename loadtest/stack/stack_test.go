@@ -189,6 +189,9 @@ func config(t *testing.T) stack.Config {
 }
 
 var built = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv(stack.EnvTestBin); bin != "" {
+		return bin, nil
+	}
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return "", err

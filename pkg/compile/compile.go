@@ -36,7 +36,7 @@ type Options struct {
 	Root, Bin string
 	// Version is what the programs print as their version. If it is empty, they print what the Go toolchain recorded.
 	Version string
-	// Tags are build tags, besides those of every compilation.
+	// Tags are further build tags.
 	Tags []string
 	// Overlay is the file of "go build -overlay", or empty.
 	Overlay string

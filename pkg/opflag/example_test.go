@@ -4,29 +4,21 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
+
+	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/opflag"
-	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // The first attempt takes the flag; every later one has to ask the ledger.
 func Example() {
 	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "opflag")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	server, err := servers.StartRedis(ctx, dir)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer func() { _ = server.Stop(ctx) }()
+	t, end := serverstest.Example()
+	defer end()
 
-	flags := opflag.Open(server.Addr(), slog.New(slog.DiscardHandler))
+	where := redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
+	flags := opflag.OpenAt(where, slog.New(slog.DiscardHandler))
 	defer func() { _ = flags.Close() }()
 	fmt.Println("set:", flags.Set(ctx, "1234"))
 	fmt.Println("first attempt:", flags.Take(ctx, "1234"))

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"testing"
 	"time"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -15,31 +14,10 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// example takes the place of the test in calls that start servers: an example has none.
-type example struct {
-	testing.TB
-	undo []func()
-}
-
-func (*example) Helper()                   {}
-func (*example) Fatal(args ...any)         { panic(fmt.Sprint(args...)) }
-func (*example) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
-func (*example) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
-func (*example) Error(args ...any)         { panic(fmt.Sprint(args...)) }
-func (*example) Context() context.Context  { return context.Background() }
-func (e *example) Cleanup(f func())        { e.undo = append(e.undo, f) }
-
-func (e *example) end() {
-	for i := range e.undo {
-		e.undo[len(e.undo)-1-i]()
-	}
-}
-
 // exampleSession returns a session, a path in ZooKeeper to work below, and a function that ends both.
 func exampleSession() (ctx context.Context, session *zklock.Session, root string, end func()) {
-	e := &example{}
-	root = serverstest.ZooKeeperRoot(e)
-	return e.Context(), connect(e), root, e.end
+	e, end := serverstest.Example()
+	return e.Context(), connect(e), serverstest.ZooKeeperRoot(e), end
 }
 
 func Example() {
@@ -89,8 +67,8 @@ func ExampleMutex_TryAcquire() {
 
 // One statement checks the token, does the work and remembers the token.
 func ExampleToken_Value() {
-	e := &example{}
-	defer e.end()
+	e, end := serverstest.Example()
+	defer end()
 	ctx, session, root := e.Context(), connect(e), serverstest.ZooKeeperRoot(e)
 	db, err := sql.Open("mysql", serverstest.Database(e))
 	if err != nil {

@@ -72,7 +72,11 @@ func (quiet) Printf(string, ...any) {}
 // nobody reads the answers of the requests that were under way.
 func TestLibraryEndsWhileWritesFail(t *testing.T) {
 	addr := serverstest.ZooKeeper(t).Addr()
-	for round := range 40 {
+	rounds := 40
+	if testing.Short() {
+		rounds = 10
+	}
+	for round := range rounds {
 		var broken atomic.Bool
 		monitor := zklock.NewMonitor(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			conn, err := net.DialTimeout(network, address, timeout)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +16,12 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// Build compiles both services and returns the folder that they are in.
+// Build returns the folder of both services' binaries. If the environment names none, it compiles them.
 func Build(t *testing.T) (bin string) {
 	t.Helper()
+	if bin := os.Getenv(stack.EnvTestBin); bin != "" {
+		return bin
+	}
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)

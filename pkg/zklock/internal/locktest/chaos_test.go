@@ -44,10 +44,14 @@ func holder(t *testing.T, members []*member) *member {
 // history: mutual exclusion as ZooKeeper sees it, with rising tokens.
 func TestHistories(t *testing.T) {
 	t.Parallel()
+	length := 12 * time.Second
+	if testing.Short() {
+		length = 4 * time.Second
+	}
 	for name, handoff := range map[string]int{"hand-off": 64, "no hand-off": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			disturb(t, handoff, 12*time.Second)
+			disturb(t, handoff, length)
 		})
 	}
 }

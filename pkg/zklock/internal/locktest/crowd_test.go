@@ -69,7 +69,11 @@ func queueUp[L interface{ Release(context.Context) error }](
 // beside it one for each waiter.
 func TestWakeups(t *testing.T) {
 	t.Parallel()
-	for _, waiters := range []int{10, 100, 1000} {
+	crowds := []int{10, 100, 1000}
+	if testing.Short() {
+		crowds = crowds[:2]
+	}
+	for _, waiters := range crowds {
 		t.Run(fmt.Sprint(waiters), func(t *testing.T) {
 			root := serverstest.ZooKeeperRoot(t)
 			counter := direct(t)

@@ -1,0 +1,39 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"orderstock/pkg/discovery"
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// A replica announces its address, and whoever calls it learns of it.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background())
+	t, end := serverstest.Example()
+	defer end()
+	session, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = session.Close() }()
+
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer stop()
+	replicas := discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	working.Go(func() {
+		discovery.Announce(ctx, session, replicas, "10.0.0.1:8081", slog.New(slog.DiscardHandler))
+	})
+	found := make(chan []string, 1)
+	working.Go(func() {
+		discovery.Watch(ctx, session, replicas, func(addrs []string) { found <- addrs })
+	})
+	fmt.Println(discovery.URL((<-found)[0]))
+	// Output: http://10.0.0.1:8081
+}

@@ -1,0 +1,42 @@
+package ratelimit_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/gin-gonic/gin"
+	"github.com/redis/go-redis/v9"
+
+	"orderstock/pkg/httpapi"
+	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// Each client may send two requests a day. All replicas of a service count together, in Redis.
+func Example() {
+	t, end := serverstest.Example()
+	defer end()
+
+	where := redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
+	log := slog.New(slog.DiscardHandler)
+	limits := ratelimit.Open(ratelimit.Config{Redis: where, Log: log})
+	defer func() { _ = limits.Close() }()
+	var rate ratelimit.Rate
+	if err := rate.UnmarshalText([]byte("2-D")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	engine := httpapi.NewEngine(log, httpapi.Options{})
+	engine.GET("/orders", limits.Limit("reads", rate), func(c *gin.Context) { c.Status(http.StatusNoContent) })
+	for range 3 {
+		rec := httptest.NewRecorder()
+		engine.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/orders", nil))
+		fmt.Println(rec.Code)
+	}
+	// Output:
+	// 204
+	// 204
+	// 429
+}

@@ -1,0 +1,34 @@
+package serverstest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// Example returns what an example gives to the functions of this package, as it has no test of its own, and a function
+// that ends what they have begun. A failure panics.
+func Example() (tb testing.TB, end func()) {
+	e := &example{}
+	return e, e.end
+}
+
+// example takes the place of the test.
+type example struct {
+	testing.TB
+	undo []func()
+}
+
+func (*example) Helper()                   {}
+func (*example) Fatal(args ...any)         { panic(fmt.Sprint(args...)) }
+func (*example) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (*example) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (*example) Error(args ...any)         { panic(fmt.Sprint(args...)) }
+func (*example) Context() context.Context  { return context.Background() }
+func (e *example) Cleanup(f func())        { e.undo = append(e.undo, f) }
+
+func (e *example) end() {
+	for i := range e.undo {
+		e.undo[len(e.undo)-1-i]()
+	}
+}
