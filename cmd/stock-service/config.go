@@ -74,6 +74,7 @@ func (s settings) Check() error {
 	}
 	return errors.Join(
 		unknown, advertised,
+		config.CheckToken("SERVICE_TOKEN_OLD", s.OldToken),
 		s.Service.Check(),
 		s.Settings.Check(),
 		config.Var("MYSQL_MAX_CONNS", s.MySQLMaxConns).Positive(),

@@ -163,8 +163,10 @@ func (c Config) validate() error {
 		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
 	case c.Concurrency < 1 || c.Concurrency > 10_000:
 		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
-	case c.Rate < 0 || c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0:
-		return errors.New("rate, duration, warm-up, timeout and insist cannot be negative")
+	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < 0.001: // no comparison holds for NaN
+		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
+	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0:
+		return errors.New("duration, warm-up, timeout and insist cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
 	}
@@ -185,13 +187,13 @@ func (m Mix) validate() error {
 		return fmt.Errorf("stock %d: want 1 or more", m.Stock)
 	case m.ItemsMax < 1 || m.ItemsMax > 100:
 		return fmt.Errorf("items-max %d: want 1 to 100", m.ItemsMax)
-	case m.Several < 0 || m.Several > 1 || m.Several > 0 && m.ItemsMax < 2:
+	case !(m.Several >= 0 && m.Several <= 1) || m.Several > 0 && m.ItemsMax < 2:
 		return fmt.Errorf("several %v: want 0 to 1, with items-max of 2 or more", m.Several)
 	case m.NumMax < 1 || m.NumMax > 1_000_000:
 		return fmt.Errorf("num-max %d: want 1 to 1000000", m.NumMax)
-	case m.Repeat < 0 || m.Repeat > 1 || m.Cancel < 0 || m.Cancel > 1:
+	case !(m.Repeat >= 0 && m.Repeat <= 1) || !(m.Cancel >= 0 && m.Cancel <= 1):
 		return errors.New("repeat and cancel are shares: want 0 to 1")
-	case m.Zipf < 0 || m.Zipf > 10:
+	case !(m.Zipf >= 0 && m.Zipf <= 10):
 		return fmt.Errorf("zipf %v: want 0 to 10", m.Zipf)
 	}
 	return nil

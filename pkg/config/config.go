@@ -58,7 +58,12 @@ func withFiles(settings any) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s_FILE: %w", field.Key, err)
 		}
-		environment[field.Key] = strings.TrimRight(string(text), "\r\n")
+		environment[field.Key] = string(text)
+	}
+	for _, field := range fields { // editors end a file with a line break, and may begin it with a byte order mark
+		if value, ok := environment[field.Key]; ok {
+			environment[field.Key] = strings.TrimRight(strings.TrimPrefix(value, "\ufeff"), "\r\n")
+		}
 	}
 	return environment, nil
 }
@@ -125,3 +130,13 @@ func (Secret) String() string { return "***" }
 
 // LogValue keeps the secret out of structured logs.
 func (Secret) LogValue() slog.Value { return slog.StringValue("***") }
+
+// CheckToken returns an error that names the variable if its token, which may be empty, cannot travel in a header.
+func CheckToken(name string, token Secret) error {
+	for i, c := range []byte(token) {
+		if c <= ' ' || c > '~' {
+			return fmt.Errorf("%s must be visible ASCII characters without spaces: byte %d is %#x", name, i+1, c)
+		}
+	}
+	return nil
+}

@@ -54,6 +54,11 @@ func TestAnErrorNamesWhatIsBroken(t *testing.T) {
 		{"ZOOKEEPER_AUTH", "orderstock:", "ZOOKEEPER_AUTH must be user:password"},
 		{"REDIS_AUTH", "order:secret", ""},
 		{"REDIS_AUTH", ":secret", "REDIS_AUTH must be user:password"},
+		{"SERVICE_TOKEN", "x\r\n", ""},
+		{"SERVICE_TOKEN", "\ufeffx", ""},
+		{"SERVICE_TOKEN", "x ", "SERVICE_TOKEN must be visible ASCII"},
+		{"SERVICE_TOKEN", "x\ny", "SERVICE_TOKEN must be visible ASCII"},
+		{"SERVICE_TOKEN", "clé", "SERVICE_TOKEN must be visible ASCII"},
 		{"MYSQL_DSN", "", "MYSQL_DSN"},
 		{"REDIS_ADDR", "", "REDIS_ADDR is not set, nor are REDIS_ADDRS and REDIS_MASTER"},
 		{"REDIS_ADDRS", "a:1,b:1", "set one or the other"},
@@ -110,7 +115,7 @@ func TestASecretIsNotPrinted(t *testing.T) {
 func TestASecretMayStandInAFile(t *testing.T) {
 	dir := t.TempDir()
 	token := filepath.Join(dir, "token")
-	if err := os.WriteFile(token, []byte("hunter2\n"), 0o600); err != nil {
+	if err := os.WriteFile(token, []byte("\ufeffhunter2\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{

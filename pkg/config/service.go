@@ -75,6 +75,7 @@ func (s Service) Check() error {
 	_, tlsWrong := s.TLS()
 	return errors.Join(tlsWrong, root,
 		checkAuth("ZOOKEEPER_AUTH", s.ZooKeeperAuth), checkAuth("REDIS_AUTH", s.RedisAuth),
+		CheckToken("SERVICE_TOKEN", s.Token),
 		s.checkRedis(),
 		Var("STOCK_PARTITIONS", s.StockPartitions).Between(1, maxPartitions),
 		Var("GOMAXPROCS", s.Processors).AtLeast(0),
