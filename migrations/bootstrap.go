@@ -150,6 +150,7 @@ func grantLocks(add func(what, format string, args ...any), isMySQL bool, user s
 	add(what, "GRANT SELECT ON performance_schema.data_lock_waits TO '%s'@'%%'", user)
 	add(what, "GRANT SELECT (thread_id, processlist_id, processlist_user, processlist_db, processlist_command)"+
 		" ON performance_schema.threads TO '%s'@'%%'", user)
+	add(what, "GRANT SELECT (thread_id, event_id) ON performance_schema.events_statements_current TO '%s'@'%%'", user)
 }
 
 func dropAnonymous(ctx context.Context, admin *sql.DB) (err error) {

@@ -118,12 +118,13 @@ func heldForLong[T any](
 	return aside, err
 }
 
-// Held returns the keys whose rows another transaction has inserted, changed or
-// locked, and not committed yet. It waits for no row. Column must have an index.
+// Held returns the keys whose rows another transaction has inserted, changed, deleted
+// or locked, and not committed yet. It waits for no row. Column must have an index.
 // Table and column must not come from anybody but the program.
 //
 // It compares a read of uncommitted rows, which sees all rows, with a locking read
-// that skips locked rows (MySQL 8.0, MariaDB 10.6), which sees the free ones.
+// that skips locked rows (MySQL 8.0, MariaDB 10.6), which sees the free ones. A row that
+// neither sees may be deleted: a locking read that refuses to wait finds it.
 func Held[K comparable](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
 	held := map[K]bool{}
 	if len(keys) == 0 {
@@ -148,5 +149,30 @@ func Held[K comparable](ctx context.Context, db *gorm.DB, table, column string, 
 	for _, key := range free {
 		delete(held, key)
 	}
-	return held, nil
+	unseen := slices.DeleteFunc(slices.Clone(keys), func(key K) bool { return slices.Contains(there, key) })
+	return held, markDeleted(tx, query+" FOR UPDATE NOWAIT", unseen, held)
+}
+
+// markDeleted adds to held the keys for which the query, which refuses to wait, meets a row that is held. It asks for
+// all keys, and for each half if one of them is held.
+func markDeleted[K comparable](tx *gorm.DB, query string, keys []K, held map[K]bool) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	var free []K
+	err := tx.Raw(query, keys).Scan(&free).Error
+	switch n := number(err); {
+	case err == nil:
+		return nil
+	case n != numNoWait && n != numLockWait:
+		return fmt.Errorf("look for rows that are deleted: %w", err)
+	case len(keys) == 1:
+		held[keys[0]] = true
+		return nil
+	}
+	half := len(keys) / 2
+	if err := markDeleted(tx, query, keys[:half], held); err != nil {
+		return err
+	}
+	return markDeleted(tx, query, keys[half:], held)
 }

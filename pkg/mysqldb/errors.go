@@ -10,6 +10,7 @@ import (
 const (
 	numDuplicate = 1062
 	numNoThread  = 1094 // KILL of a connection that is gone
+	numNoWait    = 3572 // NOWAIT of a row that is held; MariaDB says numLockWait
 	numNoTable   = 1146
 	numLockWait  = 1205
 	numDeadlock  = 1213
@@ -37,15 +38,43 @@ func IsLockWait(err error) bool {
 
 // IsRefusal reports whether the server refused the content of a statement: a value
 // that does not fit, a second row under a key, an unknown name. It would refuse the
-// same statement again. A server that is away, too busy, stopping or read-only has
-// not refused in this sense.
+// same statement again. A server that is away, too busy, stopping, read-only or at one
+// of its limits has not refused in this sense.
+//
+// The class of the error's SQLSTATE decides, except for the numbers in refusals.
 func IsRefusal(err error) bool {
 	var refused *mysql.MySQLError
 	if !errors.As(err, &refused) || errors.Is(err, ErrCommitUnknown) {
 		return false
 	}
+	if refusal, ok := refusals[refused.Number]; ok {
+		return refusal
+	}
 	switch string(refused.SQLState[:2]) { // classes of ISO 9075
 	case "21", "22", "23", "42": // cardinality, data, constraint, syntax or access
+		return true
+	}
+	return false
+}
+
+// refusals are the numbers whose class does not say whether IsRefusal: limits that the servers report as errors of
+// syntax or access, and values that they refuse under a general class.
+var refusals = map[uint16]bool{
+	1203: false, // more connections of the user than max_user_connections
+	1226: false, // a limit of the user's account
+	1461: false, // max_prepared_stmt_count
+	1265: true,  // data truncated
+	1267: true,  // mix of collations
+	1300: true,  // invalid string in its character set
+	1364: true,  // no default value
+	1366: true,  // incorrect value
+	3819: true,  // check constraint
+}
+
+// isForbidden reports whether the user lacks a right.
+func isForbidden(err error) bool {
+	switch number(err) {
+	case 1044, 1045, 1142, 1143, 1227, 1370: // database, user, table, column, global right, routine
 		return true
 	}
 	return false
@@ -59,7 +88,8 @@ func undone(err error) bool {
 	case numLockWait, numDeadlock, numReadOnly, numReadOnly2, numOffline:
 		return true
 	}
-	return IsRefusal(err)
+	_, listed := refusals[number(err)] // whether or not it would be refused again
+	return listed || IsRefusal(err)
 }
 
 func number(err error) uint16 {

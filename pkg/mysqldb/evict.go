@@ -16,12 +16,12 @@ import (
 // Evictor ends transactions whose process stopped in the middle, for example because it was paused, and which hold
 // rows that others wait for. By itself the server keeps such rows for Options.IdleTimeout.
 //
-// A transaction counts as stopped if, at two looks in a row, it blocks another one and its connection waits for a
-// statement. Only connections of the same user to the same database are ended. If the process goes on, its connection
+// A transaction counts as stopped if, at three looks in a row, it blocks another one and its connection waits for a
+// statement, and has not run any in between. Only connections of the same user to the same database are ended. If the process goes on, its connection
 // is lost and its transaction has failed. A process that was only slow gets the same error and may try again.
 //
-// It needs the rights that migrations.Bootstrap grants. If the server refuses the look, the Evictor logs that once
-// and does not look again.
+// It needs the rights that migrations.Bootstrap grants. Without them, the Evictor logs that, and looks again after a
+// minute. After any other error it goes on looking.
 //
 // Safe for concurrent use; a nil Evictor does nothing. Make one with NewEvictor.
 type Evictor struct {
@@ -29,7 +29,7 @@ type Evictor struct {
 	log     *slog.Logger
 	evicted prometheus.Counter
 	turn    chan struct{} // holds a value while a goroutine looks: one at a time is enough
-	refused atomic.Bool   // the server did not let it look
+	resumes atomic.Int64  // when it may look again, in ns since 1970: the server did not let it look
 }
 
 // NewEvictor returns an Evictor for the database. It registers a counter at metrics, if that is not nil.
@@ -47,6 +47,10 @@ const (
 	evictAfter = 200 * time.Millisecond
 	// evictAgain is the time between two looks. It is longer than MariaDB's cache of its transactions, 100 ms.
 	evictAgain = 150 * time.Millisecond
+	// evictLooks is the number of looks in a row at which a stopped transaction is seen.
+	evictLooks = 3
+	// evictPause is how long the Evictor rests if it lacks a right.
+	evictPause = time.Minute
 	// evictLimit bounds one look.
 	evictLimit = time.Second
 )
@@ -54,7 +58,7 @@ const (
 // Watch begins to look for stopped transactions after evictAfter, and looks again and again until stop is called. Use
 // it around a transaction that may wait for a row. Callers must call stop.
 func (e *Evictor) Watch(ctx context.Context) (stop func()) {
-	if e == nil || e.refused.Load() {
+	if e == nil || time.Now().UnixNano() < e.resumes.Load() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -79,22 +83,26 @@ func (e *Evictor) evict(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	var before map[idleTransaction]bool
+	seen := map[idleTransaction]int{}
+	failed := false
 	for {
 		now, err := e.blocking(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil {
+			if !failed {
 				e.log.Warn("cannot find who holds rows that others wait for", "error", err)
 			}
-			e.refused.Store(IsRefusal(err))
-			return
+			failed = true
+			if isForbidden(err) {
+				e.resumes.Store(time.Now().Add(evictPause).UnixNano())
+				return
+			}
 		}
-		for t := range now {
-			if before[t] {
+		for _, t := range now {
+			if seen[t] == evictLooks-1 {
 				e.end(ctx, t)
 			}
 		}
-		before = now
+		seen = again(seen, now)
 		select {
 		case <-ctx.Done():
 			return
@@ -103,14 +111,24 @@ func (e *Evictor) evict(ctx context.Context) {
 	}
 }
 
+// again returns how often in a row each transaction was seen.
+func again(seen map[idleTransaction]int, now []idleTransaction) map[idleTransaction]int {
+	next := make(map[idleTransaction]int, len(now))
+	for _, t := range now {
+		next[t] = seen[t] + 1
+	}
+	return next
+}
+
 // idleTransaction is a transaction whose connection waits for a statement.
 type idleTransaction struct {
 	Connection  uint64
 	Transaction string
+	Statement   uint64 // number of the last statement: it rises if the transaction makes progress
 }
 
 // blocking returns the idle transactions of this user in this database that others wait for.
-func (e *Evictor) blocking(ctx context.Context) (map[idleTransaction]bool, error) {
+func (e *Evictor) blocking(ctx context.Context) ([]idleTransaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, evictLimit)
 	defer cancel()
 	var version string
@@ -125,22 +143,20 @@ func (e *Evictor) blocking(ctx context.Context) (map[idleTransaction]bool, error
 	if err := e.db.WithContext(ctx).Raw(query).Scan(&found).Error; err != nil {
 		return nil, fmt.Errorf("look for idle transactions: %w", err)
 	}
-	all := make(map[idleTransaction]bool, len(found))
-	for _, t := range found {
-		all[t] = true
-	}
-	return all, nil
+	return found, nil
 }
 
 const (
 	blockingMySQL = `
-		SELECT t.processlist_id AS connection, CAST(w.blocking_engine_transaction_id AS CHAR) AS transaction
+		SELECT DISTINCT t.processlist_id AS connection, CAST(w.blocking_engine_transaction_id AS CHAR) AS transaction,
+			COALESCE((SELECT MAX(s.event_id) FROM performance_schema.events_statements_current s
+				WHERE s.thread_id = t.thread_id), 0) AS statement
 		FROM performance_schema.data_lock_waits w
 		JOIN performance_schema.threads t ON t.thread_id = w.blocking_thread_id
 		WHERE t.processlist_command = 'Sleep' AND t.processlist_db = DATABASE()
 			AND t.processlist_user = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)`
 	blockingMariaDB = `
-		SELECT p.id AS connection, CAST(w.blocking_trx_id AS CHAR) AS transaction
+		SELECT DISTINCT p.id AS connection, CAST(w.blocking_trx_id AS CHAR) AS transaction, p.query_id AS statement
 		FROM information_schema.innodb_lock_waits w
 		JOIN information_schema.innodb_trx t ON t.trx_id = w.blocking_trx_id
 		JOIN information_schema.processlist p ON p.id = t.trx_mysql_thread_id

@@ -1,15 +1,18 @@
 package mysqldb_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // evicting returns a database, an evictor for it and the number of its evictions.
@@ -84,6 +87,22 @@ func TestEvictorSparesOthers(t *testing.T) {
 			}()
 			return func() error { return <-worked }
 		},
+		"a transaction of many statements over a slow link": func(t *testing.T, db *gorm.DB) func() error {
+			tx := db.Begin()
+			must(t, tx.Exec("UPDATE rows_of_test SET num = 0 WHERE id = 1").Error)
+			worked := make(chan error, 1)
+			go func() {
+				for range 30 {
+					time.Sleep(50 * time.Millisecond) // the link's
+					if err := tx.Exec("UPDATE rows_of_test SET num = num + 1 WHERE id = 2").Error; err != nil {
+						worked <- err
+						return
+					}
+				}
+				worked <- tx.Commit().Error
+			}()
+			return func() error { return <-worked }
+		},
 		"an idle transaction that nobody waits for": func(t *testing.T, db *gorm.DB) func() error {
 			idle, busy := db.Begin(), db.Begin()
 			must(t, idle.Exec("UPDATE rows_of_test SET num = 0 WHERE id = 2").Error)
@@ -110,4 +129,35 @@ func TestEvictorSparesOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEvictorGoesOnAfterAnError: its user is at the limit of connections at the first looks.
+func TestEvictorGoesOnAfterAnError(t *testing.T) {
+	dsn, server := serverstest.Database(t), serverstest.MySQL(t)
+	cfg, err := mysql.ParseDSN(dsn)
+	must(t, err)
+	user := "limited_" + cfg.DBName[5:13]
+	must(t, server.Exec(t.Context(), "CREATE USER "+user+"@'%' IDENTIFIED BY 'limited' WITH MAX_USER_CONNECTIONS 2",
+		"GRANT ALL ON `"+cfg.DBName+"`.* TO "+user+"@'%'", "GRANT PROCESS, SELECT ON *.* TO "+user+"@'%'",
+		"CREATE TABLE `"+cfg.DBName+"`.rows_of_test (id INT PRIMARY KEY, num INT NOT NULL) ENGINE = InnoDB",
+		"INSERT INTO `"+cfg.DBName+"`.rows_of_test VALUES (1, 0)"))
+	t.Cleanup(func() { must(t, server.Exec(context.WithoutCancel(t.Context()), "DROP USER "+user+"@'%'")) })
+	db, err := mysqldb.Open(server.DSN(user, "limited", cfg.DBName),
+		mysqldb.Options{LockWait: 10 * time.Second, IdleTimeout: time.Minute})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(db)) }()
+	evictor := mysqldb.NewEvictor(db, nil, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	stopped := db.Begin()
+	must(t, stopped.Exec("UPDATE rows_of_test SET num = 100 WHERE id = 1").Error)
+	raised := make(chan error, 1)
+	time.AfterFunc(time.Second, func() {
+		raised <- server.Exec(t.Context(), "ALTER USER "+user+"@'%' WITH MAX_USER_CONNECTIONS 9")
+	})
+	began := time.Now()
+	add(t, db, evictor, 1)
+	must(t, <-raised)
+	if took := time.Since(began); took < time.Second || took > 6*time.Second {
+		t.Errorf("the row was free after %s; want the evictor to look until it may connect", took)
+	}
+	_ = stopped.Rollback()
 }
