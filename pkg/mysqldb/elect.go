@@ -6,9 +6,10 @@ import "fmt"
 type answer struct {
 	err error // not nil: it did not answer
 
-	self, state string // the member's own id and state
-	primary     string // the primary's id, "" for none
-	readOnly    bool   // the member takes no writes
+	self, state string          // the member's own id and state
+	primary     string          // the primary's id, "" for none
+	readOnly    bool            // the member takes no writes
+	knows       map[string]bool // the ids in its list of members
 	members     int
 	reachable   int
 }
@@ -16,6 +17,10 @@ type answer struct {
 // add adds a row of the member's list of members.
 func (a *answer) add(id string, self bool, state, role string, readOnly bool) {
 	a.members++
+	if a.knows == nil {
+		a.knows = map[string]bool{}
+	}
+	a.knows[id] = true
 	if state != "UNREACHABLE" {
 		a.reachable++
 	}
@@ -37,8 +42,12 @@ func (a *answer) votes() bool {
 // elect returns the index of the primary's answer, or -1. The primary says itself
 // that it is the primary, takes writes, and has more votes than any other member. A
 // former primary that was frozen, and does not know yet that it was replaced, has
-// only its own vote.
+// only its own vote. Nobody is elected while two primaries do not know each other: they
+// are of two groups, which both take writes.
 func elect(answers []answer) int {
+	if parted(answers) {
+		return -1
+	}
 	votes := map[string]int{}
 	for _, a := range answers {
 		if a.votes() {
@@ -46,7 +55,7 @@ func elect(answers []answer) int {
 		}
 	}
 	for i, a := range answers {
-		if !a.votes() || a.primary != a.self || a.readOnly {
+		if !a.leads() {
 			continue
 		}
 		most := true
@@ -58,6 +67,21 @@ func elect(answers []answer) int {
 		}
 	}
 	return -1
+}
+
+// leads reports whether the member says that it is the primary and takes writes.
+func (a *answer) leads() bool { return a.votes() && a.primary == a.self && !a.readOnly }
+
+// parted reports whether two members lead groups that do not know each other.
+func parted(answers []answer) bool {
+	for i, a := range answers {
+		for _, b := range answers[:i] {
+			if a.leads() && b.leads() && !a.knows[b.self] && !b.knows[a.self] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (a *answer) String() string {

@@ -53,6 +53,11 @@ func TestElect(t *testing.T) {
 			answered("a", false, said{"a", online, primary}, said{"b", joining, secondary}, said{"c", joining, secondary}),
 			silent, silent,
 		}, 0},
+		"two groups, of two and of one": {[]answer{
+			answered("a", false, said{"a", online, primary}, said{"b", online, secondary}),
+			answered("b", true, said{"a", online, primary}, said{"b", online, secondary}),
+			answered("c", false, said{"c", online, primary}),
+		}, -1},
 		"it left the group": {[]answer{answered("a", false, said{"a", "ERROR", ""}), silent, silent}, -1},
 		"a secondary without a primary in its list": {[]answer{
 			silent, answered("b", true, said{"b", online, secondary}, said{"c", online, secondary}), silent,

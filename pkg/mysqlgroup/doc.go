@@ -7,4 +7,7 @@
 // in a group that is whole. While a majority lives, the members need no help: one
 // that restarts joins by itself. Reboot is for the loss of a majority: it begins with
 // the member whose transactions contain those of all others.
+//
+// The DSN must name all servers that any member knows, by its settings or its list of
+// members: a part of them could form a second group beside the first.
 package mysqlgroup

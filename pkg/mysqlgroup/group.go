@@ -40,6 +40,8 @@ var (
 	ErrAway = errors.New("a member does not answer")
 	// ErrHoldsData: no member is in a group, and one of them holds data.
 	ErrHoldsData = errors.New("a member holds data")
+	// ErrUnlisted: a member knows another one that the DSN does not name. A group of the rest might be a second one.
+	ErrUnlisted = errors.New("the DSN does not name all members")
 	// ErrUp: a majority is in the group already.
 	ErrUp = errors.New("the group is up")
 	// ErrParted: no member has all transactions of the others.
@@ -56,11 +58,15 @@ func Read(ctx context.Context, cfg Config) ([]Member, error) {
 	}
 	defer closeAll(all)
 	readAll(ctx, all)
+	return values(all), nil
+}
+
+func values(all []*Member) []Member {
 	members := make([]Member, len(all))
 	for i, m := range all {
 		members[i] = *m
 	}
-	return members, nil
+	return members
 }
 
 // Whole returns nil if all members are in the group, one of them the primary.
@@ -77,8 +83,21 @@ func Whole(members []Member) error {
 			primaries++
 		}
 	}
-	if len(errs) == 0 && primaries != 1 {
+	if primaries > 1 || len(errs) == 0 && primaries != 1 {
 		errs = append(errs, fmt.Errorf("%d members are primary", primaries))
+	}
+	return errors.Join(append(errs, allListed(members))...)
+}
+
+// allListed returns ErrUnlisted with the addresses that a member knows and that are none of the members'.
+func allListed(members []Member) error {
+	var errs []error
+	for _, m := range members {
+		for _, addr := range m.Knows {
+			if !slices.ContainsFunc(members, func(m Member) bool { return m.Addr == addr }) {
+				errs = append(errs, fmt.Errorf("%w: %s knows %s; name it, too, as that member names itself", ErrUnlisted, m.Addr, addr))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -109,7 +128,14 @@ func Up(ctx context.Context, cfg Config) error {
 				return err
 			}
 		}
-		return cfg.join(ctx, all)
+		if err := cfg.join(ctx, all); err != nil {
+			return err
+		}
+		readAll(ctx, all)
+		if err := Whole(values(all)); err != nil { // such as members of two groups
+			return fmt.Errorf("form the group: %w", err)
+		}
+		return nil
 	})
 }
 
@@ -234,6 +260,18 @@ func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) e
 		return fmt.Errorf("form the group: %w: %w", ErrAway, all[0].Err)
 	}
 	readAll(ctx, all) // what the former holder of the lock has done
+	if err := allListed(values(all)); err != nil {
+		return fmt.Errorf("form the group: %w", err)
+	}
+	// A run that was killed may have left a member ready to begin a second group.
+	for _, m := range all {
+		if m.Err != nil {
+			continue
+		}
+		if err := m.run(ctx, "SET GLOBAL group_replication_bootstrap_group = OFF"); err != nil {
+			return fmt.Errorf("form the group: %w", err)
+		}
+	}
 	return fn(all)
 }
 

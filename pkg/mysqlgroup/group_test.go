@@ -308,3 +308,62 @@ func await(t *testing.T, holds func() bool) {
 		}
 	}
 }
+
+// TestNoSecondGroup: whatever list somebody gives, and wherever a run was killed, no second group begins.
+func TestNoSecondGroup(t *testing.T) {
+	g, cfg := start(t)
+	listing := func(members ...*servers.MySQL) mysqlgroup.Config {
+		some, err := mysqldb.ParseDSN(cfg.AdminDSN)
+		must(t, err)
+		var addrs []string
+		for _, m := range members {
+			addrs = append(addrs, m.Addr())
+		}
+		some.Addr = strings.Join(addrs, ",")
+		c := cfg
+		c.AdminDSN, c.Wait = some.FormatDSN(), 20*time.Second
+		return c
+	}
+	// Two people name different members.
+	for _, c := range []mysqlgroup.Config{listing(g.Members[0], g.Members[1]), listing(g.Members[2])} {
+		if err := mysqlgroup.Up(t.Context(), c); !errors.Is(err, mysqlgroup.ErrUnlisted) {
+			t.Errorf("up with a part of the members: %v; want ErrUnlisted", err)
+		}
+	}
+	must(t, mysqlgroup.Up(t.Context(), cfg))
+
+	// A run was killed while it began the group.
+	local(t, g.Members[0], "SET GLOBAL group_replication_bootstrap_group = ON")
+	must(t, mysqlgroup.Up(t.Context(), cfg))
+	if n := count(t, g.Members[0], "SELECT @@GLOBAL.group_replication_bootstrap_group"); n != 0 {
+		t.Error("after up, a member is still ready to begin a second group")
+	}
+
+	// Somebody names only a member that is out.
+	local(t, g.Members[2], "STOP GROUP_REPLICATION")
+	for _, force := range []bool{false, true} {
+		if _, err := mysqlgroup.Reboot(t.Context(), listing(g.Members[2]), force); !errors.Is(err, mysqlgroup.ErrUnlisted) {
+			t.Errorf("reboot of one that is out, force %t: %v; want ErrUnlisted", force, err)
+		}
+	}
+
+	// Two groups that began by hand are not called whole, by nobody.
+	local(t, g.Members[2], "SET GLOBAL super_read_only = OFF", "SET GLOBAL group_replication_bootstrap_group = ON",
+		"START GROUP_REPLICATION", "SET GLOBAL group_replication_bootstrap_group = OFF")
+	await(t, func() bool {
+		err := mysqlgroup.Whole(states(t, cfg))
+		return err != nil && strings.Contains(err.Error(), "2 members are primary")
+	})
+	if err := mysqlgroup.Up(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "2 members are primary") {
+		t.Errorf("up of two groups: %v; want the number of primaries", err)
+	}
+	all, err := mysqldb.ParseDSN(cfg.AdminDSN)
+	must(t, err)
+	connector, err := mysqldb.Connector(all, mysqldb.Options{})
+	must(t, err)
+	db := sql.OpenDB(connector)
+	defer func() { must(t, db.Close()) }()
+	if err := db.PingContext(t.Context()); !errors.Is(err, mysqldb.ErrNoPrimary) {
+		t.Errorf("a service of two groups: %v; want ErrNoPrimary", err)
+	}
+}

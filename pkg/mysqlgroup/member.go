@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type Member struct {
 	ReadOnly, Offline bool
 	// Transactions are those that it has executed or received, as a GTID set.
 	Transactions string
+	// Knows are the addresses in its settings and in its list of members.
+	Knows []string
 	// Fresh says that it holds no data and was never in a group.
 	Fresh bool
 
@@ -120,8 +123,15 @@ func (m *Member) readAll(ctx context.Context) error {
 
 // readGroup asks for the member's list of members.
 func (m *Member) readGroup(ctx context.Context) error {
-	rows, err := m.db.QueryContext(ctx, `SELECT member_id = @@server_uuid, member_state, member_role
-		FROM performance_schema.replication_group_members`)
+	var seeds string
+	if err := m.db.QueryRowContext(ctx, "SELECT @@group_replication_group_seeds").Scan(&seeds); err != nil {
+		return fmt.Errorf("ask %s: %w", m.Addr, err)
+	}
+	for addr := range strings.SplitSeq(seeds, ",") {
+		m.know(strings.TrimSpace(addr))
+	}
+	rows, err := m.db.QueryContext(ctx, `SELECT member_id = @@server_uuid, member_state, member_role,
+		IF(member_host = '', '', CONCAT(member_host, ':', member_port)) FROM performance_schema.replication_group_members`)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
 	}
@@ -129,12 +139,13 @@ func (m *Member) readGroup(ctx context.Context) error {
 	m.State = "OFFLINE"
 	for rows.Next() {
 		var (
-			self        bool
-			state, role string
+			self              bool
+			state, role, addr string
 		)
-		if err := rows.Scan(&self, &state, &role); err != nil {
+		if err := rows.Scan(&self, &state, &role, &addr); err != nil {
 			return fmt.Errorf("ask %s: %w", m.Addr, err)
 		}
+		m.know(addr)
 		m.Members++
 		if state != "UNREACHABLE" {
 			m.Reached++
@@ -144,6 +155,12 @@ func (m *Member) readGroup(ctx context.Context) error {
 		}
 	}
 	return rows.Err()
+}
+
+func (m *Member) know(addr string) {
+	if addr != "" && !slices.Contains(m.Knows, addr) {
+		m.Knows = append(m.Knows, addr)
+	}
 }
 
 // numStarting is the server's error while another start or stop of the group is under way.
