@@ -27,7 +27,7 @@ func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err
 	if keep < 24*time.Hour {
 		return 0, fmt.Errorf("prune: keep %s: want at least a day", keep)
 	}
-	p := pruner{before: time.Now().UTC().Add(-keep)}
+	var p pruner
 	if p.orders, err = open(cfg.AdminDSN, &cfg.Accounts.Migrator, cfg.Accounts.OrderDB); err != nil {
 		return 0, err
 	}
@@ -36,6 +36,11 @@ func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, p.stock.Close()) }()
+	// An administrator's clock may be wrong by days.
+	if err := p.orders.QueryRowContext(ctx, "SELECT UTC_TIMESTAMP(6)").Scan(&p.before); err != nil {
+		return 0, fmt.Errorf("prune: read the database's clock: %w", err)
+	}
+	p.before = p.before.Add(-keep)
 	if err := locked(ctx, p.orders, "prune", p.run); err != nil {
 		return p.count, fmt.Errorf("prune: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,20 @@ import (
 	"orderstock/pkg/stockapi"
 	"orderstock/pkg/tracing/otlp"
 )
+
+// backlogEvery is the pause between two looks at the backlog.
+const backlogEvery = 5 * time.Second
+
+// inBackground calls work in a goroutine. Stop ends the context of work and waits for its return.
+func inBackground(ctx context.Context, work func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() { work(ctx) })
+	return func() {
+		cancel()
+		working.Wait()
+	}
+}
 
 // run serves until ctx ends. It returns nil if the stop cut no order. It calls onListen, if that is not
 // nil, with the address once the port is bound.
@@ -108,6 +123,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		err = errors.Join(err, orders.Close(stop))
 	}()
 	registerOrders(named, orders.Stats())
+	defer inBackground(background, func(ctx context.Context) { orders.WatchBacklog(ctx, backlogEvery, log) })()
 	reconciler := order.NewReconciler(orders, order.ReconcilerConfig{
 		Interval: cfg.ReconcileInterval, MaxPause: cfg.ReconcileMaxPause, Begin: ordertrace.Reconcile,
 	}, log)

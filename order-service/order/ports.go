@@ -13,7 +13,8 @@ import (
 type Store interface {
 	// FindByKey returns the order with that idempotency key, or ErrNotFound.
 	FindByKey(ctx context.Context, key string) (Order, error)
-	// Insert writes a pending order with its items and key, in one transaction.
+	// Insert writes a pending order with its items and key, in one transaction. The
+	// store's clock sets UpdatedAt, here and in Move.
 	// If the key is in use, Insert writes nothing and returns the order that has
 	// the key, and false. After ErrUnanswered the order may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
@@ -28,12 +29,14 @@ type Store interface {
 	// Page returns up to limit orders with ids above after, by rising id, of one status unless it
 	// is "", and whether there are more. They have at most MaxPageItems items together.
 	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
+	// Now returns the time by the store's clock, by which the times of the following calls count.
+	Now(ctx context.Context) (time.Time, error)
 	// Stuck returns up to limit orders of one status, with their items, whose id
 	// is above after and whose last change was before changed, by rising id.
 	Stuck(ctx context.Context, status Status, after int64, changed time.Time, limit int) ([]Order, error)
-	// Backlog counts the orders of one status that were created before made, and
-	// returns when the oldest of them was created, or the zero time if there is none.
-	Backlog(ctx context.Context, status Status, made time.Time) (count int64, oldest time.Time, err error)
+	// Backlog counts the orders of one status whose last change was before changed, and
+	// returns the earliest of these changes, or the zero time if there is none.
+	Backlog(ctx context.Context, status Status, changed time.Time) (count int64, oldest time.Time, err error)
 }
 
 // Move is a change of an order's status.

@@ -83,11 +83,7 @@ func NewReconciler(s *Service, cfg ReconcilerConfig, log *slog.Logger) *Reconcil
 func (r *Reconciler) Run(ctx context.Context) error {
 	stats := r.service.Stats()
 	stats.Leads.Store(1)
-	defer func() {
-		stats.Leads.Store(0)
-		stats.Backlog.Store(0)
-		stats.OldestMillis.Store(0)
-	}()
+	defer stats.Leads.Store(0)
 	pause, failures := r.cfg.Interval, 0
 	var audited time.Time
 	for ctx.Err() == nil {
@@ -129,10 +125,11 @@ func (r *Reconciler) Run(ctx context.Context) error {
 // stock service answered for none of them.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
-	limit := time.Now().Add(-r.service.cfg.PendingLimit)
-	if err := r.measure(ctx, limit); err != nil {
+	now, err := r.service.store.Now(ctx)
+	if err != nil {
 		return false, err
 	}
+	limit := now.Add(-r.service.cfg.PendingLimit)
 	for _, status := range []Status{Cancelling, Pending} {
 		found, err := r.service.store.Stuck(ctx, status, r.after[status], limit, r.cfg.Batch)
 		if err != nil {
@@ -143,37 +140,19 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 			r.after[status] = found[len(found)-1].ID
 			more = true
 		}
-		if err := r.driveAll(ctx, found); err != nil {
+		if err := r.driveAll(ctx, found, now); err != nil {
 			return false, err
 		}
 	}
 	return more, nil
 }
 
-// measure publishes the backlog of orders made before limit, and the age of the oldest pending one.
-func (r *Reconciler) measure(ctx context.Context, limit time.Time) error {
-	var backlog, oldest int64
-	for _, status := range []Status{Pending, Cancelling} {
-		n, made, err := r.service.store.Backlog(ctx, status, limit)
-		if err != nil {
-			return err
-		}
-		backlog += n
-		if n > 0 && status == Pending { // created_at does not say when the cancellation was asked for
-			oldest = time.Since(made).Milliseconds()
-		}
-	}
-	r.service.stats.Backlog.Store(backlog)
-	r.service.stats.OldestMillis.Store(oldest)
-	return nil
-}
-
-// driveAll drives the orders, several at a time. Once the stock service is down
+// driveAll drives the orders, which were read at now, several at a time. Once the stock service is down
 // it begins no more, but lets those that are begun end: a circuit breaker may be
 // trying the service by their calls. It returns ErrStockUnavailable if any order
 // met it, and ErrOutcomeUnknown if any order met it and none was settled. It only
 // logs any other failure, which concerns its order alone.
-func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
+func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time) error {
 	var (
 		all     errgroup.Group
 		down    atomic.Bool
@@ -187,7 +166,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 		}
 		all.Go(func() error {
 			ctx, ended := r.cfg.Begin(ctx, o)
-			end, err := r.service.drive(ctx, o)
+			end, err := r.service.drive(ctx, o, now.Sub(o.UpdatedAt))
 			ended(end, err)
 			if err == nil {
 				settled.Store(true)
@@ -213,11 +192,11 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order) error {
 	return nil
 }
 
-// drive takes an unsettled order to its end. It carries out a wish to cancel.
+// drive takes an order to its end that has been unsettled for age. It carries out a wish to cancel.
 // Otherwise it reads the ledger. If the ledger has no record, it sends the
 // deduction again under the same flag or, past the limit, cancels the flag and
 // then the order. The error says why there is no end yet.
-func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
+func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order, error) {
 	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()
 	if o.Status == Cancelling {
@@ -230,7 +209,7 @@ func (s *Service) drive(ctx context.Context, o Order) (Order, error) {
 	if !errors.Is(err, ErrOutcomeUnknown) {
 		return o, err
 	}
-	if time.Since(o.CreatedAt) > s.cfg.CancelAfter {
+	if age > s.cfg.CancelAfter {
 		return s.ended(s.cancel(ctx, o, ReasonExpired))
 	}
 	_, err = s.stock.Deduct(ctx, o.Flag(), o.Items)

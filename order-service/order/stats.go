@@ -26,9 +26,9 @@ type Stats struct {
 	// first order is placed.
 	Observe func(took time.Duration)
 
-	// Backlog is the number of unsettled orders that are older than the pending
-	// limit, and OldestMillis the age of the oldest pending one. Only the replica
-	// that reconciles knows them; the others show zero.
+	// Backlog is the number of unsettled orders that did not change within the
+	// pending limit, and OldestMillis the time since the earliest of their last
+	// changes. They are those of the last MeasureBacklog.
 	Backlog, OldestMillis atomic.Int64
 	// Reconciled counts the orders that the reconciler brought to an end, Rounds its rounds.
 	Reconciled, Rounds atomic.Int64

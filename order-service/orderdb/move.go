@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"gorm.io/gorm"
@@ -77,11 +76,10 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 	}
 	complete := map[step]bool{}
 	update := func(exec func(mysqldb.Statement) (int64, error)) error {
-		at := time.Now()
 		for s, ids := range steps {
 			slices.Sort(ids) // one order of locking for all batches
 			ids = slices.Compact(ids)
-			changed, err := exec(moveOrders(s, ids, at))
+			changed, err := exec(moveOrders(s, ids))
 			if err != nil {
 				return fmt.Errorf("update status: %w", err)
 			}

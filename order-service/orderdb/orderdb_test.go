@@ -281,7 +281,9 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 		_, _, err := store.Insert(t.Context(), pending(id+1, ""))
 		must(t, err)
 	}
-	now := time.Now()
+	now, err := store.Now(t.Context())
+	must(t, err)
+	now = now.Add(time.Second)
 	// Changed just now, as it were.
 	must(t, db.Exec("UPDATE orders SET updated_at = ? WHERE id = 4", now.Add(time.Hour)).Error)
 	found, err := store.Stuck(t.Context(), order.Pending, 2, now, 4)
@@ -297,7 +299,7 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 		t.Errorf("stuck: %v", got)
 	}
 	first := pending(1, "").CreatedAt
-	must(t, db.Exec("UPDATE orders SET created_at = created_at + INTERVAL id SECOND").Error)
+	must(t, db.Exec("UPDATE orders SET updated_at = created_at + INTERVAL id SECOND").Error)
 	count, oldest, err := store.Backlog(t.Context(), order.Pending, first.Add(9*time.Second))
 	must(t, err)
 	if count != 8 || !oldest.Equal(first.Add(time.Second)) {
@@ -307,6 +309,40 @@ func TestStuckOrdersAndBacklog(t *testing.T) {
 	must(t, err)
 	if count != 0 || !oldest.IsZero() {
 		t.Errorf("backlog of nothing: %d, oldest %s", count, oldest)
+	}
+}
+
+// TestTheDatabaseSaysWhenAnOrderChanged: this process's clock is a day ahead of the database's.
+func TestTheDatabaseSaysWhenAnOrderChanged(t *testing.T) {
+	cfg, err := mysql.ParseDSN(serverstest.Database(t))
+	must(t, err)
+	cfg.ParseTime = true
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(db)) }()
+	pool, err := db.DB()
+	must(t, err)
+	must(t, migrations.Up(t.Context(), pool, migrations.Order))
+	pool.SetMaxOpenConns(1) // whose clock can be set
+	for step, do := range []func(*orderdb.DB){
+		func(s *orderdb.DB) { _, _, err = s.Insert(t.Context(), pending(1, "")) },
+		func(s *orderdb.DB) {
+			_, err = s.Move(t.Context(), order.Move{ID: 1, From: order.Pending, To: order.Cancelling})
+		},
+	} {
+		at := time.Now().Add(time.Duration(step-24) * time.Hour).UTC().Truncate(time.Second)
+		must(t, db.Exec("SET SESSION timestamp = ?", at.Unix()).Error)
+		store := orderdb.New(db)
+		do(store)
+		must(t, err)
+		now, err := store.Now(t.Context())
+		must(t, err)
+		o, err := store.Status(t.Context(), 1)
+		must(t, err)
+		store.Close()
+		if !o.UpdatedAt.Equal(at) || !now.Equal(at) {
+			t.Errorf("step %d: changed at %s, now is %s; the database says %s", step, o.UpdatedAt, now, at)
+		}
 	}
 }
 
@@ -325,7 +361,7 @@ func TestATraceIsKept(t *testing.T) {
 		})
 	}
 	all.Wait()
-	stuck, err := stores[0].Stuck(t.Context(), order.Pending, 0, time.Now(), 10)
+	stuck, err := stores[0].Stuck(t.Context(), order.Pending, 0, time.Now().Add(time.Minute), 10)
 	must(t, err)
 	for i, o := range stuck {
 		if o.Trace != traces[i] {

@@ -98,6 +98,15 @@ func (d *DB) Page(
 	return found, more, nil
 }
 
+// Now implements order.Store.
+func (d *DB) Now(ctx context.Context) (now time.Time, err error) {
+	err = again(ctx, func() error { return d.db.WithContext(ctx).Raw("SELECT UTC_TIMESTAMP(6)").Scan(&now).Error })
+	if err != nil {
+		return time.Time{}, unavailable("read the clock", err)
+	}
+	return now.UTC(), nil
+}
+
 // Stuck implements order.Store.
 func (d *DB) Stuck(
 	ctx context.Context, status order.Status, after int64, changed time.Time, limit int,
@@ -111,7 +120,7 @@ func (d *DB) Stuck(
 }
 
 // Backlog implements order.Store.
-func (d *DB) Backlog(ctx context.Context, status order.Status, made time.Time) (count int64, oldest time.Time,
+func (d *DB) Backlog(ctx context.Context, status order.Status, changed time.Time) (count int64, oldest time.Time,
 	err error,
 ) {
 	var row struct {
@@ -119,8 +128,8 @@ func (d *DB) Backlog(ctx context.Context, status order.Status, made time.Time) (
 		Oldest *time.Time
 	}
 	err = again(ctx, func() error {
-		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, MIN(created_at) AS oldest").
-			Where("status = ? AND created_at < ?", string(status), made).Scan(&row).Error
+		return d.db.WithContext(ctx).Model(orderRow{}).Select("COUNT(*) AS count, MIN(updated_at) AS oldest").
+			Where("status = ? AND updated_at < ?", string(status), changed).Scan(&row).Error
 	})
 	if err != nil {
 		return 0, time.Time{}, unavailable("count unsettled orders", err)

@@ -2,11 +2,13 @@ package orderdb
 
 import (
 	"slices"
-	"time"
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
 )
+
+// The server sets updated_at, from which an order's age counts: the clocks of two
+// replicas may differ.
 
 // insertOrders returns one insert for all orders. The server leaves out an order
 // whose key is in use, without an error: only the count of affected rows shows it.
@@ -37,8 +39,7 @@ func insertOrders(orders []order.Order) mysqldb.Statement {
 		s.Int(o.Total)
 		s.Text(",")
 		s.Time(o.CreatedAt)
-		s.Text(",")
-		s.Time(o.UpdatedAt)
+		s.Text(",UTC_TIMESTAMP(6)")
 		switch {
 		case o.Trace != "":
 			s.Text(",")
@@ -90,7 +91,7 @@ func lockOrders(ids []int64) mysqldb.Statement {
 // moveOrders returns the guarded update of all orders that make the same step. The
 // hint keeps a server whose statistics are old from walking, and locking, the
 // whole index of one status.
-func moveOrders(step step, ids []int64, at time.Time) mysqldb.Statement {
+func moveOrders(step step, ids []int64) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 256+20*len(ids))
 	s.Text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
 	s.Text(string(step.to))
@@ -101,9 +102,7 @@ func moveOrders(step step, ids []int64, at time.Time) mysqldb.Statement {
 		s.Text(string(step.to))
 		s.Text("')")
 	}
-	s.Text(", updated_at = ")
-	s.Time(at)
-	s.Text(" WHERE id IN (")
+	s.Text(", updated_at = UTC_TIMESTAMP(6) WHERE id IN (")
 	s.Ints(ids)
 	s.Text(") AND status = '")
 	s.Text(string(step.from))

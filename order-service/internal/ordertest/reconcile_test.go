@@ -209,6 +209,8 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 		}
 		_, _, err := r.store.Insert(t.Context(), o)
 		must(t, err)
+		w.age(o, 10*time.Second)
+		must(t, r.MeasureBacklog(t.Context()))
 		_, err = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
 		must(t, err)
 		if oldest := time.Duration(r.Stats().OldestMillis.Load()) * time.Millisecond; oldest < 10*time.Second ||
@@ -218,6 +220,55 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
 	}
 	w.wantLevel(1, 8)
+}
+
+// The replica that placed the order, or wrote the wish to cancel it, has a clock that is wrong.
+func TestAnOrdersAgeIsTheDatabases(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.restock(1, 10)
+	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	for _, off := range []time.Duration{-2 * time.Minute, 24 * time.Hour} {
+		at := time.Now().Add(off).UTC().Truncate(time.Microsecond)
+		o := order.Order{
+			ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
+			Items: []order.Item{{GoodsID: 1, Num: 1, Price: 250}}, Total: 250,
+		}
+		_, _, err := r.store.Insert(t.Context(), o)
+		must(t, err)
+		_, err = reconciler.Round(t.Context())
+		must(t, err)
+		r.wantOrder(o.ID, order.Pending, "") // its process still works on it
+		w.age(o, 10*time.Second)
+		_, err = reconciler.Round(t.Context())
+		must(t, err)
+		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
+	}
+	w.wantLevel(1, 8)
+}
+
+// A replica that does not reconcile shows the backlog, with the cancellations in it.
+func TestEveryReplicaShowsTheBacklog(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	w.insert(r, 20*time.Second, 1, 1)
+	cancelling := w.insert(r, 0, 1, 1)
+	_, err := r.store.Move(t.Context(), order.Move{ID: cancelling.ID, From: order.Pending, To: order.Cancelling})
+	must(t, err)
+	w.age(cancelling, 40*time.Second)
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	working.Go(func() { r.WatchBacklog(ctx, 10*time.Millisecond, quiet) })
+	defer working.Wait()
+	defer stop()
+	stats := r.Stats()
+	eventually(t, "the backlog is shown", func() bool {
+		return stats.Backlog.Load() == 2 && stats.OldestMillis.Load() >= 40_000
+	})
+	w.age(cancelling, -40*time.Second)
+	eventually(t, "the backlog is shown again", func() bool {
+		return stats.Backlog.Load() == 1 && stats.OldestMillis.Load() < 40_000
+	})
 }
 
 func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
@@ -238,6 +289,7 @@ func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
 		}
 	}
 	w.wantLevel(1, 975)
+	must(t, r.MeasureBacklog(t.Context()))
 	if _, err := reconciler.Round(t.Context()); err != nil || r.Stats().Backlog.Load() != 0 {
 		t.Errorf("backlog %d, %v", r.Stats().Backlog.Load(), err)
 	}
@@ -276,6 +328,7 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 	if _, err := reconciler.Round(t.Context()); !errors.Is(err, order.ErrStockUnavailable) {
 		t.Errorf("a round without the stock service: %v", err)
 	}
+	must(t, r.MeasureBacklog(t.Context()))
 	stats := r.Stats()
 	if oldest := time.Duration(stats.OldestMillis.Load()) * time.Millisecond; stats.Backlog.Load() != 2 ||
 		oldest < 40*time.Second || oldest > 60*time.Second {
@@ -384,5 +437,13 @@ func (w *world) insert(r *replica, age time.Duration, goodsID, num int64) order.
 	if !inserted {
 		w.t.Fatal("not inserted")
 	}
+	w.age(o, age)
 	return stored
+}
+
+// age makes the order's last change older by the database's clock.
+func (w *world) age(o order.Order, by time.Duration) {
+	w.t.Helper()
+	must(w.t, w.orderDB.Exec("UPDATE orders SET updated_at = updated_at - INTERVAL ? MICROSECOND WHERE id = ?",
+		by.Microseconds(), o.ID).Error)
 }
