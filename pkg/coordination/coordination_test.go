@@ -103,6 +103,40 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 	eventually(t, "the gauge shows that there is no session", func() bool { return shows(0) })
 }
 
+// TestIDsGoOnWithoutZooKeeper: for longer than a session, and also after ZooKeeper has come back and ended it.
+func TestIDsGoOnWithoutZooKeeper(t *testing.T) {
+	t.Parallel()
+	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = zookeeper.Kill() })
+	cfg := testConfig(t)
+	cfg.ZooKeeper, cfg.Root = []string{zookeeper.Addr()}, "/orderstock"
+	ids := open(t, cfg).LeaseIDs(t.Context(), "ids")
+	t.Cleanup(func() { _ = ids.Close(context.WithoutCancel(t.Context())) })
+	eventually(t, "an id is given", func() bool { _, err := ids.Next(); return err == nil })
+	if err := zookeeper.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]bool{}
+	goOn := func(during time.Duration) {
+		t.Helper()
+		for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			id, err := ids.Next()
+			if err != nil || seen[id] {
+				t.Fatalf("id %d, seen %t: %v", id, seen[id], err)
+			}
+			seen[id] = true
+		}
+	}
+	goOn(16 * time.Second)
+	if err := zookeeper.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	goOn(8 * time.Second)
+}
+
 // TestAnnouncedWhileAServerHasNoName: in a network of containers, the name of one that is down does not resolve.
 func TestAnnouncedWhileAServerHasNoName(t *testing.T) {
 	cfg := testConfig(t)

@@ -19,11 +19,16 @@ type IDs struct {
 // session.
 const closeLimit = 5 * time.Second
 
+// reserve is how long ids go on without ZooKeeper. The number of a process that was killed, or whose session or
+// clock was lost, stays unused for as long: 1,024 of those within it leave none.
+const reserve = 4 * time.Hour
+
 // LeaseIDs begins to lease a node number below the node name. Callers must Close the IDs before the session.
 func (s *Session) LeaseIDs(ctx context.Context, name string) *IDs {
 	i := &IDs{}
 	i.stop = s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
-		g, err := snowid.Lease(ctx, session.Conn(), s.cfg.Root+"/"+name, snowid.WithACL(session.ACL()))
+		g, err := snowid.Lease(ctx, session.Conn(), s.cfg.Root+"/"+name, snowid.WithACL(session.ACL()),
+			snowid.WithReserve(reserve))
 		if err != nil {
 			if ctx.Err() == nil {
 				s.cfg.Log.Error("no node number for ids", "error", err.Error())

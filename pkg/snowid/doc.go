@@ -21,9 +21,9 @@
 //
 // # What a caller can rely on
 //
-//   - No lease, no id: ErrNoLease once the mark is reached and could not be moved,
-//     within the reserve (10 s by default) of losing ZooKeeper. The generator
-//     leases again in the background, under another number if need be.
+//   - Without ZooKeeper, and after the loss of the session, ids go on up to the
+//     mark, for about the reserve (10 s by default). Then Next returns ErrNoLease.
+//     The generator leases again in the background, under another number if need be.
 //   - If the wall clock is set, forward or back, the generator leases again, so
 //     that ids follow it; until it has, Next returns an error. It passes over numbers
 //     whose mark is ahead of the clock, also after a restart; if that leaves none,

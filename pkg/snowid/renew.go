@@ -11,7 +11,8 @@ import (
 // keep moves the mark on until ctx ends, and leases again when the lease is lost.
 func (g *Generator) keep(ctx context.Context) {
 	defer close(g.done)
-	wait := time.NewTimer(g.opts.reserve / 3)
+	every := min(g.opts.reserve/3, 3*time.Second)
+	wait := time.NewTimer(every)
 	defer wait.Stop()
 	for {
 		select {
@@ -21,9 +22,9 @@ func (g *Generator) keep(ctx context.Context) {
 		case <-g.wake:
 		}
 		if g.renew(ctx) {
-			wait.Reset(g.opts.reserve / 3)
+			wait.Reset(every)
 		} else {
-			wait.Reset(g.opts.reserve / 30)
+			wait.Reset(every / 10)
 		}
 	}
 }
@@ -40,20 +41,21 @@ func (g *Generator) renew(ctx context.Context) bool {
 	if l == nil {
 		return g.leaseAgain(ctx) == nil
 	}
-	try, cancel := context.WithTimeout(ctx, g.opts.reserve)
+	try, cancel := context.WithTimeout(ctx, min(g.opts.reserve, 10*time.Second))
 	defer cancel()
 	mark := l.clock() + g.opts.reserve.Milliseconds()
 	version, err := g.registry.move(try, l, mark)
+	if errors.Is(err, errLost) {
+		// Until another number is leased, ids go on under this one: up to its mark they are nobody else's.
+		return g.leaseAgain(ctx) == nil
+	}
+	if err != nil {
+		return false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case err == nil:
-		l.mark, l.version = mark, version
-		return true
-	case errors.Is(err, errLost):
-		g.lease = nil
-	}
-	return false
+	l.mark, l.version = mark, version
+	return true
 }
 
 // untilLeased says when a lease is tried again.
