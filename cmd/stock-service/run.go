@@ -79,20 +79,22 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	}
 	defer func() { err = errors.Join(err, deducter.Close()) }()
 
+	// The announcement has its own session: not every strategy has one for locks.
+	announcing := coordination.Open("announcement", zookeeper)
+	defer func() { err = errors.Join(err, announcing.Close()) }()
+
 	stocks := stock.NewService(stocktrace.Flags(faults.flags(flags)), stocktrace.Ledger(faults.ledger(ledger)), deducter)
 	handler := stockhttp.New(stocks, stockhttp.Config{
 		Token: string(cfg.Token), OldToken: string(cfg.OldToken),
 		MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
 		Checks: map[string]httpapi.Check{
-			"mysql": {Ask: mysqldb.ReadyCheck(db)},
-			"redis": {Ask: flags.Ping, Optional: true},
+			"mysql":     {Ask: mysqldb.ReadyCheck(db)},
+			"redis":     {Ask: flags.Ping, Optional: true},
+			"announced": {Ask: announcing.Announced},
 			// Without ZooKeeper, the rows' own locks keep the groups apart.
 			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},
 		},
 	}, log)
-	// The announcement has its own session: not every strategy has one for locks.
-	announcing := coordination.Open("announcement", zookeeper)
-	defer func() { err = errors.Join(err, announcing.Close()) }()
 	withdraw := func() {}
 	defer func() { withdraw() }()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{

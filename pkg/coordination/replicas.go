@@ -2,6 +2,7 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"orderstock/pkg/discovery"
@@ -28,8 +29,17 @@ func (s *Session) Announce(ctx context.Context, service, addr string, https bool
 		if https {
 			reachable = discovery.HTTPS(reachable)
 		}
-		discovery.Announce(ctx, session, discovery.Dir(s.cfg.Root, service), reachable, s.cfg.Log)
+		discovery.Announce(ctx, session, discovery.Dir(s.cfg.Root, service), reachable, s.cfg.Log, s.announced.Store)
 	})
+}
+
+// Announced returns nil once a replica is announced, also while ZooKeeper is away afterwards. It returns an error
+// before, and while the announcement is found to be missing.
+func (s *Session) Announced(context.Context) error {
+	if !s.announced.Load() {
+		return errors.New("not announced in zookeeper: order services that start now do not find this replica")
+	}
+	return nil
 }
 
 // Discover calls changed with the base addresses of the service's replicas, and again whenever they change, until

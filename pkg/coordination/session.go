@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -54,6 +55,8 @@ type Session struct {
 
 	session *zklock.Session
 	err     error
+
+	announced atomic.Bool
 }
 
 // Open begins to connect. Name tells the session from others of the process, and from those of other services.

@@ -41,9 +41,11 @@ func URL(announced string) string {
 const secure = "https:"
 
 // Announce keeps an ephemeral node for addr, host:port, under dir, in every session
-// that s has, until ctx ends. Then it removes the node. If the process dies, the
-// node ends with the session.
-func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slog.Logger) {
+// that s has, until ctx ends. Then it removes the node. If somebody else removes the
+// node, Announce makes it again. If the process dies, the node ends with the session.
+// Announce calls announced with true once the node is made, and with false when it
+// finds the node missing; a ZooKeeper that is away changes nothing.
+func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slog.Logger, announced func(bool)) {
 	for ctx.Err() == nil {
 		lost := s.Lost() // read before the node is made, so that it cannot be a later session's
 		node, err := retry.Do(ctx, pauses, func() (string, error) { return create(ctx, s, dir, addr) })
@@ -51,15 +53,53 @@ func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slo
 			return // ctx has ended
 		}
 		log.Info("announced", "node", node)
-		select {
-		case <-lost:
+		announced(true)
+		switch {
+		case !present(ctx, s, node, lost):
+			announced(false)
+			log.Warn("announcement was removed; announcing again", "node", node)
+		case ctx.Err() == nil: // the session is lost
 			pause(ctx)
-		case <-ctx.Done():
+		default:
 			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer cancel()
 			_, err := zklock.Call(clean, func() (struct{}, error) { return struct{}{}, s.Conn().Delete(node, -1) })
 			if err != nil && !errors.Is(err, zk.ErrNoNode) {
 				log.Warn("announcement not withdrawn; it ends with its session", "error", err)
+			}
+		}
+	}
+}
+
+// present waits until the node is removed, and returns false then. If lost is closed or ctx ends first, it
+// returns true.
+func present(ctx context.Context, s *zklock.Session, node string, lost <-chan struct{}) bool {
+	type look struct {
+		there  bool
+		events <-chan zk.Event
+	}
+	for {
+		now, err := zklock.Call(ctx, func() (l look, err error) {
+			l.there, _, l.events, err = s.Conn().ExistsW(node)
+			return l, err
+		})
+		if err == nil && !now.there {
+			return false
+		}
+		if err != nil {
+			pause(ctx)
+			closed := make(chan zk.Event)
+			close(closed)
+			now.events = closed // look again
+		}
+		select {
+		case <-lost:
+			return true
+		case <-ctx.Done():
+			return true
+		case event := <-now.events:
+			if event.Err != nil {
+				pause(ctx)
 			}
 		}
 	}

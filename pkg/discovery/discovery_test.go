@@ -35,7 +35,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	announce := func(s *zklock.Session, addr string) (withdraw func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
-		done.Go(func() { discovery.Announce(ctx, s, dir, addr, slog.New(slog.DiscardHandler)) })
+		done.Go(func() { discovery.Announce(ctx, s, dir, addr, slog.New(slog.DiscardHandler), func(bool) {}) })
 		return func() {
 			cancel()
 			done.Wait()
@@ -100,7 +100,7 @@ func TestZooKeeperAway(t *testing.T) {
 	defer working.Wait()
 	defer stop()
 	announce := func(addr string) {
-		working.Go(func() { discovery.Announce(ctx, replicas, dir, addr, slog.New(slog.DiscardHandler)) })
+		working.Go(func() { discovery.Announce(ctx, replicas, dir, addr, slog.New(slog.DiscardHandler), func(bool) {}) })
 	}
 	want := func(addrs ...string) {
 		t.Helper()
@@ -129,6 +129,44 @@ func TestZooKeeperAway(t *testing.T) {
 	}
 	announce("10.0.0.2:8081")
 	want("10.0.0.1:8081", "10.0.0.2:8081")
+}
+
+// TestARemovedAnnouncementIsMadeAgain: by an operator, or with a snapshot that does not have it.
+func TestARemovedAnnouncementIsMadeAgain(t *testing.T) {
+	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	announced := make(chan bool, 16)
+	s := session(t, addr)
+	working.Go(func() {
+		discovery.Announce(ctx, s, dir, "10.0.0.1:8081", slog.New(slog.DiscardHandler), func(is bool) { announced <- is })
+	})
+	defer working.Wait()
+	defer stop()
+	want := func(is bool) {
+		t.Helper()
+		select {
+		case got := <-announced:
+			if got != is {
+				t.Fatalf("announced: %t, want %t", got, is)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("never announced: %t", is)
+		}
+	}
+	want(true)
+	nodes, _, err := s.Conn().Children(dir)
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("announced %q: %v", nodes, err)
+	}
+	if err := s.Conn().Delete(dir+"/"+nodes[0], -1); err != nil {
+		t.Fatal(err)
+	}
+	want(false)
+	want(true)
+	if again, _, err := s.Conn().Children(dir); err != nil || len(again) != 1 || again[0] == nodes[0] {
+		t.Errorf("announced %q: %v", again, err)
+	}
 }
 
 func TestReachable(t *testing.T) {
