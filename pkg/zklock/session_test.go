@@ -223,8 +223,13 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 // wrap returns a session on a connection that the caller owns.
 func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	t.Helper()
+	return wrapAt(t, serverstest.ZooKeeper(t).Addr())
+}
+
+func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
+	t.Helper()
 	monitor := zklock.NewMonitor(nil)
-	conn, events, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second,
+	conn, events, err := zk.Connect([]string{addr}, 10*time.Second,
 		zk.WithDialer(monitor.Dial), zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)

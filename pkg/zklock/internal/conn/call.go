@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 )
 
 // Package zklock exports the first two, as ErrSessionClosed and ErrLost.
@@ -18,17 +16,6 @@ var (
 	ErrExpired = errors.New("ZooKeeper session expired")
 	ErrSilence = errors.New("nothing heard from ZooKeeper for a session timeout")
 )
-
-// Unanswered reports whether err is a failure of the connection and not an answer: nobody knows
-// whether the request was carried out.
-func Unanswered(err error) bool {
-	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionMoved)
-}
-
-// Temporary reports whether the same request may succeed after a reconnect or in the next session.
-func Temporary(err error) bool {
-	return Unanswered(err) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionExpired)
-}
 
 // Call runs a request of the client library, which takes no context, until ctx ends. The request is
 // sent even if ctx has ended before. One that is left behind goes on until it is answered or its

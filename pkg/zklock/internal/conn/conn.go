@@ -95,7 +95,7 @@ func newConn(zkConn *zk.Conn, events <-chan zk.Event, monitor *Monitor, o Option
 func (c *Conn) begin(ctx context.Context, o Options) (err error) {
 	defer func() {
 		if err != nil {
-			_ = c.Close(func() {}) // there is nothing to lose yet
+			_ = c.Close(func(time.Duration) {}) // there is nothing to lose yet
 		}
 	}()
 	if _, err := c.Ready(ctx); err != nil {
@@ -160,9 +160,9 @@ func (c *Conn) Go(f func()) bool {
 
 // Close ends Context, closes a connection that Connect made, and waits for the goroutines of Go, about
 // ten seconds at most. If the connection is the caller's, Close first calls tidy, which should remove
-// the nodes that would otherwise stay, and waits for it, ten seconds at most. The second time Close
+// the nodes that would otherwise stay within the limit, and waits for it, ten seconds at most. The second time Close
 // returns ErrClosed.
-func (c *Conn) Close(tidy func()) error {
+func (c *Conn) Close(tidy func(limit time.Duration)) error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -177,7 +177,7 @@ func (c *Conn) Close(tidy func()) error {
 		c.ZK.Close() // and the server removes the session's nodes
 		c.awaitEnd()
 	} else {
-		within(closeTimeout, tidy)
+		within(closeTimeout, func() { tidy(closeTimeout) })
 	}
 	if !within(closeTimeout, c.running.Wait) {
 		return errors.New("close session: requests still wait for ZooKeeper")

@@ -133,7 +133,7 @@ func (n *Node) createdLate(created string, err error) {
 	switch {
 	case err == nil:
 		late.Path = created
-		if !conn.Temporary(n.nodes.deleteNow(created)) {
+		if gone(n.nodes.deleteNow(created)) {
 			return
 		}
 	case conn.Unanswered(err):

@@ -19,21 +19,25 @@ import (
 // connection, though not long after: package conn makes the kernel drop unsent data.
 const secondLook = time.Second
 
-// Remove deletes the node in the background, over reconnects, whatever becomes of the caller. The
-// channel gets the outcome once: nil if the node is gone, zk.ErrNoNode if somebody else has deleted
-// it, conn.ErrClosed if the session is closed first, or the reason why the node cannot be deleted.
+// refusedPause is the pause after a delete that the server refused: somebody may give the permission.
+const refusedPause = 5 * time.Second
+
+// Remove deletes the node in the background, whatever becomes of the caller, until the node is gone or
+// the session is closed: all behind the node wait for that. The channel gets the outcome once: nil if
+// the node is gone, zk.ErrNoNode if somebody else has deleted it, conn.ErrClosed if the session is
+// closed first, or the reason why the server refuses to delete it for now.
 func (n *Node) Remove() <-chan error {
 	outcome := make(chan error, 1)
 	begun := n.nodes.conn.Go(func() {
 		ctx := n.nodes.conn.Context()
-		outcome <- n.remove(ctx)
+		n.remove(ctx, outcome)
 		if !n.doubtful {
 			return
 		}
 		timer := time.NewTimer(secondLook)
 		defer timer.Stop()
 		if conn.Wait(ctx, timer.C) == nil {
-			_ = conn.Retry(ctx, func() error { return n.removeAgain(ctx) }) // fails only after Close
+			_ = n.removeAgain(ctx, func(error) {}) // fails only after Close
 		}
 	})
 	if !begun {
@@ -48,17 +52,27 @@ func (n *Node) RemoveDoubtful() <-chan error {
 	return n.Remove()
 }
 
-func (n *Node) remove(ctx context.Context) error {
+func (n *Node) remove(ctx context.Context, outcome chan<- error) {
+	report := func(err error) {
+		select {
+		case outcome <- err:
+		default: // it has one
+		}
+	}
 	var err error
 	if n.Path != "" {
 		err = n.nodes.deleteNow(n.Path)
-		if !conn.Temporary(err) && !n.doubtful {
-			return err
+		switch {
+		case gone(err) && !n.doubtful:
+			report(err)
+			return
+		case !gone(err) && !conn.Temporary(err):
+			report(err)
 		}
 	}
-	// Until the node is gone, all behind it wait, for as long as the session lives.
-	if err := conn.Retry(ctx, func() error { return n.removeAgain(ctx) }); err != nil {
-		return err
+	if err := n.removeAgain(ctx, report); err != nil {
+		report(err)
+		return
 	}
 	if n.Orphaned != nil {
 		if n.Path != "" {
@@ -68,14 +82,33 @@ func (n *Node) remove(ctx context.Context) error {
 		}
 	}
 	if conn.Temporary(err) {
-		return nil
+		err = nil
 	}
-	return err
+	report(err)
 }
 
-// removeAgain deletes the node, and all that have its GUID if it is doubtful. It fails if the
-// connection does, and after Close.
-func (n *Node) removeAgain(ctx context.Context) error {
+// removeAgain deletes the node until it is gone. It reports each refusal, and fails only after Close.
+func (n *Node) removeAgain(ctx context.Context, report func(error)) error {
+	for pause := (conn.Pause{}); ; {
+		err := n.removeOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			return nil
+		case conn.Temporary(err):
+			_ = pause.Wait(ctx) // the loop checks whether ctx has ended
+		default:
+			report(err)
+			timer := time.NewTimer(refusedPause)
+			_ = conn.Wait(ctx, timer.C) // as above
+			timer.Stop()
+		}
+	}
+}
+
+// removeOnce deletes the node, and all that have its GUID if it is doubtful.
+func (n *Node) removeOnce(ctx context.Context) error {
 	if _, err := n.nodes.conn.Ready(ctx); err != nil {
 		return err
 	}
@@ -85,18 +118,21 @@ func (n *Node) removeAgain(ctx context.Context) error {
 	}
 	if n.doubtful {
 		found, err := n.find(ctx)
-		if conn.Temporary(err) {
+		if err != nil {
 			return err
 		}
 		paths = append(paths, found...)
 	}
 	for _, p := range paths {
-		if err := n.nodes.deleteNow(p); conn.Temporary(err) {
+		if err := n.nodes.deleteNow(p); !gone(err) {
 			return err
 		}
 	}
-	return context.Cause(ctx)
+	return nil
 }
+
+// gone reports whether the outcome of a delete is that the node is not there.
+func gone(err error) bool { return err == nil || errors.Is(err, zk.ErrNoNode) }
 
 // deleteNow deletes a node of ours, and waits for the answer however long it takes.
 func (ns *Nodes) deleteNow(node string) error { return ns.deleted(node, ns.conn.ZK.Delete(node, -1)) }
@@ -108,15 +144,18 @@ func (ns *Nodes) deleted(node string, err error) error {
 		ns.forget(node)
 	case errors.Is(err, zk.ErrClosing):
 		err = conn.ErrClosed
-	case errors.Is(err, zk.ErrNoAuth):
+	case conn.Temporary(err), errors.Is(err, conn.ErrClosed), ns.conn.Context().Err() != nil:
+	default:
 		ns.mu.Lock()
 		defer ns.mu.Unlock()
 		ns.stuck[node] = struct{}{}
 		close(ns.refused)
 		ns.refused = make(chan struct{})
 		ns.conn.Log().Error("zookeeper lock node cannot be deleted", "node", node, "cause", err)
-		err = fmt.Errorf("node %s cannot be deleted and stays until the session ends; "+
-			"give delete permission on its parent: %w", node, err)
+		if errors.Is(err, zk.ErrNoAuth) {
+			err = fmt.Errorf("give delete permission on its parent: %w", err)
+		}
+		err = fmt.Errorf("node %s cannot be deleted for now and stays until the session ends: %w", node, err)
 	}
 	return err
 }
@@ -149,14 +188,16 @@ func (ns *Nodes) Unstick(ctx context.Context, dir string) (refused <-chan struct
 	return refused, nil
 }
 
-// RemoveAll deletes all nodes of a session whose connection goes on.
-func (ns *Nodes) RemoveAll() {
+// RemoveAll deletes all nodes of a session whose connection goes on. It tries again for limit.
+func (ns *Nodes) RemoveAll(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ns.conn.Context()), limit)
+	defer cancel()
 	ns.mu.Lock()
 	own := maps.Clone(ns.own)
 	ns.mu.Unlock()
 	var all sync.WaitGroup
 	for p := range own {
-		all.Go(func() { _ = ns.conn.ZK.Delete(p, -1) }) // best effort: the session may be over, too
+		all.Go(func() { _ = conn.Retry(ctx, func() error { return ns.conn.ZK.Delete(p, -1) }) }) // best effort
 	}
 	all.Wait()
 }

@@ -1,0 +1,37 @@
+package interop_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"orderstock/pkg/zklock/internal/conn"
+)
+
+// Each error code that ZooKeeper defines has a class.
+func TestAllErrorCodesAreClassified(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "java", "-cp", classpath(t),
+		filepath.Join("testdata", "ErrorCodes.java")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		var (
+			code int
+			name string
+		)
+		if _, err := fmt.Sscan(line, &code, &name); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if _, ok := conn.Codes[code]; !ok && code != 0 {
+			t.Errorf("%s (%d) has no class", name, code)
+		}
+		seen++
+	}
+	if seen < len(conn.Codes) {
+		t.Errorf("ZooKeeper has %d codes, %d have a class", seen, len(conn.Codes))
+	}
+}

@@ -1,0 +1,121 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock"
+)
+
+// A server that throttles refuses requests that had to wait, among them creates and deletes. All
+// acquisitions succeed nevertheless, and no node stays.
+func TestThrottledServer(t *testing.T) {
+	t.Parallel()
+	addr := throttledServer(t)
+	join := func() *zklock.Session {
+		s, err := zklock.Connect(t.Context(), []string{addr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { closeSession(t, s) })
+		return s
+	}
+	const paths = 4
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	defer cancel()
+	var all sync.WaitGroup
+	throttled := 0
+	for range 2 {
+		s := join()
+		for i := range 16 {
+			all.Go(func() {
+				m := zklock.NewMutex(s, fmt.Sprintf("/lock-%d", i%paths), zklock.WithHandoff(1, 0))
+				for range 5 {
+					lock, err := m.Acquire(ctx)
+					if err == nil {
+						err = lock.Release(ctx)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	other := join()
+	for range 200 {
+		if throttles(other.Conn()) {
+			throttled++
+		}
+	}
+	all.Wait()
+	if throttled == 0 {
+		t.Error("no request was throttled")
+	}
+	for i := range paths {
+		path := fmt.Sprintf("/lock-%d", i)
+		awaitChildren(t, other.Conn(), path, 0)
+		release(t, acquire(t, zklock.NewMutex(other, path)))
+	}
+}
+
+// Close of a wrapped connection removes the locks' nodes, although the server throttles.
+func TestThrottledServerAtClose(t *testing.T) {
+	t.Parallel()
+	const locks = 32
+	addr := throttledServer(t)
+	s, conn := wrapAt(t, addr)
+	for i := range locks {
+		acquire(t, zklock.NewMutex(s, fmt.Sprintf("/locks/%d", i)))
+	}
+	hammer, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for hammer.Err() == nil {
+				throttles(conn)
+			}
+		})
+	}
+	closeSession(t, s)
+	stop()
+	all.Wait()
+	for throttles(conn) { // by what is left of the requests
+	}
+	left := 0
+	for i := range locks {
+		names, _, err := conn.Children(fmt.Sprintf("/locks/%d", i))
+		if err != nil {
+			t.Error(err)
+		}
+		left += len(names)
+	}
+	if left > 0 {
+		t.Errorf("%d of %d nodes are left", left, locks)
+	}
+}
+
+// throttledServer starts a server that refuses requests which waited, and returns its address.
+func throttledServer(t *testing.T) string {
+	t.Helper()
+	server, err := servers.StartZooKeeper(t.Context(), t.TempDir(), servers.WithArgs(
+		"-Dzookeeper.request_throttle_max_requests=2",
+		"-Dzookeeper.request_throttle_stall_time=5",
+		"-Dzookeeper.throttled_op_wait_time=4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	return server.Addr()
+}
+
+// throttles sends a request and reports whether the server has throttled it.
+func throttles(conn *zk.Conn) bool {
+	_, _, err := conn.Exists("/")
+	return err != nil && err.Error() == "unknown error: -127"
+}
