@@ -63,6 +63,13 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
+func TestDowngradeRefusesNil(t *testing.T) {
+	m := zklock.NewRWMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	if _, err := m.Downgrade(t.Context(), nil); err == nil {
+		t.Error("Downgrade accepts nil")
+	}
+}
+
 func TestDowngradeRefuses(t *testing.T) {
 	dir := serverstest.ZooKeeperRoot(t) + "/rw"
 	s, l := dialLink(t)

@@ -201,7 +201,7 @@ func (e *Election) leader(ctx context.Context) (leader Contender, changed func()
 // the caller looks again.
 func (e *Election) awaitCandidate(ctx context.Context) error {
 	c := e.s.conn
-	names, events, err := c.ChildrenW(ctx, e.path)
+	children, events, err := c.ChildrenW(ctx, e.path)
 	if errors.Is(err, zk.ErrNoNode) {
 		var exists bool
 		if exists, events, err = c.ExistsW(ctx, e.path); exists {
@@ -211,7 +211,7 @@ func (e *Election) awaitCandidate(ctx context.Context) error {
 	switch {
 	case conn.Temporary(err):
 		return nil
-	case err != nil || len(queue.Members(names, queue.Lock)) > 0:
+	case err != nil || len(queue.Members(children.Names, queue.Lock)) > 0:
 		return err
 	}
 	return conn.Wait(ctx, events)

@@ -34,6 +34,21 @@ func TestConnectTellsOfNamesThatDoNotResolve(t *testing.T) {
 	}
 }
 
+func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	servers := []string{" " + serverstest.ZooKeeper(t).Addr() + "\n"}
+	s, err := zklock.Connect(ctx, servers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeSession(t, s)
+	if servers[0][0] != ' ' {
+		t.Error("Connect changed the caller's list")
+	}
+}
+
 func TestConnectRefusesBadServers(t *testing.T) {
 	t.Parallel()
 	addr := serverstest.ZooKeeper(t).Addr()
@@ -51,6 +66,8 @@ func TestConnectRefusesBadServers(t *testing.T) {
 		"no number":      {[]string{"localhost:zk"}, "want host:port"},
 		"no port":        {[]string{"localhost:"}, "want host:port"},
 		"bare IPv6":      {[]string{"::1"}, "want host:port"},
+		"space inside":   {[]string{"local host:2181"}, "space"},
+		"only a space":   {[]string{addr, " "}, "want host:port"},
 		"none":           {nil, "server"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,10 @@ import (
 const (
 	// lookPause is how long after a failed look at ZooKeeper's queue the next one is taken.
 	lookPause = 50 * time.Millisecond
-	// tellPause is the least time between two notices of one session for one lock.
+	// tellPause is how long after a failed notice the next one for that lock is sent.
 	tellPause = 20 * time.Millisecond
+	// mostTold bounds the holders that are remembered. One that is forgotten may be told again.
+	mostTold = 1024
 )
 
 // run takes turns in ZooKeeper's queue, and ends them, while somebody here wants the lock.
@@ -101,15 +103,20 @@ func (q *localQueue) serve(t *turn) {
 		select {
 		case <-arrivals:
 			arrivals, look = nil, true
-			q.mu.Lock()
-			t.tried = true // a process came, and may have gone
-			q.mu.Unlock()
+			q.tried(t)
 		case <-again:
 			look = true
 		case <-q.wake:
 		case <-t.holder.ctx.Done():
 		}
 	}
+}
+
+// tried notes that a process came, and may have gone.
+func (q *localQueue) tried(t *turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t.tried = true
 }
 
 // ended reports whether the turn is to end. serve asks at every event.
@@ -132,13 +139,17 @@ func (q *localQueue) bounded(t *turn) bool {
 	return t.rival
 }
 
-// look reads whether others are in ZooKeeper's queue, and returns a watch on its next change.
+// look reads whether others are in ZooKeeper's queue, or have been since our node was made, and returns
+// a watch on its next change.
 func (q *localQueue) look(t *turn) <-chan zk.Event {
-	names, events, err := q.s.conn.ChildrenW(t.holder.ctx, q.path)
+	children, events, err := q.s.conn.ChildrenW(t.holder.ctx, q.path)
 	if err != nil {
 		return nil
 	}
-	members := queue.Members(names, q.opts.names...)
+	if children.Stat.Pzxid > t.holder.czxid {
+		q.tried(t)
+	}
+	members := queue.Members(children.Names, q.opts.names...)
 	if len(members) > 1 || len(members) == 1 && members[0].Name != t.holder.Name() {
 		q.mu.Lock()
 		t.bound(&q.opts)
@@ -191,34 +202,42 @@ func (q *localQueue) lookIn(t *turn, d time.Duration) {
 // that the lock is wanted. The zero value is ready for use.
 type tryNotices struct {
 	mu   sync.Mutex
-	told map[string]struct{} // by the path of the lock, for a moment
+	told map[string]string // the holder that was told last, by the path of the lock
 }
 
 // tell makes and removes a node in dir, whose children a lingering process watches, in one transaction,
-// so that nothing can be left. It does not wait for that. While a notice for dir is under way, another
-// one has no effect: one is enough.
-func (n *tryNotices) tell(c *conn.Conn, dir string) {
+// so that nothing can be left. It does not wait for that. The holder, which is a node in dir, is told
+// once: its process does not linger on that node any more.
+func (n *tryNotices) tell(c *conn.Conn, dir, holder string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, told := n.told[dir]; told {
+	if n.told[dir] == holder {
 		return
 	}
 	begun := c.Go(func() {
 		path := dir + "/" + queue.NewGUID()
-		_ = c.Multi(c.Context(), // best effort: another try tells again
+		err := c.Multi(c.Context(),
 			&zk.CreateRequest{Path: path, Acl: c.ACL, Flags: zk.FlagEphemeral},
 			&zk.DeleteRequest{Path: path, Version: -1})
-		timer := time.NewTimer(tellPause)
-		defer timer.Stop()
-		_ = conn.Wait(c.Context(), timer.C)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.told, dir)
+		if err != nil { // another try tells again
+			timer := time.NewTimer(tellPause)
+			defer timer.Stop()
+			_ = conn.Wait(c.Context(), timer.C)
+			n.forget(dir, holder)
+		}
 	})
 	if begun {
-		if n.told == nil {
-			n.told = map[string]struct{}{}
+		if n.told == nil || len(n.told) >= mostTold {
+			n.told = map[string]string{}
 		}
-		n.told[dir] = struct{}{}
+		n.told[dir] = holder
+	}
+}
+
+func (n *tryNotices) forget(dir, holder string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.told[dir] == holder {
+		delete(n.told, dir)
 	}
 }

@@ -33,6 +33,9 @@ const undoTimeout = 5 * time.Second
 // Do returns the error of the acquisition, and then has not run f; otherwise the error of f, joined
 // with ErrLost if the lock was lost before f returned: then others may have held it meanwhile.
 func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) error) (err error) {
+	if l == nil || f == nil {
+		return errors.New("zklock: Do was called without a lock or without a function")
+	}
 	lock, err := l.Acquire(ctx)
 	if err != nil {
 		return err

@@ -90,6 +90,22 @@ func (c candidate) Acquire(ctx context.Context) (*zklock.Lock, error) {
 
 func (c candidate) TryAcquire(ctx context.Context) (*zklock.Lock, error) { return c.Acquire(ctx) }
 
+func TestDoRefusesNil(t *testing.T) {
+	s := connect(t)
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	if err := zklock.Do(t.Context(), m, nil); err == nil {
+		t.Error("Do accepts no function")
+	}
+	ran := false
+	run := func(context.Context, *zklock.Lock) error { ran = true; return nil }
+	if err := zklock.Do(t.Context(), nil, run); err == nil || ran {
+		t.Error("Do accepts no lock")
+	}
+	if _, _, err := s.Conn().Exists(m.Path()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDo(t *testing.T) {
 	type key struct{}
 	s, l := dialLink(t)

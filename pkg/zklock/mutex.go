@@ -60,8 +60,8 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
 func (m *Mutex) acquireInQueue(ctx context.Context, try bool) (*Lock, error) {
 	h, err := m.s.acquire(ctx, mutexLine(m.path, m.opts.names), m.opts, try)
 	if err != nil {
-		if try && errors.Is(err, ErrNotAcquired) {
-			m.s.tries.tell(m.s.conn, m.path) // see linger.go
+		if taken := (takenError{}); errors.As(err, &taken) {
+			m.s.tries.tell(m.s.conn, m.path, taken.by) // see linger.go
 		}
 		return nil, err
 	}
@@ -115,7 +115,14 @@ func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) e
 	}
 }
 
-// checkFree returns ErrNotAcquired if a contender that came now would have to wait. It writes nothing.
+// takenError is ErrNotAcquired, and tells who has the lock while nobody waits.
+type takenError struct{ by string }
+
+func (takenError) Error() string        { return ErrNotAcquired.Error() }
+func (takenError) Is(target error) bool { return target == ErrNotAcquired }
+
+// checkFree returns ErrNotAcquired, or a takenError, if a contender that came now would have to wait. It
+// writes nothing.
 func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
 	if _, err := s.nodes.Unstick(ctx, l.Dir); err != nil {
 		return err
@@ -126,10 +133,14 @@ func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
 	}
 	// The order of the others does not matter: the last one waits for one of them or for none.
 	members := append(queue.Members(names, l.Kinds...), queue.Member{Kind: l.Own})
-	if l.Rule(members, len(members)-1) != nil {
-		return ErrNotAcquired
+	switch {
+	case l.Rule(members, len(members)-1) == nil:
+		return nil
+	case len(members) == 2:
+		return takenError{by: members[0].Name}
+	default:
+		return ErrNotAcquired // the holder knows that others wait
 	}
-	return nil
 }
 
 // queueUp makes a queue node and waits for its turn for as long as the session is alive: the place in

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
@@ -124,5 +127,40 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 	closeSession(t, s)
 	if d := time.Since(began); d > 14*time.Second {
 		t.Errorf("Close took %s", d)
+	}
+}
+
+// A server that has lost its data refuses a client that has seen later transactions than it has. The
+// Session begins a new ZooKeeper session when the old one is over.
+func TestServerLosesItsData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server, err := servers.StartZooKeeper(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{server.Addr()}, zklock.WithSessionTimeout(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeSession(t, s) })
+	m := zklock.NewMutex(s, "/lock")
+	lock := acquire(t, m)
+	for range 10 {
+		if _, err := s.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(server.Kill(), os.RemoveAll(filepath.Join(dir, "data")), server.Restart(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	release(t, acquire(t, m))
+	t.Logf("acquired again after %s", time.Since(began))
+	if err := lock.Release(ctx); !errors.Is(err, zklock.ErrLost) {
+		t.Errorf("release of the lost lock: %v", err)
 	}
 }

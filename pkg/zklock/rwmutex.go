@@ -108,7 +108,7 @@ const lastDowngrade = math.MaxInt32 - 1<<20
 // share. Downgrade releases the writer's handle. If it fails, the lock is not the caller's any more,
 // and its nodes are removed as by Lock.Release; the errors are those of Lock.Release, too.
 //
-// Downgrade refuses a handle that is not a writer's of this lock, and leaves it as it is. It also
+// Downgrade refuses nil and a handle that is not a writer's of this lock, and leaves it as it is. It also
 // refuses a handle whose number is near the end of the parent's counter, after 2^31 - 2^20
 // acquisitions: release that handle and call RLock.
 //
@@ -123,6 +123,9 @@ func (m *RWMutex) Downgrade(ctx context.Context, writer *Lock) (*Lock, error) {
 }
 
 func (m *RWMutex) downgrade(ctx context.Context, writer *Lock) (*Lock, error) {
+	if writer == nil {
+		return nil, errors.New("there is no handle")
+	}
 	if writer.path != m.path || len(writer.holders) != 1 || writer.holders[0].s != m.s {
 		return nil, errors.New("the handle is another lock's")
 	}

@@ -278,6 +278,49 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	release(t, theirs)
 }
 
+// Wrap refuses what it cannot use, and does not wait for ever.
+func TestWrapRefuses(t *testing.T) {
+	monitor := zklock.NewMonitor(nil)
+	addr := []string{serverstest.ZooKeeper(t).Addr()}
+	open := func(dial zk.Dialer) *zk.Conn {
+		conn, events, err := zk.Connect(addr, 10*time.Second, zk.WithDialer(dial), zk.WithLogInfo(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			conn.Close()
+			for range events {
+			}
+		})
+		return conn
+	}
+	own, foreign := open(monitor.Dial), open(net.DialTimeout)
+	for name, c := range map[string]struct {
+		conn    *zk.Conn
+		monitor *zklock.Monitor
+	}{
+		"no monitor":                     {own, nil},
+		"no connection":                  {nil, monitor},
+		"a connection of another dialer": {foreign, zklock.NewMonitor(nil)},
+		"another connection's monitor":   {foreign, monitor},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		s, err := zklock.Wrap(ctx, c.conn, c.monitor)
+		if err == nil {
+			closeSession(t, s)
+		}
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "monitor") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s, err := zklock.Wrap(t.Context(), own, monitor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeSession(t, s)
+}
+
 // The release of a lock that is known to be lost needs no answer from ZooKeeper.
 func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	t.Parallel()

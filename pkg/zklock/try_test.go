@@ -79,22 +79,74 @@ func TestTryEndsAnothersLinger(t *testing.T) {
 	}
 }
 
-// Many tries in a row write only a few notices.
-func TestTriesInARowWriteSeldom(t *testing.T) {
-	const tries = 200
+// Tries of a held lock read, and only the first one writes: a notice for the holder's process.
+func TestTriesWriteOnce(t *testing.T) {
+	const tries = 100
 	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	s, l := dialLink(t)
-	held := acquire(t, zklock.NewMutex(connect(t), path))
-	m := zklock.NewMutex(s, path)
-	began := time.Now()
-	for range tries {
-		if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-			t.Fatal(err)
+	other := connect(t)
+	try := func(m *zklock.Mutex) {
+		t.Helper()
+		for range tries {
+			if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
 		}
 	}
-	most := 1 + int(time.Since(began)/(20*time.Millisecond))
-	if n := l.requests(opMulti) + l.requests(opCreate); n > most {
-		t.Errorf("%d writes for %d tries, want %d at most", n, tries, most)
+	for name, m := range kindsOfMutex(s, path) {
+		for round := range 2 { // a new holder is told again
+			held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithLinger(0)))
+			before := l.requests(opMulti) + l.requests(opCreate)
+			try(m)
+			if n := l.requests(opMulti) + l.requests(opCreate) - before; n != 1 {
+				t.Errorf("%s: %d writes for %d tries of holder %d, want 1", name, n, tries, round)
+			}
+			release(t, held)
+		}
 	}
-	release(t, held)
+}
+
+// A notice that comes before the holder's process watches the queue is not overlooked.
+func TestTryBeforeTheHolderLooks(t *testing.T) {
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	s, l := dialLink(t)
+	other := connect(t)
+	asking := zklock.NewMutex(other, path)
+	release(t, acquire(t, zklock.NewMutex(other, path, zklock.WithLinger(0)))) // the parent is there
+	l.mu.Lock()
+	looks := 0
+	l.onRequest = func(op int32) bool {
+		if op != opChildren {
+			return false
+		}
+		if looks++; looks < 2 { // the first is before the grant
+			return false
+		}
+		l.onRequest = nil
+		_, before, err := other.Conn().Exists(path)
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		if _, err := asking.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
+			t.Errorf("try of a held lock: %v", err)
+		}
+		for end := time.Now().Add(patience); time.Now().Before(end); { // until the notice was made
+			if _, now, err := other.Conn().Exists(path); err != nil || now.Pzxid > before.Pzxid {
+				return false
+			}
+		}
+		t.Error("no notice was made")
+		return false
+	}
+	l.mu.Unlock()
+	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))))
+	lock, _ := tryUntil(t, asking)
+	release(t, lock)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if looks < 2 {
+		t.Error("the holder's process did not look at the queue")
+	}
 }

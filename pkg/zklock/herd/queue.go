@@ -172,7 +172,9 @@ func (q *line) look(ctx context.Context, watch bool) (members []queue.Member, ev
 	err = conn.Retry(ctx, func() error {
 		var names []string
 		if watch {
-			names, events, err = q.conn.ChildrenW(ctx, q.root)
+			var listing conn.Listing
+			listing, events, err = q.conn.ChildrenW(ctx, q.root)
+			names = listing.Names
 		} else {
 			names, err = q.conn.Children(ctx, q.root)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,6 +56,10 @@ type Auth struct {
 // when ctx ends.
 func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 	monitor, hosts := NewMonitor(o.Dial), newHosts()
+	servers = slices.Clone(servers)
+	for i := range servers {
+		servers[i] = strings.TrimSpace(servers[i]) // of a list with a space after each comma
+	}
 	zkConn, events, err := zk.Connect(servers, o.Timeout,
 		zk.WithDialer(monitor.Dial), zk.WithHostProvider(hosts),
 		zk.WithLogger(clientLog{o.Log}), zk.WithLogInfo(false))
@@ -69,9 +75,21 @@ func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
 
 // Wrap uses a connection that stays the caller's and has the monitor's Dial as its dialer.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, o Options) (*Conn, error) {
+	if zkConn == nil || monitor == nil {
+		return nil, errors.New("wrap ZooKeeper connection: there is no connection or no monitor")
+	}
 	c := newConn(zkConn, nil, monitor, o)
-	c.Go(c.watchOwner)
-	if err := c.begin(ctx, o); err != nil {
+	known := make(chan struct{})
+	c.Go(func() { c.watchOwner(known) })
+	ctx, stop := Until(ctx, c.ctx)
+	defer stop()
+	err := Wait(ctx, known)
+	if err == nil {
+		err = c.begin(ctx, o)
+	} else {
+		_ = c.Close(func(time.Duration) {}) // there is nothing to lose yet
+	}
+	if err != nil {
 		return nil, fmt.Errorf("wrap ZooKeeper connection: %w", err)
 	}
 	return c, nil
@@ -113,17 +131,30 @@ func (c *Conn) begin(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
+// errNotDialled is what Wrap returns for a connection that its monitor knows nothing of.
+var errNotDialled = errors.New("the monitor's Dial has not made this connection: " +
+	"give it to zk.Connect by zk.WithDialer, and make a monitor for each connection")
+
 // watchOwner ends c when the owner of a wrapped connection closes that, of which the library tells
 // nobody else. It waits on a watch, which the library drops then. While a zk.Conn is open, a request
 // waits for the next connection, so the zk.Conn counts as closed when five requests in a row fail at
-// once.
-func (c *Conn) watchOwner() {
+// once. It also ends c if five requests in a row are answered in a session that the monitor has not seen. It closes known when one is answered in the monitor's.
+func (c *Conn) watchOwner(known chan<- struct{}) {
 	var pause Pause
-	for failed := 0; failed < 5; {
+	for failed, strange := 0, 0; failed < 5; {
 		_, _, events, err := c.ZK.ExistsW("/")
 		switch {
+		case err == nil && !c.monitor.knows(c.ZK.SessionID()): // or a new session has just begun
+			if strange++; strange == 5 {
+				c.cancel(errNotDialled)
+				return
+			}
 		case err == nil:
-			failed, pause = 0, Pause{}
+			failed, strange, pause = 0, 0, Pause{}
+			if known != nil {
+				close(known)
+				known = nil
+			}
 			if Wait(c.ctx, events) != nil {
 				return
 			}

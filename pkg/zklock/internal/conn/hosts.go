@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -59,6 +60,8 @@ func (h *hosts) Init(servers []string) error {
 				"put it before each lock's path instead", s)
 		case strings.Contains(s, ","):
 			return fmt.Errorf("server %q: several servers in one string: give each by itself", s)
+		case strings.ContainsFunc(s, unicode.IsSpace):
+			return fmt.Errorf("server %q: a space in the address: want host:port", s)
 		case err != nil:
 			return fmt.Errorf("server %q: want host:port: %w", s, err)
 		case host == "" || badPort != nil:

@@ -21,7 +21,8 @@ import (
 type Monitor struct {
 	dial zk.Dialer
 
-	zxid atomic.Int64 // of the last answer in the newest session; see monitoredConn
+	zxid    atomic.Int64 // of the last answer in the newest session; see monitoredConn
+	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.lastSeen
 
 	mu      sync.Mutex
 	newest  *monitoredConn
@@ -80,6 +81,20 @@ func (m *Monitor) state() (up bool, clock *Clock, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.up, m.clock, m.changed
+}
+
+// over reports whether the server may have expired the session.
+func (m *Monitor) over() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock == nil || m.clock.Left() <= 0
+}
+
+// knows reports whether id is the current session.
+func (m *Monitor) knows(id int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock != nil && m.clock.ID == id
 }
 
 // tell wakes all that wait for a change. The caller holds the mutex.

@@ -69,7 +69,7 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 	xid := int32(helloXid)
 	switch {
 	case w.clock == nil:
-		w.seen = w.monitor.zxid.Load()
+		w.seen = w.lastSeen()
 		packet = w.withSeen(packet, helloZxid)
 	case len(packet) >= requestHeader:
 		xid = int32(binary.BigEndian.Uint32(packet[4:]))
@@ -88,6 +88,21 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 		_ = w.Close() // and the failure reaches the library by its next read
 	}
 	return len(packet), nil
+}
+
+// lostHistory is the number of refused handshakes after which the servers are taken to have lost their data.
+const lostHistory = 5
+
+// lastSeen returns the zxid for the handshake. A server refuses a client that has seen a later
+// transaction than itself, and closes the connection without an answer. If all have lost their data,
+// or were set back to an older state, they would do so for ever. So once the session is over by the
+// local clock and several handshakes in a row were refused, this client asks as one that has seen
+// nothing: it gets to know that its session has expired, and begins another.
+func (w *monitoredConn) lastSeen() int64 {
+	if w.monitor.refused.Add(1) > lostHistory && w.monitor.over() {
+		w.monitor.zxid.Store(0)
+	}
+	return w.monitor.zxid.Load()
 }
 
 // withSeen returns a copy of the packet with the zxid seen at the given place.
@@ -151,6 +166,7 @@ func (w *monitoredConn) hello() {
 	timeout := time.Duration(int32(binary.BigEndian.Uint32(w.header[8:]))) * time.Millisecond
 	id := int64(binary.BigEndian.Uint64(w.header[12:]))
 	w.probing = false
+	w.monitor.refused.Store(0)
 	if id == 0 {
 		w.monitor.expired(w)
 		return

@@ -90,12 +90,21 @@ type watched[T any] struct {
 	events <-chan zk.Event
 }
 
-// ChildrenW is Children with a watch on the next change. A watch that is left behind ends with that
-// change.
-func (c *Conn) ChildrenW(ctx context.Context, dir string) ([]string, <-chan zk.Event, error) {
-	r, err := do(ctx, c, func() (watched[[]string], error) {
-		names, _, events, err := c.ZK.ChildrenW(dir)
-		return watched[[]string]{names, events}, err
+// Listing is what ChildrenW reads.
+type Listing struct {
+	Names []string // of the children
+	Stat  zk.Stat  // of their parent
+}
+
+// ChildrenW lists a node's children, with a watch on their next change. A watch that is left behind ends
+// with that change.
+func (c *Conn) ChildrenW(ctx context.Context, dir string) (Listing, <-chan zk.Event, error) {
+	r, err := do(ctx, c, func() (watched[Listing], error) {
+		names, stat, events, err := c.ZK.ChildrenW(dir)
+		if err != nil {
+			return watched[Listing]{}, err
+		}
+		return watched[Listing]{Listing{names, *stat}, events}, nil
 	})
 	return r.value, r.events, err
 }

@@ -188,7 +188,9 @@ func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, 
 	p = Place{Node: n, Own: c.Watch(n.Path)}
 	var names []string
 	if l.Crowd {
-		names, changed, err = c.ChildrenW(ctx, n.Dir)
+		var listing conn.Listing
+		listing, changed, err = c.ChildrenW(ctx, n.Dir)
+		names = listing.Names
 	} else {
 		names, err = c.Children(ctx, n.Dir)
 	}
