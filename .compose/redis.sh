@@ -7,6 +7,10 @@
 #   replica   reads everything, for a second server (.compose/cluster.yml)
 #   sentinel  makes one of the two servers the primary
 #
+# Nothing is kept on a disk: flags are hints, and counters live for seconds. A server that reads an append-only file
+# does so as the user default, who may only PING here: it would drop each transaction, carry out each plain command,
+# and leave counters that never expire.
+#
 # Arguments go to redis-server. The passwords are in the files of the folder SECRETS. The server gets them on
 # its standard input, as anybody on the machine can read a command line.
 set -eu
@@ -17,7 +21,7 @@ console=$(cat console)
 cluster=$(cat cluster)
 cd "$OLDPWD"
 exec redis-server "$@" - <<END
-appendonly yes
+appendonly no
 save ""
 protected-mode no
 user default on nopass resetkeys resetchannels -@all +ping

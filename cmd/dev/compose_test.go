@@ -23,9 +23,9 @@ import (
 
 const redisPasswords = "hunter2"
 
-// composeRedis starts Redis as docker-compose.yml does, and returns a function that returns a user's options; "" is a
-// stranger.
-func composeRedis(t *testing.T) func(user string) redis.UniversalOptions {
+// composeRedis starts Redis as docker-compose.yml does, and returns it with a function that returns a user's options;
+// "" is a stranger.
+func composeRedis(t *testing.T) (*servers.Server, func(user string) redis.UniversalOptions) {
 	t.Helper()
 	script, err := filepath.Abs("../../.compose/redis.sh")
 	if err != nil {
@@ -64,13 +64,49 @@ func composeRedis(t *testing.T) func(user string) redis.UniversalOptions {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Kill() })
-	return at
+	return server, at
+}
+
+// TestNoCounterOutlivesACrashOfRedis without its time to live: its client would be refused for good.
+func TestNoCounterOutlivesACrashOfRedis(t *testing.T) {
+	t.Parallel()
+	server, at := composeRedis(t)
+	where := at("order")
+	client := redis.NewClient(where.Simple())
+	defer func() { _ = client.Close() }()
+	// Each process of a service counts like this: the first request of a window with two commands, others with one.
+	count := redis.NewScript(`
+		local n = redis.call('incrby', KEYS[1], 1)
+		if n == 1 then redis.call('pexpire', KEYS[1], 60000) end
+		return n`)
+	if err := count.Load(t.Context(), client).Err(); err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{"ratelimit:orders:192.0.2.1", "ratelimit:orders:192.0.2.2"}
+	for range 2 {
+		for _, key := range keys {
+			if err := count.EvalSha(t.Context(), client, []string{key}).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if left, err := client.PTTL(t.Context(), key).Result(); err != nil || left == -1 {
+			t.Errorf("after a crash, %s has no time to live: %v %v", key, left, err)
+		}
+	}
 }
 
 // TestWhatUsersOfRedisMayDo: each user may do what the stack needs, and nothing else.
 func TestWhatUsersOfRedisMayDo(t *testing.T) {
 	t.Parallel()
-	at := composeRedis(t)
+	_, at := composeRedis(t)
 	for user, commands := range map[string]map[string]bool{
 		"": {
 			"ping": true, "get opflag:1": false, "set opflag:1 1": false, "del opflag:1": false, "flushall": false,
@@ -115,7 +151,8 @@ func TestWhatUsersOfRedisMayDo(t *testing.T) {
 // TestTheUsersOfRedisSuffice for the code that logs in as them.
 func TestTheUsersOfRedisSuffice(t *testing.T) {
 	t.Parallel()
-	at, quiet := composeRedis(t), slog.New(slog.DiscardHandler)
+	_, at := composeRedis(t)
+	quiet := slog.New(slog.DiscardHandler)
 	orders, stock := opflag.OpenAt(at("order"), quiet), opflag.OpenAt(at("stock"), quiet)
 	defer func() { _, _ = orders.Close(), stock.Close() }()
 	if !orders.Set(t.Context(), "1") || !stock.Take(t.Context(), "1") || stock.Take(t.Context(), "1") {
