@@ -32,7 +32,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), scaleCommand(),
-		locksCommand(), consoleCommand(), playCommand(), tourCommand(), traceCommand(), tokenCommand())
+		locksCommand(), stormCommand(), consoleCommand(), playCommand(), tourCommand(), traceCommand(), tokenCommand())
 	return root
 }
 

@@ -55,7 +55,7 @@ type Config struct {
 	// Timeout bounds each call. Default 15 s.
 	Timeout time.Duration
 	// Insist, if above 0, is how long a client goes on repeating an order under its key, each time at the next
-	// address, after an answer of 503 or a connection that was refused or broke. The repeats are calls of the kind
+	// address, after a call that timed out or is Unserved. The repeats are calls of the kind
 	// history.Again. It goes on even if the run's ctx ends. Default: it does not repeat.
 	Insist time.Duration
 

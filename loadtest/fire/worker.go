@@ -90,11 +90,11 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 	}
 }
 
-// insist repeats the order of a call until it gets an answer other than 503, or Config.Insist is over, and returns the
-// last call.
+// insist repeats the order of a call until it is answered, or Config.Insist is over, and returns the last call.
 func (w *worker) insist(ctx context.Context, c history.Call) history.Call {
 	ctx, limit := context.WithoutCancel(ctx), time.Now().Add(w.f.cfg.Insist)
-	for c.Unserved() && time.Now().Before(limit) && sleepUntil(ctx, time.Now().Add(insistEvery)) {
+	unanswered := func() bool { return c.Unserved() || c.Failure == history.TimedOut }
+	for unanswered() && time.Now().Before(limit) && sleepUntil(ctx, time.Now().Add(insistEvery)) {
 		c = w.main.place(ctx, int(c.Op), history.Again, w.items, time.Since(w.f.start))
 		w.keep(c)
 	}

@@ -101,10 +101,14 @@ type Call struct {
 	Order, Total int64
 }
 
-// Unserved reports whether a client may repeat the call elsewhere under its key: the answer is 503, or the connection
-// was refused or broke.
+// Unserved reports whether a client may repeat the call elsewhere under its key: the answer is 503 or 429, or a proxy's
+// 502 or 504, or the connection was refused or broke.
 func (c Call) Unserved() bool {
-	return c.Code == http.StatusServiceUnavailable || c.Failure == Refused || c.Failure == Broken
+	switch c.Code {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true
+	}
+	return c.Failure == Refused || c.Failure == Broken
 }
 
 // Latency counts from the intended time.

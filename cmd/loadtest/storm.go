@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/storm"
+	"orderstock/pkg/command"
+)
+
+func stormCommand() *cobra.Command {
+	var (
+		cfg     storm.Config
+		program string
+	)
+	c := &cobra.Command{
+		Use:   "storm",
+		Short: "Break the compose file's stack while orders come through its published port",
+		Long: `Break the compose file's stack while orders come through its published port.
+
+The stack must be up, with the environment that this command gets. Each of its
+servers, services and the front is killed, paused and restarted once; 15 s later
+60 requests a second must pass again. Random faults follow, two at a time. Every
+key must have an answer in the end, and the verdict must pass. It stops no
+container for good, and leaves the orders in the databases.
+
+Writes storm.json and history.jsonl.`,
+		Example: `  docker-compose up -d --build --scale stock-service=3 --scale order-service=2
+  loadtest storm --random 12 --orders 9000`,
+		Args: cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.StringVar(&program, "compose", "", `the compose program (default "docker compose", or "docker-compose" if only that is there)`)
+	f.IntVar(&cfg.Random, "random", 12, "random faults, after those that strike each container once")
+	f.IntVar(&cfg.Orders, "orders", 9000, "orders to send at least")
+	f.Uint64Var(&cfg.Seed, "seed", 0, "makes the same faults again; 0: random")
+	f.StringVar(&cfg.Out, "out", "out", "folder for the results")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if cfg.Random < 0 || cfg.Orders < 0 || cfg.Orders > 1_000_000 {
+			return errors.New("--random cannot be negative, and --orders must be from 0 to 1000000")
+		}
+		if cfg.Program = strings.Fields(program); len(cfg.Program) == 0 {
+			if cfg.Program, err = composeProgram(c.Context()); err != nil {
+				return err
+			}
+		}
+		if cfg.Dir, err = stack.ModuleRoot(); err != nil {
+			return err
+		}
+		for cfg.Seed == 0 {
+			cfg.Seed = rand.Uint64() //nolint:gosec // faults need no secrecy
+		}
+		cfg.Text, cfg.Progress = c.OutOrStdout(), command.Progress(c.ErrOrStderr())
+		r, err := storm.Run(c.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%d faults, %d orders, %d without an answer; orders flowed again after %.1f s at most; "+
+			"seed %d; written: %s\n", len(r.Faults), r.Orders, r.Unanswered, r.SlowestS, r.Seed,
+			filepath.Join(cfg.Out, "storm.json"))
+		for _, line := range r.Missed {
+			fmt.Fprintln(c.OutOrStdout(), "MISSED", line)
+		}
+		if len(r.Missed) > 0 {
+			return command.Fail(fmt.Errorf("the storm: %d things did not hold", len(r.Missed)))
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,145 @@
+package storm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/fire"
+)
+
+// Action is a way to break a container.
+type Action string
+
+// The ways to break a container.
+const (
+	Kill    Action = "kill"    // at once, and start it again a moment later
+	Pause   Action = "pause"   // for a while
+	Restart Action = "restart" // with time to stop
+)
+
+var actions = []Action{Kill, Pause, Restart}
+
+// Fault is one thing that broke.
+type Fault struct {
+	Container string `json:"container"`
+	Action    Action `json:"action"`
+}
+
+func (f Fault) String() string { return fmt.Sprintf("%s %s", f.Action, f.Container) }
+
+const (
+	gone   = time.Second     // how long a killed container stays away
+	frozen = 4 * time.Second // how long a paused one stands still
+)
+
+// services are the services of the compose file that can break; each may have several containers.
+var services = []string{"mysql", "redis", "zookeeper", "stock-service", "order-service", "front"}
+
+type container struct{ id, name string }
+
+// compose is a stack of the compose file.
+type compose struct {
+	dir     string
+	program []string
+}
+
+// errDown is the advice if a part of the stack is missing.
+var errDown = errors.New(`the stack is not up: run "docker-compose up -d --build" first, with the same COMPOSE_PROJECT_NAME`)
+
+func (c compose) command(ctx context.Context, args ...string) *exec.Cmd {
+	all := append(append([]string{}, c.program[1:]...), args...)
+	cmd := exec.CommandContext(ctx, c.program[0], all...) //nolint:gosec // the user names the program
+	cmd.Dir = c.dir
+	return cmd
+}
+
+// run runs the compose program and returns what it printed, without space around it.
+func (c compose) run(ctx context.Context, args ...string) (string, error) {
+	return output(c.command(ctx, args...))
+}
+
+func output(cmd *exec.Cmd) (string, error) {
+	var failure strings.Builder
+	cmd.Stderr = &failure
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, failure.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// containers returns all containers that can break.
+func (c compose) containers(ctx context.Context) (all []container, err error) {
+	for _, service := range services {
+		ids, err := c.run(ctx, "ps", "-q", service)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errDown, err)
+		}
+		for i, id := range strings.Fields(ids) {
+			all = append(all, container{id, fmt.Sprintf("%s-%d", service, i+1)})
+		}
+		if ids == "" {
+			return nil, fmt.Errorf("%w: there is no %s", errDown, service)
+		}
+	}
+	return all, nil
+}
+
+// target returns the published ports, and the token.
+func (c compose) target(ctx context.Context) (fire.Target, error) {
+	order, err := c.run(ctx, "port", "front", "8000")
+	if err != nil {
+		return fire.Target{}, err
+	}
+	stock, err := c.run(ctx, "port", "front", "8081")
+	if err != nil {
+		return fire.Target{}, err
+	}
+	token, err := c.run(ctx, "exec", "-T", "console", "loadtest", "token")
+	return fire.Target{
+		OrderURLs: []string{"http://" + order}, StockURLs: []string{"http://" + stock}, StockToken: token,
+	}, err
+}
+
+// strike breaks a container and mends it, also if ctx ends.
+func (c compose) strike(ctx context.Context, target container, action Action) error {
+	docker := func(args ...string) error {
+		_, err := output(exec.CommandContext(context.WithoutCancel(ctx), "docker", append(args, target.id)...))
+		return err
+	}
+	var away time.Duration
+	var mend string
+	switch action {
+	case Restart:
+		return docker("restart")
+	case Kill:
+		away, mend = gone, "start"
+	case Pause:
+		away, mend = frozen, "unpause"
+	}
+	if err := docker(string(action)); err != nil {
+		return err
+	}
+	return errors.Join(sleep(ctx, away), docker(mend))
+}
+
+// verify judges the history in the folder with the load tester's container, and writes the verdict to w.
+func (c compose) verify(ctx context.Context, dir string, w io.Writer) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	cmd := c.command(ctx, "run", "--rm", "--no-deps", "-T", "-v", dir+":/storm:ro", "loadtest",
+		"verify", "--history", "/storm/history.jsonl", "--out", "/tmp", "--settle", "60s")
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	return nil
+}
