@@ -36,8 +36,9 @@ Writes storm.json and history.jsonl.`,
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
-	f.StringVar(&program, "compose", "", `the compose program (default "docker compose", or "docker-compose" if only that is there)`)
-	f.IntVar(&cfg.Random, "random", 12, "random faults, after those that strike each container once")
+	f.StringVar(&program, "compose", "",
+		`the compose program (default "docker compose", or "docker-compose" if only that is there)`)
+	f.IntVar(&cfg.Random, "random", 12, "random faults, after the sweep over all containers")
 	f.IntVar(&cfg.Orders, "orders", 9000, "orders to send at least")
 	f.Uint64Var(&cfg.Seed, "seed", 0, "makes the same faults again; 0: random")
 	f.StringVar(&cfg.Out, "out", "out", "folder for the results")

@@ -50,7 +50,8 @@ type compose struct {
 }
 
 // errDown is the advice if a part of the stack is missing.
-var errDown = errors.New(`the stack is not up: run "docker-compose up -d --build" first, with the same COMPOSE_PROJECT_NAME`)
+var errDown = errors.New(
+	`the stack is not up: run "docker-compose up -d --build" first, with the same COMPOSE_PROJECT_NAME`)
 
 func (c compose) command(ctx context.Context, args ...string) *exec.Cmd {
 	all := append(append([]string{}, c.program[1:]...), args...)
@@ -59,7 +60,7 @@ func (c compose) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the compose program and returns what it printed, without space around it.
+// run runs the compose program and returns its output without space around it.
 func (c compose) run(ctx context.Context, args ...string) (string, error) {
 	return output(c.command(ctx, args...))
 }

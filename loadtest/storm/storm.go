@@ -24,7 +24,7 @@ type Config struct {
 	// Dir is the folder of docker-compose.yml, and Program docker-compose or docker compose. The stack is up.
 	Dir     string
 	Program []string
-	// Random is how many faults follow those that strike each container once.
+	// Random is how many faults follow the sweep over all containers.
 	Random int
 	// Orders is how many orders to send at least. The faults may need more.
 	Orders int
@@ -47,7 +47,7 @@ const (
 	goods, pieces = 20, 1000
 )
 
-// Result is what a storm did to the stack.
+// Result reports a storm.
 type Result struct {
 	Seed   uint64  `json:"seed"`
 	Faults []Fault `json:"faults"`
