@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/stockapi"
@@ -42,6 +43,27 @@ func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]stri
 		}
 	}
 	return nil, nil
+}
+
+// traffic fires orders with repeats and cancellations over products of their own, and has them judged.
+func traffic(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
+	return fireAndJudge(ctx, l, history.PathOrder)
+}
+
+// deductions does the same with deductions alone.
+func deductions(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
+	return fireAndJudge(ctx, l, history.PathDeduct)
+}
+
+func fireAndJudge(ctx context.Context, l *lab.Lab, path history.Path) ([]string, error) {
+	h, err := fire.Run(ctx, fire.Config{
+		Target: l.Target(), Path: path, Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
+		Mix: fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return judge(ctx, l, h)
 }
 
 func deduction(g history.Goods, num int64) stockapi.DeductRequest {

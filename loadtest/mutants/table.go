@@ -124,6 +124,27 @@ var mutants = []Mutant{
 		Expected: verify.OrderAsRequested,
 	},
 	{
+		Name: "a repeat makes a second order without a key", Switches: "order-again", Probe: traffic,
+		Expected: verify.Unexplained,
+	},
+	{
+		Name: "a cancellation books a restock as well", Switches: "restock-on-cancel", Probe: traffic,
+		Expected: verify.Unexplained,
+	},
+	{
+		Name: "a cancellation answered 200 CONFIRMED, and nothing cancelled", Switches: "cancel-nothing", Probe: traffic,
+		Expected: verify.AnswerWellFormed,
+	},
+	{
+		Name: "sold orders answered 503 unavailable", Switches: "sold-unavailable", Probe: traffic,
+		Expected: verify.AnswersTrue,
+	},
+	{Name: "answers name another product", Switches: "other-items", Probe: traffic, Expected: verify.AnswersTrue},
+	{
+		Name: "neighbours in a group get each other's items", Switches: "neighbours-items", Strategy: "grouped",
+		Probe: deductions, Expected: verify.OrderAsRequested,
+	},
+	{
 		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
 		Expected: FlagConflict,
 	},

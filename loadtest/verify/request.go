@@ -65,8 +65,12 @@ func (j *judge) ours(e *Entry, n int) {
 		j.rejected = append(j.rejected, rejectedOrder{int32(n), did.order})
 	}
 	placed, cancelled := j.answers(n, did)
-	if !placed {
-		j.add(Unexplained, e.Flag, n, 0, "nothing: no call of the run can have placed it", "%s", e.summary())
+	switch {
+	case placed:
+	case len(j.replies) == 0:
+		j.add(Unexplained, e.Flag, n, 0, "nothing: no call of the run placed it", "%s", e.summary())
+	default:
+		j.add(AnswersTrue, e.Flag, n, 0, "nothing, as each answer promises that nothing has changed", "%s", e.summary())
 	}
 	gone := did.status == history.Restored || did.status == history.Cancelled &&
 		(j.h.Path == history.PathDeduct || did.outcome == history.Confirmed || bytes.Equal(e.Orders[0].Reason, byClient))
