@@ -67,7 +67,7 @@ Writes out/scale.json and out/scale.svg.`,
 		"clients of the many products; if they fill only a few groups, one holder is as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
 	p.StringVar(&plan.Before, "before", "",
-		"folder of an earlier build's binaries, to compare deductions and orders of the hot product with")
+		"folder of an earlier build's binaries, to compare with: the hot product, and orders of several products")
 	p.StringSliceVar(&parts, "parts", []string{scaleHolders, scaleFailing, scaleCompose}, "what to measure")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")

@@ -29,6 +29,7 @@ type point struct {
 	clients int
 	sellOut bool
 	uniform bool // all products are equally popular
+	items   int  // the most products of one order; 0: one
 }
 
 // rounds returns how often the rows of the point take turns. The rate of one client is one over the disk's
@@ -42,6 +43,9 @@ func (p point) rounds() int {
 
 func (p point) String() string {
 	text := fmt.Sprintf("path %s, products %d, clients %d", p.path, p.goods, p.clients)
+	if p.items > 1 {
+		text += fmt.Sprintf(", baskets of 1 to %d", p.items)
+	}
 	if p.sellOut {
 		text += ", sold out halfway"
 	}

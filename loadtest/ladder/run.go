@@ -230,7 +230,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		Concurrency: p.clients,
 		Warmup:      cfg.Warmup,
 		Timeout:     30 * time.Second,
-		Mix:         fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
+		Mix:         fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: max(1, p.items), NumMax: 1},
 	}
 	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and all is warm from the turn before
 		load.Warmup /= 4

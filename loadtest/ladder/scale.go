@@ -30,6 +30,8 @@ type Scale struct {
 	Hot *HotRow `json:"hot,omitempty"`
 	// HotOrders compares whole orders of one hot product with an earlier build's.
 	HotOrders *HotRow `json:"hot_orders,omitempty"`
+	// Besides compares whole orders under further loads with those of an earlier build.
+	Besides []*HotRow `json:"besides,omitempty"`
 	// Failing are the runs during which the holder of a lock fails.
 	Failing []FailingRow `json:"failing,omitempty"`
 	// Compose is the compose file's stack.
@@ -52,10 +54,17 @@ type ScaleRow struct {
 	Verdict string  `json:"verdict"`
 }
 
-// HotRow compares two builds or two settings on one product.
+// HotRow compares two builds or two settings under one load.
 type HotRow struct {
-	Path    string  `json:"path"`
-	Than    string  `json:"than"`
+	Path string `json:"path"`
+	// Goods is the number of products, Items the most of one order, and Replicas the number of stock services.
+	Goods    int    `json:"goods"`
+	Items    int    `json:"items"`
+	Replicas int    `json:"replicas"`
+	Than     string `json:"than"`
+	// P99 is the ratio of the 99th percentiles, and MostP99 the most that it should be; 0 if none is asked for.
+	P99     float64 `json:"p99"`
+	MostP99 float64 `json:"most_p99,omitempty"`
 	Ratio   float64 `json:"ratio"`
 	Error   float64 `json:"error"`
 	Want    float64 `json:"want"`
@@ -110,13 +119,30 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 			}
 		}
 	}
-	if s.Hot, err = measureHot(ctx, cfg, plan, PathDeduct); err != nil {
+	hot := HotRow{Path: PathDeduct, Goods: 1, Items: 1, Replicas: 1, Want: 0.97}
+	if s.Hot, err = measureHot(ctx, cfg, plan, hot); err != nil || plan.Before == "" {
 		return s, err
 	}
-	if plan.Before != "" {
-		s.HotOrders, err = measureHot(ctx, cfg, plan, PathOrder)
+	hot.Path = PathOrder
+	if s.HotOrders, err = measureHot(ctx, cfg, plan, hot); err != nil {
+		return s, err
 	}
-	return s, err
+	for _, row := range baskets {
+		done, err := measureHot(ctx, cfg, plan, row)
+		if err != nil {
+			return s, err
+		}
+		s.Besides = append(s.Besides, done)
+	}
+	return s, nil
+}
+
+// baskets are the loads of orders of several products under which two builds are compared.
+var baskets = []HotRow{
+	{Path: PathOrder, Goods: 5, Items: 3, Replicas: 1, Want: 0.9},
+	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 1, Want: 0.9},
+	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 2, Want: 0.85, MostP99: 1.5},
+	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 3, Want: 0.85, MostP99: 1.5},
 }
 
 func measureHolders(
@@ -148,23 +174,35 @@ func measureHolders(
 	return rows, nil
 }
 
-func measureHot(ctx context.Context, cfg Config, plan ScalePlan, path string) (*HotRow, error) {
-	hot := &HotRow{Path: path, Than: "one partition", Want: 0.97}
-	shapes := []partitioned{{replicas: 1, partitions: 1}, {replicas: 1}}
+func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*HotRow, error) {
+	row.Than = "one partition"
+	shapes := []partitioned{{replicas: row.Replicas, partitions: 1}, {replicas: row.Replicas}}
 	if plan.Before != "" {
-		hot.Than = "the build in " + filepath.Base(plan.Before)
-		shapes[0] = partitioned{replicas: 1, bin: plan.Before}
+		row.Than = "the build in " + filepath.Base(plan.Before)
+		shapes[0] = partitioned{replicas: row.Replicas, bin: plan.Before}
 	}
-	cfg.Progress(path + " of one hot product, beside " + hot.Than)
-	legs, verdicts, err := measureLegs(ctx, cfg, shapes, point{path: path, goods: 1, clients: UsualClients}, 2*plan.Legs)
+	cfg.Progress(row.load() + ", beside " + row.Than)
+	p := point{path: row.Path, goods: row.Goods, items: row.Items, uniform: true, clients: UsualClients}
+	legs, verdicts, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
 	if err != nil {
-		return nil, fmt.Errorf("%s of one hot product: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", row.load(), err)
 	}
-	hot.Ratio, hot.Error, hot.Verdict = PerS(legs[1])/PerS(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
-	if _, err := fmt.Fprintln(cfg.Table, hot.Line()); err != nil {
+	row.Ratio, row.Error, row.Verdict = PerS(legs[1])/PerS(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
+	row.P99 = p99(legs[1]) / p99(legs[0])
+	if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
 		return nil, fmt.Errorf("print the ratio: %w", err)
 	}
-	return hot, nil
+	return &row, nil
+}
+
+// p99 returns the median of the legs' 99th percentiles.
+func p99(legs []Row) float64 {
+	all := make([]float64, len(legs))
+	for i, leg := range legs {
+		all[i] = leg.P99MS
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // partitioned is the default strategy with a number of stock services and of partitions.
@@ -215,7 +253,7 @@ func measureLegs(
 			if err := all[i].fire(ctx, cfg, p); err != nil {
 				return nil, nil, fmt.Errorf("%+v: %w", shapes[i], err)
 			}
-			rows[i] = append(rows[i], Row{DonePerS: all[i].reports[leg].DonePerS})
+			rows[i] = append(rows[i], Row{DonePerS: all[i].reports[leg].DonePerS, P99MS: ms(all[i].reports[leg].P99)})
 		}
 	}
 	for _, c := range all {
@@ -268,10 +306,22 @@ func (r ScaleRow) Line() string {
 		"  want %4.1f  %s", r.Group, r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
 }
 
+// load says what is asked for.
+func (h HotRow) load() string {
+	if h.Goods == 1 {
+		return h.Path + " of one hot product"
+	}
+	return fmt.Sprintf("%s of 1 to %d of %d products, %d stock services", h.Path, h.Items, h.Goods, h.Replicas)
+}
+
 // Line returns the row as a line to print.
 func (h HotRow) Line() string {
-	return fmt.Sprintf("%s of one hot product / %s: %.2f ±%.2f, want %.2f, %s",
-		h.Path, h.Than, h.Ratio, h.Error, h.Want, h.Verdict)
+	return fmt.Sprintf("%s / %s: %.2f ±%.2f, want %.2f, p99 %.2f, %s",
+		h.load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Verdict)
+}
+
+func (h HotRow) missed() bool {
+	return h.Verdict != "pass" || h.Ratio+h.Error < h.Want || h.MostP99 > 0 && h.P99 > h.MostP99
 }
 
 // AllRows returns the rows, then the rows of the other groups.
@@ -290,8 +340,8 @@ func (s Scale) Missed() (missed []string) {
 			missed = append(missed, r.Line())
 		}
 	}
-	for _, h := range []*HotRow{s.Hot, s.HotOrders} {
-		if h != nil && (h.Verdict != "pass" || h.Ratio+h.Error < h.Want) {
+	for _, h := range append([]*HotRow{s.Hot, s.HotOrders}, s.Besides...) {
+		if h != nil && h.missed() {
 			missed = append(missed, h.Line())
 		}
 	}

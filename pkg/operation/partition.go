@@ -3,7 +3,7 @@ package operation
 import "github.com/cespare/xxhash/v2"
 
 // Partitions is the default number of partitions of the stock.
-const Partitions = 16
+const Partitions = 1
 
 // Partition returns the partition of a product, from 0 to n-1: the xxHash64 of the
 // id in decimal, modulo n. Ids that rise by any step spread evenly.

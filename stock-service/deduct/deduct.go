@@ -24,9 +24,9 @@ type Strategy interface {
 type Ledger interface {
 	// Deduct carries one request out in one transaction.
 	Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error)
-	// DeductGroup carries many requests out in one transaction, under one lock.
-	// The outcomes answer the requests one by one.
-	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
+	// DeductGroup carries many requests out in one transaction, each row
+	// under the token of its product. The outcomes answer the requests one by one.
+	DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error)
 }
 
 // Config says what a strategy works with.
@@ -39,7 +39,7 @@ type Config struct {
 	LockTimeout time.Duration
 	// LockPatience is the least pause before each look at who holds the lock of a
 	// partition while a group waits for it. If two looks find one and the same holder,
-	// the group is carried out without the lock. Default 100 ms.
+	// the group is carried out without its locks. Default 100 ms.
 	LockPatience time.Duration
 	// Partitions is the number of partitions of the stock under strategy grouped.
 	// Processes with different numbers refuse some of each other's writes and take

@@ -15,12 +15,18 @@ type Keeper struct{ k *keeper }
 func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error), patience time.Duration) Keeper {
 	return Keeper{&keeper{
 		locker:  newLocker(Config{Config: coordination.Config{Log: slog.New(slog.DiscardHandler)}}),
-		acquire: acquire, holder: holder, patience: patience,
+		acquire: acquire, holder: holder, patience: patience, turn: make(chan struct{}, 1),
 	}}
 }
 
 func (k Keeper) Hold(ctx context.Context) Lock { return k.k.hold(ctx) }
-func (k Keeper) LetGo(ctx context.Context)     { k.k.letGo(ctx) }
+func (k Keeper) LetGo(ctx context.Context) {
+	select {
+	case k.k.turn <- struct{}{}:
+	default: // Hold got the lock
+	}
+	k.k.leave(ctx, false)
+}
 
 // Waiting returns how many operations wait for the next group, of whichever partition.
 func Waiting(s Strategy) int {

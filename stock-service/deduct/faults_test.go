@@ -34,8 +34,8 @@ func (p probe) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (
 	return op, err
 }
 
-func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
-	outcomes, err := p.Ledger.DeductGroup(ctx, requests, token)
+func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
+	outcomes, err := p.Ledger.DeductGroup(ctx, requests, fence)
 	p.committed()
 	return outcomes, err
 }

@@ -14,8 +14,7 @@ import (
 // on at the same time.
 //
 // Operations with products of several partitions have groups of their own, which
-// take no lock: the condition of the update and the locks of the rows keep them
-// apart from all others.
+// take the locks of all partitions that they touch.
 type grouped struct {
 	*Session
 	partitions []*groups
@@ -27,11 +26,20 @@ func newGrouped(cfg Config) Strategy {
 		cfg.Partitions = operation.Partitions
 	}
 	session, metrics := OpenSession(cfg), newGroupMetrics(cfg.Metrics)
-	g := &grouped{Session: session, across: newGroups(cfg, metrics, nil)}
 	locker := newLocker(cfg)
-	for i := range cfg.Partitions {
-		k := newKeeper(cfg, locker, session, PartitionPath(cfg.Root, i))
-		g.partitions = append(g.partitions, newGroups(cfg, metrics, k))
+	keepers := make([]*keeper, cfg.Partitions)
+	for i := range keepers {
+		keepers[i] = newKeeper(cfg, locker, session, i)
+	}
+	g := &grouped{Session: session, across: newGroups(cfg, metrics, keepers...)}
+	more := func(k *keeper) bool {
+		return g.across.calls.Waiting() > 0 || g.partitions[k.partition].calls.Waiting() > 0
+	}
+	g.across.more = more
+	for _, k := range keepers {
+		p := newGroups(cfg, metrics, k)
+		p.more = more
+		g.partitions = append(g.partitions, p)
 	}
 	return g
 }

@@ -11,7 +11,7 @@ import (
 type groupedRows struct{ groups *groups }
 
 func newGroupedRows(cfg Config) Strategy {
-	return groupedRows{newGroups(cfg, newGroupMetrics(cfg.Metrics), nil)}
+	return groupedRows{newGroups(cfg, newGroupMetrics(cfg.Metrics))}
 }
 
 // Deduct implements stock.Deducter.

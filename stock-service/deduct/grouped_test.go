@@ -36,10 +36,12 @@ func twoPartitions(t *testing.T, p *stocktest.Place, n int, pieces int64) (a, b 
 func TestAnotherHolderStopsNoOtherPartition(t *testing.T) {
 	p := stocktest.New(t)
 	root := serverstest.ZooKeeperRoot(t)
-	busy, idle := twoPartitions(t, p, operation.Partitions, 5)
-	lock, err := zklock.NewMutex(session(t), root+lockPaths(busy)["grouped"]).Acquire(t.Context())
+	const partitions = 16
+	busy, idle := twoPartitions(t, p, partitions, 5)
+	lock, err := zklock.NewMutex(session(t), deduct.PartitionPath(root, operation.Partition(busy, partitions))).
+		Acquire(t.Context())
 	must(t, err)
-	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root = root })
+	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.Partitions = root, partitions })
 	waiting := make(chan error, 1)
 	go func() {
 		_, err := s.Deduct(context.WithoutCancel(t.Context()), one(p, busy))
@@ -53,7 +55,7 @@ func TestAnotherHolderStopsNoOtherPartition(t *testing.T) {
 	both := one(p, busy)
 	both.Items = append(both.Items, operation.Item{GoodsID: idle, Num: 1})
 	if op, err = s.Deduct(t.Context(), both); err != nil || op.State != operation.Done || !op.Token.IsZero() {
-		t.Errorf("over both: %+v, %v; want it done without a token", op, err)
+		t.Errorf("over both, past the holder of one: %+v, %v; want it done without a token", op, err)
 	}
 	must(t, lock.Release(t.Context()))
 	must(t, <-waiting)
@@ -90,9 +92,9 @@ type sizes struct {
 	largest *atomic.Int64
 }
 
-func (s sizes) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome, error) {
+func (s sizes) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
 	s.largest.Store(max(s.largest.Load(), int64(len(requests)))) // groups of one partition take turns
-	return s.Ledger.DeductGroup(ctx, requests, token)
+	return s.Ledger.DeductGroup(ctx, requests, fence)
 }
 
 // TestAStuckHolderIsPassedBy: a holder that does not let the lock go costs a moment, and the lock is used
@@ -217,10 +219,87 @@ func TestWhoIsTakenForDead(t *testing.T) {
 	}
 }
 
+// TestEveryDeductionIsUnderItsLocks: while no holder is stuck, two processes deduct orders of one and of several
+// partitions at the same time, each under the locks of its partitions.
+func TestEveryDeductionIsUnderItsLocks(t *testing.T) {
+	p := stocktest.New(t)
+	const partitions, pieces = 3, 1_000_000
+	root := serverstest.ZooKeeperRoot(t)
+	goods := make([]int64, 10)
+	for i := range goods {
+		goods[i] = p.Goods(t, pieces)
+	}
+	change := func(c *compared.Config) { c.Root, c.Partitions, c.LockPatience = root, partitions, 5*time.Second }
+	replicas := []deduct.Strategy{p.Open(t, "grouped", change), p.Open(t, "grouped", change)}
+	began := time.Now()
+	stocktest.Workers(24, func(worker int) {
+		for round := range 8 {
+			r := stock.Request{Flag: p.Flag()}
+			for _, id := range goods[:1+(worker+round)%len(goods)] {
+				r.Items = append(r.Items, operation.Item{GoodsID: id, Num: 1})
+			}
+			op, err := replicas[worker%2].Deduct(t.Context(), r)
+			if err != nil || op.State != operation.Done || op.Token.IsZero() {
+				t.Errorf("%d products: %+v, %v; want it done under its locks", len(r.Items), op, err)
+			}
+		}
+	})
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("%s for 192 deductions", took)
+	}
+	p.CheckLedger(t)
+}
+
+// TestARowIsFencedByItsOwnPartition: each row keeps the token of its own lock, and refuses an earlier one of that
+// lock even if another lock of the group is later.
+func TestARowIsFencedByItsOwnPartition(t *testing.T) {
+	p := stocktest.New(t)
+	a, b, c := p.Goods(t, 10), p.Goods(t, 10), p.Goods(t, 10)
+	fence := func(ofA, ofB byte) stock.Fence {
+		return func(id int64) stock.Token {
+			if id == a {
+				return stock.Token{15: ofA}
+			}
+			return stock.Token{15: ofB}
+		}
+	}
+	for _, size := range []int{1, 2} { // alone, and as a group
+		group := func(f stock.Fence) ([]stock.Outcome, error) {
+			requests := make([]stock.Request, size)
+			for i := range requests {
+				requests[i] = stock.Request{Flag: p.Flag(), Items: []operation.Item{
+					{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}, {GoodsID: c, Num: 1},
+				}}
+			}
+			return p.Ledger.DeductGroup(t.Context(), requests, f)
+		}
+		outcomes, err := group(fence(3, 7))
+		must(t, err)
+		if outcomes[0].Err != nil || outcomes[0].Operation.Token != (stock.Token{15: 7}) {
+			t.Errorf("%+v; want it done under the highest token, 7", outcomes[0])
+		}
+		for id, want := range map[int64]byte{a: 3, b: 7, c: 7} {
+			var written []byte
+			must(t, p.DB.Raw("SELECT fencing_token FROM stock WHERE goods_id = ?", id).Row().Scan(&written))
+			if stock.Token(written) != (stock.Token{15: want}) {
+				t.Errorf("goods %d: token %x in its row, want %d", id, written, want)
+			}
+		}
+		before := p.Level(t, a)
+		outcomes, err = group(fence(2, 9))
+		if err == nil {
+			err = outcomes[0].Err
+		}
+		if !errors.Is(err, stock.ErrStaleToken) || p.Level(t, a) != before {
+			t.Errorf("an earlier holder of the first lock: %v; want %v", err, stock.ErrStaleToken)
+		}
+	}
+}
+
 // TestOrdersOverPartitions lets two processes deduct orders of one and of several partitions at the same
 // time, under locks that others keep or not. Stock only falls meanwhile, so an order was rejected rightly
-// if the stock in the end is too low for it. An order over several partitions has no token, and leaves those of the
-// rows as they are: the highest that an order of one partition wrote.
+// if the stock in the end is too low for it. A row keeps the highest token that an order of its partition alone wrote,
+// or a later one.
 func TestOrdersOverPartitions(t *testing.T) {
 	p := stocktest.New(t)
 	other := session(t)
@@ -273,13 +352,11 @@ func TestOrdersOverPartitions(t *testing.T) {
 		taken, highest := map[int64]int64{}, map[int64]stock.Token{}
 		for i, op := range outcomes {
 			short := false
-			if _, one := operation.PartitionOf(requests[i].Items, partitions); !one && !op.Token.IsZero() {
-				t.Errorf("%+v: token %s, though it is over several partitions", requests[i], op.Token)
-			}
+			_, one := operation.PartitionOf(requests[i].Items, partitions)
 			for _, item := range requests[i].Items {
 				if op.State == operation.Done {
 					taken[item.GoodsID] += item.Num
-					if highest[item.GoodsID].Less(op.Token) {
+					if one && highest[item.GoodsID].Less(op.Token) {
 						highest[item.GoodsID] = op.Token
 					}
 				}
@@ -295,8 +372,8 @@ func TestOrdersOverPartitions(t *testing.T) {
 			}
 			var written []byte
 			must(t, p.DB.Raw("SELECT fencing_token FROM stock WHERE goods_id = ?", id).Row().Scan(&written))
-			if stock.Token(written) != highest[id] {
-				t.Errorf("goods %d: token %x in its row, want %s", id, written, highest[id])
+			if stock.Token(written).Less(highest[id]) {
+				t.Errorf("goods %d: token %x in its row, want %s or a later one", id, written, highest[id])
 			}
 		}
 		if t.Failed() {

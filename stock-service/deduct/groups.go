@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
@@ -18,9 +19,13 @@ type groups struct {
 	ledger  Ledger
 	metrics groupMetrics
 	calls   *batch.Group[stock.Request, stock.Operation]
-	// lock is that of the partition; nil if the groups take none. Only run and its
-	// idle function use it, and no two of their calls overlap.
-	lock *keeper
+	// keepers are those of all locks that a group may need, by partition; none if the
+	// groups take no lock. All groups of one partition have its keeper alone.
+	keepers []*keeper
+	// partitions is the number of partitions of the stock.
+	partitions int
+	// more reports whether work waits, here or elsewhere in the process, that may need the lock.
+	more func(*keeper) bool
 }
 
 const (
@@ -36,8 +41,9 @@ const (
 type groupCall = batch.Call[stock.Request, stock.Operation]
 
 // newGroups returns groups for cfg, whose metrics metrics are.
-func newGroups(cfg Config, metrics groupMetrics, lock *keeper) *groups {
-	g := &groups{ledger: cfg.Ledger, metrics: metrics, lock: lock}
+func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
+	g := &groups{ledger: cfg.Ledger, metrics: metrics, keepers: keepers, partitions: cfg.Partitions}
+	g.more = func(*keeper) bool { return g.calls.Waiting() > 0 }
 	size := MaxGroup
 	if cfg.MaxGroup > 0 {
 		size = min(size, cfg.MaxGroup)
@@ -46,8 +52,8 @@ func newGroups(cfg Config, metrics groupMetrics, lock *keeper) *groups {
 		batch.WithMaxSize(size), batch.WithMaxQueue(maxWaiting),
 		batch.WithTimeout(groupLimit), batch.WithGather(gatherPart),
 	}
-	if lock != nil {
-		opts = append(opts, batch.WithIdle(lock.letGo))
+	if len(keepers) > 0 {
+		opts = append(opts, batch.WithIdle(g.idle))
 	}
 	g.calls = batch.New(g.run, opts...)
 	return g
@@ -63,41 +69,69 @@ func (g *groups) deduct(ctx context.Context, r stock.Request) (stock.Operation, 
 	return op, meanings.Of(ctx, err)
 }
 
-// run serves one group: it asks for the lock first, then takes all calls that wait
-// by then. Without the lock, the group has no token.
+// idle lets go of the locks for which no work waits.
+func (g *groups) idle(ctx context.Context) {
+	for _, k := range slices.Backward(g.keepers) {
+		if len(g.keepers) == 1 || !g.more(k) {
+			k.rest(ctx)
+		}
+	}
+}
+
+// run serves one group. Groups of one partition ask for its lock first, then take all
+// calls that wait by then; over several partitions, the calls say which locks. If the
+// locks are not granted in time, the group has no token.
 func (g *groups) run(ctx context.Context, take func() []*groupCall) {
-	var lock Lock
 	asked := time.Now()
-	if g.lock != nil {
-		lock = g.lock.hold(ctx)
+	var locks holding
+	if len(g.keepers) == 1 {
+		locks = holdAll(ctx, g.keepers, g.more)
 	}
 	calls := take()
 	// Only now are the calls known that waited for the lock.
 	ctx, end := tracing.Together(ctx, "group", asked, batch.Contexts(calls))
 	var err error
 	defer func() { end(err) }()
-	if g.lock != nil {
+	switch len(g.keepers) {
+	case 0:
+	case 1:
+		lock := locks.first()
 		lock.record(ctx, "acquire-lock", asked, lock.notHad())
+	default:
+		locks = holdAll(ctx, g.needed(calls), g.more)
 	}
-	held, cancel := whileHeld(ctx, lock)
+	held, cancel := whileHeld(ctx, locks.locks...)
 	defer cancel()
 	began := time.Now()
-	outcomes := g.carryOut(held, calls, lock.Token)
-	if g.lock != nil {
-		g.lock.took = time.Since(began)
-	}
+	outcomes := g.carryOut(held, calls, locks.fence(g.partitions))
+	locks.took(time.Since(began))
 	if len(outcomes) > 0 { // what fails a group as a whole fails its first request, too
 		err = outcomes[0].Err
 	}
 	lost := held.Err() != nil || slices.ContainsFunc(outcomes, isStale)
 	cancel() // before the release, which would look like a loss
-	// The next process gets the lock while the callers here are answered.
-	if g.lock != nil && (g.calls.Waiting() == 0 || g.lock.usedUp() || lost) {
-		g.lock.letGo(ctx)
-	}
+	// The next process gets the locks while the callers here are answered.
+	locks.leave(ctx, g.more, lost)
 	for i, call := range calls {
 		call.Resolve(outcomes[i].Operation, outcomes[i].Err)
 	}
+}
+
+// needed returns the keepers of the products of the calls, by rising partition.
+func (g *groups) needed(calls []*groupCall) []*keeper {
+	needs := make([]bool, len(g.keepers))
+	for _, call := range calls {
+		for _, item := range call.In.Items {
+			needs[operation.Partition(item.GoodsID, g.partitions)] = true
+		}
+	}
+	var keepers []*keeper
+	for i, k := range g.keepers {
+		if needs[i] {
+			keepers = append(keepers, k)
+		}
+	}
+	return keepers
 }
 
 // isStale reports whether a later holder has written: only a new token helps.
@@ -105,20 +139,20 @@ func isStale(o stock.Outcome) bool { return errors.Is(o.Err, stock.ErrStaleToken
 
 // carryOut carries the group out together. If that fails for a reason that may
 // be one operation's alone, it carries the operations out one by one.
-func (g *groups) carryOut(ctx context.Context, calls []*groupCall, token stock.Token) []stock.Outcome {
+func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Outcome {
 	g.metrics.size.Observe(float64(len(calls)))
-	if token.IsZero() {
+	if fence == nil {
 		g.metrics.unlocked.Inc()
 	}
 	if len(calls) <= 1 {
-		return g.oneByOne(ctx, calls, token, nil)
+		return g.oneByOne(ctx, calls, fence, nil)
 	}
 	requests := make([]stock.Request, len(calls))
 	for i, call := range calls {
 		requests[i] = call.In
 	}
 	began := time.Now()
-	outcomes, err := g.ledger.DeductGroup(ctx, requests, token)
+	outcomes, err := g.ledger.DeductGroup(ctx, requests, fence)
 	g.metrics.seconds.Observe(time.Since(began).Seconds())
 	switch {
 	case err == nil:
@@ -127,7 +161,7 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, token stock.T
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
 	g.metrics.broken.Inc()
-	return g.oneByOne(ctx, calls, token, err)
+	return g.oneByOne(ctx, calls, fence, err)
 }
 
 // oneByOne carries each operation out by itself, in order, and answers it at
@@ -135,10 +169,10 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, token stock.T
 // that was committed is found under its flag. If the database is out of reach,
 // the rest are not tried. What could not be carried out gets the cause as well: it
 // may say that the outcome is unknown.
-func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, token stock.Token, cause error) []stock.Outcome {
+func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.Fence, cause error) []stock.Outcome {
 	outcomes := make([]stock.Outcome, len(calls))
 	for i, call := range calls {
-		done, err := g.ledger.DeductGroup(ctx, []stock.Request{call.In}, token)
+		done, err := g.ledger.DeductGroup(ctx, []stock.Request{call.In}, fence)
 		if errors.Is(err, stock.ErrUnavailable) {
 			for ; i < len(calls); i++ {
 				outcomes[i] = stock.Outcome{Err: errors.Join(cause, err)}

@@ -18,12 +18,16 @@ import (
 // dead or paused, and work goes on without the lock until it is free. The process
 // stays in ZooKeeper's queue meanwhile.
 //
-// Its methods are for one goroutine at a time.
+// One group of the process uses the lock at a time: from hold to leave. Between two
+// groups the lock is kept for what is left of its tenure at most. So a process that
+// waits for a lower lock does not keep a higher one from the others.
 type keeper struct {
 	locker
-	acquire  Acquire
-	holder   func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in whichever process
-	patience time.Duration
+	partition int
+	turn      chan struct{} // holds a value while a group uses the keeper; guards the fields below
+	acquire   Acquire
+	holder    func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in whichever process
+	patience  time.Duration
 
 	took  time.Duration // how long the last group's transaction took
 	kept  *Lock         // the lock between groups; nil if it is not held
@@ -47,21 +51,64 @@ type acquired struct {
 // tenure is how long the lock is kept while callers wait.
 const tenure = 50 * time.Millisecond
 
-func newKeeper(cfg Config, l locker, s *Session, path string) *keeper {
+func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
 	if cfg.LockPatience <= 0 {
 		cfg.LockPatience = 100 * time.Millisecond
 	}
+	path := PartitionPath(cfg.Root, partition)
 	return &keeper{
-		locker: l, patience: cfg.LockPatience,
+		locker: l, patience: cfg.LockPatience, partition: partition, turn: make(chan struct{}, 1),
 		acquire: func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
 		holder:  func(ctx context.Context) (stock.Token, error) { return s.Holder(ctx, path) },
 	}
 }
 
-// hold returns the lock, or the zero Lock if it is not granted within the patience.
+// hold waits for the group's turn and returns the lock. It returns the zero Lock, and
+// needs no leave, if the lock is not granted within the patience or ctx ends.
 func (k *keeper) hold(ctx context.Context) Lock {
-	if k.kept != nil && k.kept.Alive.Err() == nil {
+	select {
+	case k.turn <- struct{}{}:
+	case <-ctx.Done():
+		return Lock{}
+	}
+	if k.has(ctx) {
 		return *k.kept
+	}
+	<-k.turn
+	return Lock{}
+}
+
+// leave ends the use of the lock. The lock is kept for the groups that follow if more is
+// true and the tenure is not over.
+func (k *keeper) leave(ctx context.Context, more bool) {
+	if !more || k.usedUp() {
+		k.letGo(ctx)
+	}
+	<-k.turn
+}
+
+// rest lets the lock go, or leaves the queue for it, unless a group uses the lock.
+func (k *keeper) rest(ctx context.Context) {
+	select {
+	case k.turn <- struct{}{}:
+		k.leave(ctx, false)
+	default:
+	}
+}
+
+// endTenure lets the lock go if its tenure is over and no group uses it.
+func (k *keeper) endTenure() {
+	select {
+	case k.turn <- struct{}{}:
+		k.leave(context.Background(), k.kept != nil)
+	default:
+	}
+}
+
+// has reports whether the lock is held, and takes it first if need be.
+func (k *keeper) has(ctx context.Context) bool {
+	if k.kept != nil && k.kept.Alive.Err() == nil {
+		return true
 	}
 	k.giveBack(ctx)
 	patience := k.patience
@@ -74,12 +121,8 @@ func (k *keeper) hold(ctx context.Context) Lock {
 	case k.denied:
 		patience = 0
 	}
-	if !k.await(ctx, patience) {
-		k.denied = true
-		return Lock{}
-	}
-	k.denied = false
-	return *k.kept
+	k.denied = !k.await(ctx, patience)
+	return !k.denied
 }
 
 var errPassedBy = errors.New("lock not granted within the patience; going on without it")
@@ -111,6 +154,9 @@ func (k *keeper) ask(ctx context.Context) {
 	k.asked = asked
 	go func() {
 		lock, err := k.take(ctx, k.acquire)
+		if err == nil {
+			time.AfterFunc(tenure, k.endTenure)
+		}
 		asked <- acquired{lock, err}
 	}()
 }

@@ -94,7 +94,7 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 		}),
 		unlocked: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_groups_unlocked_total",
-			Help: "Groups carried out without a lock: of several partitions, or while the lock could not be had.",
+			Help: "Groups carried out without their locks, because one was not granted in time.",
 		}),
 	}
 }

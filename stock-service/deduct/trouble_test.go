@@ -91,11 +91,11 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 	for range 30 {
 		requests = append(requests, stock.Request{Flag: p.Flag(), Items: item})
 	}
-	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], stock.Token{15: 1})
+	first, err := p.Ledger.DeductGroup(t.Context(), requests[:10], stock.FenceAll(stock.Token{15: 1}))
 	must(t, err)
 	_, err = p.Ledger.Cancel(t.Context(), requests[29].Flag)
 	must(t, err)
-	again, err := p.Ledger.DeductGroup(t.Context(), requests, stock.Token{15: 2})
+	again, err := p.Ledger.DeductGroup(t.Context(), requests, stock.FenceAll(stock.Token{15: 2}))
 	must(t, err)
 	for i, o := range again {
 		switch {
@@ -155,13 +155,13 @@ type counted struct {
 	group func(n int)
 }
 
-func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
+func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome,
 	error,
 ) {
 	if len(requests) > 1 {
 		c.group(len(requests))
 	}
-	return c.Ledger.DeductGroup(ctx, requests, token)
+	return c.Ledger.DeductGroup(ctx, requests, fence)
 }
 
 // TestLostCommitReplyIsResolved cuts the connection after the server has
@@ -225,7 +225,7 @@ type vanishing struct {
 	again         func() ([]stock.Outcome, error)
 }
 
-func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
+func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome,
 	error,
 ) {
 	if len(requests) == 1 {
@@ -234,10 +234,10 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, to
 		}
 		close(v.entered)
 		<-v.hold
-		return v.Ledger.DeductGroup(ctx, requests, token)
+		return v.Ledger.DeductGroup(ctx, requests, fence)
 	}
 	v.gone.Store(true)
-	if _, err := v.Ledger.DeductGroup(ctx, requests, token); err != nil {
+	if _, err := v.Ledger.DeductGroup(ctx, requests, fence); err != nil {
 		return nil, err
 	}
 	return nil, stock.ErrUnknownOutcome
@@ -405,11 +405,11 @@ type watched struct {
 	show func(context.Context)
 }
 
-func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, token stock.Token) ([]stock.Outcome,
+func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome,
 	error,
 ) {
 	w.show(ctx)
-	return w.Ledger.DeductGroup(ctx, requests, token)
+	return w.Ledger.DeductGroup(ctx, requests, fence)
 }
 
 // waitsForRow reports whether a transaction of the ledger waits for a row. The

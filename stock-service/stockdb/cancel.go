@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -70,13 +72,9 @@ func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 
 // restore gives the items of a deduction back to the stock.
 func restore(tx *gorm.DB, op stock.Operation) error {
-	for _, item := range op.Items {
-		done := tx.Exec("UPDATE stock SET num = num + ?, updated_at = ? WHERE goods_id = ?", item.Num, now(), item.GoodsID)
-		if done.Error != nil {
-			return fmt.Errorf("update stock: %w", done.Error)
-		}
-		if done.RowsAffected != 1 {
-			return fmt.Errorf("update stock: product %d is gone", item.GoodsID)
+	for items := range slices.Chunk(op.Items, maxCases) {
+		if err := giveBack(tx, items); err != nil {
+			return fmt.Errorf("update stock: %w", err)
 		}
 	}
 	done := tx.Exec("UPDATE operations SET state = ? WHERE flag = ? AND state = ?",
@@ -88,4 +86,22 @@ func restore(tx *gorm.DB, op stock.Operation) error {
 		return errMoved
 	}
 	return insertFlows(tx, operation.KindRestore, op)
+}
+
+// giveBack raises the levels of the items by one statement, which locks them by rising goods id.
+func giveBack(tx *gorm.DB, items []operation.Item) error {
+	cases := make([]any, 0, 2*len(items))
+	for _, item := range items {
+		cases = append(cases, item.GoodsID, item.Num)
+	}
+	args := slices.Concat(cases, []any{now(), goodsOf(items)})
+	done := tx.Exec("UPDATE stock SET num = num + CASE goods_id"+strings.Repeat(" WHEN ? THEN ?", len(items))+
+		" END, updated_at = ? WHERE goods_id IN ? ORDER BY goods_id", args...)
+	if done.Error != nil {
+		return done.Error
+	}
+	if done.RowsAffected != int64(len(items)) {
+		return fmt.Errorf("%d of %d products are there", done.RowsAffected, len(items))
+	}
+	return nil
 }

@@ -71,8 +71,13 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 }
 
 // takeItems lowers the level of each product. It returns errShort with the first
-// product whose level is too low.
+// product whose level is too low. Several products are locked and read in one
+// statement and lowered in another, so the number of round trips does not grow
+// with the number of products.
 func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
+	if len(items) > 1 {
+		return takeLocked(tx, items, fence)
+	}
 	for i, item := range items {
 		hit, err := takeItem(tx, item, fence)
 		if err != nil {
@@ -83,6 +88,28 @@ func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short in
 		}
 	}
 	return 0, nil
+}
+
+// takeLocked is takeItems for several products.
+func takeLocked(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
+	levels, err := readLevels(tx, goodsOf(items), "FOR UPDATE")
+	if err != nil {
+		return 0, err
+	}
+	if short, err = stock.FirstShort(items, levels); err != nil {
+		return 0, err
+	}
+	if err := checkFence(items, levels, fence); err != nil {
+		return 0, err
+	}
+	if short != 0 {
+		return short, errShort
+	}
+	taken := make(map[int64]int64, len(items))
+	for _, item := range items {
+		taken[item.GoodsID] = item.Num
+	}
+	return 0, takeTogether(tx, taken, fence)
 }
 
 func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, err error) {

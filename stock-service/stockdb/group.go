@@ -20,9 +20,10 @@ import (
 // the requests in their order, and writes all results together. The outcomes
 // answer the requests one by one; a refused request costs the others nothing.
 //
-// Under the zero token, no token is compared or written: the locks of the rows, the
-// condition and the primary key alone keep the group apart from every other group,
-// even one that holds the lock.
+// Each row is fenced by the token of its product; an operation records the highest
+// token of its products. Under the nil fence, no token is compared or written: the
+// locks of the rows, the condition and the primary key alone keep the group apart
+// from every other group, even one that holds the lock.
 //
 // A flag that already has an outcome is not expected here, as the caller has asked
 // Redis or the table. If the primary key shows that there is one, the group is
@@ -35,19 +36,19 @@ import (
 // nothing changed; after ErrUnknownOutcome that is unknown. After any other error
 // nothing changed either: the database refused a row, and each request may succeed
 // by itself.
-func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error) {
+func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
 	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
 	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
 		if len(requests) == 1 { // fewer statements than a group
-			op, err := s.Deduct(ctx, requests[0], stock.FenceAll(held))
+			op, err := s.Deduct(ctx, requests[0], fence)
 			if errors.Is(err, stock.ErrUnavailable) {
 				return nil, err
 			}
 			return []stock.Outcome{{Operation: op, Err: err}}, nil
 		}
-		outcomes, err := s.deductGroup(ctx, requests, held, false)
+		outcomes, err := s.deductGroup(ctx, requests, fence, false)
 		if mysqldb.IsDuplicate(err) {
-			return s.deductGroup(ctx, requests, held, true)
+			return s.deductGroup(ctx, requests, fence, true)
 		}
 		return outcomes, err
 	}
@@ -77,7 +78,7 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error)
 // deductGroup is DeductGroup without setting aside. If look is true it looks up
 // all flags.
 func (s *DB) deductGroup(
-	ctx context.Context, requests []stock.Request, held stock.Token, look bool,
+	ctx context.Context, requests []stock.Request, fence stock.Fence, look bool,
 ) ([]stock.Outcome, error) {
 	flags, goods := distinct(requests)
 	var outcomes []stock.Outcome
@@ -93,17 +94,17 @@ func (s *DB) deductGroup(
 			}
 		}
 		for id, level := range levels {
-			if !held.IsZero() && held.Less(level.Token) {
-				return staleToken(id, level.Token, held)
+			if fence != nil && fence(id).Less(level.Token) {
+				return staleToken(id, level.Token, fence(id))
 			}
 		}
 		allocation := stock.Allocate(requests, levels, recorded)
 		outcomes = allocation.Outcomes
-		fresh := newOperations(outcomes, held)
+		fresh := newOperations(outcomes, fence)
 		if err := insertOperations(tx, fresh...); err != nil {
 			return err
 		}
-		if err := takeTogether(tx, allocation.Taken, held); err != nil {
+		if err := takeTogether(tx, allocation.Taken, fence); err != nil {
 			return err
 		}
 		return insertFlows(tx, operation.KindDeduct, fresh...)
@@ -113,11 +114,11 @@ func (s *DB) deductGroup(
 
 // newOperations returns the operations that the group made, by rising flag, and
 // sets their token.
-func newOperations(outcomes []stock.Outcome, held stock.Token) []stock.Operation {
+func newOperations(outcomes []stock.Outcome, fence stock.Fence) []stock.Operation {
 	fresh := make([]stock.Operation, 0, len(outcomes))
 	for i := range outcomes {
 		if outcomes[i].New() {
-			outcomes[i].Operation.Token = held
+			outcomes[i].Operation.Token = fence.Highest(outcomes[i].Operation.Items)
 			fresh = append(fresh, outcomes[i].Operation)
 		}
 	}
@@ -131,31 +132,32 @@ const maxCases = 128
 
 // takeTogether lowers the levels of all products, under the same conditions as
 // takeItem.
-func takeTogether(tx *gorm.DB, taken map[int64]int64, held stock.Token) error {
+func takeTogether(tx *gorm.DB, taken map[int64]int64, fence stock.Fence) error {
 	if len(taken) == 0 {
 		return nil
 	}
 	for goods := range slices.Chunk(slices.Sorted(maps.Keys(taken)), maxCases) {
-		if err := takeCases(tx, goods, taken, held); err != nil {
+		if err := takeCases(tx, goods, taken, fence); err != nil {
 			return fmt.Errorf("update stock: %w", err)
 		}
 	}
 	return nil
 }
 
-func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Token) error {
+func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fence) error {
 	num := "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END"
 	cases := make([]any, 0, 2*len(goods))
 	for _, id := range goods {
 		cases = append(cases, id, taken[id])
 	}
-	set, fence, own := "", "", []any(nil)
-	if !held.IsZero() {
-		set, fence, own = ", fencing_token = ?", " AND fencing_token <= ?", []any{token(held)}
+	set, where, own := "", "", []any(nil)
+	if fence != nil {
+		text, tokens := tokenOf(goods, fence)
+		set, where, own = ", fencing_token = "+text, " AND fencing_token <= "+text, tokens
 	}
 	args := slices.Concat(cases, own, []any{now(), goods}, cases, own)
 	done := tx.Exec("UPDATE stock SET num = num - "+num+set+", updated_at = ?"+
-		" WHERE goods_id IN ? AND num >= "+num+fence, args...)
+		" WHERE goods_id IN ? AND num >= "+num+where, args...)
 	if done.Error != nil {
 		return done.Error
 	}
@@ -164,6 +166,19 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, held stock.Tok
 			len(goods))
 	}
 	return nil
+}
+
+// tokenOf returns an expression for the token of a row, with its arguments. Products
+// of one lock share a token, which is written once.
+func tokenOf(goods []int64, fence stock.Fence) (text string, args []any) {
+	first := fence(goods[0])
+	if !slices.ContainsFunc(goods, func(id int64) bool { return fence(id) != first }) {
+		return "?", []any{token(first)}
+	}
+	for _, id := range goods {
+		args = append(args, id, token(fence(id)))
+	}
+	return "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END", args
 }
 
 // distinct returns the flags and the goods ids of the requests, each once, in rising order.

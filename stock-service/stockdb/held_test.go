@@ -66,7 +66,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 					for len(requests) < size {
 						requests = append(requests, stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: free, Num: 1}}})
 					}
-					outcomes, err := p.Ledger.DeductGroup(t.Context(), requests, stock.Token{})
+					outcomes, err := p.Ledger.DeductGroup(t.Context(), requests, nil)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -83,7 +83,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 					t.Errorf("%d groups took %s: more than one has waited", groups, took)
 				}
 				release()
-				outcomes, err := p.Ledger.DeductGroup(t.Context(), []stock.Request{held}, stock.Token{})
+				outcomes, err := p.Ledger.DeductGroup(t.Context(), []stock.Request{held}, nil)
 				if err != nil || outcomes[0].Err != nil || outcomes[0].Operation.State != operation.Done {
 					t.Errorf("once it is free: %+v, %v", outcomes, err)
 				}

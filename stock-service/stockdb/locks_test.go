@@ -61,7 +61,7 @@ func TestNoDeadlocks(t *testing.T) {
 			for i := range requests {
 				requests[i] = request()
 			}
-			_, err := l.DeductGroup(t.Context(), requests, stock.Token{})
+			_, err := l.DeductGroup(t.Context(), requests, nil)
 			return err
 		},
 		func(l *stockdb.DB) error {

@@ -32,7 +32,7 @@ import (
 
 // Ledger is what the log is written into.
 type Ledger interface {
-	DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error)
+	DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error)
 	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
 	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
 }
@@ -204,7 +204,7 @@ func (s *Strategy) carryOut(ctx context.Context, entries []entry) (done []entry,
 	for i, e := range entries {
 		requests[i] = e.Request
 	}
-	outcomes, err := s.cfg.Ledger.DeductGroup(ctx, requests, stock.Token{})
+	outcomes, err := s.cfg.Ledger.DeductGroup(ctx, requests, nil)
 	switch {
 	case err == nil:
 	case again(err):

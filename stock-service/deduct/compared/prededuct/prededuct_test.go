@@ -28,11 +28,11 @@ type gated struct {
 	shut atomic.Bool
 }
 
-func (g *gated) DeductGroup(ctx context.Context, requests []stock.Request, held stock.Token) ([]stock.Outcome, error) {
+func (g *gated) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
 	if g.shut.Load() {
 		return nil, fmt.Errorf("%w: shut", stock.ErrUnavailable)
 	}
-	return g.Ledger.DeductGroup(ctx, requests, held)
+	return g.Ledger.DeductGroup(ctx, requests, fence)
 }
 
 // shop is a product whose level is in Redis, and a ledger that can be put out of reach.

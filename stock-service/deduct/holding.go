@@ -1,0 +1,73 @@
+package deduct
+
+import (
+	"context"
+	"time"
+
+	"orderstock/pkg/operation"
+	"orderstock/stock-service/stock"
+)
+
+// holding is the locks of the partitions of one group, all of them or none.
+type holding struct {
+	keepers []*keeper // by rising partition
+	locks   []Lock    // by keeper; empty if one was not granted
+}
+
+// holdAll takes the locks of the keepers, in their order. Every group of every process
+// takes its locks by rising partition, so no two groups wait for each other. If one
+// lock is not granted within the patience, the group goes without any.
+func holdAll(ctx context.Context, keepers []*keeper, more func(*keeper) bool) holding {
+	h := holding{keepers: keepers}
+	for i, k := range keepers {
+		asked := time.Now()
+		lock := k.hold(ctx)
+		lock.record(ctx, "acquire-lock", asked, lock.notHad())
+		if lock.Release == nil {
+			holding{keepers: keepers[:i]}.leave(ctx, more, false)
+			return holding{}
+		}
+		h.locks = append(h.locks, lock)
+	}
+	return h
+}
+
+// first returns the first lock, or the zero Lock.
+func (h holding) first() Lock {
+	if len(h.locks) == 0 {
+		return Lock{}
+	}
+	return h.locks[0]
+}
+
+// leave ends the group's use of the locks. It releases those for which no work waits, and
+// all if again is true, as a lost lock or a stale token needs.
+func (h holding) leave(ctx context.Context, more func(*keeper) bool, again bool) {
+	for i := len(h.keepers) - 1; i >= 0; i-- {
+		k := h.keepers[i]
+		k.leave(ctx, more(k) && !again)
+	}
+}
+
+// took notes how long a transaction under the locks took.
+func (h holding) took(d time.Duration) {
+	for _, k := range h.keepers {
+		k.took = d
+	}
+}
+
+// fence returns the fence of the locks: for a product, the token of its partition. It is
+// nil if no lock is held.
+func (h holding) fence(partitions int) stock.Fence {
+	switch len(h.locks) {
+	case 0:
+		return nil
+	case 1:
+		return stock.FenceAll(h.locks[0].Token)
+	}
+	tokens := make(map[int]stock.Token, len(h.locks))
+	for i, k := range h.keepers {
+		tokens[k.partition] = h.locks[i].Token
+	}
+	return func(goodsID int64) stock.Token { return tokens[operation.Partition(goodsID, partitions)] }
+}
