@@ -113,9 +113,6 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 			suite.FirstSeed = n
 		}
 	}
-	if cfg.Across == 1 {
-		suite.Cells = faults.WithoutLocks(suite.Cells)
-	}
 	if cfg.List {
 		for _, c := range suite.Cells {
 			if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(c.Name()+"  "+c.NA)); err != nil {

@@ -151,18 +151,6 @@ func Cells() []Cell {
 	return all
 }
 
-// WithoutLocks returns the cells for orders over several partitions, which take no lock: the cells at the lock's steps
-// do not apply.
-func WithoutLocks(cells []Cell) []Cell {
-	cells = slices.Clone(cells)
-	for i, c := range cells {
-		if c.NA == "" && (c.Step == string(faultpoint.AcquireLock) || c.Step == string(faultpoint.ReleaseLock)) {
-			cells[i].NA = "no order takes a lock"
-		}
-	}
-	return cells
-}
-
 // Reduced returns a part of the matrix that strikes at each step and with each
 // fault at least once.
 func Reduced() []Cell {

@@ -21,8 +21,8 @@ var Env = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
 	"LOCK_TIMEOUT":              "400ms",
 	"SHUTDOWN_TIMEOUT":          "5s",
-	// So many that two products hardly ever share one: an order of several products spans several partitions.
-	"STOCK_PARTITIONS": "1024",
+	// So many that an order of several products mostly spans several, and takes several locks.
+	"STOCK_PARTITIONS": "16",
 }
 
 // Load is the traffic of a run.

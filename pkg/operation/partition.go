@@ -2,7 +2,8 @@ package operation
 
 import "github.com/cespare/xxhash/v2"
 
-// Partitions is the default number of partitions of the stock.
+// Partitions is the default number of partitions of the stock: one lock for all. A group
+// serves whatever waits, so one lock does not make products wait for each other's commits.
 const Partitions = 1
 
 // Partition returns the partition of a product, from 0 to n-1: the xxHash64 of the

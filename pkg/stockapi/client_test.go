@@ -189,7 +189,8 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
 		})
 	}
-	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret", opts...)
+	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret",
+		append(opts, stockapi.WithPartitions(16))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
 		}))
 	}
-	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2))
+	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2),
+		stockapi.WithPartitions(16))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ var All = []Info{
 	},
 	{
 		Name: Default, LockServer: "ZooKeeper",
-		Summary: "a lock for each of 16 partitions of the products; all operations of one that wait go in one " +
+		Summary: "a lock for each partition of the products, by default one for all; the operations that wait go in one " +
 			"transaction with one commit",
 	},
 }
