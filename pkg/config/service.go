@@ -46,7 +46,7 @@ type Service struct {
 	TLSKey Secret `env:"TLS_KEY"`
 
 	// StockPartitions is the number of partitions of the stock, from 1 to 1024; the same for all services.
-	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"16"`
+	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"1"`
 	// Token is the bearer token of the stock service.
 	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
 }
