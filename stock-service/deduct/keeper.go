@@ -39,8 +39,9 @@ type keeper struct {
 	// denied is true from the moment at which patience was used up until the lock
 	// is granted.
 	denied bool
-	// seen is the holder at the last look since the lock was granted.
-	seen stock.Token
+	// seen is the holder at the last look since the lock was granted; nil before the
+	// first one. The zero token means that nobody held the lock.
+	seen *stock.Token
 }
 
 type acquired struct {
@@ -185,10 +186,10 @@ func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 		case <-timer.C:
 		}
 		holder, err := k.holderNow(ctx)
-		if err != nil || holder == k.seen {
+		if err != nil || k.seen != nil && holder == *k.seen {
 			return false
 		}
-		k.seen = holder
+		k.seen = &holder
 	}
 	return false
 }
@@ -209,7 +210,7 @@ func (k *keeper) granted(got acquired) bool {
 	if got.err != nil {
 		return false
 	}
-	k.kept, k.since, k.seen = &got.lock, time.Now(), stock.Token{}
+	k.kept, k.since, k.seen = &got.lock, time.Now(), nil
 	return true
 }
 

@@ -75,14 +75,19 @@ func FenceAll(token Token) Fence {
 	return func(int64) Token { return token }
 }
 
-// Highest returns the highest token of the items, or the zero token if f is nil.
+// Highest returns the highest token of the items, the token of an operation. It is
+// zero if an item has none: then the operation did not hold all of its locks.
 func (f Fence) Highest(items []operation.Item) Token {
 	var highest Token
 	if f == nil {
 		return highest
 	}
 	for _, item := range items {
-		if token := f(item.GoodsID); highest.Less(token) {
+		token := f(item.GoodsID)
+		if token.IsZero() {
+			return Token{}
+		}
+		if highest.Less(token) {
 			highest = token
 		}
 	}
