@@ -29,7 +29,7 @@ type Store interface {
 	// Page returns up to limit orders with ids above after, by rising id, of one status unless it
 	// is "", and whether there are more. They have at most MaxPageItems items together.
 	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
-	// Now returns the time by the store's clock, by which the times of the following calls count.
+	// Now returns the store's time. The times of Stuck and Backlog are in it.
 	Now(ctx context.Context) (time.Time, error)
 	// Stuck returns up to limit orders of one status, with their items, whose id
 	// is above after and whose last change was before changed, by rising id.

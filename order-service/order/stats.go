@@ -28,7 +28,7 @@ type Stats struct {
 
 	// Backlog is the number of unsettled orders that did not change within the
 	// pending limit, and OldestMillis the time since the earliest of their last
-	// changes. They are those of the last MeasureBacklog.
+	// changes. MeasureBacklog sets both.
 	Backlog, OldestMillis atomic.Int64
 	// Reconciled counts the orders that the reconciler brought to an end, Rounds its rounds.
 	Reconciled, Rounds atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// The server sets updated_at, from which an order's age counts: the clocks of two
+// The server sets updated_at. An order's age counts from it, and the clocks of two
 // replicas may differ.
 
 // insertOrders returns one insert for all orders. The server leaves out an order
