@@ -52,13 +52,40 @@ func TestAnotherHolderStopsNoOtherPartition(t *testing.T) {
 	if err != nil || op.Token.IsZero() {
 		t.Errorf("the other partition: %+v, %v; want it done under its lock", op, err)
 	}
-	both := one(p, busy)
-	both.Items = append(both.Items, operation.Item{GoodsID: idle, Num: 1})
-	if op, err = s.Deduct(t.Context(), both); err != nil || op.State != operation.Done || !op.Token.IsZero() {
-		t.Errorf("over both, past the holder of one: %+v, %v; want it done without a token", op, err)
-	}
 	must(t, lock.Release(t.Context()))
 	must(t, <-waiting)
+}
+
+// TestAStuckHolderOfOneLockIsPassedBy: an order over two partitions goes without any lock while a stuck process holds
+// one of its locks, and leaves the other to those who need it alone.
+func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
+	p := stocktest.New(t)
+	root := serverstest.ZooKeeperRoot(t)
+	const partitions = 16
+	stuck, free := twoPartitions(t, p, partitions, 100)
+	lock, err := zklock.NewMutex(session(t), deduct.PartitionPath(root, operation.Partition(stuck, partitions))).
+		Acquire(t.Context())
+	must(t, err)
+	s := p.Open(t, "grouped", func(c *compared.Config) {
+		c.Root, c.Partitions, c.LockPatience = root, partitions, 200*time.Millisecond
+	})
+	both := func() stock.Operation {
+		r := one(p, stuck)
+		r.Items = append(r.Items, operation.Item{GoodsID: free, Num: 1})
+		op, err := s.Deduct(t.Context(), r)
+		if err != nil || op.State != operation.Done {
+			t.Errorf("over both: %+v, %v; want it done", op, err)
+		}
+		return op
+	}
+	if op := both(); !op.Token.IsZero() {
+		t.Errorf("while one lock is held by another: token %s; want none", op.Token)
+	}
+	if op, err := s.Deduct(t.Context(), one(p, free)); err != nil || op.Token.IsZero() {
+		t.Errorf("of the free partition: %+v, %v; want it done under its lock", op, err)
+	}
+	must(t, lock.Release(t.Context()))
+	eventually(t, "an order over both under its locks", func() bool { return !both().Token.IsZero() })
 }
 
 func one(p *stocktest.Place, goods int64) stock.Request {
