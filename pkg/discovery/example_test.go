@@ -14,6 +14,7 @@ import (
 // A replica announces its address, and whoever calls it learns of it.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	t, end := serverstest.Example()
 	defer end()
 	session, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()})
@@ -24,11 +25,11 @@ func Example() {
 	defer func() { _ = session.Close() }()
 
 	var working sync.WaitGroup
-	defer working.Wait()
+	defer working.Wait() // after stop
 	defer stop()
 	replicas := discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	working.Go(func() {
-		discovery.Announce(ctx, session, replicas, "10.0.0.1:8081", slog.New(slog.DiscardHandler))
+		discovery.Announce(ctx, session, replicas, "10.0.0.1:8081", slog.New(slog.DiscardHandler), func(bool) {})
 	})
 	found := make(chan []string, 1)
 	working.Go(func() {
