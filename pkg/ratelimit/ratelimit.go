@@ -77,6 +77,7 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 		return func(*gin.Context) {}
 	}
 	inside := httpapi.Inside(l.proxies)
+	unchecked := l.counted.WithLabelValues(name, "unchecked") // shown as 0 from the start
 	policy := fmt.Sprintf("%q;q=%d;w=%d", name, rate.limit, int64(rate.period.Seconds()))
 	return httpapi.Handle(func(c *gin.Context) error {
 		if inside(c.Request) {
@@ -87,7 +88,7 @@ func (l *Limits) Limit(name string, rate Rate) gin.HandlerFunc {
 			return l.count(c.Request.Context(), name+":"+client, rate.period)
 		})
 		if err != nil {
-			l.counted.WithLabelValues(name, "unchecked").Inc()
+			unchecked.Inc()
 			return nil //nolint:nilerr // counted, and logged by the breaker: orders matter more than their limit
 		}
 		wait := max(1, int64((n.left+time.Second-1)/time.Second))

@@ -113,7 +113,9 @@ func TestGeneratedCalls(t *testing.T) {
 		{"restock", []int{200, 422}},
 		{"flows", []int{200, 422}},
 	} {
-		if !slices.ContainsFunc(want.statuses, func(status int) bool { return statuses[want.operation][status] == 0 }) {
+		// With -short, rapid makes a fifth of the calls: too few to reach each status for certain.
+		if testing.Short() ||
+			!slices.ContainsFunc(want.statuses, func(status int) bool { return statuses[want.operation][status] == 0 }) {
 			continue
 		}
 		t.Errorf(
