@@ -132,7 +132,8 @@ func composeScale(c *cobra.Command, plan ladder.ScalePlan, window time.Duration)
 	}
 	logs := filepath.Join(root, "out", "scale-direct")
 	bin := filepath.Join(logs, "bin")
-	if err := compile.Programs(c.Context(), compile.Options{Root: root, Bin: bin}, "order-service", "stock-service"); err != nil {
+	options := compile.Options{Root: root, Bin: bin}
+	if err := compile.Programs(c.Context(), options, "order-service", "stock-service"); err != nil {
 		return nil, err
 	}
 	return ladder.MeasureCompose(c.Context(), ladder.ComposePlan{

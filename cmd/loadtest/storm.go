@@ -55,7 +55,7 @@ Writes storm.json and history.jsonl.`,
 			return err
 		}
 		for cfg.Seed == 0 {
-			cfg.Seed = rand.Uint64() //nolint:gosec // faults need no secrecy
+			cfg.Seed = rand.Uint64()
 		}
 		cfg.Text, cfg.Progress = c.OutOrStdout(), command.Progress(c.ErrOrStderr())
 		r, err := storm.Run(c.Context(), cfg)

@@ -42,7 +42,8 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	gauge("order_reconciler_leads", "1 on the replica that reconciles.", &orders.Leads, 1)
 	gauge("order_reconciler_backlog", "Unsettled orders of all replicas that did not change within the pending limit.",
 		&orders.Backlog, 1)
-	gauge("order_reconciler_oldest_seconds", "Time since the earliest last change of an order in the backlog.", &orders.OldestMillis,
+	gauge("order_reconciler_oldest_seconds",
+		"Time since the earliest last change of an order in the backlog.", &orders.OldestMillis,
 		0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("books_checked_total", "Orders that the reconciler compared with their operations.", nil, &orders.BooksChecked)

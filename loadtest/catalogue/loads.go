@@ -7,33 +7,51 @@ import (
 
 // crowd is the scene of the first fault: 800 buyers want 300 tickets.
 func crowd() fire.Config {
-	return fire.Config{Orders: 800, Concurrency: 800, Rate: 400, Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3}}
+	return fire.Config{
+		Orders: 800, Concurrency: 800, Rate: 400,
+		Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
+	}
 }
 
 // basket is orders of up to three products that run short one after another.
 func basket() fire.Config {
-	return fire.Config{Orders: 300, Concurrency: 64, Rate: 120, Mix: fire.Mix{Goods: 4, Stock: 120, ItemsMax: 3, NumMax: 3}}
+	return fire.Config{
+		Orders: 300, Concurrency: 64, Rate: 120,
+		Mix: fire.Mix{Goods: 4, Stock: 120, ItemsMax: 3, NumMax: 3},
+	}
 }
 
 // plenty has enough stock for every order, so that each refusal is a fault.
 func plenty() fire.Config {
-	return fire.Config{Orders: 200, Concurrency: 64, Rate: 80, Mix: fire.Mix{Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2}}
+	return fire.Config{
+		Orders: 200, Concurrency: 64, Rate: 80,
+		Mix: fire.Mix{Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2},
+	}
 }
 
 // firstComers rush at new products, whose locks do not exist yet. They ask the stock service itself: an order
 // service would repeat a deduction that failed, and nobody would see the failure.
 func firstComers() fire.Config {
-	return fire.Config{Path: history.PathDeduct, Orders: 300, Concurrency: 96, Mix: fire.Mix{Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1}}
+	return fire.Config{
+		Path: history.PathDeduct, Orders: 300, Concurrency: 96,
+		Mix: fire.Mix{Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1},
+	}
 }
 
 // lockCrowd is a crowd at one product that meets at its lock.
 func lockCrowd() fire.Config {
-	return fire.Config{Orders: 300, Concurrency: 96, Rate: 150, Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2}}
+	return fire.Config{
+		Orders: 300, Concurrency: 96, Rate: 150,
+		Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2},
+	}
 }
 
 // sleeper is a slow sale, so that others buy while a holder sleeps.
 func sleeper() fire.Config {
-	return fire.Config{Orders: 150, Concurrency: 48, Rate: 30, Mix: fire.Mix{Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3}}
+	return fire.Config{
+		Orders: 150, Concurrency: 48, Rate: 30,
+		Mix: fire.Mix{Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3},
+	}
 }
 
 // unhurried has timeouts that are longer than the queue for the lock, so that an

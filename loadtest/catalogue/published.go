@@ -88,7 +88,7 @@ answer = call(stock, timeout)
 if answer == timeout:
   order.status = FAILED  // the deduction may still commit
   return false`,
-		Fix: "A timeout leaves the order PENDING. The ledger decides, and a cancelled flag stops a deduction that comes late.",
+		Fix: "A timeout leaves the order PENDING. The ledger decides, and a cancelled flag stops a late deduction.",
 		Tests: []Link{
 			{"TestFaultE_ALateDeductionIsNeverReportedAsFailed", "order-service/internal/ordertest/place_test.go"},
 		},

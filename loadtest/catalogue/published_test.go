@@ -80,7 +80,8 @@ func TestWhatIsPlayedExists(t *testing.T) {
 		if err != nil {
 			t.Errorf("fault %s: %v", f.Letter, err)
 		}
-		if name, ok := strings.CutPrefix(f.Source.Name, "published."); ok && !strings.Contains(string(text), "\t"+name+" bool") {
+		name, ok := strings.CutPrefix(f.Source.Name, "published.")
+		if ok && !strings.Contains(string(text), "\t"+name+" bool") {
 			t.Errorf("fault %s: %s is not in %s", f.Letter, f.Source.Name, f.Source.File)
 		}
 	}

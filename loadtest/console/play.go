@@ -137,7 +137,8 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 		s.Seed = strconv.FormatUint(rand.Uint64N(1<<32), 10)
 	}
 	seed, _ := s.seed() // validated
-	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: catalogue.Variant{Strategy: s.Strategy}}
+	services := catalogue.Variant{Strategy: s.Strategy}
+	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: services}
 	p.command = c.program + " fire" + s.flags()
 	if s.TraceSample > 0 {
 		p.command += fmt.Sprintf(" --trace-sample %g", s.TraceSample)

@@ -41,7 +41,10 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 	}
 	unusable("twice", text+text)
 	for what, change := range map[string][2]string{
-		"a body that differs":    {`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2`, `"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":3`},
+		"a body that differs": {
+			`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2`,
+			`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":3`,
+		},
 		"another key":            {`"key":"r-1"`, `"key":"r-01"`},
 		"a foreign product":      {`"goods_id":"11","num":1`, `"goods_id":"12","num":1`},
 		"a name twice":           {`"code":503`, `"code":201,"code":503`},

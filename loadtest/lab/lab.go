@@ -52,7 +52,8 @@ func Build(ctx context.Context, bin string, say func(doing string)) error {
 	if err != nil {
 		return err
 	}
-	return compile.Programs(ctx, compile.Options{Root: root, Bin: bin, Tags: []string{"faults"}, Overlay: overlay, Progress: say},
+	options := compile.Options{Root: root, Bin: bin, Tags: []string{"faults"}, Overlay: overlay, Progress: say}
+	return compile.Programs(ctx, options,
 		"order-service", "stock-service")
 }
 
@@ -133,7 +134,8 @@ func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 func (l *Lab) Root() string { return fmt.Sprintf("/lab-%d", l.starts) }
 
 // StartServices starts two replicas of each service on empty databases, an
-// empty Redis and a new ZooKeeper root, in place of the replicas that ran before. strategy is how the stock services deduct, and env is added to both
+// empty Redis and a new ZooKeeper root, in place of the replicas that ran before. strategy is how the stock
+// services deduct, and env is added to both
 // services' environment.
 func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string]string) error {
 	l.StopServices()

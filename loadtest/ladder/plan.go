@@ -90,7 +90,8 @@ func Quick() Plan {
 	}
 }
 
-// Only returns the plan with these strategies alone. It measures the cost of the lock if the two strategies that show it are among them.
+// Only returns the plan with these strategies alone. It measures the cost of the lock if the two
+// strategies that show it are among them.
 func (p Plan) Only(strategies []string) Plan {
 	p.Strategies = strategies
 	p.LockCost = p.LockCost && slices.Contains(strategies, Default) && slices.Contains(strategies, "grouped-rows")

@@ -266,8 +266,8 @@ func measureLegs(
 	return rows, verdicts, nil
 }
 
-// delayCommits makes each commit of the server wait for d, as on a replicated primary. Commits that come during the wait
-// join it. The function that it returns ends the delay.
+// delayCommits makes each commit of the server wait for d, as on a replicated primary. Commits that come during the
+// wait join it. The function that it returns ends the delay.
 func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
 	set := func(ctx context.Context, d time.Duration) error {
 		version, err := serverVersion(ctx, m)

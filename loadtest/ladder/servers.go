@@ -48,7 +48,8 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 	}
 	cfg.Progress("building the services")
 	cfg.Bin = filepath.Join(cfg.Dir, "bin")
-	if err := compile.Programs(ctx, compile.Options{Root: root, Bin: cfg.Bin}, "order-service", "stock-service"); err != nil {
+	options := compile.Options{Root: root, Bin: cfg.Bin}
+	if err := compile.Programs(ctx, options, "order-service", "stock-service"); err != nil {
 		return err
 	}
 	cfg.Progress("starting MySQL, Redis and ZooKeeper")

@@ -49,7 +49,8 @@ const (
 	flushes = 10
 )
 
-// measureSurvival puts every strategy of the plan but Direct through every fault, and adds a Survival for each to the result.
+// measureSurvival puts every strategy of the plan but Direct through every fault,
+// and adds a Survival for each to the result.
 func measureSurvival(ctx context.Context, cfg Config, result *Result) error {
 	names := slices.Compact(slices.Clone(cfg.Plan.Strategies))
 	for i, name := range names {

@@ -41,8 +41,8 @@ const tracedWant = 0.97
 
 // MeasureTraced fires whole orders from that many clients in pairs of turns of cfg.Measure, two at least: one at
 // services without tracing, one at services that trace the share. Each pair begins with the other. The services
-// restart for each turn: of two pairs of the same programs, the one may be some 5 % faster than the other for as long as
-// they live. Spans are received in this process.
+// restart for each turn: of two pairs of the same programs, the one may be some 5 % faster than the other for as long
+// as they live. Spans are received in this process.
 func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pairs int) (t Traced, err error) {
 	t = Traced{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Share: share}
 	if t.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {

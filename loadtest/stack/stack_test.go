@@ -196,7 +196,8 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return binDir, compile.Programs(context.Background(), compile.Options{Root: root, Bin: binDir}, "order-service", "stock-service")
+	options := compile.Options{Root: root, Bin: binDir}
+	return binDir, compile.Programs(context.Background(), options, "order-service", "stock-service")
 })
 
 // binaries returns the folder of the services' binaries, compiled once.

@@ -55,7 +55,7 @@ var errDown = errors.New(
 
 func (c compose) command(ctx context.Context, args ...string) *exec.Cmd {
 	all := append(append([]string{}, c.program[1:]...), args...)
-	cmd := exec.CommandContext(ctx, c.program[0], all...) //nolint:gosec // the user names the program
+	cmd := exec.CommandContext(ctx, c.program[0], all...)
 	cmd.Dir = c.dir
 	return cmd
 }

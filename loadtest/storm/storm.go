@@ -78,7 +78,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	s := &storm{
 		cfg: cfg, compose: c, targets: targets, result: &Result{Seed: cfg.Seed},
-		random: rand.New(rand.NewPCG(cfg.Seed, 0)), //nolint:gosec // faults need no secrecy
+		random: rand.New(rand.NewPCG(cfg.Seed, 0)),
 	}
 	h, err := s.fireAndBreak(ctx, target)
 	if err != nil {

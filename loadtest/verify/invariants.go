@@ -28,7 +28,10 @@ var catalogue = []struct{ name, says string }{
 	{NotOversold, "no more pieces are deducted and not restored, or acknowledged to clients, than were restocked"},
 	{DeductedOnce, "a flag has one operation, and one deduct and one restore row for each of its products"},
 	{OperationComplete, "the flow rows under a flag are those of its operation's state and items"},
-	{OrderMatchesOperation, "an order's status, first outcome, reason and items agree with its operation; each has the other"},
+	{
+		OrderMatchesOperation,
+		"an order's status, first outcome, reason and items agree with its operation; each has the other",
+	},
 	{OrderAsRequested, "an order has the items, prices, total and body hash of the request that placed it"},
 	{Unexplained, "every row under the run's keys or of its products has exactly one request that explains it"},
 	{Settled, "no order is still PENDING or CANCELLING after the time to settle"},

@@ -19,8 +19,8 @@ type Terms struct {
 // verdict. The books must be a state that the requests of the run can lead to, and every answer one that the services
 // may have given at its time. The rows of others are checked for agreement with each other.
 //
-// It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is unknown, unless
-// a violation was found in the rest.
+// It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is unknown,
+// unless a violation was found in the rest.
 func Judge(books Books, h *history.History, terms Terms) *Verdict {
 	if terms.Samples == 0 {
 		terms.Samples = 5

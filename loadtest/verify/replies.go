@@ -86,7 +86,7 @@ func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 		for i := range forms {
 			f := &forms[i]
 			if f.path == path && f.cancel == (c.Kind == history.Cancel) && f.code == c.Code && f.status == c.Status {
-				return f.says, f.problem == c.Problem && !(f.cancel && path == history.PathOrder && c.Replayed)
+				return f.says, f.problem == c.Problem && (!f.cancel || path != history.PathOrder || !c.Replayed)
 			}
 		}
 		return silent, false

@@ -24,8 +24,8 @@ func (j *judge) restock(e *Entry, i int) {
 	}
 }
 
-// The reasons that the order service gives for a cancellation. The others concern products and flags that a run does not
-// have.
+// The reasons that the order service gives for a cancellation. The others concern products and flags that a run does
+// not have.
 var (
 	byClient = []byte("cancelled by the client")
 	expired  = []byte("expired: the stock service settled nothing in time")

@@ -16,7 +16,8 @@ import (
 func scanOperations(ctx context.Context, tx *sql.Tx) (*cursor[OperationRow], error) {
 	var flag, state, reason, items sql.RawBytes
 	var fenced any
-	return scan(ctx, tx, "SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations ORDER BY flag",
+	return scan(ctx, tx,
+		"SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations ORDER BY flag",
 		[]any{&flag, &state, &reason, &items, &fenced},
 		func(r *OperationRow) error {
 			r.Flag, r.State = flag, parseStatus(state)

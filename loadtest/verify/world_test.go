@@ -231,7 +231,8 @@ func (w *world) operation(t *testing.T, n int, state string, items []item) {
 	if state == "REJECTED" {
 		reason = short(items)
 	}
-	exec(t, w.stock, "INSERT INTO operations (flag, state, reason, items, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag(n),
+	exec(t, w.stock,
+		"INSERT INTO operations (flag, state, reason, items, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag(n),
 		state, reason, strings.Join(parts, ","))
 }
 

@@ -64,7 +64,8 @@ func TestAnErrorHoldsTheCompilersWords(t *testing.T) {
 	t.Parallel()
 	dir := module(t, "package main\n\nfunc main() { undefined() }\n")
 	err := compile.Programs(t.Context(), compile.Options{Root: dir, Bin: filepath.Join(dir, "bin")}, "hello")
-	if err == nil || !strings.HasPrefix(err.Error(), "build hello: ") || !strings.Contains(err.Error(), "undefined: undefined") {
+	if err == nil || !strings.HasPrefix(err.Error(), "build hello: ") ||
+		!strings.Contains(err.Error(), "undefined: undefined") {
 		t.Errorf("error %v", err)
 	}
 	err = compile.Programs(t.Context(), compile.Options{Root: dir, Bin: filepath.Join(dir, "bin")}, "no-such-command")

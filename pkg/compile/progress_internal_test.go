@@ -32,7 +32,9 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	var count counter
 	out := &lines{packages: &count}
-	for _, part := range []string{"go: downloading a v1\nnet/", "http\nexample.com/", "a\n# example.com/a\na.go:1:2: wrong\n"} {
+	for _, part := range []string{
+		"go: downloading a v1\nnet/", "http\nexample.com/", "a\n# example.com/a\na.go:1:2: wrong\n",
+	} {
 		if n, err := out.Write([]byte(part)); n != len(part) || err != nil {
 			t.Fatal(n, err)
 		}

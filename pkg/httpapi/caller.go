@@ -24,8 +24,8 @@ func Bearer(tokens ...string) gin.HandlerFunc {
 	}
 }
 
-// Carries returns a function that reports whether a request carries one of the tokens in its Authorization header. Empty
-// tokens are ignored. The time that the comparison takes says nothing about the tokens.
+// Carries returns a function that reports whether a request carries one of the tokens in its Authorization header.
+// Empty tokens are ignored. The time that the comparison takes says nothing about the tokens.
 func Carries(tokens ...string) func(*http.Request) bool {
 	var wanted [][sha256.Size]byte
 	for _, token := range tokens {

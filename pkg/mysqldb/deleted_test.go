@@ -12,7 +12,8 @@ import (
 func TestHeldFindsDeletedRows(t *testing.T) {
 	t.Parallel()
 	db := open(t, mysqldb.Options{})
-	must(t, db.Exec("CREATE TABLE keyed (id INT PRIMARY KEY, name VARCHAR(9) NOT NULL, UNIQUE KEY (name)) ENGINE = InnoDB").Error)
+	must(t, db.Exec(`CREATE TABLE keyed (id INT PRIMARY KEY, name VARCHAR(9) NOT NULL, UNIQUE KEY (name))
+		ENGINE = InnoDB`).Error)
 	must(t, db.Exec("INSERT INTO keyed VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd')").Error)
 	tx := db.Begin()
 	defer func() { must(t, tx.Rollback().Error) }()

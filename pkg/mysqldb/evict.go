@@ -17,7 +17,8 @@ import (
 // rows that others wait for. By itself the server keeps such rows for Options.IdleTimeout.
 //
 // A transaction counts as stopped if, at three looks in a row, it blocks another one and its connection waits for a
-// statement, and has not run any in between. Only connections of the same user to the same database are ended. If the process goes on, its connection
+// statement, and has not run any in between. Only connections of the same user to the same database are
+// ended. If the process goes on, its connection
 // is lost and its transaction has failed. A process that was only slow gets the same error and may try again.
 //
 // It needs the rights that migrations.Bootstrap grants. Without them, the Evictor logs that, and looks again after a

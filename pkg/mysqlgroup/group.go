@@ -95,7 +95,8 @@ func allListed(members []Member) error {
 	for _, m := range members {
 		for _, addr := range m.Knows {
 			if !slices.ContainsFunc(members, func(m Member) bool { return m.Addr == addr }) {
-				errs = append(errs, fmt.Errorf("%w: %s knows %s; name it, too, as that member names itself", ErrUnlisted, m.Addr, addr))
+				errs = append(errs, fmt.Errorf("%w: %s knows %s; name it, too, as that member names itself",
+					ErrUnlisted, m.Addr, addr))
 			}
 		}
 	}

@@ -125,9 +125,11 @@ func TestACounterRefusesForItsWindowAtMost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rec := r.get(who+":1", ""); rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
-			t.Errorf("time to live %v: %d, Retry-After %q; want 429 for a second", ttl, rec.Code, rec.Header().Get("Retry-After"))
+			t.Errorf("time to live %v: %d, Retry-After %q; want 429 for a second",
+				ttl, rec.Code, rec.Header().Get("Retry-After"))
 		}
-		for deadline := time.Now().Add(5 * time.Second); r.get(who+":1", "").Code != http.StatusNoContent; time.Sleep(50 * time.Millisecond) {
+		deadline := time.Now().Add(5 * time.Second)
+		for ; r.get(who+":1", "").Code != http.StatusNoContent; time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Errorf("time to live %v: refused for ever", ttl)
 				break

@@ -34,7 +34,8 @@ type Monitor = conn.Monitor
 func NewMonitor(dial zk.Dialer) *Monitor { return conn.NewMonitor(dial) }
 
 // Connect connects to any of the servers, each "host:port", and returns when there is a session, or
-// when ctx ends. Callers must Close it. Spaces around an address are ignored. Names are resolved at every reconnect. One that does not
+// when ctx ends. Callers must Close it. Spaces around an address are ignored. Names are resolved at
+// every reconnect. One that does not
 // resolve is treated like a server that is down.
 func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Session, error) {
 	c, err := conn.Connect(ctx, servers, sessionOptionsOf(opts))
@@ -46,7 +47,8 @@ func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Ses
 
 // Wrap makes a Session of a connection that the caller continues to own. It must have been made with
 // the monitor's Dial as its dialer; see Monitor. Wrap returns when there is a session, or when ctx
-// ends; it fails if the connection turns out to have another dialer. Close the Session before the connection: it then removes the nodes of its locks. If the
+// ends; it fails if the connection turns out to have another dialer. Close the Session before the connection: it then
+// removes the nodes of its locks. If the
 // connection is closed first, all use of the Session fails with ErrSessionClosed.
 func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...SessionOption) (*Session, error) {
 	c, err := conn.Wrap(ctx, zkConn, monitor, sessionOptionsOf(opts))

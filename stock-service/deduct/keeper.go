@@ -98,10 +98,10 @@ func (k *keeper) rest(ctx context.Context) {
 }
 
 // endTenure lets the lock go if its tenure is over and no group uses it.
-func (k *keeper) endTenure() {
+func (k *keeper) endTenure(ctx context.Context) {
 	select {
 	case k.turn <- struct{}{}:
-		k.leave(context.Background(), k.kept != nil)
+		k.leave(ctx, k.kept != nil)
 	default:
 	}
 }
@@ -156,7 +156,7 @@ func (k *keeper) ask(ctx context.Context) {
 	go func() {
 		lock, err := k.take(ctx, k.acquire)
 		if err == nil {
-			time.AfterFunc(tenure, k.endTenure)
+			time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
 		}
 		asked <- acquired{lock, err}
 	}()

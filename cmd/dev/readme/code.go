@@ -24,7 +24,8 @@ func caseStudyFaults(sources) (string, error) {
 		for i, t := range f.Tests {
 			tests[i] = link(t)
 		}
-		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", f.Letter, f.Title, f.Fix, strings.Join(tests, "<br>"), link(f.Source))
+		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", f.Letter, f.Title, f.Fix, strings.Join(tests, "<br>"),
+			link(f.Source))
 	}
 	return text, nil
 }

@@ -325,5 +325,6 @@ func tour(from sources) (string, error) {
 		}
 		text += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", p.Letter, broken, p.Fixed.Outcome, p.Broken.Seed, seen)
 	}
-	return fmt.Sprintf("%s. %d of %d faults go wrong broken and right fixed.\n\n%s", measured, shown, len(*pairs), text), nil
+	return fmt.Sprintf("%s. %d of %d faults go wrong broken and right fixed.\n\n%s",
+		measured, shown, len(*pairs), text), nil
 }

@@ -1,6 +1,6 @@
-// Command setup prepares a machine: it installs missing packages while it compiles programs into bin/. It is made of the
-// standard library alone, so that it runs within seconds on a machine that has nothing but Go. The Makefile calls it,
-// in the folder of the module.
+// Command setup prepares a machine: it installs missing packages while it compiles programs into bin/. It is made of
+// the standard library alone, so that it runs within seconds on a machine that has nothing but Go. The Makefile calls
+// it, in the folder of the module.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // main
 	defer stop()
 	if err := setup(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "setup:", err)

@@ -21,7 +21,7 @@ var Columns = map[string]map[string]string{
 		"created_at":    "a clock of the services, which the verdict does not trust",
 	},
 	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
-	"stock": {
+	"stock": { //nolint:gosec // no credential
 		"fencing_token": "the lock's own record; a write that it should have turned away shows in the pieces",
 		"updated_at":    "a clock of the services, which the verdict does not trust",
 		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
@@ -104,7 +104,7 @@ func lostBefore(c *change) bool {
 	})
 }
 
-// underWay reports whether a deduction that was cancelled is now told as it was before or after, by a call that overlaps
+// underWay reports whether a deduction that was cancelled is now answered as before or after, by a call that overlaps
 // a cancellation.
 func underWay(c *change) bool {
 	before, after := c.calls()

@@ -52,8 +52,8 @@ func (b *Base) Run(seed uint64, n int) (Counts, error) {
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		running.Go(func() {
-			own := *b                                                                              // the file of the history is made by each
-			counts := own.try(rand.New(rand.NewPCG(seed, uint64(w))), n*(w+1)/workers-n*w/workers) //nolint:gosec // to repeat
+			own := *b // the file of the history is made by each
+			counts := own.try(rand.New(rand.NewPCG(seed, uint64(w))), n*(w+1)/workers-n*w/workers)
 			mu.Lock()
 			defer mu.Unlock()
 			all.Add(counts)

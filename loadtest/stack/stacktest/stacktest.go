@@ -27,7 +27,8 @@ func Build(t *testing.T) (bin string) {
 		t.Fatal(err)
 	}
 	bin = t.TempDir()
-	if err := compile.Programs(t.Context(), compile.Options{Root: root, Bin: bin}, "order-service", "stock-service"); err != nil {
+	options := compile.Options{Root: root, Bin: bin}
+	if err := compile.Programs(t.Context(), options, "order-service", "stock-service"); err != nil {
 		t.Fatal(err)
 	}
 	return bin

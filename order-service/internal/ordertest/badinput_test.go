@@ -127,7 +127,8 @@ func TestFaultQ_BadInputChangesNothing(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/v1/orders/", "/readyz/"} {
-		if a := r.call("POST", path, item("1"), "X-Forwarded-Prefix", "//elsewhere.example"); a.status != http.StatusNotFound {
+		a := r.call("POST", path, item("1"), "X-Forwarded-Prefix", "//elsewhere.example")
+		if a.status != http.StatusNotFound {
 			t.Errorf("POST %s: %d %s", path, a.status, a.body)
 		}
 	}

@@ -1,3 +1,4 @@
+// Package programs finds the programs that servers and tests need, and installs missing ones on Debian.
 package programs
 
 import (

@@ -24,7 +24,7 @@ func (*example) Fatal(args ...any)         { panic(fmt.Sprint(args...)) }
 func (*example) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 func (*example) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
 func (*example) Error(args ...any)         { panic(fmt.Sprint(args...)) }
-func (*example) Context() context.Context  { return context.Background() }
+func (*example) Context() context.Context  { return context.Background() } //nolint:forbidigo // as long as the example
 func (e *example) Cleanup(f func())        { e.undo = append(e.undo, f) }
 
 func (e *example) end() {

@@ -138,7 +138,8 @@ var errNotDialled = errors.New("the monitor's Dial has not made this connection:
 // watchOwner ends c when the owner of a wrapped connection closes that, of which the library tells
 // nobody else. It waits on a watch, which the library drops then. While a zk.Conn is open, a request
 // waits for the next connection, so the zk.Conn counts as closed when five requests in a row fail at
-// once. It also ends c if five requests in a row are answered in a session that the monitor has not seen. It closes known when one is answered in the monitor's.
+// once. It also ends c if five requests in a row are answered in a session that the monitor has
+// not seen. It closes known when one is answered in the monitor's.
 func (c *Conn) watchOwner(known chan<- struct{}) {
 	var pause Pause
 	for failed, strange := 0, 0; failed < 5; {
