@@ -152,10 +152,11 @@ sbom: build ## List the modules in each program, with their versions; writes out
 .PHONY: licences
 licences: ## Licences of the modules in the programs; writes cmd/licences.csv, fails on a forbidden, restricted or unknown one
 	@mkdir -p out
-	GOBIN=$(CURDIR)/bin $(GO) install $(LICENSES)
-	bin/go-licenses check --ignore orderstock --disallowed_types forbidden,restricted,unknown ./cmd/... 2>out/licences.log \
+# go-licenses asks its own binary for GOROOT, which -trimpath leaves out.
+	GOFLAGS=-buildvcs=false GOBIN=$(CURDIR)/bin $(GO) install $(LICENSES)
+	GOFLAGS=-tags=$(TAGS) bin/go-licenses check --ignore orderstock --disallowed_types forbidden,restricted,unknown ./cmd/... 2>out/licences.log \
 		|| { cat out/licences.log; false; }
-	bin/go-licenses report --ignore orderstock ./cmd/... 2>>out/licences.log | cut -d, -f1,3 | LC_ALL=C sort >cmd/licences.csv
+	GOFLAGS=-tags=$(TAGS) bin/go-licenses report --ignore orderstock ./cmd/... 2>>out/licences.log | cut -d, -f1,3 | LC_ALL=C sort >cmd/licences.csv
 
 .PHONY: vuln
 vuln: ## Known vulnerabilities in the code that the programs call; needs the network
