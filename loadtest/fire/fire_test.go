@@ -2,6 +2,7 @@ package fire_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -304,6 +305,10 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 		if len(items) == 0 || items[0].Num < 1 {
 			t.Errorf("items %v", items)
 		}
+		// As the stock service does, it answers by rising goods id.
+		slices.SortFunc(items, func(a, b stockapi.Item) int {
+			return cmp.Or(cmp.Compare(len(a.GoodsID), len(b.GoodsID)), cmp.Compare(a.GoodsID, b.GoodsID))
+		})
 		switch len(made) {
 		case 1:
 			return stockapi.Operation{Flag: flag, State: operation.Done, Items: items}, nil
