@@ -15,7 +15,7 @@ import (
 func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	var o struct {
 		ID     string          `json:"id"`
-		Status json.RawMessage `json:"status"` // a word in an order, a number in a problem
+		Status json.RawMessage `json:"status"` // a string in an order, a number in a problem
 		Total  int64           `json:"total"`
 		Items  []struct {
 			GoodsID string `json:"goods_id"`
@@ -72,7 +72,7 @@ func (c *client) readOperation(e *history.Call, sent []history.Item, body []byte
 	c.takeOperation(e, sent, o.Operation)
 }
 
-// takeOperation takes what was recorded under the call's flag into the call.
+// takeOperation copies the result recorded under the call's flag into the call.
 func (c *client) takeOperation(e *history.Call, sent []history.Item, op stockapi.Operation) {
 	items, err := stockapi.ParseItems(op.Items)
 	if err != nil || op.Flag != c.f.h.Key(int(e.Op)) {
@@ -87,7 +87,7 @@ func (c *client) takeOperation(e *history.Call, sent []history.Item, op stockapi
 	e.Told = c.f.tell(c, sent, c.named)
 }
 
-// tell returns how the history records the items that an answer named.
+// tell returns how the history records the items in an answer.
 func (f *firing) tell(c *client, sent []history.Item, named []history.PricedItem) history.Told {
 	c.sorted = append(c.sorted[:0], sent...)
 	history.SortItems(c.sorted)
@@ -96,7 +96,7 @@ func (f *firing) tell(c *client, sent []history.Item, named []history.PricedItem
 	return f.h.Tell(c.sorted, named)
 }
 
-// sent returns the items of a call's order: those given or, for a cancellation, which sends none, those of the plan.
+// sent returns the items of a call's order. A cancellation sends none, so they come from the plan.
 func (c *client) sent(op int32, items []history.Item) []history.Item {
 	if items == nil {
 		c.planned, _ = c.f.plan.order(int(op), c.planned[:0])
@@ -105,8 +105,8 @@ func (c *client) sent(op int32, items []history.Item) []history.Item {
 	return slices.Clip(items)
 }
 
-// unreadable notes an answer that is not in the contract's form, unless its code is
-// 500 or more: a proxy that reaches no service answers so, in words of its own.
+// unreadable marks an answer that violates the contract, unless its code is 500 or more: a proxy that reaches no
+// service answers with its own text.
 func unreadable(c *history.Call) {
 	if c.Code < http.StatusInternalServerError {
 		c.Failure = history.Unreadable

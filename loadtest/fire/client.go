@@ -15,7 +15,7 @@ import (
 
 const operations = "/v1/operations/"
 
-// client sends the calls of one worker, on connections of its own.
+// client sends the calls of one worker, over its own connections.
 type client struct {
 	f        *firing
 	replicas replicas
@@ -25,7 +25,7 @@ type client struct {
 	body     []byte
 	span     trace.Span // of the current call; nil if calls are not traced
 
-	// Room for reading answers.
+	// Buffers for reading answers.
 	planned, sorted []history.Item
 	named           []history.PricedItem
 }
@@ -38,7 +38,7 @@ func newClient(f *firing, turn int) *client {
 	return &client{f: f, replicas: newReplicas(urls, f.cfg.Timeout, turn)}
 }
 
-// begin notes that a call is about to be sent.
+// begin records that a call is about to be sent.
 func (c *client) begin(call history.Call, items []history.Item) *Event {
 	call.Sent = time.Since(c.f.start)
 	c.event = Event{Call: call, Items: items}
@@ -49,7 +49,7 @@ func (c *client) begin(call history.Call, items []history.Item) *Event {
 	return &c.event
 }
 
-// end notes that the current call has ended and returns it.
+// end records that the current call has ended and returns it.
 func (c *client) end() history.Call {
 	c.f.cfg.Live.end(&c.event.Call)
 	c.endSpan()
@@ -141,8 +141,8 @@ func (c *client) cancel(ctx context.Context, op int, order int64, intended time.
 	return c.send(ctx, history.Call{Op: int32(op), Kind: history.Cancel, Intended: intended}, nil, r)
 }
 
-// send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout,
-// even if ctx ends meanwhile.
+// send sends r to a replica and reads the answer. A call that has begun is awaited within its timeout, even if ctx ends
+// first.
 func (c *client) send(ctx context.Context, call history.Call, items []history.Item, r request) history.Call {
 	ctx = c.beginSpan(ctx, call)
 	r.header = c.appendTrace(r.header)

@@ -15,10 +15,10 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// Target is where the services are.
+// Target is the addresses of the services.
 type Target struct {
-	// OrderURLs and StockURLs are the base addresses of the services, http only. Calls go to the replicas
-	// in turn. The stock service is needed to make the products, on PathOrder too.
+	// OrderURLs and StockURLs are the base addresses of the services, http only. Calls go to the replicas round robin. The
+	// stock service is needed on PathOrder too, to create the products.
 	OrderURLs, StockURLs []string
 	// StockToken is the bearer token of the stock service.
 	StockToken string
@@ -30,69 +30,66 @@ type Placed struct {
 	Status       history.Status
 }
 
-// Config says what to send, where and how fast. The zero value of a field means its default.
+// Config configures Run. The zero value of a field means its default.
 type Config struct {
 	Target
 	// Path defaults to history.PathOrder.
 	Path history.Path
-	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request,
-	// for example as the order service does.
+	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request, for example
+	// through the order service's client.
 	Deduct func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error)
 	// Place, if not nil, makes the first call of each order on PathOrder instead of a request.
 	Place func(ctx context.Context, key string, items []history.Item) (Placed, error)
 
-	// Orders is how many orders to send, each under its own key. Default 2000,
-	// or no limit if Duration is given.
+	// Orders is the number of orders to send, each under its own key. Default 2000, or no limit if Duration is given.
 	Orders int
 	// Duration, if above zero, ends the run after that time.
 	Duration time.Duration
 	// Warmup at the beginning is sent and judged, but not measured. Default none.
 	Warmup time.Duration
-	// Rate is in orders a second, evenly spaced; 0 sends each as soon as a client is free.
+	// Rate is in orders per second, evenly spaced; 0 sends each as soon as a client is free.
 	Rate float64
 	// Concurrency is the number of clients. Default 200.
 	Concurrency int
 	// Timeout bounds each call. Default 15 s.
 	Timeout time.Duration
-	// Insist, if above 0, is how long a client goes on repeating an order under its key, each time at the next
-	// address, after a call that timed out or is Unserved. The repeats are calls of the kind
-	// history.Again. It goes on even if the run's ctx ends. Default: it does not repeat.
+	// Insist, if above 0, is how long a client keeps repeating an order under its key, each time at the next address,
+	// after a call that timed out or is Unserved. The repeats are calls of the kind history.Again. It continues even if
+	// the run's ctx ends. Default: no repeats.
 	Insist time.Duration
 
 	Mix Mix
 
 	// Progress, if not nil, gets a bar if it is a terminal, else a line every two seconds.
 	Progress io.Writer
-	// Observer, if not nil, is told of each call.
+	// Observer, if not nil, observes each call.
 	Observer Observer
-	// Tracer, if not nil, makes a span for each call, whose id is sent to the services. All calls of one order are one
+	// Tracer, if not nil, makes a span for each call and propagates it to the services. All calls of one order are one
 	// trace.
 	Tracer *otlp.Client
 	// Live, if not nil, counts the calls. It may be read at any time.
 	Live *Live
 }
 
-// Mix says what the orders of a run look like.
+// Mix describes the orders of a run.
 type Mix struct {
-	// Goods is the number of products, made new for the run, and Stock the pieces
-	// of each. Defaults 5 and 300.
+	// Goods is the number of products, created for the run, and Stock the pieces of each. Defaults 5 and 300.
 	Goods int
 	Stock int64
 	// ItemsMax bounds the products in one order and NumMax the pieces of each: both
 	// are drawn evenly from 1 up. Defaults 3 and 3.
 	ItemsMax, NumMax int
-	// Several, if above 0, is the share of orders with two products or more. Default: as ItemsMax draws it.
+	// Several, if above 0, is the share of orders with two or more products. Default: as ItemsMax draws it.
 	Several float64
 	// Zipf, if above 0, makes low-numbered products more popular: the i-th is
 	// drawn with a weight of 1/i^Zipf.
 	Zipf float64
-	// Repeat is the share of orders that are sent again under the same key:
-	// once at the same time and once later.
+	// Repeat is the share of orders that are sent again under the same key: once concurrently and once later.
 	Repeat float64
-	// Cancel is the share of orders that are cancelled: half of them as soon as
-	// they are answered, half later; a part of them by two calls at once.
+	// Cancel is the share of orders that are cancelled: half of them as soon as they are answered, half later; some of
+	// them by two concurrent calls.
 	Cancel float64
-	// Seed makes the same orders again. Default: random.
+	// Seed reproduces the same orders. Default: random.
 	Seed uint64
 }
 
@@ -136,7 +133,7 @@ func (m Mix) withDefaults() Mix {
 	return m
 }
 
-// asked returns how many orders the run is to send, or 0 if its clients send as many as they can.
+// asked returns the number of orders to send, or 0 for as many as the clients can.
 func (c Config) asked() int {
 	switch {
 	case c.Duration == 0:
@@ -163,7 +160,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
 	case c.Concurrency < 1 || c.Concurrency > 10_000:
 		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
-	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < 0.001: // no comparison holds for NaN
+	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < 0.001: // comparisons with NaN are false
 		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
 	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0:
 		return errors.New("duration, warm-up, timeout and insist cannot be negative")

@@ -18,14 +18,13 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// conn is one keep-alive HTTP/1.1 connection, used by one goroutine at a time.
-// The load tester shares its cores with the services that it measures. A connection that its own
-// goroutine writes and reads costs about a third of http.Transport's, which passes each call through
-// two more goroutines. A request is sent once and never repeated.
+// conn is one keep-alive HTTP/1.1 connection, used by one goroutine at a time. The load tester shares its cores with
+// the services that it measures. A connection that its own goroutine writes and reads costs about a third of
+// http.Transport's, which passes each call through two more goroutines. A request is sent once and never repeated.
 type conn struct {
 	base    string // the URL as configured
 	host    string // host:port
-	prefix  string // path before the API's
+	prefix  string // path prefix of the API
 	timeout time.Duration
 
 	tcp  net.Conn
@@ -34,7 +33,7 @@ type conn struct {
 	body []byte
 }
 
-// newConn returns a conn that connects on its first call. Config must accept base as an address.
+// newConn returns a conn that connects on its first call. Config must have validated base.
 func newConn(base string, timeout time.Duration) *conn {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -47,7 +46,7 @@ func newConn(base string, timeout time.Duration) *conn {
 	return &conn{base: base, host: host, prefix: strings.TrimSuffix(u.EscapedPath(), "/"), timeout: timeout}
 }
 
-// request is what to send; header and body are sent as they are.
+// request is a request; header and body are sent as they are.
 type request struct {
 	method, path string
 	header       []byte // whole lines, each with its CRLF
@@ -61,11 +60,11 @@ type answer struct {
 	body     []byte
 }
 
-// errDial means that no connection was made: nothing reached the server.
+// errDial means that connecting failed: nothing reached the server.
 var errDial = errors.New("dial")
 
-// do sends r and reads the whole answer within the timeout. An error closes the connection; the next
-// call makes a new one.
+// do sends r and reads the whole answer within the timeout. An error closes the connection; the next call opens a new
+// one.
 func (c *conn) do(ctx context.Context, r request) (answer, error) {
 	deadline := time.Now().Add(c.timeout)
 	if err := c.dial(ctx, deadline); err != nil {
@@ -78,7 +77,7 @@ func (c *conn) do(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// dial makes the connection unless there is one.
+// dial connects, unless the connection is open.
 func (c *conn) dial(ctx context.Context, deadline time.Time) error {
 	if c.tcp != nil {
 		return nil
@@ -144,12 +143,12 @@ func (c *conn) encode(b []byte, r request) []byte {
 
 func (c *conn) close() {
 	if c.tcp != nil {
-		_ = c.tcp.Close() // the connection is given up, whatever the error
+		_ = c.tcp.Close() // the connection is dropped; its error does not matter
 		c.tcp = nil
 	}
 }
 
-// readAll is io.ReadAll into a buffer that is reused.
+// readAll is io.ReadAll into a reused buffer.
 func readAll(b []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(b) == cap(b) {

@@ -4,8 +4,8 @@ package fire
 
 import "golang.org/x/sys/unix"
 
-// raiseOpenFiles raises the limit of open files, if it may, to what the clients need. If it may not, calls fail as
-// history.Unsent, and the verdict says so.
+// raiseOpenFiles raises the limit of open files to the clients' need, if permitted. Otherwise calls fail as
+// history.Unsent, and the verdict reports them.
 func raiseOpenFiles(cfg Config) {
 	need := uint64(2*cfg.Concurrency*max(len(cfg.OrderURLs), len(cfg.StockURLs), 1) + 256)
 	var limit unix.Rlimit
@@ -13,5 +13,5 @@ func raiseOpenFiles(cfg Config) {
 		return
 	}
 	limit.Cur, limit.Max = need, max(limit.Max, need)
-	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) // refused to all but root if it is above the hard limit
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) // above the hard limit, only root may
 }

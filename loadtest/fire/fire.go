@@ -1,10 +1,9 @@
-// Package fire sends orders at the services and records what they answer.
+// Package fire sends orders to the services and records their answers.
 //
 //	h, err := fire.Run(ctx, fire.Config{Target: target, Orders: 2000})
 //
-// Latency counts from the time at which an order was meant to be sent, not from the time at which a
-// client was free to send it, so a server that stalls is charged with the wait that it caused
-// (Gil Tene's "coordinated omission").
+// Latency counts from the intended send time, not from when a client was free to send, so a server that stalls is
+// charged with the wait that it caused (Gil Tene's "coordinated omission").
 package fire
 
 import (
@@ -21,10 +20,10 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Run makes the products of a run, sends its orders and returns the history. It ends when all orders are
-// answered or given up. If ctx ends first, Run sends no more orders, awaits the calls in flight and
-// returns the history up to then, without an error. An error means that nothing was sent; it is
-// ErrUnreachable if no replica of a service accepts connections.
+// Run creates the products of a run, sends its orders and returns the history. It ends when all orders are answered or
+// given up. If ctx ends first, Run sends no more orders, awaits the calls in flight and returns the history so far,
+// without an error. An error means that nothing was sent; it is ErrUnreachable if no replica of a service accepts
+// connections.
 func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -49,17 +48,17 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 // firing is a run in progress.
 type firing struct {
 	cfg   Config
-	h     *history.History // the calls and items are added when all clients have ended
+	h     *history.History // calls and items are added when all clients have ended
 	plan  *plan
 	start time.Time
 	next  atomic.Int64
-	// telling guards what answers add to the history.
+	// telling guards the parts of the history that answers add to.
 	telling sync.Mutex
 }
 
 func fire(ctx context.Context, cfg Config, h *history.History) error {
 	f := &firing{cfg: cfg, h: h, plan: newPlan(cfg.Mix, h.Goods), start: time.Now()}
-	h.Started = f.start.UTC() // the calls' times count from here
+	h.Started = f.start.UTC() // the origin of the calls' times
 	workers := make([]*worker, cfg.Concurrency)
 	for i := range workers {
 		workers[i] = &worker{f: f, main: newClient(f, i), twin: newClient(f, i+1)}
@@ -105,8 +104,8 @@ func fire(ctx context.Context, cfg Config, h *history.History) error {
 	return nil
 }
 
-// claim returns the next order to send and the time at which it is meant to be sent, from the start of
-// the run. It returns false if there is none.
+// claim returns the next order to send and its intended send time, from the start of the run. It returns false if there
+// is none.
 func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok bool) {
 	if ctx.Err() != nil {
 		return 0, 0, false
@@ -123,7 +122,7 @@ func (f *firing) claim(ctx context.Context) (op int, intended time.Duration, ok 
 	return op, intended, sleepUntil(ctx, f.start.Add(intended))
 }
 
-// sleepUntil waits until the given time and returns whether ctx was still alive then.
+// sleepUntil waits until the given time and reports whether ctx was still alive then.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {

@@ -16,8 +16,7 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// makeGoods makes the products of a run, with ids that no run had before, and stocks each by a restock,
-// a ledger entry like any other.
+// makeGoods creates the products of a run under fresh ids, and stocks each by a restock, a ledger entry like any other.
 func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Time) error {
 	if err := reachable(ctx, cfg); err != nil {
 		return err
@@ -58,7 +57,7 @@ func reachable(ctx context.Context, cfg Config) error {
 	return orders.reachable(ctx, "order service")
 }
 
-// restock stocks one product of the run. Its flag makes it safe to try again.
+// restock stocks one product of the run. Its flag makes it safe to retry.
 func restock(ctx context.Context, cfg Config, stock *replicas, h *history.History, i int) error {
 	g, name := h.Goods[i], h.GoodsName()
 	body, err := json.Marshal(stockapi.RestockRequest{Flag: h.RestockFlag(i), Num: g.Stock, Name: &name, Price: &g.Price})
@@ -96,7 +95,7 @@ func authorization(token string) []byte {
 	return []byte("Authorization: Bearer " + token + "\r\n")
 }
 
-// patiently calls fn until it returns nil or an error made by retry.Stop, or 20 s are over.
+// patiently calls fn until it returns nil or an error made by retry.Stop, for at most 20 s.
 func patiently(ctx context.Context, fn func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -8,11 +8,11 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Observer watches a run. The clients call Begin and End from many goroutines at once and wait for
-// them to return, so that a slow observer slows the run.
+// Observer observes a run. The clients call Begin and End concurrently and wait for them to return, so a slow observer
+// slows the run.
 type Observer interface {
-	// Started is called once, when the products are made and before the first call. Of h, Run, Path,
-	// Started, Goods and Key may be used while the run goes on.
+	// Started is called once, after the products are created and before the first call. Of h, Run, Path, Started, Goods
+	// and Key may be used during the run.
 	Started(h *history.History)
 	// Begin is called before a call is sent, and End when its answer is read or given up.
 	// The event is valid until the method returns.
@@ -20,30 +20,29 @@ type Observer interface {
 	End(*Event)
 }
 
-// Event is one call. At its begin, the fields of the answer are zero.
+// Event is one call. In Begin, the fields of the answer are zero.
 type Event struct {
 	// Call holds the number of the order, the kind of the call, its times, its order id and its outcome.
 	// Latency counts from the intended time.
 	history.Call
-	// Items are the items that are ordered, in any order; nil for a cancellation.
+	// Items are the items ordered, in any order; nil for a cancellation.
 	Items []history.Item
-	// Address is the base URL of the last replica that the call was offered to, and Attempts the number of
-	// replicas that it was offered to: each but the last refused the connection. Both are zero if
-	// Config.Deduct or Config.Place made the call.
+	// Address is the base URL of the last replica tried, and Attempts the number of replicas tried: each but the last
+	// refused the connection. Both are zero if Config.Deduct or Config.Place made the call.
 	Address  string
 	Attempts int
 }
 
-// Live counts the calls of a run while it goes on. The zero value is ready for one run. All methods are
-// safe for concurrent use.
+// Live counts the calls of a run in progress. The zero value is ready for one run. All methods are safe for concurrent
+// use.
 type Live struct {
 	calls, inFlight                             atomic.Int64
 	sent, confirmed, rejected, pending, unknown atomic.Int64
 	latest                                      atomic.Int64
 }
 
-// Counts is what a run has done so far. All but Calls and InFlight count the first call of each order,
-// once it has ended.
+// Counts is the progress of a run. Except for Calls and InFlight, it counts the first call of each order, once that has
+// ended.
 type Counts struct {
 	// Calls have begun, and InFlight of them have not ended.
 	Calls, InFlight int64
@@ -54,7 +53,7 @@ type Counts struct {
 	Latest time.Duration
 }
 
-// Counts returns the counts of now. Each is right for itself, but they are not read at one moment.
+// Counts returns the current counts. Each is exact, but they are not read at one moment.
 func (l *Live) Counts() Counts {
 	return Counts{
 		Calls: l.calls.Load(), InFlight: l.inFlight.Load(), Orders: l.sent.Load(),
@@ -79,7 +78,7 @@ func (l *Live) end(c *history.Call) {
 		return
 	}
 	l.sent.Add(1)
-	l.latest.Store(int64(c.Done)) // of calls that end together any will do
+	l.latest.Store(int64(c.Done)) // among calls that end together, any will do
 	switch c.Status {
 	case history.Confirmed, history.Done:
 		l.confirmed.Add(1)

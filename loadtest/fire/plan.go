@@ -9,16 +9,16 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// plan draws the orders of a run. Order n is a function of the seed and n
-// alone, so any client can make it, and none of it needs to be kept.
+// plan draws the orders of a run. Order n is a function of the seed and n alone, so any client can make it, and none is
+// stored.
 type plan struct {
 	mix   Mix
 	goods []history.Goods
-	// cumulative holds the weights of the products, summed up; nil draws evenly.
+	// cumulative holds the cumulative weights of the products; nil draws evenly.
 	cumulative []float64
 }
 
-// intent is what is to be done with one order.
+// intent is the plan for one order.
 type intent struct {
 	repeat      bool
 	cancel      bool
@@ -38,7 +38,7 @@ func newPlan(mix Mix, goods []history.Goods) *plan {
 	return p
 }
 
-// order draws order n; its items go to dst, in the order in which they were drawn.
+// order draws order n and appends its items to dst, in the order drawn.
 func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 	var src rand.PCG
 	src.Seed(p.mix.Seed, uint64(n)*0x9e3779b97f4a7c15) // spreads neighbours over the generator's states

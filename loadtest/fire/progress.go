@@ -13,9 +13,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// showProgress shows how the run goes until the function that it returns is
-// called: a bar if cfg.Progress is a terminal, else a line every two
-// seconds. It goes on when ctx ends: the calls in flight then are shown too.
+// showProgress shows the progress of the run until the returned function is called: a bar if cfg.Progress is a
+// terminal, else a line every two seconds. It continues when ctx ends, for the calls in flight.
 func showProgress(ctx context.Context, cfg Config, start time.Time) (stop func()) {
 	if cfg.Progress == nil {
 		return func() {}
@@ -58,7 +57,7 @@ func showBar(ctx context.Context, w io.Writer, done func() (now, total int64), l
 			if now, _ := done(); now >= total {
 				bar.SetCurrent(total)
 			} else {
-				bar.Abort(false) // stopped before its end: leave the bar as it stands
+				bar.Abort(false) // stopped early: leave the bar as it is
 			}
 			progress.Wait()
 			return
@@ -75,7 +74,7 @@ func showLines(ctx context.Context, w io.Writer, done func() (now, total int64),
 		case <-ctx.Done():
 		}
 		now, total := done()
-		_, _ = fmt.Fprintf(w, "%3d%%  %s\n", now*100/max(total, 1), line()) // a lost line of progress is no error of the run
+		_, _ = fmt.Fprintf(w, "%3d%%  %s\n", now*100/max(total, 1), line()) // a lost line of progress does not fail the run
 		if ctx.Err() != nil {
 			return
 		}

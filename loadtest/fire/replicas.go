@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrUnreachable is wrapped by the error of a run for which no replica of a service accepts connections.
+// ErrUnreachable is wrapped by the error of a run if no replica of a service accepts connections.
 var ErrUnreachable = errors.New("no connection")
 
 // replicas are the replicas of one service, with one connection to each. It is used by one goroutine at a time.

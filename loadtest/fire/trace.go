@@ -20,7 +20,7 @@ func (c *client) beginSpan(ctx context.Context, call history.Call) context.Conte
 	return ctx
 }
 
-// appendTrace appends the header that carries the id of the call's trace, and whether it is sampled.
+// appendTrace appends the trace header: the id of the call's trace, and whether it is sampled.
 func (c *client) appendTrace(header []byte) []byte {
 	if c.span == nil {
 		return header

@@ -7,8 +7,8 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// worker is one client of the run: it sends an order, waits for the answer and
-// sends the next, with a second connection for what goes at the same time.
+// worker is one client of the run: it sends an order, waits for the answer and sends the next. It has a second
+// connection for concurrent calls.
 type worker struct {
 	f          *firing
 	main, twin *client
@@ -18,7 +18,7 @@ type worker struct {
 	later      []laterCall
 }
 
-// laterCall is to be made once the worker has sent some more orders.
+// laterCall is a call to make once the worker has sent some more orders.
 type laterCall struct {
 	op     int
 	cancel bool
@@ -27,8 +27,8 @@ type laterCall struct {
 	due    int // in orders of this worker
 }
 
-// laterOrders is how many orders of a worker lie between an order and its
-// late repeat or cancellation, if there are so many.
+// laterOrders is the number of orders that a worker sends between an order and its late repeat or cancellation, if the
+// run has that many.
 const laterOrders = 5
 
 // insistEvery is the pause before a client that insists repeats an order.
@@ -58,7 +58,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// order sends order op and what goes with it.
+// order sends order op, with its repeats and cancellations.
 func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent int) {
 	var do intent
 	w.items, do = w.f.plan.order(op, w.items[:0])
@@ -77,7 +77,7 @@ func (w *worker) order(ctx context.Context, op int, intended time.Duration, sent
 		first = w.insist(ctx, first)
 	}
 	if first.Failure == history.Refused || first.Failure == history.Unsent {
-		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nobody listens: do not use up all orders at once
+		sleepUntil(ctx, time.Now().Add(50*time.Millisecond)) // nothing listens: do not use up all orders at once
 	}
 	if !do.cancel || w.f.cfg.Path == history.PathOrder && first.Order == 0 {
 		return

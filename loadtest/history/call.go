@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kind says why a call was made.
+// Kind is the reason for a call.
 type Kind uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	Cancelled
 	Done
 	Restored
-	// Unheard stands for a word that is no known state.
+	// Unheard stands for an unknown state.
 	Unheard
 )
 
@@ -58,7 +58,7 @@ func ParseStatus(word string) Status {
 	return Unheard
 }
 
-// Failure says why a call has no readable answer.
+// Failure is the reason why a call has no readable answer.
 type Failure uint8
 
 const (
@@ -69,7 +69,7 @@ const (
 	Broken
 	// TimedOut: no answer within the call's timeout.
 	TimedOut
-	// Unreadable: an answer that is not what the service's contract says.
+	// Unreadable: the answer violates the service's contract.
 	Unreadable
 	// Unsent: the client had no file descriptor or port left for a connection, so the call did not leave it.
 	Unsent
@@ -86,16 +86,15 @@ type Call struct {
 	Kind    Kind
 	Status  Status
 	Failure Failure
-	// Replayed: the answer said that it repeats an earlier one.
+	// Replayed: the answer is marked as a repeat of an earlier one.
 	Replayed bool
 	// Code is the HTTP status; 0 if there was no answer.
 	Code uint16
 	// Problem is the code of the error in the answer.
 	Problem Problem
-	// Told says which items the answer named. History.ToldItems has them.
+	// Told identifies the items in the answer. History.ToldItems returns them.
 	Told Told
-	// Intended is when the call was meant to be sent, Sent when it was, and Done
-	// when its answer was read or given up.
+	// Intended is the intended send time, Sent the real one, and Done when the answer was read or given up.
 	Intended, Sent, Done time.Duration
 	// Order is the id of the order in the answer, or 0, and Total the order's total.
 	Order, Total int64

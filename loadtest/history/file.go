@@ -9,10 +9,8 @@ import (
 	"time"
 )
 
-// The file of a history is JSON lines: a header, a line for each call, and a
-// last line that says how many there are, so that a cut file is not taken for
-// a whole one. Each call has the number of its line, so that none can be missing,
-// doubled or in another place.
+// The file of a history is JSON lines: a header, a line for each call, and a footer with their number, so that a
+// truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of place.
 
 type headerLine struct {
 	Run       string      `json:"run"`
@@ -98,7 +96,7 @@ func (h *History) Write(w io.Writer) error {
 	return nil
 }
 
-// line returns call i as the file has it. The header is line 1.
+// line returns call i as written to the file. The header is line 1.
 func (h *History) line(i int) callLine {
 	c := &h.Calls[i]
 	l := callLine{

@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Goods is one product that a run made for itself.
+// Goods is a product that the run created.
 type Goods struct {
 	ID int64
 	// Stock is the number of pieces it started with, and Price the price of one piece in minor units.
@@ -19,7 +19,7 @@ type Goods struct {
 // Item is one line of an order.
 type Item = operation.Item
 
-// SortItems sorts items by rising goods id.
+// SortItems sorts items by goods id, ascending.
 func SortItems(items []Item) {
 	slices.SortFunc(items, func(a, b Item) int { return cmp.Compare(a.GoodsID, b.GoodsID) })
 }
@@ -40,8 +40,8 @@ func AppendBody(b []byte, items []Item) []byte {
 	return append(b, `]}`...)
 }
 
-// BodyHash returns the hash by which the order service tells the items of one request from those of another: SHA-256
-// of "goods:num," for each item by rising goods id.
+// BodyHash returns the order service's hash of a request's items: SHA-256 of "goods:num," for each item, by ascending
+// goods id. Requests with the same hash have the same items.
 func BodyHash(items []Item) [sha256.Size]byte {
 	text := make([]byte, 0, 256)
 	for _, it := range items {
@@ -53,8 +53,7 @@ func BodyHash(items []Item) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// itemLists keeps many short lists in two slices, so that a million orders are two objects for the
-// garbage collector.
+// itemLists keeps many short lists in two slices, so that a million orders are two objects for the garbage collector.
 type itemLists struct {
 	ends []uint32
 	flat []Item

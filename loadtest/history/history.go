@@ -1,5 +1,5 @@
-// Package history is the record of a load test: each call that a run made, with its times and its
-// answer. A History is written to a file and read back, and measured into a Report.
+// Package history is the record of a load test: each call of a run, with its times and its answer. A History is written
+// to a file and read back, and measured into a Report.
 package history
 
 import (
@@ -9,51 +9,51 @@ import (
 	"time"
 )
 
-// Path is the way that orders take through the services.
+// Path is the route of orders through the services.
 type Path string
 
 const (
 	// PathOrder sends orders to the order service.
 	PathOrder Path = "order"
-	// PathDeduct sends deductions to the stock service alone, without an order. Their flags begin with DirectPrefix.
+	// PathDeduct sends deductions to the stock service, without an order. Their flags begin with DirectPrefix.
 	PathDeduct Path = "deduct"
 )
 
-// DirectPrefix begins the flag of each deduction that the load tester sends without an order.
-// No order's flag begins so, because those are decimal numbers.
+// DirectPrefix begins the flag of each deduction sent without an order. No order's flag begins like this, since order
+// ids are decimal numbers.
 const DirectPrefix = "direct-"
 
 // MaxOrders is the largest number of orders that one run may send.
 const MaxOrders = 50_000_000
 
-// History is what a run sent and what it was told. It is not safe for concurrent use.
+// History is the calls of a run and their answers. It is not safe for concurrent use.
 type History struct {
 	// Run names the run. The keys of its orders begin with it.
 	Run     string
 	Path    Path
 	Started time.Time
-	// Elapsed is how long orders were sent and awaited. The first Warmup of it is not measured.
+	// Elapsed is how long orders were sent and awaited. Its first part, Warmup, is not measured.
 	Elapsed, Warmup time.Duration
-	// Window is the end of the measured time: the configured duration of the run, or, if it had none,
-	// the last first answer. Late repeats and cancellations may come after it.
+	// Window is the end of the measured time: the configured duration of the run or, without one, the last first answer.
+	// Late repeats and cancellations may come after it.
 	Window time.Duration
-	// Timeout bounds each call. A service may work on a call for about as long.
+	// Timeout bounds each call. A service may work on a call for about that long.
 	Timeout time.Duration
 	Seed    uint64
-	// Asked is how many orders the run was to send; 0 if that was not bounded.
+	// Asked is the number of orders that the run was to send; 0 if unbounded.
 	Asked int
-	// Library is true if a client library made the first calls. It may have sent each several times.
+	// Library is true if a client library made the first calls. It may have sent each more than once.
 	Library bool
-	// Goods are the products that the run made, by rising id without a gap.
+	// Goods are the run's products, by ascending id without gaps.
 	Goods []Goods
-	// Calls are sorted by the time at which they were sent.
+	// Calls are sorted by send time.
 	Calls []Call
 
 	items itemLists
 	told  [][]PricedItem
 }
 
-// Clone returns a copy whose Calls may be changed, and that may be told of further items.
+// Clone returns a copy whose Calls may be changed, and whose answers may be given other items.
 func (h *History) Clone() *History {
 	clone := *h
 	clone.Calls, clone.told = slices.Clone(h.Calls), slices.Clip(h.told)
@@ -63,11 +63,10 @@ func (h *History) Clone() *History {
 // AddOrder appends the items of the next order, in any order of products.
 func (h *History) AddOrder(items []Item) { h.items.append(items) }
 
-// Orders returns how many order numbers the run used, from 0 up. A run that was stopped may have
-// skipped some of them.
+// Orders returns the number of order numbers used, counted from 0. A run that was stopped may have skipped some.
 func (h *History) Orders() int { return h.items.len() }
 
-// Items returns the items of order n, by rising goods id. The caller must not change them.
+// Items returns the items of order n, by ascending goods id. The caller must not change them.
 func (h *History) Items(n int) []Item { return h.items.at(n) }
 
 // Key returns the idempotency key of order n or, on PathDeduct, its flag.
@@ -83,8 +82,7 @@ func (h *History) AppendKey(b []byte, n int) []byte {
 	return strconv.AppendInt(b, int64(n), 10)
 }
 
-// OrderOf returns the number of the order that key belongs to, or -1 if it is not one of this run's. Only the exact
-// spelling of Key counts.
+// OrderOf returns the number of the order with that key, or -1 if it is none of this run's. The key must match exactly.
 func (h *History) OrderOf(key []byte) int {
 	if h.Path == PathDeduct {
 		var direct bool
@@ -98,7 +96,7 @@ func (h *History) OrderOf(key []byte) int {
 // restockPrefix begins the flag of each restock of a run.
 const restockPrefix = "restock-"
 
-// RestockFlag returns the flag under which the run stocked Goods[i].
+// RestockFlag returns the flag of the run's restock of Goods[i].
 func (h *History) RestockFlag(i int) string { return restockPrefix + h.Run + "-" + strconv.Itoa(i) }
 
 // RestockOf returns the i for which flag is RestockFlag(i), or -1 if there is none.
@@ -106,7 +104,7 @@ func (h *History) RestockOf(flag []byte) int {
 	return numbered(flag, restockPrefix, h.Run, len(h.Goods))
 }
 
-// numbered returns the number at the end of text if that is prefix, run, a dash and a number below limit, else -1.
+// numbered returns the number at the end of text, if text is prefix, run, a dash and a number below limit; else -1.
 func numbered(text []byte, prefix, run string, limit int) int {
 	begin := len(prefix) + len(run) + 1
 	if len(text) <= begin || len(text) > begin+9 || text[begin-1] != '-' ||
@@ -134,7 +132,7 @@ func (h *History) Product(goods int64) (i int, ours bool) {
 	return int(goods - h.Goods[0].ID), true
 }
 
-// GoodsName returns the name that the run gave to its products.
+// GoodsName returns the name of the run's products.
 func (h *History) GoodsName() string { return "load test " + h.Run }
 
 // Total returns the sum of price times pieces of items of the run's products.

@@ -8,7 +8,7 @@ type Problem uint16
 const (
 	// NoProblem: the answer has no code.
 	NoProblem Problem = iota
-	// OtherProblem stands for a code that no valid call is answered with.
+	// OtherProblem stands for a code that no answer to a valid call has.
 	OtherProblem
 	Overloaded
 	Unavailable
@@ -34,7 +34,7 @@ func ParseProblem(code string) Problem {
 	return OtherProblem
 }
 
-// NothingChanged reports whether the code promises that the call was not carried out.
+// NothingChanged reports whether the code promises that the call had no effect.
 func (p Problem) NothingChanged() bool {
 	switch p {
 	case Overloaded, Unavailable, StockUnavailable, RateLimited:

@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// ErrHistory is wrapped by every error that says a history cannot be used.
+// ErrHistory is wrapped by every error about an unusable history.
 var ErrHistory = errors.New("unusable history")
 
-// Read reads what Write wrote, to the end of r. The error wraps ErrHistory and names the line if the file is cut short,
-// or holds what no run writes.
+// Read reads the output of Write, to the end of r. If the file is truncated or holds anything that no run writes, the
+// error wraps ErrHistory and names the line.
 func Read(r io.Reader) (*History, error) {
 	in := reading{in: bufio.NewReaderSize(r, 1<<18)}
 	h, err := in.history()
@@ -26,10 +26,10 @@ func Read(r io.Reader) (*History, error) {
 	return h, nil
 }
 
-// reading is a history that is being read.
+// reading is a history while it is read.
 type reading struct {
 	in     *bufio.Reader
-	number int // of the line that was read last
+	number int // of the line read last
 	line   []byte
 	h      *History
 	bodies [][]Item // by order; nil until its first call is read
@@ -75,7 +75,7 @@ func (r *reading) next() error {
 	}
 }
 
-// strict refuses names that no run writes, names in other letters, and names that are given twice.
+// strict rejects names that no run writes, names in other case, and duplicate names.
 var strict = json.RejectUnknownMembers(true)
 
 func (r *reading) header() error {
@@ -100,7 +100,7 @@ func (r *reading) header() error {
 	return nil
 }
 
-// ahead is how many orders of a run may be claimed and not sent yet: more than it has clients.
+// ahead is the number of orders that may be claimed and not sent yet: more than a run has clients.
 const ahead = 20_000
 
 func (r *reading) takeCall() error {
@@ -145,7 +145,7 @@ func (r *reading) isKey(key string, op int32) bool {
 	return string(r.h.AppendKey(room[:0], int(op))) == key
 }
 
-// body checks and keeps the items of a call, which are those of all calls of the order that have any.
+// body checks and keeps the items of a call. All calls of an order that have items must have the same.
 func (r *reading) body(c Call) error {
 	for int(c.Op) >= len(r.bodies) {
 		r.bodies = append(r.bodies, nil)
@@ -183,7 +183,7 @@ func (r *reading) told(op int32) Told {
 	return r.h.Tell(r.bodies[op], named)
 }
 
-// footer checks that all is there and nothing follows.
+// footer checks that the file is complete and nothing follows.
 func (r *reading) footer() error {
 	var l footerLine
 	if err := json.Unmarshal(r.line, &l, strict); err != nil {

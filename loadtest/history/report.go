@@ -9,25 +9,24 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Report is what a run measured, as the client saw it. Outcomes are those of
-// each order's first call; rates and latencies leave out the warm-up.
+// Report is the measurement of a run, from the client's side. Outcomes count each order's first call; rates and
+// latencies leave out the warm-up.
 type Report struct {
 	History *History
 
-	// Orders is how many orders were sent, and Calls counts their repeats and cancellations too.
+	// Orders is the number of orders sent. Calls includes their repeats and cancellations.
 	Orders, Calls int
-	// Confirmed counts orders confirmed (deductions done) by the first answer,
-	// Rejected those refused for want of stock, Pending those told to come back,
-	// and Unknown the rest: no answer, or an error.
+	// Confirmed counts the orders confirmed (on PathDeduct: deductions done) by the first answer, Rejected the orders
+	// refused for lack of stock, Pending the orders without an outcome yet, and Unknown the rest: no answer, or an error.
 	Confirmed, Rejected, Pending, Unknown int
 	Elapsed                               time.Duration
 
-	// OrdersPerS counts orders that came to an end, confirmed or rejected; DonePerS and RejectedPerS are its parts.
+	// OrdersPerS counts orders with an outcome, confirmed or rejected; DonePerS and RejectedPerS are its parts.
 	OrdersPerS, DonePerS, RejectedPerS float64
-	// Latency of the first calls that were answered, from the intended send time.
+	// Latency of the answered first calls, from the intended send time.
 	P50, P90, P99, Max time.Duration
 
-	// What the rates and latencies follow from: the ends within the time measured, and the latencies in µs.
+	// The inputs of the rates and latencies: the outcomes within the measured time, and the latencies in µs.
 	done, rejected int
 	measured       time.Duration
 	latencies      *hdrhistogram.Histogram
@@ -60,7 +59,7 @@ func (h *History) Measure() *Report {
 			r.Unknown++
 		}
 		if c.Code != 0 && c.Intended >= h.Warmup {
-			_ = r.latencies.RecordValue(min(c.Latency().Microseconds(), 10*60*1e6)) // within bounds
+			_ = r.latencies.RecordValue(min(c.Latency().Microseconds(), 10*60*1e6)) // clamped to the histogram's bounds
 		}
 	}
 	r.measured = max(h.Window-h.Warmup, 0)
@@ -68,10 +67,10 @@ func (h *History) Measure() *Report {
 	return r
 }
 
-// newLatencies holds 1 µs to 10 min, to three digits.
+// newLatencies covers 1 µs to 10 min, to three digits.
 func newLatencies() *hdrhistogram.Histogram { return hdrhistogram.New(1, 10*60*1e6, 3) }
 
-// derive fills the rates and the latencies in.
+// derive computes the rates and the latencies.
 func (r *Report) derive() {
 	if seconds := r.measured.Seconds(); seconds > 0 {
 		r.DonePerS, r.RejectedPerS = float64(r.done)/seconds, float64(r.rejected)/seconds
@@ -83,8 +82,8 @@ func (r *Report) derive() {
 	r.P50, r.P90, r.P99, r.Max = at(50), at(90), at(99), time.Duration(r.latencies.Max())*time.Microsecond
 }
 
-// Sum returns the report of several runs together: their counts added up, the rates over the time of all,
-// the latencies of all. It has no History, which Write needs.
+// Sum merges the reports of several runs: the counts added up, the rates over the total time, all latencies. It has no
+// History, which Write needs.
 func Sum(reports ...*Report) *Report {
 	sum := &Report{latencies: newLatencies()}
 	for _, r := range reports {
@@ -104,11 +103,11 @@ func Sum(reports ...*Report) *Report {
 	return sum
 }
 
-// Write prints the report for people.
+// Write prints the report as text.
 func (r *Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(t, name+"\t"+format+"\n", args...) // Flush tells
+		_, _ = fmt.Fprintf(t, name+"\t"+format+"\n", args...) // reported by Flush
 	}
 	row("orders", "%d in %.1f s (%d calls with repeats and cancellations)", r.Orders, r.Elapsed.Seconds(), r.Calls)
 	row("first answers", "confirmed %d, rejected %d, pending %d, other %d", r.Confirmed, r.Rejected, r.Pending, r.Unknown)
@@ -130,7 +129,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond / 10)
 }
 
-// failures counts the calls of any kind that told no state, by why.
+// failures counts the calls of any kind without a state in the answer, by reason.
 func (r *Report) failures() string {
 	counts := map[string]int{}
 	var names []string

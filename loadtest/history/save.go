@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// Save writes the history to a file. The file is either complete or not there.
+// Save writes the history to a file, atomically.
 func (h *History) Save(path string) error { return save(path, h.Write) }
 
-// SaveJSON writes v as indented JSON to a file, and makes its folder. The file is either complete or not there.
+// SaveJSON writes v as indented JSON to a file, atomically, and creates its folder.
 func SaveJSON(path string, v any) error {
 	return save(path, func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
@@ -22,17 +22,18 @@ func SaveJSON(path string, v any) error {
 	})
 }
 
-// Open reads the history in a file. Every error wraps ErrHistory, also if there is no such file.
+// Open reads the history in a file. Every error wraps ErrHistory, also for a missing file.
 func Open(path string) (*History, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrHistory, err)
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // read-only
 	return Read(f)
 }
 
-// Clear removes files of an earlier run, so that no old verdict stands beside what is new. They need not be there.
+// Clear removes the files of an earlier run, so that an old verdict is not mistaken for the new one. Missing files are
+// no error.
 func Clear(files ...string) error {
 	for _, file := range files {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +43,7 @@ func Clear(files ...string) error {
 	return nil
 }
 
-// save writes to a file beside path and gives it that name once it is complete.
+// save writes to a temporary file next to path and renames it once it is complete.
 func save(path string, write func(io.Writer) error) (err error) {
 	defer func() {
 		if err != nil {

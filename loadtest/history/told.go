@@ -2,25 +2,25 @@ package history
 
 import "slices"
 
-// PricedItem is a line of an order in an answer. The stock service's answers have no prices: 0.
+// PricedItem is a line of an order in an answer. Price is 0 in the stock service's answers, which have none.
 type PricedItem struct {
 	Item
 	Price int64
 }
 
-// Told says which items an answer named. Nearly all answers name the items that were sent, so those take no memory.
+// Told identifies the items in an answer. Nearly all answers have the items that were sent, and those take no memory.
 type Told uint32
 
 const (
-	// ToldNothing: the answer named no items.
+	// ToldNothing: the answer had no items.
 	ToldNothing Told = iota
-	// ToldAsSent: the answer named the items of the order and, on PathOrder, the prices of the run's products.
+	// ToldAsSent: the answer had the items of the order and, on PathOrder, the prices of the run's products.
 	ToldAsSent
 
 	toldOther // and above: an index into History.told
 )
 
-// AsSent returns the items of order n as a right answer names them.
+// AsSent returns the items of order n as a correct answer lists them.
 func (h *History) AsSent(n int) []PricedItem {
 	items := h.Items(n)
 	named := make([]PricedItem, len(items))
@@ -38,8 +38,8 @@ func (h *History) price(goods int64) int64 {
 	return 0
 }
 
-// Tell returns the Told of an answer that named these items, in their order. Sent are the items of the order, by
-// rising goods id.
+// Tell returns the Told of an answer with the items named, in their order. Sent are the items of the order, by
+// ascending goods id.
 func (h *History) Tell(sent []Item, named []PricedItem) Told {
 	same := len(named) == len(sent)
 	for i := 0; same && i < len(sent); i++ {
@@ -55,7 +55,7 @@ func (h *History) Tell(sent []Item, named []PricedItem) Told {
 	return toldOther + Told(len(h.told)-1)
 }
 
-// ToldItems returns the items that a call's answer named.
+// ToldItems returns the items in a call's answer.
 func (h *History) ToldItems(c *Call) []PricedItem {
 	switch {
 	case c.Told == ToldNothing:

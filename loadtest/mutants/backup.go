@@ -11,7 +11,7 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// backup keeps copies of tables beside them. The zero value is ready.
+// backup keeps copies of tables in the same database. The zero value is ready.
 type backup struct{ undo []func(context.Context) error }
 
 func (b *backup) take(ctx context.Context, db execer, tables []string) error {

@@ -13,8 +13,7 @@ import (
 // input is a change to the databases or the history, after a run that passed.
 type input struct {
 	name string
-	// order and stock are statements on the two databases, with %d for the id of
-	// an order whose client was told that it is confirmed.
+	// order and stock are statements on the two databases, with %d for the id of an order that a client saw confirmed.
 	order, stock []string
 	// flip changes the clients' history; nil if the databases are changed.
 	flip     func(h *history.History, op int32)

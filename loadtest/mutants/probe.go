@@ -15,11 +15,11 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// FlagConflict is what changedBody looks for: other items under a used flag are refused.
+// FlagConflict is the property that changedBody checks: other items under a used flag are refused.
 const FlagConflict = "flag-conflict-refused"
 
-// probe sends calls that the load tester never sends, after a run of traffic over the
-// products, and returns the names of the invariants that it itself found broken.
+// probe sends calls that the load tester never sends, after a run of traffic over the products, and returns the names
+// of the invariants that it found broken.
 type probe func(ctx context.Context, l *lab.Lab, goods []history.Goods) (broken []string, err error)
 
 // negativeQuantity orders minus five pieces.
@@ -45,12 +45,12 @@ func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]stri
 	return nil, nil
 }
 
-// traffic fires orders with repeats and cancellations over products of their own, and has them judged.
+// traffic fires orders with repeats and cancellations over new products, and judges them.
 func traffic(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
 	return fireAndJudge(ctx, l, history.PathOrder)
 }
 
-// deductions does the same with deductions alone.
+// deductions is traffic with deductions alone.
 func deductions(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
 	return fireAndJudge(ctx, l, history.PathDeduct)
 }

@@ -17,10 +17,10 @@ type Row struct {
 	Cell string `json:"cell,omitempty"`
 	// Expected is the invariant that must catch it, or "absorbed by …".
 	Expected string `json:"expected"`
-	// CaughtBy is the same if it did; otherwise the invariants found broken instead, or "nothing".
+	// CaughtBy equals Expected if it did; otherwise it lists the invariants found broken, or is "nothing".
 	CaughtBy string `json:"caught_by"`
 	OK       bool   `json:"ok"`
-	// Broken is all that was found.
+	// Broken lists every invariant found broken.
 	Broken []string `json:"broken,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func (row Row) print(w io.Writer) error {
 	return err
 }
 
-// Write prints the last line.
+// Write prints the summary line.
 func (r *Report) Write(w io.Writer) error {
 	ok := 0
 	for _, row := range r.Rows {

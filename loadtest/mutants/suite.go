@@ -17,23 +17,22 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Config says what to run. The zero value of a field means its default.
+// Config configures Execute. The zero value of a field means its default.
 type Config struct {
 	// Only, if not empty, is a part of the names of the rows to run.
 	Only string
-	// Tries is the number of seeds with which an absorbed variant is run. Default 3.
+	// Tries is the number of seeds that an absorbed variant runs with. Default 3.
 	Tries int
-	// Changes is how many changes to the books and the answers of good runs are tried. Default 24,000. They are left out
-	// if Only is given.
+	// Changes is the number of random changes to the books and the answers of good runs. Default 24,000, or none if Only
+	// is given.
 	Changes int
 	// Out is the folder for mutants.json. Default "out".
 	Out string
-	// Print gets each row as it is done. Default: nowhere.
+	// Print gets each row when it is done. Default: discarded.
 	Print io.Writer
 }
 
-// tries is how many seeds a mutant gets to be caught: some need two orders to
-// meet at the wrong moment.
+// tries is the number of seeds for a mutant that must be caught: some need two orders to meet at the wrong moment.
 const tries = 3
 
 // Execute runs the mutants, writes the report to Out/mutants.json and returns it.
@@ -98,7 +97,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	return report, report.Save(filepath.Join(cfg.Out, "mutants.json"))
 }
 
-// run runs the mutant under its fault until it is caught, or has been run with all its seeds.
+// run runs the mutant under its fault until it is caught, or has run with all its seeds.
 func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
 	row := Row{Mutant: m.Name, Expected: m.Expected, Cell: m.Cell}
 	if m.AbsorbedBy != "" {
@@ -107,7 +106,7 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
 		seeds = tries
 	}
 	proved := 0
-	for seed := range uint64(seeds + 2) { // two more, for runs that prove nothing
+	for seed := range uint64(seeds + 2) { // two more, for inconclusive runs
 		if proved == seeds {
 			break
 		}

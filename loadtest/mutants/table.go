@@ -9,9 +9,9 @@ import (
 
 // Mutant is one broken variant of the services.
 type Mutant struct {
-	// Name says what is broken.
+	// Name describes the defect.
 	Name string
-	// Switches are the patches that break it; none if the rest does.
+	// Switches are the patches that break it; none if the other fields do.
 	Switches string
 	// Strategy of deduction. Default: sequential.
 	Strategy string
@@ -27,11 +27,11 @@ type Mutant struct {
 	Probe probe
 	// Load is the traffic. Default: usual.
 	Load faults.Load
-	// Strict also demands that no order is given up, and raises the time until one is.
+	// Strict also demands that no order is given up, and raises the time after which orders are.
 	Strict bool
 	// Expected is the invariant that must catch it; empty if it is absorbed.
 	Expected string
-	// AbsorbedBy is the layer that makes up for the missing one; empty if the mutant is caught.
+	// AbsorbedBy is the layer that compensates for the missing one; empty if the mutant is caught.
 	AbsorbedBy string
 }
 
@@ -43,7 +43,7 @@ var (
 )
 
 const (
-	// quiet is a cell whose fault does hardly anything: the traffic alone exposes the mutant.
+	// quiet is a cell with hardly any fault: the traffic alone exposes the mutant.
 	quiet      = "set-flag/before/error"
 	duplicated = "around/during/requests-duplicated"
 	redisDown  = "around/during/redis-down"
@@ -150,31 +150,30 @@ var mutants = []Mutant{
 	},
 }
 
-// The loads are lighter than the fault matrix's: most mutants break the
-// strategies that take a lock of ZooKeeper for each deduction.
+// The loads are lighter than the fault matrix's: most mutants break the strategies that take a ZooKeeper lock for each
+// deduction.
 var (
 	usual = faults.Load{Orders: 150, PerS: 50, Clients: 48, Cancel: 0.15}
-	// uncancelled leaves cancellations out: they give stock back without the lock,
-	// by a relative update, which an absolute write beside them would overwrite.
+	// uncancelled has no cancellations. They return stock without the lock, by a relative update, which a concurrent
+	// absolute write would overwrite.
 	uncancelled = faults.Load{Orders: 150, PerS: 50, Clients: 48}
 	// dense makes orders meet within the few milliseconds of a transaction.
 	dense = faults.Load{Orders: 400, PerS: 200, Clients: 64}
-	// slow is light enough that no order is given up on a busy machine, and that
-	// what waited for a paused holder is done before the holder wakes up.
+	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
+	// done before the holder wakes up.
 	slow = faults.Load{Orders: 60, PerS: 30, Clients: 48}
 )
 
-// patient has timeouts that outlast a pause. Otherwise the deadline of the request
-// turns the paused holder's write away before any other layer can. The session ends long before
-// the pause does, so that others have the lock meanwhile.
+// patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
+// before any other layer can. The session expires long before the pause ends, so that others get the lock during it.
 var patient = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }
 
-// longOutage outlasts the client library's next try to connect, a second after it lost its connection. If that fails,
-// the library fails the calls that wait for a connection, among them the search for a node whose create was not
-// answered. The session, and its node, outlast longOutage.
+// longOutage is longer than the client library's reconnect delay of one second. If the reconnect fails, the library
+// fails the calls that wait for a connection, among them the search for a node whose create was not answered. The
+// session, and its node, survive longOutage.
 const longOutage = 1500 * time.Millisecond
 
 var longSession = map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "30s"}

@@ -16,7 +16,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// littleTraffic fires some orders at services that run well and returns the history.
+// littleTraffic fires some orders at healthy services and returns the history.
 func littleTraffic(ctx context.Context, l *lab.Lab) (*history.History, error) {
 	return fire.Run(ctx, fire.Config{
 		Target: l.Target(), Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
@@ -36,8 +36,8 @@ func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error
 	return v.Violated(), nil
 }
 
-// runInputs fires some orders, which must be judged right, and then changes what
-// the checker reads, one change at a time.
+// runInputs fires some orders, which must be judged right, and then changes the input of the checker, one change at a
+// time.
 func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error) error) error {
 	if !slices.ContainsFunc(inputs, func(in input) bool { return strings.Contains(in.name, only) }) {
 		return nil
@@ -54,7 +54,7 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 	} else if len(broken) > 0 {
 		return fmt.Errorf("run before the changes: broken %v", broken)
 	}
-	// The changes are made to an order whose client was told that it is confirmed.
+	// The changes are made to an order that a client saw confirmed.
 	i := slices.IndexFunc(h.Calls, func(c history.Call) bool {
 		return c.Kind == history.Place &&
 			c.Status == history.Confirmed
@@ -63,7 +63,7 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 		return fmt.Errorf("run before the changes: no order was confirmed")
 	}
 	order := h.Calls[i]
-	for _, r := range l.Replicas() { // a living reconciler would put some of the changes right
+	for _, r := range l.Replicas() { // a live reconciler would repair some of the changes
 		if err := r.Kill(); err != nil {
 			return err
 		}

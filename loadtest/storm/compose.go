@@ -18,9 +18,9 @@ type Action string
 
 // The ways to break a container.
 const (
-	Kill    Action = "kill"    // at once, and start it again a moment later
+	Kill    Action = "kill"    // restarted a moment later
 	Pause   Action = "pause"   // for a while
-	Restart Action = "restart" // with time to stop
+	Restart Action = "restart" // gracefully
 )
 
 var actions = []Action{Kill, Pause, Restart}
@@ -34,8 +34,8 @@ type Fault struct {
 func (f Fault) String() string { return fmt.Sprintf("%s %s", f.Action, f.Container) }
 
 const (
-	gone   = time.Second     // how long a killed container stays away
-	frozen = 4 * time.Second // how long a paused one stands still
+	gone   = time.Second     // how long a killed container stays down
+	frozen = 4 * time.Second // how long a container stays paused
 )
 
 // services are the services of the compose file that can break; each may have several containers.
@@ -60,7 +60,7 @@ func (c compose) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs the compose program and returns its output without space around it.
+// run runs the compose program and returns its output, trimmed.
 func (c compose) run(ctx context.Context, args ...string) (string, error) {
 	return output(c.command(ctx, args...))
 }
@@ -108,7 +108,7 @@ func (c compose) target(ctx context.Context) (fire.Target, error) {
 	}, err
 }
 
-// strike breaks a container and mends it, also if ctx ends.
+// strike breaks a container and mends it, even if ctx ends.
 func (c compose) strike(ctx context.Context, target container, action Action) error {
 	docker := func(args ...string) error {
 		_, err := output(exec.CommandContext(context.WithoutCancel(ctx), "docker", append(args, target.id)...))

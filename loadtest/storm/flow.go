@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// enough is how many requests pass in a second if orders flow.
+	// enough is the number of requests that must pass in a second if orders flow.
 	enough = 60
-	// within is how long after a fault orders may take to flow again.
+	// within is the time limit for orders to flow again after a fault.
 	within = 15 * time.Second
 )
 
-// flow notes when requests passed. It implements fire.Observer. The zero value is ready for use.
+// flow records when requests passed. It implements fire.Observer. The zero value is ready for use.
 type flow struct {
 	mu    sync.Mutex
 	times []time.Time
@@ -45,7 +45,7 @@ func (f *flow) pass(at time.Time) {
 // passed reports whether a service answered with a state: the call was neither refused nor lost.
 func passed(c history.Call) bool { return c.Status != history.NoStatus && c.Status != history.Unheard }
 
-// between returns how many requests passed from one time to another.
+// between returns the number of requests that passed between two times.
 func (f *flow) between(from, to time.Time) (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,8 +60,8 @@ func (f *flow) between(from, to time.Time) (n int) {
 	return n
 }
 
-// await waits for a second, after since, with enough requests that passed, and returns when it began, and its number
-// of requests. If there is none within the limit, it returns the number of the best second.
+// await waits for a second after since with enough passed requests, and returns when it began and its number of
+// requests. If there is none within the limit, it returns the number of the best second.
 func (f *flow) await(ctx context.Context, since time.Time) (took time.Duration, best int, err error) {
 	for from := since; from.Sub(since) <= within; from = from.Add(100 * time.Millisecond) {
 		to := from.Add(time.Second)

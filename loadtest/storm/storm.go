@@ -1,9 +1,9 @@
-// Package storm breaks the stack of the compose file while orders come through its published port, with the limits,
-// the users and the front that its users have.
+// Package storm breaks the stack of the compose file while orders arrive through its published port, with the limits,
+// database users and front end of a deployment.
 //
-// First each container is killed, paused and restarted once, and orders must flow again after each fault. Then come
-// random faults, two at a time, without a wait for the flow. Clients repeat an order under its key until they have an
-// answer. At the end each key has an answer, and the verdict passes.
+// First each container is killed, paused and restarted once, and orders must flow again after each fault. Then follow
+// random faults, two at a time, without a wait between them. Clients repeat an order under its key until it is
+// answered. At the end each key has an answer, and the verdict passes.
 package storm
 
 import (
@@ -19,20 +19,20 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Config says how to break a stack. Dir, Program and Out are required.
+// Config configures Run. Dir, Program and Out are required.
 type Config struct {
-	// Dir is the folder of docker-compose.yml, and Program docker-compose or docker compose. The stack is up.
+	// Dir is the folder of docker-compose.yml, and Program docker-compose or docker compose. The stack must be up.
 	Dir     string
 	Program []string
-	// Random is how many faults follow the sweep over all containers.
+	// Random is the number of random faults after the sweep over all containers.
 	Random int
-	// Orders is how many orders to send at least. The faults may need more.
+	// Orders is the minimum number of orders. The faults may need more.
 	Orders int
-	// Seed makes the same faults again.
+	// Seed reproduces the same faults.
 	Seed uint64
 	// Out is the folder for storm.json and history.jsonl.
 	Out string
-	// Text gets the verdict and Progress the present step.
+	// Text gets the verdict and Progress the current step.
 	Text     io.Writer
 	Progress func(doing string)
 }
@@ -43,7 +43,7 @@ const (
 	clients = 30
 	// insist is how long a client repeats an order.
 	insist = 3 * time.Minute
-	// mix: about half of 9,000 orders find their products sold out.
+	// mix: about half of 9,000 orders are rejected for lack of stock.
 	goods, pieces = 20, 1000
 )
 
@@ -51,17 +51,17 @@ const (
 type Result struct {
 	Seed   uint64  `json:"seed"`
 	Faults []Fault `json:"faults"`
-	// Orders were sent, and Unanswered of them have no answer.
+	// Orders were sent; Unanswered of them have no answer.
 	Orders     int `json:"orders"`
 	Unanswered int `json:"unanswered"`
-	// SlowestS is the longest time without a flow after a fault, in seconds.
+	// SlowestS is the longest time until orders flowed again after a fault, in seconds.
 	SlowestS float64 `json:"slowest_s"`
 	Verdict  string  `json:"verdict"`
-	// Missed names what did not hold.
+	// Missed names the requirements that did not hold.
 	Missed []string `json:"missed,omitempty"`
 }
 
-// Run breaks the stack and judges what it did. All containers run again when it returns, also with an error.
+// Run breaks the stack and judges the result. All containers run again when it returns, even with an error.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	c := compose{dir: cfg.Dir, program: cfg.Program}
 	targets, err := c.containers(ctx)
@@ -165,7 +165,7 @@ func (s *storm) breakAll(ctx context.Context) error {
 	return s.flows(ctx, "after the last of the random faults")
 }
 
-// strikeAtRandom strikes n containers at the same time, and waits a moment.
+// strikeAtRandom strikes n containers at once, and waits a moment.
 func (s *storm) strikeAtRandom(ctx context.Context, n int) error {
 	errs := make(chan error, n)
 	for _, i := range s.random.Perm(len(s.targets))[:n] {
@@ -181,7 +181,7 @@ func (s *storm) strikeAtRandom(ctx context.Context, n int) error {
 	return errors.Join(err, sleep(ctx, time.Duration(500+s.random.IntN(1500))*time.Millisecond))
 }
 
-// flows waits until orders flow again, and notes how long that took, or that they do not.
+// flows waits until orders flow again, and records how long that took, or that they do not.
 func (s *storm) flows(ctx context.Context, when string) error {
 	took, best, err := s.flow.await(ctx, time.Now())
 	switch {

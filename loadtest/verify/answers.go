@@ -7,7 +7,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// reply is a call with the meaning of its answer.
+// reply is a call together with the meaning of its answer.
 type reply struct {
 	*history.Call
 	says word
@@ -15,8 +15,8 @@ type reply struct {
 
 func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 
-// answers judges all calls of order n against its end by the books, and against each other. Placed and cancelled say
-// whether any of them may have placed the order, and asked to cancel it.
+// answers judges all calls of order n against its outcome in the books, and against each other. Placed and cancelled
+// report whether any call may have placed the order, and asked to cancel it.
 func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	j.replies = j.replies[:0]
 	for _, i := range j.calls.of(n) {
@@ -48,7 +48,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	return placed, cancelled
 }
 
-// answer judges one answer against the end of its order.
+// answer judges one answer against the outcome of its order.
 func (j *judge) answer(n int, r *reply, did end) {
 	if r.says == silent {
 		return
@@ -70,7 +70,7 @@ func (j *judge) answer(n int, r *reply, did end) {
 	}
 	told := history.ToldAsSent
 	if r.says == toldCancelled {
-		told = history.ToldNothing // a cancellation came first, and its record has no items
+		told = history.ToldNothing // a cancellation arrived first; its record has no items
 	}
 	order, total := did.order, j.h.Total(j.h.Items(n))
 	switch {
@@ -101,7 +101,7 @@ func (j *judge) askedBefore(r *reply) bool {
 	return false
 }
 
-// overTime compares each answer with those that had come before its call was sent.
+// overTime compares each answer with the answers received before its call was sent.
 func (j *judge) overTime(n int) {
 	for i := range j.replies {
 		for k := range j.replies {
@@ -115,10 +115,10 @@ func (j *judge) overTime(n int) {
 	}
 }
 
-// repeats judges which answers say that they repeat an earlier one: of the calls that place the order or, on
-// PathDeduct, of those that cancel it.
+// repeats checks the answers marked as repeats of an earlier one, among the calls that place the order or, on
+// PathDeduct, the calls that cancel it.
 func (j *judge) repeats(n int, cancels bool) {
-	first, answered := (*reply)(nil), never // the call that says it is the first, and when any of them was answered
+	first, answered := (*reply)(nil), never // the call marked as the first, and when any of them was answered
 	for i := range j.replies {
 		r := &j.replies[i]
 		if r.says == silent || r.cancels() != cancels {
@@ -153,12 +153,12 @@ func (j *judge) repeats(n int, cancels bool) {
 	}
 }
 
-// recorded reports whether an answer shows that the outcome, whose makers are counted, was there.
+// recorded reports whether an answer shows that the outcome is recorded: its makers are counted.
 func (w word) recorded(path history.Path, cancels bool) bool {
 	return path == history.PathOrder || !cancels || w.made(true)
 }
 
-// preceded reports whether another call than r can have placed the order whose answer r repeats.
+// preceded reports whether a call other than r can have placed the order that r repeats.
 func (j *judge) preceded(r *reply) bool {
 	for i := range j.replies {
 		other := &j.replies[i]
@@ -170,10 +170,10 @@ func (j *judge) preceded(r *reply) bool {
 	return false
 }
 
-// never is a time after all others.
+// never is later than any time.
 const never = time.Duration(1<<63 - 1)
 
-// answer says what a call was answered.
+// answer describes the answer to a call.
 func answer(c *history.Call) string {
 	text := c.Kind.String() + " at " + c.Sent.Round(time.Millisecond).String() + ": "
 	if c.Code == 0 {

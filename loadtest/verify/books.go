@@ -7,15 +7,15 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Books are the content of both databases, in the order in which Judge reads it. Open and Tables.Books make them.
+// Books are the content of both databases, in the order that Judge reads them. Open and Tables.Books make them.
 type Books struct {
-	// Entries are all rows under each flag, by rising flag. An entry is valid until the next one.
+	// Entries yields the rows grouped by flag, in ascending order. An entry is valid until the next one.
 	Entries iter.Seq2[*Entry, error]
-	// Products are the stock levels. They are read after Entries. A row is valid until the next one.
+	// Products yields the stock levels. They are read after Entries. A row is valid until the next one.
 	Products iter.Seq2[*ProductRow, error]
 }
 
-// Entry is all that the databases hold under one flag: the decimal id of an order, or any other flag.
+// Entry is everything that the databases hold under one flag: the decimal id of an order, or any other flag.
 type Entry struct {
 	Flag       []byte
 	Orders     []OrderRow
@@ -23,7 +23,7 @@ type Entry struct {
 	Operations []OperationRow
 	Flows      []FlowRow
 	Restocks   []RestockRow
-	// Pruned is true if the order is listed as deleted, its rows in the stock database perhaps not yet.
+	// Pruned is true if the order is listed as deleted; the stock database may still have its rows.
 	Pruned bool
 }
 
@@ -96,7 +96,7 @@ type ProductRow struct {
 	Buckets, Least int64
 }
 
-// A row copies another into itself, also what that row only borrows.
+// Each copy method copies a row into the receiver, including the bytes that the row only borrows.
 
 func (r *OrderRow) copy(from *OrderRow) {
 	reason, key, hash := r.Reason, r.Key, r.BodyHash

@@ -8,7 +8,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// entry judges all that is under one flag.
+// entry judges everything under one flag.
 func (j *judge) entry(e *Entry) {
 	n := j.orderOf(e)
 	j.sumUp(e, n)
@@ -35,8 +35,8 @@ func (j *judge) entry(e *Entry) {
 	}
 }
 
-// orderOf returns the number of the order of the run to which an entry belongs by its key or, on PathDeduct, by its
-// flag; or -1.
+// orderOf returns the run's order number for an entry, found by its key or, on PathDeduct, by its flag. It returns -1
+// if the entry is none of the run's.
 func (j *judge) orderOf(e *Entry) int {
 	switch {
 	case j.h.Path == history.PathDeduct:
@@ -87,7 +87,8 @@ func (j *judge) isDeclared(e *Entry) bool {
 	return j.declared[string(e.Flag)] || len(e.Orders) > 0 && j.declared[string(e.Orders[0].Key)]
 }
 
-// splitItems fills in the items of the operation, and of the flow rows by kind, above zero if the signs are right.
+// splitItems parses the items of the operation, and sorts the flow rows by kind, with positive numbers if their signs
+// are right.
 func (j *judge) splitItems(e *Entry) (garbled bool) {
 	j.op, j.deducts, j.restores = j.op[:0], j.deducts[:0], j.restores[:0]
 	if len(e.Operations) > 0 {
@@ -105,7 +106,7 @@ func (j *judge) splitItems(e *Entry) (garbled bool) {
 	return garbled
 }
 
-// parseItems reads "goods:num,goods:num". Text in any other form than the one that the schema names is garbled.
+// parseItems reads "goods:num,goods:num". Any other text is garbled.
 func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bool) {
 	var again [64]byte
 	canonical := again[:0]
@@ -126,7 +127,7 @@ func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bo
 	return items, garbled || !bytes.Equal(canonical, text)
 }
 
-// parseInt reads a whole number above zero, or returns 0.
+// parseInt reads a positive integer, or returns 0.
 func parseInt(text []byte) (n int64) {
 	if len(text) > 19 {
 		return 0
@@ -140,7 +141,7 @@ func parseInt(text []byte) (n int64) {
 	return n
 }
 
-// once looks for what is there twice under a flag.
+// once looks for duplicates under a flag.
 func (j *judge) once(e *Entry, n int) {
 	if len(e.Operations) > 1 {
 		j.add(DeductedOnce, e.Flag, n, 0, "one operation", "%d", len(e.Operations))
@@ -164,7 +165,7 @@ func (j *judge) complete(e *Entry, n int, garbled bool) {
 	if len(e.Operations) > 0 {
 		state = e.Operations[0].State
 	}
-	var deducts, restores []history.Item // as the state has them
+	var deducts, restores []history.Item // as the state requires
 	switch state {
 	case history.Restored:
 		deducts, restores = j.op, j.op
@@ -240,7 +241,7 @@ func (j *judge) status(e *Entry, o *OrderRow, n int) {
 		agrees = state == history.Rejected
 	case history.Cancelled:
 		agrees = state == history.Cancelled || state == history.Restored
-		// Confirmed first and cancelled then; a tombstone was never confirmed.
+		// An order that is confirmed first may be cancelled later; a tombstone was never confirmed.
 		kept = o.Outcome == history.Cancelled || o.Outcome == history.Confirmed && state != history.Cancelled
 	case history.Pending, history.Cancelling:
 		j.add(Settled, e.Flag, n, 0, "an end", "order %s, operation %s", o.Status, e.operation())
@@ -254,7 +255,7 @@ func (j *judge) status(e *Entry, o *OrderRow, n int) {
 	}
 }
 
-// operation says what the operation is.
+// operation describes the operation.
 func (e *Entry) operation() string {
 	if len(e.Operations) == 0 {
 		return "not there"
@@ -263,7 +264,7 @@ func (e *Entry) operation() string {
 	return op.State.String() + " of " + strconv.Quote(string(op.Items))
 }
 
-// summary says what rows an entry has.
+// summary lists the rows of an entry.
 func (e *Entry) summary() string {
 	var text []byte
 	count := func(n int, what string) {

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// goodsSum sums up the flow rows of one product.
+// goodsSum sums the flow rows of one product.
 type goodsSum struct {
 	all int64
-	// Pieces, above zero if the signs are right. Restocked counts, of a product of the run, what the run restocked.
+	// Pieces, positive if the signs are right. Restocked counts only the run's restock if the product is one of the run's.
 	restocked, deducted, restored int64
 	level                         bool // the product has a stock level
-	// The flow rows by order, only for the products of the run.
+	// The flow rows by order, for the products of the run only.
 	deducts, restores []pieces
 }
 
-// pieces is one flow row of an order: op is -1 if the order is none of the run's.
+// pieces is one flow row of an order; op is -1 for an order outside the run.
 type pieces struct {
 	op  int32
 	num int64
@@ -52,13 +52,13 @@ func (j *judge) sumUp(e *Entry, n int) {
 			if ours {
 				s.restores = append(s.restores, pieces{int32(n), r.Num})
 			}
-		case Pruned: // deducted and not restored
+		case Pruned: // deducted, not restored
 			s.deducted -= r.Num
 		}
 	}
 }
 
-// levels compares each stock level, with the pieces in its buckets, with the sum of its flow rows.
+// levels compares each stock level, and the pieces in its buckets, with the sum of its flow rows.
 func (j *judge) levels(products iter.Seq2[*ProductRow, error]) error {
 	for p, err := range products {
 		if err != nil {
@@ -89,7 +89,7 @@ func (j *judge) levels(products iter.Seq2[*ProductRow, error]) error {
 	return nil
 }
 
-// pieces looks for what was sold and was not there: by the flow rows, and by what clients were told.
+// pieces looks for pieces that were sold without being in stock, by the flow rows and by the acknowledged outcomes.
 func (j *judge) pieces() {
 	var acknowledged int64
 	for goods, s := range j.sums {
@@ -113,7 +113,7 @@ func (j *judge) pieces() {
 	j.v.Oversold = max(j.v.Oversold, acknowledged)
 }
 
-// sell notes that clients were told that order n is theirs, and did not give it back.
+// sell counts order n as sold: a client received its confirmation, and no cancellation.
 func (j *judge) sell(n int) {
 	for _, it := range j.h.Items(n) {
 		if i, ours := j.h.Product(it.GoodsID); ours {

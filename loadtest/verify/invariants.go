@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The names of the invariants in verdicts. catalogue has them in words.
+// The names of the invariants in verdicts. catalogue describes them.
 const (
 	StockBalances         = "stock-balances"
 	NotOversold           = "not-oversold"
@@ -22,7 +22,7 @@ const (
 	RejectedOnlyWhenShort = "rejected-only-when-short"
 )
 
-// catalogue is every invariant, in the order of the verdict's table.
+// catalogue holds every invariant, in the order of the verdict's table.
 var catalogue = []struct{ name, says string }{
 	{StockBalances, "each stock level is the sum of the product's flow rows, and not below zero"},
 	{NotOversold, "no more pieces are deducted and not restored, or acknowledged to clients, than were restocked"},
@@ -50,7 +50,7 @@ func Invariants() []string {
 	return names
 }
 
-// Says returns an invariant in words, or "" if there is none of that name.
+// Says returns the description of an invariant, or "" if there is none of that name.
 func Says(name string) string {
 	for _, c := range catalogue {
 		if c.name == name {
@@ -62,13 +62,13 @@ func Says(name string) string {
 
 // Finding is one violation of an invariant.
 type Finding struct {
-	// Flag is the flag of the operation or restock, an order's id. Empty if it concerns none.
+	// Flag is the flag of the operation or restock: an order's id. Empty if there is none.
 	Flag string `json:"flag,omitempty"`
 	// Key is the order's idempotency key, if it is one of the run's.
 	Key string `json:"key,omitempty"`
 	// Product is the id of the product, or 0.
 	Product int64 `json:"product,string,omitempty"`
-	// Expected and Found say what should be there and what is, in words.
+	// Expected and Found describe the state that should be there and the state that is.
 	Expected string `json:"expected"`
 	Found    string `json:"found"`
 }
@@ -91,7 +91,7 @@ func (f Finding) String() string {
 	return strings.Join(where, ", ") + ": " + text
 }
 
-// findings counts violations, and keeps the first few of each kind.
+// findings counts violations and keeps the first few of each kind.
 type findings struct {
 	keep   int
 	byName []Invariant
@@ -105,7 +105,7 @@ func newFindings(keep int) *findings {
 	return f
 }
 
-// add notes one violation of the invariant. It calls describe only if the violation is kept.
+// add counts one violation of the invariant. It calls describe only if the violation is kept.
 func (f *findings) add(name string, describe func() Finding) {
 	i := &f.byName[slices.IndexFunc(f.byName, func(i Invariant) bool { return i.Name == name })]
 	i.Violations++

@@ -6,21 +6,21 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Terms are what a judgement goes by, besides the books and the history.
+// Terms are the settings of a judgement.
 type Terms struct {
-	// Samples is how many violations of each invariant are described. Default 5.
+	// Samples is the number of violations described for each invariant. Default 5.
 	Samples int
-	// Declared are the flags and idempotency keys of requests that are not in the history, though they concern products
-	// of the run: orders and restocks by hand. Their rows need no other explanation.
+	// Declared are the flags and idempotency keys of requests outside the history that concern products of the run: orders
+	// and restocks by hand. Their rows need no other explanation.
 	Declared []string
 }
 
-// Judge compares books with the history of a run, and does nothing else: the same books and history have the same
+// Judge compares books with the history of a run. It is a pure function: the same books and history have the same
 // verdict. The books must be a state that the requests of the run can lead to, and every answer one that the services
-// may have given at its time. The rows of others are checked for agreement with each other.
+// may have given at that time. Rows from outside the run are only checked for agreement with each other.
 //
-// It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is unknown,
-// unless a violation was found in the rest.
+// It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is Unknown,
+// unless the rest contains a violation.
 func Judge(books Books, h *history.History, terms Terms) *Verdict {
 	if terms.Samples == 0 {
 		terms.Samples = 5
@@ -46,11 +46,11 @@ type judge struct {
 
 	calls    callIndex
 	sums     map[int64]*goodsSum
-	stocked  []bool // of h.Goods: the restock was found
-	seen     []bool // of the orders: the books have it
+	stocked  []bool // by index of h.Goods: the restock was found
+	seen     []bool // by order: the books have it
 	sold     []int64
 	rejected []rejectedOrder
-	// Room that is used again.
+	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
 }
@@ -83,7 +83,7 @@ func (j *judge) read(books Books) error {
 	return j.levels(books.Products)
 }
 
-// close judges what needs all of the books.
+// close runs the checks that need all of the books.
 func (j *judge) close() {
 	for i, there := range j.stocked {
 		if !there {
@@ -99,7 +99,7 @@ func (j *judge) close() {
 	j.rejections()
 }
 
-// add notes a violation that concerns a flag, the order n of the run or -1, and a product or 0. The arguments of found
+// add records a violation that concerns a flag, order n of the run or -1, and a product or 0. The arguments of found
 // are formatted only if the finding is kept.
 func (j *judge) add(name string, flag []byte, n int, product int64, expected, found string, args ...any) {
 	j.found.add(name, func() Finding {
@@ -111,10 +111,10 @@ func (j *judge) add(name string, flag []byte, n int, product int64, expected, fo
 	})
 }
 
-// callIndex finds the calls of each order.
+// callIndex finds the calls of an order.
 type callIndex struct {
-	ends  []int32 // of each order, in calls
-	calls []int32 // indices of History.Calls, by order and then by time
+	ends  []int32 // by order, an index into calls
+	calls []int32 // indices of History.Calls, by order, then by time
 }
 
 func indexCalls(h *history.History) callIndex {
@@ -127,7 +127,7 @@ func indexCalls(h *history.History) callIndex {
 	for n := range h.Orders() {
 		x.ends[n+1] += x.ends[n]
 	}
-	// While they are filled in, ends[n] is where the next call of order n goes. Then it is where those of n end.
+	// While the index is filled, ends[n] is where the next call of order n goes; afterwards, the end of its calls.
 	for i := range h.Calls {
 		if n := int(h.Calls[i].Op); n >= 0 && n < h.Orders() {
 			x.calls[x.ends[n]] = int32(i)
@@ -146,7 +146,7 @@ func (x *callIndex) of(n int) []int32 {
 	return x.calls[first:x.ends[n]]
 }
 
-// incomplete returns why a history is too little to judge a run by.
+// incomplete returns the reasons why a history does not suffice to judge a run.
 func incomplete(h *history.History) (reasons []string) {
 	answered := make([]bool, h.Orders())
 	orders, ended, unsent := 0, 0, 0
@@ -182,7 +182,7 @@ func incomplete(h *history.History) (reasons []string) {
 	return reasons
 }
 
-// isEnd reports whether an order or operation in that state has ended.
+// isEnd reports whether a state is final.
 func isEnd(s history.Status) bool {
 	switch s {
 	case history.Confirmed, history.Rejected, history.Cancelled, history.Done, history.Restored:

@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// source gives rows one by one; row is valid while ok is true, until next is called.
+// source yields rows one by one. A row is valid until next is called.
 type source[T any] interface {
 	// at returns the current row, or nil after the last.
 	at() *T
-	// next goes on to the next row.
+	// next moves to the next row.
 	next() error
 }
 
-// sources are the five tables that have flags, each sorted by flag.
+// sources are the five tables with flags, each sorted by flag.
 type sources struct {
 	orders     source[OrderRow]
 	items      source[ItemRow]
@@ -48,7 +48,7 @@ type merge struct {
 	orderFlag, itemsFlag []byte
 }
 
-// gather collects what belongs to the lowest flag that is left.
+// gather collects the rows under the lowest flag that is left.
 func (m *merge) gather() (more bool, err error) {
 	var flag []byte
 	least := func(candidate []byte) {
@@ -102,7 +102,7 @@ func (m *merge) gather() (more bool, err error) {
 	return true, err
 }
 
-// take moves the rows that belong to the entry from a source to list, whose room is used again.
+// take moves the rows of the entry from a source to list, and reuses its memory.
 func take[T any, R interface {
 	*T
 	copy(from *T)

@@ -31,7 +31,7 @@ func (d *database) close() {
 	d.stock.close()
 }
 
-// books returns the content of the databases. It is read as it is used, each table at one moment.
+// books returns the content of the databases. Rows are read as they are used, each table from one snapshot.
 func (d *database) books(ctx context.Context) Books {
 	return Books{
 		Products: products(ctx, d.stock),
@@ -47,13 +47,13 @@ func (d *database) books(ctx context.Context) Books {
 	}
 }
 
-// begin opens a cursor on each table. The stock side is read first: each operation in it has its order already.
+// begin opens a cursor on each table. The stock side is read first, so each of its operations already has its order.
 func (d *database) begin(ctx context.Context) (s *sources, done func(), err error) {
 	s = &sources{}
 	var txs []*sql.Tx
 	done = func() {
 		for _, tx := range txs {
-			_ = tx.Rollback() // it only read
+			_ = tx.Rollback() // read-only
 		}
 	}
 	if s.pruned, err = scanPruned(ctx, d.orders); err != nil {

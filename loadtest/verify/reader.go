@@ -11,10 +11,10 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// reader reads one database, row by row: what it reads may be larger than memory.
+// reader streams the rows of one database, which may be larger than memory.
 type reader struct {
 	db *sql.DB
-	// group is not nil if the DSN names the members of a group, of which the primary is read.
+	// group is nil unless the DSN names the members of a group. The primary is read.
 	group *mysqldb.Group
 }
 
@@ -23,7 +23,7 @@ func openReader(dsn string) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A cursor waits while the others catch up; the server must not take that for a dead client.
+	// A cursor waits while the others catch up; the server must not mistake it for a dead client.
 	connector, err := mysqldb.Connector(cfg, mysqldb.Options{IdleTimeout: time.Hour})
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func openReader(dsn string) (*reader, error) {
 	return &reader{sql.OpenDB(connector), group}, nil
 }
 
-func (r *reader) close() { _ = r.db.Close() } // only read
+func (r *reader) close() { _ = r.db.Close() } // read-only
 
 func (r *reader) count(ctx context.Context, query string) (n int64, err error) {
 	err = r.db.QueryRowContext(ctx, query).Scan(&n)
@@ -53,8 +53,7 @@ type cursor[T any] struct {
 	load func(*T) error
 }
 
-// scan starts a cursor at the first row. The columns of each row are scanned into
-// dest, and load makes the row of them.
+// scan starts a cursor at the first row. It scans the columns of each row into dest, and load builds the row.
 func scan[T any](ctx context.Context, tx *sql.Tx, query string, dest []any, load func(*T) error) (*cursor[T], error) {
 	rows, err := tx.QueryContext(ctx, query) //nolint:rowserrcheck // next checks it after the last row
 	if err != nil {

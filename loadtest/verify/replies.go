@@ -7,31 +7,31 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// word is the meaning of an answer: what the service says of the order by it.
+// word is the meaning of an answer: the state of the order that it reports.
 type word uint8
 
 const (
-	// silent: no answer, or one that says nothing of the order.
+	// silent: no answer, or one that says nothing about the order.
 	silent word = iota
-	// The first end of an order, told to a call that places it.
+	// The first outcome of an order, in the answer to a call that places it.
 	placedPending
 	placedConfirmed
 	placedRejected
 	placedCancelled
-	// The order as it is, told to a cancellation.
+	// The current state of the order, in the answer to a cancellation.
 	askedPending
 	askedConfirmed
 	askedCancelling
 	askedCancelled
 	askedRejected
-	// The operation, told to either on PathDeduct.
+	// The state of the operation, in any answer on PathDeduct.
 	toldDone
 	toldRejected
 	toldCancelled
 	toldRestored
 )
 
-// form is an answer that the contract allows to a valid call.
+// form is an answer that the contract allows for a valid call.
 type form struct {
 	path    history.Path
 	cancel  bool
@@ -41,7 +41,7 @@ type form struct {
 	says    word
 }
 
-// forms are all answers that say something of the order.
+// forms are all answers that report a state of the order.
 var forms = []form{
 	{history.PathOrder, false, http.StatusCreated, history.Confirmed, 0, placedConfirmed},
 	{history.PathOrder, false, http.StatusConflict, history.Rejected, 0, placedRejected},
@@ -61,8 +61,8 @@ var forms = []form{
 	{history.PathDeduct, true, http.StatusOK, history.Restored, 0, toldRestored},
 }
 
-// refusals are the codes that a valid call may be refused with, by HTTP status. A proxy that reaches no service gives
-// none; it may give a status of 500 or above that is not listed, too.
+// refusals are the codes that may refuse a valid call, by HTTP status. A proxy that reaches no service gives none, and
+// may answer with any other status of 500 or above.
 var refusals = map[uint16][]history.Problem{
 	http.StatusTooManyRequests:     {history.NoProblem, history.RateLimited},
 	http.StatusInternalServerError: {history.NoProblem, history.Internal},
@@ -71,7 +71,7 @@ var refusals = map[uint16][]history.Problem{
 	},
 }
 
-// saidBy returns what an answer says, and whether it has a form of the contract.
+// saidBy returns the meaning of an answer, and whether its form is one of the contract.
 func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 	if c.Code == 0 {
 		blank := history.Call{
@@ -100,8 +100,8 @@ func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 	return silent, c.Code >= http.StatusInternalServerError && c.Problem == history.NoProblem
 }
 
-// mayHaveWorked reports whether a call may have been carried out: it was not refused by an answer, or a missing
-// connection, that promises that nothing has changed.
+// mayHaveWorked reports whether a call may have taken effect: no answer, and no failure to connect, promises that
+// nothing has changed.
 func mayHaveWorked(c *history.Call) bool {
 	switch {
 	case c.Failure == history.Refused, c.Failure == history.Unsent, c.Problem.NothingChanged():
@@ -122,17 +122,17 @@ func setOf(list ...word) (s words) {
 
 func (s words) has(w word) bool { return s&(1<<w) != 0 }
 
-// afterwards is, for each answer, what a call may be answered that was sent after it had come.
+// afterwards lists, for each answer, the answers possible for any call sent after it was received.
 var afterwards = map[word]words{
 	placedPending: anyOfOrder,
 	askedPending:  anyOfOrder,
-	// The first end is told to every repeat. A confirmed order can still be cancelled.
+	// Every repeat returns the first outcome. A confirmed order can still be cancelled.
 	placedConfirmed: setOf(placedConfirmed, askedConfirmed, askedCancelling, askedCancelled),
 	askedConfirmed:  setOf(placedConfirmed, askedConfirmed, askedCancelling, askedCancelled),
 	placedRejected:  setOf(placedRejected, askedRejected),
 	askedRejected:   setOf(placedRejected, askedRejected),
 	placedCancelled: setOf(placedCancelled, askedCancelled),
-	// A wish to cancel stands until the order is cancelled or turns out to be rejected.
+	// A requested cancellation stands until the order is cancelled or turns out to be rejected.
 	askedCancelling: setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
 		askedCancelling, askedCancelled, askedRejected),
 	askedCancelled: setOf(placedConfirmed, placedCancelled, askedCancelled),
@@ -146,7 +146,7 @@ var afterwards = map[word]words{
 var anyOfOrder = setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
 	askedPending, askedConfirmed, askedCancelling, askedCancelled, askedRejected)
 
-// agrees reports whether an order that ended so may have been answered so at some time.
+// agrees reports whether an order with that outcome may have had this answer at some time.
 func (w word) agrees(did end) bool {
 	switch w {
 	case silent, placedPending, askedPending:
@@ -173,7 +173,7 @@ func (w word) agrees(did end) bool {
 	return false
 }
 
-// made reports whether a call on PathDeduct can have made the outcome. If not, it found the outcome there.
+// made reports whether a call on PathDeduct can have produced the outcome, rather than found it.
 func (w word) made(cancel bool) bool {
 	if cancel {
 		return w == toldCancelled || w == toldRestored

@@ -8,7 +8,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// restock judges the entry under the flag by which the run stocked Goods[i].
+// restock judges the entry under the flag of the run's restock of Goods[i].
 func (j *judge) restock(e *Entry, i int) {
 	j.stocked[i] = true
 	g := &j.h.Goods[i]
@@ -24,24 +24,23 @@ func (j *judge) restock(e *Entry, i int) {
 	}
 }
 
-// The reasons that the order service gives for a cancellation. The others concern products and flags that a run does
-// not have.
+// The reasons of the order service for a cancellation. Its others concern products and flags that a run does not have.
 var (
 	byClient = []byte("cancelled by the client")
 	expired  = []byte("expired: the stock service settled nothing in time")
 )
 
-// shortOf begins the reason of a rejection; the product follows.
+// shortOf is the prefix of a rejection's reason; the product follows.
 const shortOf = "insufficient_stock: goods "
 
-// end is how an order or, on PathDeduct, an operation of the run ended by the books.
+// end is the outcome in the books of an order or, on PathDeduct, of an operation.
 type end struct {
 	order   int64          // 0 on PathDeduct
 	status  history.Status // the operation's state, on PathDeduct
 	outcome history.Status // the order's first outcome; the state, on PathDeduct
 }
 
-// ours judges the entry of order n of the run against the calls of the order.
+// ours judges the entry of order n of the run against the order's calls.
 func (j *judge) ours(e *Entry, n int) {
 	var did end
 	if len(e.Operations) > 0 {
@@ -79,7 +78,7 @@ func (j *judge) ours(e *Entry, n int) {
 	}
 }
 
-// operation compares an operation with the request that it carried out.
+// operation compares an operation with its request.
 func (j *judge) operation(e *Entry, op *OperationRow, n int) {
 	items := j.h.Items(n)
 	if op.State == history.Cancelled {
@@ -101,7 +100,7 @@ func (j *judge) operation(e *Entry, op *OperationRow, n int) {
 	}
 }
 
-// order compares an order with the request that placed it.
+// order compares an order with its request.
 func (j *judge) order(e *Entry, o *OrderRow, n int) {
 	items := j.h.Items(n)
 	same := len(items) == len(e.Items)
@@ -130,7 +129,7 @@ func (j *judge) order(e *Entry, o *OrderRow, n int) {
 	}
 }
 
-// missing judges the answers about an order of the run that is not in the books.
+// missing judges the answers about an order of the run that the books do not have.
 func (j *judge) missing(n int) { j.answers(n, end{}) }
 
 func (v *Verdict) count(status history.Status) {

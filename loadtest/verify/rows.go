@@ -28,7 +28,7 @@ func scanOperations(ctx context.Context, tx *sql.Tx) (*cursor[OperationRow], err
 		})
 }
 
-// parseStatus is history.ParseStatus without a copy of the word.
+// parseStatus is history.ParseStatus without a copy of the text.
 func parseStatus(word []byte) history.Status {
 	for s := history.NoStatus; s < history.Unheard; s++ {
 		if string(word) == s.String() {
@@ -72,14 +72,13 @@ func scanRestocks(ctx context.Context, tx *sql.Tx) (*cursor[RestockRow], error) 
 		})
 }
 
-// scanPruned reads the ids of deleted orders whose operation and flow rows the
-// stock database may still hold.
+// scanPruned reads the ids of deleted orders whose operation and flow rows may still be in the stock database.
 func scanPruned(ctx context.Context, orders *reader) (map[string]bool, error) {
 	rows, err := orders.db.QueryContext(ctx, "SELECT order_id FROM pruned")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // only read
+	defer func() { _ = rows.Close() }() // read-only
 	pruned := map[string]bool{}
 	for rows.Next() {
 		var flag string
@@ -91,9 +90,8 @@ func scanPruned(ctx context.Context, orders *reader) (map[string]bool, error) {
 	return pruned, rows.Err()
 }
 
-// byFlag returns an expression that sorts orders by their flag, the id in decimal,
-// as the stock side's tables are sorted. If all ids have the same number of digits,
-// as snowflakes do, that is the column itself.
+// byFlag returns an expression that sorts orders by flag (the id in decimal), like the tables of the stock side. If all
+// ids have the same number of digits, as snowflakes do, that is the column itself.
 func byFlag(ctx context.Context, tx *sql.Tx, column, table string) (string, error) {
 	var least, most sql.NullInt64
 	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table
@@ -144,7 +142,7 @@ func scanItems(ctx context.Context, tx *sql.Tx) (*cursor[ItemRow], error) {
 		})
 }
 
-// products reads the levels. They are read after the flows; nothing moves, as traffic has ended.
+// products reads the levels. They are read after the flow rows; nothing changes, since traffic has ended.
 func products(ctx context.Context, stock *reader) iter.Seq2[*ProductRow, error] {
 	query := strings.Join(strings.Fields(`SELECT s.goods_id, s.name, s.price, s.num, COALESCE(SUM(b.num), 0),
 		LEAST(s.num, COALESCE(MIN(b.num), s.num)) FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
@@ -156,7 +154,7 @@ func products(ctx context.Context, stock *reader) iter.Seq2[*ProductRow, error] 
 			fail(err)
 			return
 		}
-		defer func() { _ = rows.Close() }() // only read
+		defer func() { _ = rows.Close() }() // read-only
 		for rows.Next() {
 			var p ProductRow
 			if err := rows.Scan(&p.Goods, &p.Name, &p.Price, &p.Num, &p.Buckets, &p.Least); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Tables are books in memory, for books that are small or that are to be changed.
+// Tables are books in memory: small ones, or ones to be changed.
 type Tables struct {
 	Orders     []OrderRow
 	Items      []ItemRow
@@ -16,7 +16,7 @@ type Tables struct {
 	Flows      []FlowRow
 	Restocks   []RestockRow
 	Products   []ProductRow
-	// Pruned are the flags of the orders that are listed as deleted.
+	// Pruned are the flags of the orders listed as deleted.
 	Pruned []string
 }
 
@@ -57,7 +57,7 @@ func copied[T any, R interface {
 	return to
 }
 
-// Clone returns a copy whose slices of rows are its own. The rows share what they point to.
+// Clone returns a copy with its own slices of rows. Pointers in the rows are shared.
 func (t *Tables) Clone() *Tables {
 	return &Tables{
 		Orders: slices.Clone(t.Orders), Items: slices.Clone(t.Items), Operations: slices.Clone(t.Operations),
@@ -66,7 +66,7 @@ func (t *Tables) Clone() *Tables {
 	}
 }
 
-// Books returns the tables as books. It sorts them.
+// Books returns the tables as books. It sorts the tables.
 func (t *Tables) Books() Books {
 	slices.SortStableFunc(t.Orders, func(a, b OrderRow) int { return compareFlags(a.ID, b.ID) })
 	slices.SortStableFunc(t.Items, func(a, b ItemRow) int {

@@ -10,22 +10,21 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// rejections looks for orders that were rejected while there was enough stock.
+// rejections looks for orders that were rejected although there was enough stock.
 //
-// It is not known when the stock service decided, and its clocks are not trusted.
-// What is known, by the client's one clock, is that it decided between the
-// first sending of the order and the first answer that told the rejection, that
-// an order's deduction was not committed before that order was first sent, and
-// that a cancellation's restore was committed before the answer that told it.
+// Nobody knows when the stock service decided, and its clocks are not trusted. The client's single clock shows that
+//   - it decided between the first sending of the order and the first answer with the rejection,
+//   - an order's deduction was not committed before that order was first sent,
+//   - a cancellation's restore was committed before the answer that reports it.
+//
 // So at the moment of the decision there were at least
 //
 //	the stock of the run
-//	- all deductions of orders that were first sent before the rejection was told
-//	+ all restores that were told before the rejected order was first sent
+//	- all deductions of orders first sent before the rejection was answered
+//	+ all restores answered before the rejected order was first sent
 //
-// pieces of a product. If that is enough for each item of a rejected order, the
-// rejection was wrong, whatever the interleaving: there are no false alarms.
-// Without traffic around an order, the bound is the exact level.
+// pieces of a product. If that suffices for each item of a rejected order, the rejection was wrong in any interleaving:
+// there are no false alarms. Without traffic around an order, the bound is the exact level.
 func (j *judge) rejections() {
 	bounds := make([]*levelBound, len(j.h.Goods))
 	for i, g := range j.h.Goods {
@@ -54,8 +53,8 @@ func (j *judge) rejections() {
 
 // times are the moments of an order by the client's clock, or never.
 type times struct {
-	// sent is when the first call that places the order was sent, rejected and cancelled are when the first answer with
-	// that state had come.
+	// sent is when the first call that places the order was sent; rejected and cancelled are when the first answer with
+	// that state arrived.
 	sent, rejected, cancelled time.Duration
 }
 
@@ -80,11 +79,11 @@ func (j *judge) times(n int) times {
 // levelBound bounds the stock level of one product from below.
 type levelBound struct {
 	stock    int64
-	deducts  timeline // by the time from which each may have happened
-	restores timeline // by the time from which each has surely happened
+	deducts  timeline // by the earliest possible time of each
+	restores timeline // by the latest possible time of each
 }
 
-// timeline is a list of moments, with the pieces of all up to each.
+// timeline is a list of moments, each with the running total of pieces.
 type timeline []moment
 
 type moment struct {
@@ -98,7 +97,7 @@ func newLevelBound(stock int64, sum *goodsSum, timesOf func(n int) times) *level
 		return b
 	}
 	for _, d := range sum.deducts {
-		at := time.Duration(0) // not an order of the run: at any time
+		at := time.Duration(0) // an order outside the run: at any time
 		if d.op >= 0 {
 			at = timesOf(int(d.op)).sent
 		}
@@ -132,8 +131,7 @@ func (tl timeline) before(at time.Duration) int64 {
 	return tl[i-1].sum
 }
 
-// least returns a level below which the product cannot have been at a moment
-// between sent and told.
+// least returns a lower bound of the product's level at any moment between sent and answered.
 func (b *levelBound) least(sent, told time.Duration) int64 {
 	return b.stock - b.deducts.before(told) + b.restores.before(sent)
 }

@@ -20,45 +20,44 @@ const (
 	Pass Outcome = "pass"
 	// Violation: an invariant does not hold, even if something else could not be read.
 	Violation Outcome = "violation"
-	// Unknown: something could not be read, or nothing happened that could be judged.
+	// Unknown: something could not be read, or there was nothing to judge.
 	Unknown Outcome = "unknown"
 )
 
-// Invariant is what was found about one invariant.
+// Invariant is the result of checking one invariant.
 type Invariant struct {
 	Name       string `json:"name"`
 	Violations int    `json:"violations"`
-	// Sample holds the first few violations in words.
+	// Sample describes the first few violations.
 	Sample []string `json:"sample"`
 	// Findings are the same violations, field by field.
 	Findings []Finding `json:"findings,omitempty"`
-	// Says is the invariant in words.
+	// Says describes the invariant.
 	Says string `json:"-"`
 }
 
 // Verdict is the judgement on a run and on the databases behind it.
 type Verdict struct {
 	Outcome Outcome `json:"verdict"`
-	// Orders of the run that are in the database, and how they ended; on
-	// PathDeduct the operations.
+	// The run's orders in the database by outcome; operations on PathDeduct.
 	Orders    int `json:"orders"`
 	Confirmed int `json:"confirmed"`
 	Rejected  int `json:"rejected"`
 	Cancelled int `json:"cancelled"`
 	Pending   int `json:"pending"`
-	// Oversold counts pieces beyond the stock, and DoubleDeducted deduct rows beyond the first of a flag and product, and
-	// those of the run's products that no request of the run explains.
+	// Oversold counts pieces beyond the stock. DoubleDeducted counts deduct rows after the first of a flag and product,
+	// and deduct rows of the run's products that no request of the run explains.
 	Oversold       int64 `json:"oversold"`
 	DoubleDeducted int64 `json:"double_deducted"`
-	// Unlocked counts deductions of the run that have no fencing token: no lock was held.
+	// Unlocked counts the run's deductions without a fencing token: no lock was held.
 	Unlocked   int64       `json:"unlocked"`
 	OrdersPerS float64     `json:"orders_per_s"`
 	P50Ms      float64     `json:"p50_ms"`
 	P99Ms      float64     `json:"p99_ms"`
 	Invariants []Invariant `json:"invariants"`
-	// ReadFrom is the member of a group that was read: its primary, as the DSN names it.
+	// ReadFrom is the group member that was read: its primary, as the DSN names it.
 	ReadFrom string `json:"read_from,omitempty"`
-	// Reasons says why an outcome is unknown.
+	// Reasons says why the outcome is unknown.
 	Reasons []string `json:"reasons,omitempty"`
 }
 
@@ -85,7 +84,7 @@ func (o Outcome) ExitCode() int {
 	return 2
 }
 
-// String is the verdict's last line.
+// String returns the verdict's last line.
 func (v *Verdict) String() string {
 	line := fmt.Sprintf(
 		"VERDICT: %s orders=%d confirmed=%d rejected=%d cancelled=%d pending=%d oversold=%d double_deducted=%d",
@@ -97,11 +96,11 @@ func (v *Verdict) String() string {
 	return line
 }
 
-// Write prints the invariants that do not hold, how many do, what is unknown, and the verdict's line. With
-// all it prints every invariant.
+// Write prints the broken invariants, how many hold, the unknown parts and the verdict's line. With all
+// it prints every invariant.
 func (v *Verdict) Write(w io.Writer, all bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) } // Flush tells
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\n", args...) } // reported by Flush
 	violated := len(v.Violated())
 	if all || violated > 0 {
 		line("INVARIANT\tVIOLATIONS\tWHAT HOLDS, OR THE FIRST VIOLATION")
@@ -143,7 +142,7 @@ func (v *Verdict) WriteJSON(w io.Writer) error {
 // Save writes the verdict as JSON to a file.
 func (v *Verdict) Save(path string) error { return history.SaveJSON(path, v) }
 
-// measured copies the figures of the run that the verdict repeats.
+// measured copies the run's figures into the verdict.
 func (v *Verdict) measured(r *history.Report) {
 	ms := func(d time.Duration) float64 { return math.Round(float64(d.Microseconds())/10) / 100 }
 	v.OrdersPerS = math.Round(r.OrdersPerS*10) / 10

@@ -1,8 +1,8 @@
-// Package verify judges a run. It reads both databases and the history of the run's calls, and asks no
-// service, because a service that is wrong may be wrong about what it did, too.
+// Package verify judges a run. It reads both databases and the history of the run's calls. It asks no service, because
+// a service that is wrong may also be wrong about its own work.
 //
 // The verdict closes the books in both directions: every row under the run's keys or of its products has one request
-// that explains it, and every answer agrees with the rows. Judge is a function of books and history alone.
+// that explains it, and every answer agrees with the rows. Judge is a pure function of books and history.
 //
 //	verdict, err := verify.Run(ctx, verify.Config{Databases: databases, History: h})
 package verify
@@ -19,11 +19,11 @@ import (
 // DefaultSettle is how long Run waits for unfinished orders.
 const DefaultSettle = 30 * time.Second
 
-// Databases are the DSNs of a user that may read both databases, in the driver's form:
+// Databases are the DSNs of a user with read access to both databases, in the driver's form:
 // verifier:secret@tcp(127.0.0.1:3306)/order_db
 type Databases struct{ OrderDSN, StockDSN string }
 
-// Config says what to judge. The zero value of a field means its default.
+// Config configures Run. The zero value of a field means its default.
 type Config struct {
 	Databases
 	// History is the history of the run. If it is nil, it is read from HistoryPath.
@@ -31,16 +31,16 @@ type Config struct {
 	HistoryPath string
 	// Settle bounds the wait for unfinished orders. Default DefaultSettle.
 	Settle time.Duration
-	// Settled, if not nil, is called when that wait is over, with how long it took.
+	// Settled, if not nil, is called when that wait is over, with its duration.
 	Settled func(waited time.Duration)
 	Terms
 }
 
-// Run judges a run. It waits for unfinished orders first, for at most Settle; an order that is still
-// unfinished then is a violation. Traffic must have ended, or the verdict may be wrong.
+// Run judges a run. It first waits for unfinished orders, for at most Settle; an order that is still unfinished then is
+// a violation. Traffic must have ended, or the verdict may be wrong.
 //
-// If a database or the history cannot be read, the outcome is unknown, unless a violation was found in
-// the rest. An error means that the configuration is unusable, or that ctx ended.
+// If a database or the history cannot be read, the outcome is Unknown, unless the rest contains a violation. An error
+// means that the configuration is unusable, or that ctx ended.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = DefaultSettle
@@ -79,7 +79,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	return v, nil
 }
 
-// failed gives an error in place of rows.
+// failed yields an error in place of rows.
 func failed[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -97,8 +97,7 @@ func (v *Verdict) conclude() {
 	}
 }
 
-// settle waits until no order is on its way any more and no call of the run can
-// still be at work, but not longer than limit.
+// settle waits until no order is unfinished and no call of the run can still be in progress, for at most limit.
 func settle(ctx context.Context, orders *reader, h *history.History, limit time.Duration) (time.Duration, error) {
 	start := time.Now()
 	deadline := start.Add(limit)
@@ -120,8 +119,8 @@ func settle(ctx context.Context, orders *reader, h *history.History, limit time.
 	}
 }
 
-// lastWork returns a time after which no call of the run is at work any more: a
-// call without an answer may have been for its whole timeout.
+// lastWork returns the time after which no call of the run can be in progress: a call without an answer may take its
+// whole timeout.
 func lastWork(h *history.History) time.Time {
 	var last time.Time
 	for i := range h.Calls {

@@ -46,7 +46,7 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 	return c.before != c.after
 }
 
-// tellOther returns what an answer tells that names an item more, less, or in another number or at another price.
+// tellOther returns an answer with one item more or less, or with another number or price.
 func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	h, sent := c.history, c.history.Items(int(call.Op))
 	named := h.AsSent(int(call.Op))
@@ -63,18 +63,18 @@ func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	return h.Tell(sent, named)
 }
 
-// changeFile deletes, doubles or moves a line of the history's file, or cuts it, and reads it again.
+// changeFile deletes, duplicates, moves or truncates a line of the history's file, and reads the file again.
 func (c *change) changeFile(r *rand.Rand) bool {
 	c.table = "file"
 	if c.base.file == nil {
 		var file bytes.Buffer
 		if err := c.base.History.Write(&file); err != nil {
-			panic(err) // a buffer takes all
+			panic(err) // writing to a buffer does not fail
 		}
 		c.base.file = file.Bytes()
 	}
 	lines := bytes.SplitAfter(c.base.file, []byte("\n"))
-	lines = lines[:len(lines)-1] // behind the last there is nothing
+	lines = lines[:len(lines)-1] // nothing follows the last newline
 	i, k := r.IntN(len(lines)), r.IntN(len(lines))
 	c.before = string(lines[i])
 	switch r.IntN(4) {

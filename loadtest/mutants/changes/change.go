@@ -1,5 +1,5 @@
 // Package changes tests the verdict by mutation. It takes the books and the history of a run that passes, changes one
-// thing at random, and has the rest judged. Every change must be found, unless the other value means the same to the
+// thing at random, and judges the result. Every change must be found, unless the other value means the same to the
 // verdict; those are on a short list, each with its reason.
 package changes
 
@@ -18,7 +18,7 @@ type Base struct {
 	Books   *verify.Tables
 	History *history.History
 
-	file []byte // of the history; made when it is needed
+	file []byte // of the history; made on demand
 }
 
 // change is one change to a base.
@@ -26,7 +26,7 @@ type change struct {
 	base *Base
 	// table is "orders", "items", "operations", "flows", "restocks", "products", "calls" or "file".
 	table string
-	// what is the name of a field, or "deleted", "doubled", "moved" or "invented".
+	// what names the field, or is "deleted", "doubled", "moved" or "invented".
 	what string
 	// before and after are the row that was changed.
 	before, after any
@@ -45,7 +45,7 @@ func (c *change) String() string {
 	return text
 }
 
-// found reports whether the verdict on the change is not a pass.
+// found reports whether the verdict on the change is anything but a pass.
 func (c *change) found() bool {
 	return c.unreadable || verify.Judge(c.books.Books(), c.history, verify.Terms{}).Outcome != verify.Pass
 }
@@ -97,14 +97,13 @@ func (c *change) draw(r *rand.Rand) bool {
 	return c.changeFile(r)
 }
 
-// flag returns the flag of a stranger: of an order, a deduction or a restock.
+// flag returns the flag of a stranger: an order, a deduction or a restock outside the run.
 func flag(r *rand.Rand) []byte {
 	text := fmt.Sprint(1_900_000_000_000_000_000 + r.Int64N(1e17))
 	return []byte([]string{"", history.DirectPrefix, "restock-"}[r.IntN(3)] + text)
 }
 
-// changeRows changes, deletes, doubles, moves or invents a row. A stranger's row is one that estrange has given another
-// flag.
+// changeRows changes, deletes, doubles, moves or invents a row. estrange gives a row the flag of a stranger.
 func changeRows[T any](c *change, r *rand.Rand, table string, rows *[]T, estrange func(*T)) bool {
 	c.table = table
 	i := r.IntN(len(*rows))
@@ -136,7 +135,7 @@ func changeRows[T any](c *change, r *rand.Rand, table string, rows *[]T, estrang
 	return !reflect.DeepEqual(c.before, c.after)
 }
 
-// changeField changes one field of a row, perhaps to the value that another row has, and returns its name.
+// changeField changes one field of a row, perhaps to another row's value, and returns its name.
 func changeField(r *rand.Rand, row, other reflect.Value) string {
 	i := r.IntN(row.NumField())
 	field, name := row.Field(i), row.Type().Field(i).Name

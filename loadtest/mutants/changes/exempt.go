@@ -33,13 +33,13 @@ var Columns = map[string]map[string]string{
 	"stock_buckets": {"bucket": "only the sum of a product's buckets means anything"},
 }
 
-// exemption is a kind of change whose result is as right as what was there.
+// exemption is a kind of change whose result is as correct as the original.
 type exemption struct {
-	// table and what are those of the change.
+	// table and what match the fields of the change.
 	table, what string
 	// why the other value is as good.
 	why string
-	// is reports whether a change of that field is one of the kind. Nil: each is.
+	// is reports whether a change of that field is exempt. Nil: every change is.
 	is func(*change) bool
 }
 
@@ -89,13 +89,13 @@ func failed(c *change) bool {
 	return before.Status == history.NoStatus && after.Status == history.NoStatus
 }
 
-// deduction reports whether, on PathDeduct, an answer that said it is the first now says that it is a repeat.
+// deduction reports whether, on PathDeduct, an answer marked as the first is now marked as a repeat.
 func deduction(c *change) bool {
 	_, after := c.calls()
 	return c.base.History.Path == history.PathDeduct && after.Replayed
 }
 
-// lostBefore reports whether an answer now repeats a call that was not answered and may have placed the order.
+// lostBefore reports whether an answer is now marked as a repeat, of an unanswered call that may have placed the order.
 func lostBefore(c *change) bool {
 	_, after := c.calls()
 	return after.Replayed && c.another(func(other *history.Call) bool {
@@ -104,8 +104,8 @@ func lostBefore(c *change) bool {
 	})
 }
 
-// underWay reports whether a deduction that was cancelled is now answered as before or after, by a call that overlaps
-// a cancellation.
+// underWay reports whether the answer about a cancelled deduction now gives its state before or after, in a call that
+// overlaps a cancellation.
 func underWay(c *change) bool {
 	before, after := c.calls()
 	pair := []history.Status{before.Status, after.Status}
@@ -115,7 +115,7 @@ func underWay(c *change) bool {
 		})
 }
 
-// another reports whether another call of the same order is so.
+// another reports whether is holds for another call of the same order.
 func (c *change) another(is func(*history.Call) bool) bool {
 	_, after := c.calls()
 	for i := range c.base.History.Calls {

@@ -10,16 +10,16 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Kind is one of the three kinds of runs that are changed.
+// Kind is one of the three kinds of runs to change.
 type Kind struct {
 	Name   string
 	Config fire.Config
-	// Faults is true if services are to be killed while it goes on.
+	// Faults is true if services are killed during the run.
 	Faults bool
 }
 
-// Kinds are the runs that are changed: a calm one with repeats and cancellations, one under faults that leave results
-// unknown, and one of deductions alone.
+// Kinds are the runs to change: a calm one with repeats and cancellations, one under faults that leave results unknown,
+// and one of deductions alone.
 func Kinds() []Kind {
 	mix := fire.Mix{Goods: 3, Stock: 60, Repeat: 0.3, Cancel: 0.3, Seed: 1}
 	calm := fire.Config{Orders: 100, Concurrency: 16, Mix: mix}
@@ -29,8 +29,8 @@ func Kinds() []Kind {
 	return []Kind{{"calm", calm, false}, {"under faults", faults, true}, {"deduct", deduct, false}}
 }
 
-// Record fires a run of the kind at the target and reads what it left in the databases, which held nothing before.
-// Disturb is called while a run under faults goes on.
+// Record fires a run of the kind at the target and reads the databases, which must be empty before. It calls disturb
+// during a run under faults.
 func (k Kind) Record(
 	ctx context.Context, target fire.Target, databases verify.Databases, disturb func(context.Context) error,
 ) (*Base, error) {
@@ -50,7 +50,7 @@ func (k Kind) Record(
 	if err := <-disturbed; err != nil {
 		return nil, fmt.Errorf("record run %s: %w", k.Name, err)
 	}
-	// Judge waits until all orders have ended; what it finds, Run finds again.
+	// This waits until all orders have ended. Run finds any violation again.
 	if _, err := verify.Run(ctx, verify.Config{Databases: databases, History: h}); err != nil {
 		return nil, fmt.Errorf("record run %s: %w", k.Name, err)
 	}

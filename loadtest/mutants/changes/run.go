@@ -10,12 +10,12 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Counts say what became of changes.
+// Counts sums the results of changes.
 type Counts struct {
 	Tried  int `json:"tried"`
 	Found  int `json:"found"`
 	Exempt int `json:"exempt"`
-	// Missed are the first few that were not found and should have been.
+	// Missed are the first few changes that should have been found and were not.
 	Missed []string `json:"missed"`
 	// Misses counts all of them.
 	Misses int `json:"misses"`
@@ -52,7 +52,7 @@ func (b *Base) Run(seed uint64, n int) (Counts, error) {
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		running.Go(func() {
-			own := *b // the file of the history is made by each
+			own := *b // each writes its own history file
 			counts := own.try(rand.New(rand.NewPCG(seed, uint64(w))), n*(w+1)/workers-n*w/workers)
 			mu.Lock()
 			defer mu.Unlock()

@@ -12,10 +12,8 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
-// Overlay writes the product's files, as all patches change them, into dir, with a
-// file that maps them for "go build -overlay". It returns the path of that file. root
-// is the folder of the product's go.mod. The error names the patch that does not
-// apply.
+// Overlay writes the product's files with all patches applied into dir, with the file for "go build -overlay", whose
+// path it returns. root is the folder of the product's go.mod. The error names the patch that does not apply.
 func Overlay(root, dir string) (string, error) {
 	patches, err := All()
 	if err != nil {
@@ -31,7 +29,7 @@ func Overlay(root, dir string) (string, error) {
 }
 
 func overlay(root, dir string, patches []Patch) (string, error) {
-	edits := map[string][]edit{} // by the file's path below root
+	edits := map[string][]edit{} // by the file's path relative to root
 	for _, p := range patches {
 		for _, f := range p.files {
 			of, err := p.edits(root, f)
@@ -70,7 +68,7 @@ func overlay(root, dir string, patches []Patch) (string, error) {
 	return file, nil
 }
 
-// edit replaces drop lines of a file, from line at, by others. Lines count from 0.
+// edit replaces drop lines of a file, from line at. Lines count from 0.
 type edit struct {
 	patch    string
 	at, drop int
@@ -124,7 +122,7 @@ func (p Patch) editsOf(fragment *gitdiff.TextFragment, at int) []edit {
 	return all
 }
 
-// old returns the lines that a fragment expects to find.
+// old returns the lines that a fragment expects.
 func old(fragment *gitdiff.TextFragment) []string {
 	var lines []string
 	for _, line := range fragment.Lines {

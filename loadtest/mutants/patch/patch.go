@@ -18,9 +18,9 @@ var files embed.FS
 type Patch struct {
 	// Name is its switch.
 	Name string
-	// Title says what is broken, Text what that does.
+	// Title names the defect, Text its effect.
 	Title, Text string
-	// CaughtBy says which invariant must catch it.
+	// CaughtBy is the invariant that must catch it.
 	CaughtBy string
 
 	files []*gitdiff.File

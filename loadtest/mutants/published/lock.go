@@ -1,7 +1,6 @@
-// Package published holds the sequential lock of the case study with the faults
-// I to N that its published versions have. Each fault is a switch: with none, the
-// lock is right. It is there to be caught, and only a build with the tag "faults"
-// links it.
+// Package published holds the sequential lock of the case study with the faults I to N of its published versions. Each
+// fault is a switch: with none, the lock is correct. It exists to be caught; only a build with the tag "faults" links
+// it.
 package published
 
 import (
@@ -17,16 +16,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// Faults says which of the published faults a lock has.
+// Faults selects the published faults of a lock.
 type Faults struct {
-	// Parent (I): look whether the parent node exists, then create it. Of two
-	// newcomers one fails.
+	// Parent (I): check whether the parent node exists, then create it. Of two concurrent callers one fails.
 	Parent bool
-	// Latch (J): look at the predecessor, then begin to listen. An event between
-	// the two wakes nobody.
+	// Latch (J): look at the predecessor, then begin to listen. An event between the two wakes nobody.
 	Latch bool
-	// NoSecondLook (K): take the lock as soon as the predecessor is gone, though
-	// it may have been a waiter.
+	// NoSecondLook (K): take the lock as soon as the predecessor is gone, though it may have been a waiter.
 	NoSecondLook bool
 	// LeftBehind (L): leave the node in the queue when the wait times out.
 	LeftBehind bool
@@ -46,11 +42,11 @@ type Lock struct {
 // New returns the lock on the node dir.
 func New(conn *zk.Conn, dir string, f Faults) *Lock { return &Lock{conn, dir, f} }
 
-// Held is a lock that was taken.
+// Held is an acquired lock.
 type Held struct {
 	lock *Lock
 	node string
-	// Czxid is the transaction that created the holder's node: it rises with every holder.
+	// Czxid is the transaction that created the holder's node. It rises with every holder.
 	Czxid int64
 }
 
@@ -61,7 +57,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
 	if err := l.makeParent(l.dir); err != nil {
 		return nil, err
 	}
-	// A GUID in front finds the node again if the reply to the creation is lost.
+	// A GUID prefix finds the node again if the reply to the creation is lost.
 	name := path.Join(l.dir, "_c_"+uuid.NewString()+"-"+prefix)
 	node, err := l.conn.Create(name, nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
 	if err != nil {
@@ -128,8 +124,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 	}
 }
 
-// unlucky is how long a thread may be held up between two lines, by the
-// scheduler or by the garbage collector.
+// unlucky is how long the scheduler or the garbage collector may hold up a thread between two lines.
 const unlucky = 10 * time.Millisecond
 
 func (l *Lock) awaitGone(ctx context.Context, node string) error {
@@ -156,7 +151,7 @@ func (l *Lock) awaitGone(ctx context.Context, node string) error {
 	}
 }
 
-// queue returns the children in the order in which they are served.
+// queue returns the children in queue order.
 func (l *Lock) queue() ([]string, error) {
 	children, _, err := l.conn.Children(l.dir)
 	if err != nil {
@@ -182,7 +177,7 @@ func (h *Held) Release() error {
 	return h.lock.remove(path.Join(h.lock.dir, children[0]))
 }
 
-// Gone reports whether the holder's node is no longer there.
+// Gone reports whether the holder's node is gone.
 func (h *Held) Gone() (bool, error) {
 	there, _, err := h.lock.conn.Exists(h.node)
 	return !there, err

@@ -24,8 +24,7 @@ var switches = map[string]func(*Faults){
 	"published-split-name":     func(f *Faults) { f.SplitName = true },
 }
 
-// FaultsOf returns the faults that a list of mutants switches on, and whether it
-// switches any on.
+// FaultsOf returns the faults selected by a list of mutants, and whether there are any.
 func FaultsOf(mutants string) (f Faults, any bool) {
 	for name := range strings.SplitSeq(mutants, ",") {
 		if on, ok := switches[name]; ok {
@@ -41,8 +40,7 @@ type strategy struct {
 	conn *zk.Conn
 }
 
-// NewStrategy returns a strategy that takes this lock for each product. Callers
-// must Close it.
+// NewStrategy returns a strategy that takes this lock for each product. Callers must Close it.
 func NewStrategy(cfg deduct.Config, f Faults) (deduct.Strategy, error) {
 	conn, _, err := zk.Connect(cfg.ZooKeeper, cfg.SessionTimeout, zk.WithLogInfo(false))
 	if err != nil {
