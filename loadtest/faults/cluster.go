@@ -62,9 +62,8 @@ func clusterLoad(fault string) Load {
 // movesPrimary lists the faults after which another member is the primary.
 var movesPrimary = []string{PrimaryKilled, PrimaryFrozen, PrimarySwitched, PrimaryCutOff, PrimaryAndLeader}
 
-// clusterEnv is added to Env for the services of a cluster. A failover takes some ten
-// seconds, in which no order may be given up. A commit waits for a second member, so
-// a try is given more time than in Env.
+// clusterEnv is added to Env for the services of a cluster. A failover takes about ten seconds, and no order may be
+// given up during it. A commit waits for a second member, so a try gets more time than in Env.
 var clusterEnv = map[string]string{
 	"CANCEL_AFTER": "60s", "ZOOKEEPER_SESSION_TIMEOUT": "4s", "STOCK_TIMEOUT": "2s", "LOCK_TIMEOUT": "1500ms",
 	"CONFIRM_BUDGET": "2s", "PENDING_LIMIT": "3s",
@@ -79,14 +78,14 @@ func ClusterCells() []Cell {
 	return all
 }
 
-// clustered is a fault of a cluster. Writes must be taken again within
-// writesAgainWithin of the moment from which the cluster can heal by itself.
+// clustered is a fault of a cluster. Once the cluster can heal by itself, it must take writes again within
+// writesAgainWithin.
 type clustered struct {
 	lab    *lab.Lab
 	strike func(ctx context.Context, f *clustered) error
-	// mend, if not nil, does what an operator does before the cluster can heal.
+	// mend, if not nil, does the operator's part before the cluster can heal.
 	mend func(ctx context.Context, f *clustered) error
-	// restore brings back what is still down.
+	// restore restarts the processes that are still down.
 	restore func(ctx context.Context, f *clustered) error
 	hold    time.Duration
 
@@ -99,7 +98,7 @@ type clustered struct {
 func newClustered(l *lab.Lab, name string) Fault {
 	f := &clustered{lab: l, hold: time.Second}
 	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
-	// A member that starts before the group has expelled it tries in vain for a minute and a half.
+	// A member that starts before the group has expelled it retries for a minute and a half.
 	killPrimary := func(ctx context.Context, f *clustered) error {
 		return errors.Join(f.primary.Kill(), f.awaitOther(ctx))
 	}
@@ -233,8 +232,8 @@ func (f *clustered) Heal(ctx context.Context) error {
 	return awaitWhole(ctx, f.lab)
 }
 
-// awaitWhole returns once all MySQL servers are in the group. One that was cut off or
-// frozen, and gave up, joins by "migrate group up".
+// awaitWhole returns once all MySQL servers are in the group. A member that was cut off or frozen, and gave up, rejoins
+// by "migrate group up".
 func awaitWhole(ctx context.Context, l *lab.Lab) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterSettleLimit)
 	defer cancel()
@@ -287,7 +286,7 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 		return fmt.Errorf("wait for another primary: %w", err)
 	}
 	cfg.Addr = strings.Join(slices.DeleteFunc(strings.Split(cfg.Addr, ","),
-		func(addr string) bool { return addr == f.primary.Addr() }), ",") // it may not answer
+		func(addr string) bool { return addr == f.primary.Addr() }), ",") // the old primary may not answer
 	others.AdminDSN = cfg.FormatDSN()
 	for {
 		members, err := mysqlgroup.Read(ctx, others)
@@ -303,8 +302,8 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 	}
 }
 
-// awaitNone waits until no member is the primary. The one that is left misses the others only after five seconds, and
-// until then "migrate group reboot" takes the group for up.
+// awaitNone waits until no member is the primary. The remaining one misses the others only after five seconds, and
+// until then "migrate group reboot" considers the group up.
 func (f *clustered) awaitNone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -319,7 +318,7 @@ func (f *clustered) awaitNone(ctx context.Context) error {
 	}
 }
 
-// redisMaster returns the Redis server that the Sentinels say is the master.
+// redisMaster returns the master according to the Sentinels.
 func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
 	sentinel := redis.NewSentinelClient(&redis.Options{Addr: l.Cluster.Redis.Sentinels[0].Addr()})
 	defer func() { _ = sentinel.Close() }()
@@ -383,8 +382,7 @@ func restartZooKeepers(ctx context.Context, f *clustered) error {
 	return errors.Join(errs...)
 }
 
-// rollingRestart stops and starts every process, one after the other, and waits each
-// time until all are whole.
+// rollingRestart stops and starts every process, one after the other, and waits each time until all are back.
 func rollingRestart(ctx context.Context, f *clustered) error {
 	for _, m := range f.lab.Cluster.MySQL.Members {
 		if err := errors.Join(m.Restart(ctx), awaitWhole(ctx, f.lab)); err != nil {
@@ -411,9 +409,8 @@ func rollingRestart(ctx context.Context, f *clustered) error {
 	return nil
 }
 
-// writesAgain returns the longest time without an acknowledged write, from the moment
-// at which the cluster could heal until the last call. Confirmed, rejected and
-// cancelled are acknowledged writes. some reports whether there was any.
+// writesAgain returns the longest time without an acknowledged write between healable and the last call. Confirmed,
+// rejected and cancelled are acknowledged writes. some reports whether there was any.
 func writesAgain(h *history.History, healable time.Time) (longest time.Duration, some bool) {
 	var at []time.Duration // after the start
 	var last time.Duration

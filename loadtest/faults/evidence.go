@@ -14,9 +14,8 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// keepEvidence writes what a failing run left behind to a folder of out: the
-// run with its seed and verdict, the clients' history, the services' logs,
-// ZooKeeper's sessions with their nodes, and the contents of both databases.
+// keepEvidence writes the evidence of a failing run to a folder of out: the run with its seed and verdict, the clients'
+// history, the services' logs, ZooKeeper's sessions with their nodes, and the contents of both databases.
 func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Cell.Name(), "/", "-"), r.Seed))
 	if err := os.RemoveAll(dir); err != nil {
@@ -37,7 +36,7 @@ func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 	return nil
 }
 
-// dump writes every row of the tables to a file, one to a line, binary columns in hex.
+// dump writes every row of the tables to a file, one per line, binary columns in hex.
 func dump(ctx context.Context, db *sql.DB, path string, tables ...string) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// Fault is something that goes wrong in a lab, once.
+// Fault is a single failure in a lab.
 type Fault interface {
-	// Arm makes it strike, at once or at the next chance.
+	// Arm makes it strike, at once or at the next opportunity.
 	Arm(ctx context.Context) error
-	// Fired counts how often it struck since it was armed.
+	// Fired counts its strikes since it was armed.
 	Fired(ctx context.Context) (int, error)
 	// Hold is how long it must last after it struck to show its effect.
 	Hold() time.Duration
-	// Heal undoes it; the system is whole again when it returns.
+	// Heal undoes it. The system is intact when it returns.
 	Heal(ctx context.Context) error
 }
 
-// New returns the fault of a cell, for a lab whose services run. The seed decides
-// which replica it strikes, and at which of the first arrivals.
+// New returns the fault of a cell, for a lab whose services run. The seed decides which replica it strikes, and at
+// which arrival.
 func New(l *lab.Lab, c Cell, seed uint64) Fault {
 	return faultOf(l, c, rand.New(rand.NewPCG(seed, hash(c.Name()))))
 }
@@ -47,13 +47,12 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) Fault {
 	return both
 }
 
-// together is several faults at the same time.
+// together is several faults at once.
 type together []Fault
 
-// Arm arms all at the same time, as some take as long as a server's restart.
-// Flushes go first: they delete flags of orders that the other faults hold up.
-// Faults of wires go first too, one by one: a toxic that is added to a
-// connection while another fault closes the connection can block for ever.
+// Arm arms all at once, since some take as long as a server's restart. Flushes go first: they delete flags of orders
+// that the other faults hold up. Faults of wires go first too, one by one: adding a toxic to a connection while another
+// fault closes it can block forever.
 func (t together) Arm(ctx context.Context) error {
 	var rest together
 	for _, f := range t {
@@ -78,7 +77,7 @@ func ahead(f Fault) bool {
 	return false
 }
 
-// Fired is the smallest of their counts: 0 as long as one of them has not struck.
+// Fired is the smallest of their counts: 0 until each has struck.
 func (t together) Fired(ctx context.Context) (int, error) {
 	least := -1
 	for _, f := range t {
@@ -101,7 +100,7 @@ func (t together) Hold() time.Duration {
 	return longest
 }
 
-// Heal heals all at the same time, as a replica becomes ready only once its servers are back.
+// Heal heals all at once, since a replica becomes ready only once its servers are back.
 func (t together) Heal(ctx context.Context) error {
 	return t.each(func(f Fault) error { return f.Heal(ctx) })
 }

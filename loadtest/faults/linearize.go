@@ -18,15 +18,14 @@ import (
 // linearWithin bounds the search for a linearization of one run.
 const linearWithin = 6 * time.Second
 
-// levels watches the stock of a run's products. Many times a second it reads all of
-// them in one statement, which shows them at one moment.
+// levels reads the stock of a run's products many times per second, in one statement, which is one consistent snapshot.
 type levels struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	reads  []linear.Call
 }
 
-// watchLevels reads the levels of all products that are made from now on.
+// watchLevels reads the levels of all products that are created from now on.
 func watchLevels(ctx context.Context, l *lab.Lab) (*levels, error) {
 	var newest int64
 	if err := l.StockDB.QueryRowContext(ctx, "SELECT COALESCE(MAX(goods_id), 0) FROM stock").Scan(&newest); err != nil {
@@ -75,16 +74,15 @@ func readLevels(ctx context.Context, l *lab.Lab, above int64) (linear.Call, erro
 	return read, rows.Err()
 }
 
-// linearize searches for a linearization of the run: the outcomes that its
-// orders have in the database, within the times of the clients' calls, and the
-// levels that were read meanwhile. A search that does not end in time says
-// nothing; the run is judged by its invariants all the same.
+// linearize searches for a linearization of the run: the outcomes of its orders in the database, within the times of
+// the clients' calls, and the levels read during the run. A search that times out proves nothing; the run is still
+// judged by its invariants.
 func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) error {
 	calls, err := r.calls(ctx, l)
 	if err != nil {
 		return err
 	}
-	// Levels that were read before all products were made say nothing about a moment of the run.
+	// Levels read before all products were created are no state of the run.
 	start := r.history.Started.UnixNano()
 	for _, read := range reads {
 		if len(read.Items) == len(r.history.Goods) && read.Begin > start {
@@ -95,7 +93,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 	if err != nil {
 		return err
 	}
-	last.Items = last.Items[:min(len(last.Items), len(r.history.Goods))] // those made since are not the run's
+	last.Items = last.Items[:min(len(last.Items), len(r.history.Goods))] // products created later are not the run's
 	result, err := linear.Check(append(calls, last), linearWithin)
 	if err != nil {
 		return err
@@ -108,7 +106,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 	return nil
 }
 
-// calls turns the run's orders into a history of the stock.
+// calls converts the run's orders into a history of the stock.
 func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 	h := r.history
 	settled := time.Now().UnixNano() // every outcome is known by now
@@ -127,7 +125,7 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 	times := callTimes(h)
 	for n, end := range ends {
 		if end.state == "CANCELLED" {
-			continue // nothing was ever deducted, nor refused
+			continue // nothing was deducted or refused
 		}
 		t := times[n]
 		deduct := linear.Call{
@@ -178,22 +176,21 @@ func callTimes(h *history.History) []span {
 		case history.Confirmed, history.Rejected:
 			earliest(&t.told, c.Done)
 		case history.Cancelled:
-			earliest(&t.told, c.Done) // a deduction, if there was any, was done by then
+			earliest(&t.told, c.Done) // a deduction, if any, was done by then
 			earliest(&t.cancelTold, c.Done)
 		}
 	}
 	return times
 }
 
-// outcome is an order's state in the stock database. deducted and restored are the
-// times at which that happened, in nanoseconds since 1970; 0 if it did not.
+// outcome is an order's state in the stock database. deducted and restored are the times of those changes, in
+// nanoseconds since 1970; 0 if there was none.
 type outcome struct {
 	flag, state        string
 	deducted, restored int64
 }
 
-// outcomes returns how the run's orders ended, by their number. Orders that left
-// no operation are left out.
+// outcomes returns the outcomes of the run's orders, by number. Orders without an operation are omitted.
 func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outcome, error) {
 	prefix := h.Run + "-"
 	flags, err := pairs(ctx, l.OrderDB, "SELECT id, idempotency_key FROM orders WHERE idempotency_key LIKE ?", prefix+"%")
@@ -234,7 +231,7 @@ func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outc
 	return ends, nil
 }
 
-// nanos reads a time in microseconds, 0 if there is none: hints only.
+// nanos reads a time in microseconds, or 0 if there is none: hints only.
 func nanos(micros string) int64 {
 	n, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil {

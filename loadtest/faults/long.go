@@ -19,8 +19,8 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// The faults that last longer than the others. Something more is demanded of the
-// system while they last or just after. They strike alone.
+// The faults that last longer than the others. Each makes an extra demand of the system while it lasts or just after.
+// They strike alone.
 const (
 	OrderFrozen     = "order-frozen"     // an order service is paused in a transaction, its keys are repeated elsewhere
 	StockFrozen     = "stock-frozen"     // a stock service is paused in a transaction, its flags are repeated elsewhere
@@ -31,10 +31,9 @@ const (
 // Alone lists those faults.
 var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen, LeaderCut}
 
-// longLoads are the loads for the faults of Alone, and last as long. If every
-// order is sent to two replicas at once, whatever a frozen one holds is repeated
-// elsewhere. There are many clients, as a call to a paused process occupies its
-// client until it times out.
+// longLoads are the loads for the faults of Alone, and last as long. Where every order is sent to two replicas at once,
+// orders held by a frozen replica are repeated elsewhere. There are many clients, since a call to a paused process
+// occupies its client until it times out.
 var longLoads = map[string]Load{
 	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	StockFrozen:     {Orders: 1000, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
@@ -42,16 +41,15 @@ var longLoads = map[string]Load{
 	LeaderCut:       {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
 }
 
-// longEnv is added to Env for a fault. The services are started anew with it.
+// longEnv is added to Env for a fault. The services are restarted with it.
 var longEnv = map[string]map[string]string{
 	StockFrozen: {"STOCK_SPREAD": "true"}, // so that the first stock service has work
 }
 
-// demanding is a fault with demands on the system that the databases and the
-// history do not show.
+// demanding is a fault with demands that the databases and the history do not show.
 type demanding interface {
 	Fault
-	// Unmet returns the demands that were not met, once the fault is healed.
+	// Unmet returns the demands that were not met, after the heal.
 	Unmet() error
 }
 
@@ -61,11 +59,11 @@ var (
 	_ demanding = (*leaderCut)(nil)
 )
 
-// frozen pauses a replica inside a transaction, after its rows are written. Orders
-// must go on ending at no less than half the rate of before.
+// frozen pauses a replica inside a transaction, after its rows are written. Other orders must keep finishing at half
+// the previous rate or more.
 type frozen struct {
 	*strike
-	before float64 // orders that ended a second, before the fault
+	before float64 // orders finished per second, before the fault
 
 	struck time.Time
 	ended  int
@@ -77,9 +75,8 @@ type frozen struct {
 
 const measureFor = 2 * time.Second
 
-// frozenFor is how long a process is frozen. A frozen stock service holds the lock
-// of the stock and the rows of the few products until its session and its
-// connection end, some 6 s later.
+// frozenFor is how long a process is frozen. A frozen stock service holds the lock of the stock and the rows of the few
+// products until its session and its connection end, about 6 s later.
 var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockService: 16 * time.Second}
 
 func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
@@ -92,7 +89,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 	return f
 }
 
-// Arm implements Fault. It first measures how many orders end in a second.
+// Arm implements Fault. It first measures how many orders finish per second.
 func (f *frozen) Arm(ctx context.Context) error {
 	first, err := countEnded(ctx, f.lab)
 	if err != nil {
@@ -112,7 +109,7 @@ func (f *frozen) Arm(ctx context.Context) error {
 	return f.strike.Arm(ctx)
 }
 
-// Fired implements Fault. It counts from the moment at which the fault struck.
+// Fired implements Fault. It counts from the strike.
 func (f *frozen) Fired(ctx context.Context) (int, error) {
 	n, err := f.strike.Fired(ctx)
 	if err == nil && n > 0 && f.struck.IsZero() {
@@ -124,8 +121,7 @@ func (f *frozen) Fired(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// repeat sends the orders that the frozen process holds to the other order service,
-// again and again until the fault is healed.
+// repeat keeps sending the orders held by the frozen process to the other order service, until the heal.
 func (f *frozen) repeat(ctx context.Context) error {
 	held, err := heldOrders(ctx, f.lab)
 	if err != nil {
@@ -164,7 +160,7 @@ func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read held orders: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // only read
+		defer func() { _ = tx.Rollback() }() // read-only
 		return pairs(ctx, tx, query)
 	}
 	committed, err := read(sql.LevelReadCommitted)
@@ -221,8 +217,7 @@ func countEnded(ctx context.Context, l *lab.Lab) (n int, err error) {
 	return n, nil
 }
 
-// recovering is a surrounding fault. Once it is healed, every order service must
-// confirm an order within recoverWithin.
+// recovering is a surrounding fault. After the heal, every order service must confirm an order within recoverWithin.
 type recovering struct {
 	*surrounding
 	lab   *lab.Lab
@@ -248,16 +243,15 @@ func (f *recovering) Heal(ctx context.Context) error {
 // Unmet implements demanding.
 func (f *recovering) Unmet() error { return f.unmet }
 
-// leaderCut keeps replies of the stock services from the order service that
-// reconciles, which leaves its orders behind. Another must take the lead and
-// settle them while the fault lasts.
+// leaderCut cuts the replies of the stock services to the order service that reconciles, so it leaves its orders
+// unfinished. Another must take the lead and settle them while the fault lasts.
 type leaderCut struct {
 	lab    *lab.Lab
 	leader *lab.Replica
 	unmet  error
 }
 
-// settledAfter is the age at which an order must be settled while the leader is cut off.
+// settledAfter is the maximum age of an unsettled order while the leader is cut off.
 const settledAfter = 10 * time.Second
 
 // Arm implements Fault.
@@ -283,7 +277,7 @@ func (f *leaderCut) Arm(context.Context) error {
 	return f.leader.EachWire(lab.ToStock, (*lab.Wire).LoseReplies)
 }
 
-// Fired implements Fault. It has struck once the leader has left an order behind.
+// Fired implements Fault. It has struck once the leader has left an order unfinished.
 func (f *leaderCut) Fired(ctx context.Context) (int, error) { return f.older(ctx, 2*stockTimeout) }
 
 // Hold implements Fault.
@@ -305,8 +299,8 @@ func (f *leaderCut) Heal(ctx context.Context) error {
 // Unmet implements demanding.
 func (f *leaderCut) Unmet() error { return f.unmet }
 
-// older counts the orders that have been PENDING or CANCELLING for longer than age. A client may
-// cancel an order long after it was made.
+// older counts the orders that have been PENDING or CANCELLING for longer than age. A client may cancel an order long
+// after it was placed.
 func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err error) {
 	since := time.Now().UTC().Add(-age)
 	err = f.lab.OrderDB.QueryRowContext(ctx,
@@ -330,7 +324,7 @@ func confirms(ctx context.Context, l *lab.Lab, url string) error {
 		if ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
 		}
-		time.Sleep(50 * time.Millisecond) // a poll of another process
+		time.Sleep(50 * time.Millisecond) // polls another process
 	}
 }
 

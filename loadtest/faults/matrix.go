@@ -16,15 +16,15 @@ type Cell struct {
 	When string `json:"when"`
 	// Fault is one of Strikes, one of Alone, or one or two of Surroundings joined by "+".
 	Fault string `json:"fault"`
-	// NA says why the fault does not apply; empty if it does.
+	// NA is the reason why the fault does not apply; empty if it does.
 	NA string `json:"na,omitempty"`
-	// Outage is how long connections are refused after a reply was lost. Default: 300 ms.
+	// Outage is how long connections are refused after a lost reply. Default: 300 ms.
 	Outage time.Duration `json:"-"`
-	// Cluster says that the cell needs a cluster, and Fault is one of ClusterFaults.
+	// Cluster is true if the cell needs a cluster, and Fault is one of ClusterFaults.
 	Cluster bool `json:"-"`
 }
 
-// Around is the step of the cells whose faults strike the system and not a step.
+// Around is the step of the cells whose faults strike the system instead of a step.
 const Around = "around"
 
 // During is the side of those cells.
@@ -65,7 +65,7 @@ var Surroundings = []string{
 	ReplicaKilled, NetworkSlow, CutOneWay, Duplicated,
 }
 
-// service says whose process passes a step.
+// service is the service whose process passes a step.
 type service string
 
 const (
@@ -73,17 +73,17 @@ const (
 	stockService service = "stock"
 )
 
-// point is a step as the matrix sees it.
+// point is a step with its properties in the matrix.
 type point struct {
 	step faultpoint.Step
 	by   service
-	// wire is the wire over which the step's call goes.
+	// wire is the wire that the step's call uses.
 	wire string
-	// alone says that only one replica of the service passes the step, whichever it is.
+	// alone is true if only one replica of the service passes the step, and the harness does not know which.
 	alone bool
 	// reach makes orders pass a step that they would seldom pass otherwise; nil if all orders pass it.
 	reach []lab.Rule
-	// na says why a fault does not apply, by "when/fault" or by "when" for all.
+	// na is the reason why a fault does not apply, by "when/fault" or by "when" for all.
 	na map[string]string
 }
 
@@ -108,8 +108,7 @@ var points = []point{
 	{step: faultpoint.Reconcile, by: orderService, wire: lab.ToStock, alone: true, reach: statusNotSet},
 }
 
-// flagsNotSet keeps orders' flags out of Redis, so that the stock service has
-// to look in the ledger.
+// flagsNotSet keeps orders' flags out of Redis, so that the stock service has to look in the ledger.
 var flagsNotSet = []lab.Rule{{Step: faultpoint.SetFlag, When: faultpoint.Before, Action: "error", Times: 1000}}
 
 // statusNotSet leaves orders PENDING, so that the reconciler finds some.
@@ -151,13 +150,12 @@ func Cells() []Cell {
 	return all
 }
 
-// Reduced returns a part of the matrix that strikes at each step and with each
-// fault at least once.
+// Reduced returns a part of the matrix that covers each step and each fault at least once.
 func Reduced() []Cell {
 	var some []Cell
 	whens := []faultpoint.When{faultpoint.Before, faultpoint.After}
 	for i, p := range points {
-		// The faults take turns over the steps, and so do the two sides.
+		// The faults alternate over the steps, and so do the two sides.
 		for k := range Strikes {
 			when, fault := whens[i/2%2], Strikes[(i+k)%len(Strikes)]
 			if p.notApplicable(when, fault) == "" {

@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Row is a cell and the sum of its runs.
+// Row is a cell with the sum of its runs.
 type Row struct {
 	Step            string `json:"step"`
 	When            string `json:"when"`
@@ -24,20 +24,19 @@ type Row struct {
 	UnknownToClient int    `json:"unknown_to_client"`
 	Violations      int    `json:"violations"`
 	Unsettled       int    `json:"unsettled"`
-	// GivenUp counts orders that were cancelled though no client asked for it.
+	// GivenUp counts orders that were cancelled although no client asked for it.
 	GivenUp int `json:"given_up"`
-	// SettleP99MS is the 99th percentile of Run.SettleMS over all runs; 0 if no order was on its way when all was healed.
+	// SettleP99MS is the 99th percentile of Run.SettleMS over all runs; 0 if no order was unfinished at the heal.
 	SettleP99MS float64 `json:"settle_p99_ms"`
-	// Linearizable counts the runs for which a linearization was found; for the
-	// others the search did not end in time.
+	// Linearizable counts the runs with a linearization; for the others the search timed out.
 	Linearizable int `json:"linearizable"`
-	// WritesAgainS is the longest of the runs', in seconds; nil unless the cell is of a cluster.
+	// WritesAgainS is the maximum over the runs, in seconds; nil unless the cell is of a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
 	Retried503   int      `json:"retried_503,omitempty"`
 	RetriedLost  int      `json:"retried_lost,omitempty"`
-	// ReadFrom is the member of a group from which the verdict of the last run was read: its primary by then.
+	// ReadFrom is the group member that the last run's verdict was read from: its primary by then.
 	ReadFrom string `json:"read_from,omitempty"`
-	// Unknown counts the runs that proved nothing.
+	// Unknown counts the inconclusive runs.
 	Unknown int    `json:"unknown"`
 	Verdict string `json:"verdict"`
 
@@ -58,11 +57,11 @@ type Report struct {
 		Seconds    float64 `json:"seconds"`
 	} `json:"total"`
 	Verdict verify.Outcome `json:"verdict"`
-	// NotApplicable lists the cells that mean nothing, with the reason.
+	// NotApplicable lists the cells that make no sense, with the reason.
 	NotApplicable []Cell `json:"not_applicable"`
 }
 
-// newReport sums up runs, with a row for each of the cells that apply, in their order.
+// newReport sums up runs, with a row for each applicable cell, in their order.
 func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 	r := &Report{Seeds: seeds, Verdict: verify.Pass, NotApplicable: []Cell{}}
 	rows := map[string]*Row{}
@@ -135,7 +134,7 @@ func (row *Row) add(run *Run) {
 	}
 }
 
-// percentile returns the smallest value that a share q of the values does not exceed.
+// percentile returns the smallest value that is at least a share q of the values.
 func percentile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -147,11 +146,11 @@ func percentile(values []float64, q float64) float64 {
 // Save writes the report as JSON to a file.
 func (r *Report) Save(path string) error { return history.SaveJSON(path, r) }
 
-// Write prints the cells that do not apply, those that did not pass, and the totals.
+// Write prints the cells that do not apply or did not pass, and the totals.
 func (r *Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range r.NotApplicable {
-		_, _ = fmt.Fprintf(t, "N/A\t%s\t%s\n", c.Name(), c.NA) // Flush tells
+		_, _ = fmt.Fprintf(t, "N/A\t%s\t%s\n", c.Name(), c.NA) // reported by Flush
 	}
 	for _, row := range r.Cells {
 		if row.Verdict != string(verify.Pass) {

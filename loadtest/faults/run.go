@@ -16,39 +16,39 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Run is one experiment with one cell, and its outcome.
+// Run is one experiment with a cell, and its outcome.
 type Run struct {
 	Cell Cell   `json:"cell"`
 	Seed uint64 `json:"seed"`
-	// Outcome is pass, violation or unknown; Why says why if it is not pass.
+	// Outcome is pass, violation or unknown. Why is the reason if it is not pass.
 	Outcome verify.Outcome `json:"outcome"`
 	Why     []string       `json:"why,omitempty"`
-	// Fired is how often the fault struck, and Traffic how many calls were under way while it was on.
+	// Fired is how often the fault struck, and Traffic the number of calls in flight while it was on.
 	Fired   int `json:"fired"`
 	Traffic int `json:"traffic"`
-	// Orders that were sent, and how they ended in the database.
+	// Orders is the number of orders sent; the others are their outcomes in the database.
 	Orders    int `json:"orders"`
 	OK        int `json:"ok"`
 	Rejected  int `json:"rejected"`
 	Cancelled int `json:"cancelled"`
-	// UnknownToClient counts orders whose end no answer told.
+	// UnknownToClient counts orders whose outcome no client received.
 	UnknownToClient int `json:"unknown_to_client"`
 	Violations      int `json:"violations"`
 	Unsettled       int `json:"unsettled"`
-	// SettleMS has, for each order that was on its way when all was healed, the time until it ended.
+	// SettleMS has, for each order that was unfinished at the heal, the time until it finished.
 	SettleMS []float64 `json:"settle_ms"`
-	// GivenUp counts orders that were cancelled though no client asked for it.
+	// GivenUp counts orders that were cancelled although no client asked for it.
 	GivenUp int `json:"given_up"`
-	// WritesAgainS is the longest time without an acknowledged write after the moment at which the cluster could heal,
-	// in seconds; nil unless the cell is of a cluster.
+	// WritesAgainS is the longest time without an acknowledged write after the cluster could heal, in seconds; nil unless
+	// the cell is of a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
-	// Retried503 and RetriedLost count the first calls of a rolling restart's orders that were answered 503, and those
-	// whose connection was refused or broke. Clients repeated them under their keys.
+	// Retried503 and RetriedLost count, in a rolling restart, the orders whose first call was answered 503, or whose
+	// connection was refused or broke. Clients repeated them under their keys.
 	Retried503  int `json:"retried_503,omitempty"`
 	RetriedLost int `json:"retried_lost,omitempty"`
-	// Broken names what does not hold: the verdict's invariants, and the constants from Settled to Served.
+	// Broken names the failed requirements: the verdict's invariants, and the constants from Settled to Served.
 	Broken []string `json:"broken,omitempty"`
-	// Linear is the verdict of the search for a linearization of the run.
+	// Linear is the result of the search for a linearization of the run.
 	Linear  string          `json:"linear"`
 	Took    time.Duration   `json:"took"`
 	Verdict *verify.Verdict `json:"verdict"`
@@ -56,18 +56,18 @@ type Run struct {
 	history *history.History
 }
 
-// What a run must show besides the verdict's invariants.
+// The requirements of a run apart from the verdict's invariants.
 const (
-	// Settled: no order is still on its way some seconds after the last fault healed.
+	// Settled: no order is unfinished some seconds after the last fault healed.
 	Settled = "settled"
-	// Linearizable: one order of all deductions, restores and readings explains them.
+	// Linearizable: one sequence of all deductions, restores and readings explains them.
 	Linearizable = "linearizable"
-	// FreshOrder: a fresh order is confirmed once all is healed.
+	// FreshOrder: a fresh order is confirmed after the heal.
 	FreshOrder = "fresh-order-confirmed"
-	// Unmet stands for a demand of a fault of Alone that was not met, such as the rate of other orders while it lasts.
+	// Unmet: a fault of Alone has a demand that was not met, such as the rate of other orders while it lasts.
 	Unmet = "unmet"
-	// NotGivenUp: an order is cancelled only if a client cancelled it. It holds only
-	// if the fault is shorter than the time after which orders are given up.
+	// NotGivenUp: an order is cancelled only if a client cancelled it. It holds only if the fault is shorter than the time
+	// after which orders are given up.
 	NotGivenUp = "not-given-up"
 	// WritesAgain: a cluster takes writes again in time.
 	WritesAgain = "writes-again"
@@ -76,7 +76,7 @@ const (
 )
 
 func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
-	if r.Outcome != verify.Violation { // the worst stands
+	if r.Outcome != verify.Violation { // keep the worst
 		r.Outcome = outcome
 	}
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
@@ -146,8 +146,7 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	return r.freshOrder(ctx, l)
 }
 
-// breakAndHeal lets the fault strike, waits as long as it must last, heals it, and
-// returns from when to when it was on.
+// breakAndHeal lets the fault strike, holds it, heals it, and returns when it was on.
 func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed time.Time, err error) {
 	on = time.Now()
 	armErr := f.Arm(ctx)
@@ -159,7 +158,7 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed
 			on = time.Now()
 		}
 		armErr = sleep(ctx, f.Hold())
-		// What strikes while it is on counts too.
+		// Strikes while it is on count too.
 		if n, err := f.Fired(ctx); err == nil {
 			r.Fired = max(r.Fired, n)
 		}
@@ -180,7 +179,7 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed
 	return on, time.Now(), nil
 }
 
-// awaitStrike waits until the fault has struck, for strikeWithin at most.
+// awaitStrike waits until the fault has struck, for at most strikeWithin.
 func (r *Run) awaitStrike(ctx context.Context, f Fault) error {
 	limit := time.Now().Add(strikeWithin)
 	for {
@@ -199,7 +198,7 @@ func (r *Run) awaitStrike(ctx context.Context, f Fault) error {
 	}
 }
 
-// awaitReady waits until every replica says that it is ready.
+// awaitReady waits until every replica is ready.
 func awaitReady(ctx context.Context, l *lab.Lab) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -219,7 +218,7 @@ func awaitReady(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// count fills in the figures of the clients' side.
+// count computes the figures of the clients' side.
 func (r *Run) count(on, healed time.Time) {
 	h := r.history
 	told := make([]bool, h.Orders())
@@ -243,7 +242,7 @@ func (r *Run) count(on, healed time.Time) {
 	}
 }
 
-// countCluster fills in how long the cluster took no writes, and fails the run if that was too long.
+// countCluster computes how long the cluster took no writes, and fails the run if that was too long.
 func (r *Run) countCluster(f *clustered, healed time.Time) {
 	again, some := writesAgain(r.history, f.healable)
 	if !some {
@@ -260,8 +259,8 @@ func (r *Run) countCluster(f *clustered, healed time.Time) {
 	}
 }
 
-// checkReadFrom fails the run if its verdict was not read from the group's primary, or if the fault made another member
-// the primary and the verdict was read from the former one, struck.
+// checkReadFrom fails the run if its verdict was not read from the group's primary, or if the fault moved the primary
+// and the verdict was read from the former one, struck.
 func (r *Run) checkReadFrom(struck string) {
 	switch from := r.Verdict.ReadFrom; {
 	case from == "":
@@ -271,8 +270,8 @@ func (r *Run) checkReadFrom(struck string) {
 	}
 }
 
-// countServed counts the orders that were not served at once, and fails the run if one failed or had no end, or if the
-// traffic was over before healed, when the last process had been restarted.
+// countServed counts the orders that were not served at once. It fails the run if an order failed or has no outcome, or
+// if the traffic was over before healed, when the last process had been restarted.
 func (r *Run) countServed(healed time.Time) {
 	if r.history.Started.Add(r.history.Elapsed).Before(healed) {
 		r.fail(verify.Unknown, "the traffic was over before all was restarted")
@@ -302,15 +301,15 @@ func (r *Run) countServed(healed time.Time) {
 	}
 }
 
-// served reports whether the answer to an order is one that every order must get in the end: 201, 202 or 409.
+// served reports whether an order has an answer that every order must get in the end: 201, 202 or 409.
 func served(c history.Call) bool {
 	return c.Failure == history.Answered &&
 		(c.Code == http.StatusCreated || c.Code == http.StatusAccepted || c.Code == http.StatusConflict)
 }
 
-// judge has the databases and the history judged.
+// judge runs the verifier over the databases and the history.
 func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
-	// The run has waited already: Settle only bounds the wait for calls that were never answered.
+	// The run has already waited. Settle only bounds the wait for calls that were never answered.
 	v, err := verify.Run(ctx, verify.Config{Databases: l.Databases(), History: r.history, Settle: callTimeout})
 	if err != nil {
 		return err
@@ -329,7 +328,7 @@ func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
 	return r.countGivenUp(ctx, l)
 }
 
-// countGivenUp counts the orders that ended CANCELLED and that no client cancelled.
+// countGivenUp counts the CANCELLED orders that no client cancelled.
 func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
 	prefix := r.history.Run + "-"
 	cancelled, err := pairs(ctx, l.OrderDB,

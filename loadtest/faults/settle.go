@@ -9,8 +9,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// settle waits until no order is on its way any more, and records the time that
-// each one needed after all was healed.
+// settle waits until no order is unfinished, and records how long each one took after everything was healed.
 func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 	limit := healed.Add(settleWithin)
 	if t := time.Now().Add(settleWithin / 2); t.After(limit) {
@@ -47,7 +46,7 @@ func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 	}
 }
 
-// unfinished returns the orders that have not ended yet.
+// unfinished returns the orders without a final state.
 func unfinished(ctx context.Context, l *lab.Lab) (map[int64]bool, error) {
 	rows, err := l.OrderDB.QueryContext(ctx, "SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')")
 	if err != nil {

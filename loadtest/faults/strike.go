@@ -15,9 +15,8 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// strike is a fault at a named point. It is armed in one replica of the service
-// that passes the point, or in all replicas if only one of them passes it and it
-// is not known which.
+// strike is a fault at a named point. It is armed in one replica of the service that passes the point. If only one
+// replica passes it and nobody knows which, it is armed in all.
 type strike struct {
 	lab      *lab.Lab
 	point    point
@@ -25,10 +24,10 @@ type strike struct {
 	outage   time.Duration
 	rule     lab.Rule
 	replicas []*lab.Replica
-	target   int // which of the replicas is armed; -1 for all
+	target   int // the index of the armed replica; -1 for all
 	before   int // how often the same rule struck in earlier cells
 
-	caller   *caller // of a wire fault
+	caller   *caller // for a wire fault
 	mu       sync.Mutex
 	poisoned []*lab.Wire
 }
@@ -43,7 +42,7 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	}
 	s.rule = lab.Rule{Step: p.step, When: faultpoint.When(c.When), Times: 1, Skip: rng.IntN(3)}
 	if p.reach != nil || p.step == faultpoint.CancelFlag || p.step == faultpoint.CancelOrder {
-		s.rule.Skip = 0 // few pass it
+		s.rule.Skip = 0 // few calls pass it
 	}
 	switch c.Fault {
 	case Kill:
@@ -55,7 +54,7 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	case Delay:
 		s.rule.Action, s.rule.DelayMS, s.rule.Times = "delay", (2 * stockTimeout).Milliseconds(), 3
 	case ReplyLost:
-		// The wire goes deaf just before the step, which then loses its own reply.
+		// The wire goes deaf just before the step, so the step loses its own reply.
 		s.rule.Action, s.rule.When = "call", faultpoint.Before
 	case Reset:
 		s.rule.Action = "call"
@@ -63,8 +62,8 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	return s
 }
 
-// Reach makes the traffic pass the strike's step from now on; it is called when
-// traffic begins, as an order becomes the reconciler's only after a while.
+// Reach makes the traffic pass the strike's step from now on. It is called when traffic begins, since an order becomes
+// the reconciler's only after a while.
 func (s *strike) Reach(ctx context.Context) error {
 	for _, r := range s.lab.Orders {
 		if s.point.reach == nil {
@@ -99,7 +98,7 @@ func (s *strike) Arm(ctx context.Context) (err error) {
 			rules = append(rules, s.point.reach...)
 		}
 		if err := r.Arm(ctx, rules...); err != nil {
-			// A point that is passed at once stops the process before it answers.
+			// If the point is passed at once, the process stops before it answers.
 			if n, _ := s.Fired(ctx); n == 0 {
 				return err
 			}
@@ -108,11 +107,10 @@ func (s *strike) Arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// poison breaks the step's wire of replica i. It is called while that replica
-// waits at the point.
+// poison breaks the step's wire of replica i. It is called while that replica waits at the point.
 func (s *strike) poison(i int) error {
 	wires := s.replicas[i].Wires[s.point.wire]
-	if s.point.by == stockService && s.point.wire == lab.ToStock { // its callers' wires to it
+	if s.point.by == stockService && s.point.wire == lab.ToStock { // the wires of its callers
 		wires = nil
 		for _, r := range s.lab.Orders {
 			wires = append(wires, r.Wires[lab.ToStock][i])
@@ -152,7 +150,7 @@ func (s *strike) Hold() time.Duration {
 	}
 }
 
-// outage is how long connections are refused after a reply was lost, unless the cell says otherwise.
+// outage is how long connections are refused after a lost reply, unless the cell sets it.
 const outage = 300 * time.Millisecond
 
 // Heal implements Fault.
@@ -180,7 +178,7 @@ func (s *strike) Heal(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// revive brings a replica back whatever happened to it, with no rule armed.
+// revive makes a replica run again after any fault, with no rule armed.
 func revive(ctx context.Context, r *lab.Replica) error {
 	for {
 		if !r.Running() {
@@ -199,7 +197,7 @@ func revive(ctx context.Context, r *lab.Replica) error {
 	}
 }
 
-// caller is where a replica that has reached its point reports, and waits.
+// caller is the server that a replica calls from its point, and waits for.
 type caller struct {
 	server   *http.Server
 	listener net.Listener

@@ -17,34 +17,33 @@ import (
 	"orderstock/pkg/mysqlgroup"
 )
 
-// Config says what to run. The zero value of a field means its default.
+// Config configures Execute. The zero value of a field means its default.
 type Config struct {
 	// Cells to run. Default: the whole matrix.
 	Cells []Cell
-	// Seeds is how many runs each cell gets, with the seeds FirstSeed and up. Default 1.
+	// Seeds is the number of runs of each cell, with the seeds FirstSeed and up. Default 1.
 	Seeds int
 	// FirstSeed defaults to 1.
 	FirstSeed uint64
 	// Cluster runs the cells of a cluster, in one lane with one group of servers.
 	Cluster bool
-	// Lanes is how many labs work side by side. Default 1.
+	// Lanes is the number of labs that run in parallel. Default 1.
 	Lanes int
-	// Across is the share of orders over several partitions. Default: about two thirds.
+	// Across is the share of orders that span several partitions. Default: about two thirds.
 	Across float64
-	// Out is the folder for the report, and for faults/ with what failing runs leave behind. Default "out".
+	// Out is the folder for the report, and for faults/ with the evidence of failing runs. Default "out".
 	Out string
 	// Result is the name of the report's file in Out. Default faults.json.
 	Result string
-	// Print gets a line for each run as it ends, and the result. Default: nowhere.
+	// Print gets a line for each run as it ends, and the result. Default: discarded.
 	Print io.Writer
 }
 
-// freshAfter is how many runs the services live for; the databases start empty then.
+// freshAfter is the number of runs after which the services start again with empty databases.
 const freshAfter = 30
 
-// Execute runs the cells, writes the report to Out/Result and returns it. An error
-// means that not all runs could be made, or that ctx ended; the report, if not nil,
-// then covers the runs that were made.
+// Execute runs the cells, writes the report to Out/Result and returns it. An error means that not all runs could be
+// made, or that ctx ended; the report, if not nil, then covers the completed runs.
 func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	cfg.Result = cmp.Or(cfg.Result, "faults.json")
 	if cfg.Cluster {
@@ -67,7 +66,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("execute faults: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // scratch: what matters was copied to Out
+	defer func() { _ = os.RemoveAll(dir) }() // scratch: the evidence was copied to Out
 	bin := filepath.Join(dir, "bin")
 	if err := lab.Build(ctx, bin, nil); err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	return report, errors.Join(errs...)
 }
 
-// lane runs cells one after the other in a lab of its own.
+// lane runs cells one after the other in its own lab.
 type lane struct {
 	dir, bin, out string
 	across        float64
@@ -137,9 +136,9 @@ type lane struct {
 	env           map[string]string // of the services
 }
 
-// envOf returns the environment of the services for a cell. The cells around the system and those of a cluster send the
-// deductions of a partition to the replica that it prefers, as the services do by default. A step is struck in one
-// replica, which must have work: there, the replicas take turns.
+// envOf returns the environment of the services for a cell. In cells around the system and cells of a cluster, the
+// deductions of a partition go to its preferred replica, as is the services' default. A step is struck in one replica,
+// which must have work, so there the replicas take turns.
 func envOf(c Cell) map[string]string {
 	env := maps.Clone(Env)
 	if c.Step == Around {
@@ -186,7 +185,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// What a broken run left behind must not be found again by the next.
+	// The traces of a broken run must not be found again by the next.
 	err := keepEvidence(ctx, w.lab, r, w.out)
 	w.since = freshAfter
 	if serverErr := w.repair(ctx); serverErr != nil {
@@ -195,7 +194,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	return r, err
 }
 
-// repair starts the servers again that a run left dead.
+// repair restarts the servers that a run left dead.
 func (w *lane) repair(ctx context.Context) error {
 	if w.lab.Cluster != nil {
 		return w.repairCluster(ctx)

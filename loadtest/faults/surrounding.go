@@ -11,10 +11,10 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// surrounding is a fault around the system, made of functions that break, mend,
-// and count the strikes. If count is nil, the fault has struck when strike returns.
+// surrounding is a fault around the system, made of functions that break it, mend it, and count the strikes. If count
+// is nil, the fault has struck when strike returns.
 type surrounding struct {
-	wires  bool // it adds toxics to wires
+	wires  bool // adds toxics to wires
 	strike func(ctx context.Context) error
 	mend   func(ctx context.Context) error
 	count  func(ctx context.Context) (int, error)
@@ -83,7 +83,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 			mend: mendServices, hold: 1500 * time.Millisecond, wires: true,
 		}
 	case CutOneWay:
-		// One order service is not heard, the other hears nothing.
+		// One order service cannot send, the other cannot receive.
 		return &surrounding{
 			strike: func(ctx context.Context) error {
 				return betweenServices(ctx, func(order int, w *lab.Wire) error {
@@ -133,8 +133,7 @@ func (s *surrounding) Arm(ctx context.Context) error {
 	return nil
 }
 
-// countBefore takes the count to begin from. The server that counts may just be
-// restarting, by another fault.
+// countBefore takes the initial count. The counting server may be restarting just then, by another fault.
 func (s *surrounding) countBefore(ctx context.Context) (err error) {
 	if s.count == nil {
 		return nil
@@ -159,7 +158,7 @@ func (s *surrounding) Fired(ctx context.Context) (int, error) {
 	}
 	n, err := s.count(ctx)
 	if n < s.before {
-		s.before = 0 // the server that counts was restarted meanwhile
+		s.before = 0 // the counting server was restarted since
 	}
 	return n - s.before, err
 }
@@ -170,8 +169,8 @@ func (s *surrounding) Hold() time.Duration { return s.hold }
 // Heal implements Fault.
 func (s *surrounding) Heal(ctx context.Context) error { return s.mend(ctx) }
 
-// flushing empties Redis again and again until it is healed, as one flush
-// might fall between two flags. It counts the flushes that deleted something.
+// flushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the flushes
+// that deleted something.
 type flushing struct {
 	lab  *lab.Lab
 	stop context.CancelFunc
@@ -202,7 +201,7 @@ func (f *flushing) Arm(ctx context.Context) error {
 	return f.awaitFirst(ctx)
 }
 
-// awaitFirst waits a moment for a flush that deletes something.
+// awaitFirst waits briefly for a flush that deletes something.
 func (f *flushing) awaitFirst(ctx context.Context) error {
 	for range 100 {
 		if n, err := f.Fired(ctx); err != nil || n > 0 {

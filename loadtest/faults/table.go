@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// table prints a line for each run as it ends, with the progress of the whole.
+// table prints a line for each run as it ends, with the overall progress.
 type table struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -25,7 +25,7 @@ func newTable(out io.Writer, total int) *table {
 	return t
 }
 
-// add prints a run. It may be called by several goroutines at once.
+// add prints a run. It is safe for concurrent use.
 func (t *table) add(r *Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,9 +2,8 @@ package faults
 
 import "time"
 
-// The services' timeouts are cut short, so that a cell takes seconds. Every ratio
-// that matters is kept: a try is shorter than the confirm budget, an order is
-// taken by the reconciler before it is given up, a pause outlives the session.
+// The services' timeouts are shortened, so that a cell takes seconds. The ratios that matter are kept: a try is shorter
+// than the confirm budget, the reconciler takes an order before it is given up, a pause outlives the session.
 const (
 	stockTimeout   = 500 * time.Millisecond
 	sessionTimeout = 2 * time.Second
@@ -21,7 +20,7 @@ var Env = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": sessionTimeout.String(),
 	"LOCK_TIMEOUT":              "400ms",
 	"SHUTDOWN_TIMEOUT":          "5s",
-	// So many that an order of several products mostly spans several, and takes several locks.
+	// Many partitions: most orders of several products span several, and take several locks.
 	"STOCK_PARTITIONS": "16",
 }
 
@@ -32,13 +31,13 @@ type Load struct {
 	Clients int
 	// Cancel is the share of the orders that clients cancel.
 	Cancel float64
-	// Repeat is the share of the orders that clients send again under the same key. Default usualRepeat.
+	// Repeat is the share of orders that clients send again under the same key. Default usualRepeat.
 	Repeat float64
-	// Several is the share of orders with two products or more. Default: as fire.Mix draws it, two thirds.
+	// Several is the share of orders with two or more products. Default: as fire.Mix draws it, two thirds.
 	Several float64
 	// Insist is how long clients repeat an unserved request; see fire.Config.
 	Insist time.Duration
-	// Stock is the pieces of each product. Default: two thirds of Orders, less than is asked for.
+	// Stock is the pieces of each product. Default: two thirds of Orders, less than the demand.
 	Stock int64
 	// UntilHealed ends the traffic once the fault is healed. Orders is then a bound.
 	UntilHealed bool
@@ -46,7 +45,7 @@ type Load struct {
 
 const usualRepeat = 0.15
 
-// DefaultLoad lasts two and a half seconds, at a rate that grouped deductions bear.
+// DefaultLoad lasts two and a half seconds, at a rate that grouped deductions sustain.
 var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}
 
 const (

@@ -10,16 +10,15 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// traffic is orders being fired while something else goes on.
+// traffic is orders fired in the background.
 type traffic struct {
 	history *history.History
 	err     error
 	done    chan struct{}
-	stop    context.CancelFunc // sends no more orders
+	stop    context.CancelFunc // stops sending orders
 }
 
-// startTraffic fires the orders of a load over few products, with less stock than
-// is asked for, repeats and cancellations.
+// startTraffic fires the orders of a load over few products, with less stock than demand, repeats and cancellations.
 func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traffic {
 	t := &traffic{done: make(chan struct{})}
 	ctx, t.stop = context.WithCancel(ctx)
@@ -34,7 +33,7 @@ func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traf
 	go func() {
 		defer close(t.done)
 		if t.history, t.err = fire.Run(ctx, cfg); t.err == nil {
-			t.err = t.history.Save(filepath.Join(l.ServicesDir(), "history.jsonl")) // beside the services' logs
+			t.err = t.history.Save(filepath.Join(l.ServicesDir(), "history.jsonl")) // next to the services' logs
 		}
 	}()
 	return t

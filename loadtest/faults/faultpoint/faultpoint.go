@@ -1,16 +1,15 @@
-// Package faultpoint names the steps of the protocol and makes a process die,
-// stop, fail or dawdle before or after one of them.
+// Package faultpoint names the steps of the protocol and makes a process die, stop, fail or dawdle before or after one
+// of them.
 //
-// The product does not call it. A build with the tag "faults" puts decorators
-// between the product and its ports (cmd/order-service and cmd/stock-service,
-// faults.go), and those call At. The process is told what to do over HTTP: see
+// The product does not call it. A build with the tag "faults" puts decorators between the product and its ports
+// (cmd/order-service and cmd/stock-service, faults.go), and those call At. The process is controlled over HTTP: see
 // Handler in that build.
 package faultpoint
 
 // Step is a step of the order/stock protocol.
 type Step string
 
-// The steps, in the order in which an order passes them.
+// The steps, in the order that an order passes them.
 const (
 	InsertOrder Step = "insert-order"
 	SetFlag     Step = "set-flag"
@@ -30,8 +29,8 @@ const (
 	Reconcile   Step = "reconcile"
 )
 
-// InsertItems lies inside the transaction that inserts orders, between the rows
-// of orders and the commit. It is a part of InsertOrder, and so not one of Steps.
+// InsertItems lies inside the transaction that inserts orders, between the rows of orders and the commit. It is part of
+// InsertOrder, and therefore not in Steps.
 const InsertItems Step = "insert-items"
 
 // Steps lists all steps.
@@ -40,13 +39,12 @@ var Steps = []Step{
 	Commit, ReleaseLock, Reply, Confirm, SetStatus, CancelFlag, CancelOrder, Reconcile,
 }
 
-// When says on which side of a step a point lies.
+// When is the side of a step where a point lies.
 type When string
 
 const (
-	// Before: the step has not begun. An error there means that it never ran.
+	// Before: the step has not begun. An error here means that it never ran.
 	Before When = "before"
-	// After: the step is done, and its effect stands. An error there is a lost
-	// reply: the caller does not know.
+	// After: the step is done, and its effect stands. An error here is a lost reply: the caller does not know.
 	After When = "after"
 )

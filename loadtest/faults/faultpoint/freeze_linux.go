@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// freeze stops the process. The signal goes to the calling thread, which then takes
-// not one step more. A signal to the process may reach another thread, while this
-// one goes on for a moment.
+// freeze stops the process. The signal goes to the calling thread, which stops at once. A signal to the process may
+// reach another thread, while this one runs on for a moment.
 func freeze() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// freeze stops the process, very soon after it is called.
+// freeze stops the process, very soon after the call.
 func freeze() { _ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) }

@@ -12,9 +12,8 @@ func Control(next http.Handler) http.Handler {
 	return mux
 }
 
-// Replies returns next with a point before and after each part of an answer
-// that is sent, for the requests that match. An error before it cuts the
-// connection: the work is done and the answer lost.
+// Replies returns next with a point before and after each part of an answer, for the requests that match. An error
+// before it cuts the connection: the work is done and the answer lost.
 func Replies(next http.Handler, match func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !match(r) {
@@ -52,9 +51,9 @@ func (w *reply) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (w *reply) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush sends the bytes written so far. A stream of answers needs it.
+// Flush sends the bytes written so far. A streamed answer needs it.
 func (w *reply) Flush() {
 	if !w.lost {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // the next write reports a connection that is gone
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // if the connection is gone, the next write reports it
 	}
 }

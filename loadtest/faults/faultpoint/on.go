@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrInjected is the error that a step fails with on purpose.
+// ErrInjected is the error of a step that fails on purpose.
 var ErrInjected = errors.New("faultpoint: injected error")
 
 // Action is the effect of an armed point on a step that reaches it.
@@ -23,10 +23,10 @@ type Action string
 // The actions.
 const (
 	Kill  Action = "kill"  // SIGKILL from inside: no deferred call runs
-	Stop  Action = "stop"  // SIGSTOP: the process sleeps until somebody continues it
+	Stop  Action = "stop"  // SIGSTOP: the process sleeps until it is continued
 	Error Action = "error" // the step fails (before) or its reply is lost (after)
 	Delay Action = "delay" // the step takes DelayMS longer
-	Call  Action = "call"  // POST to URL and go on after the answer: there the harness can cut a connection
+	Call  Action = "call"  // POST to URL and wait for the answer: meanwhile the harness can cut a connection
 )
 
 // Rule arms one point.
@@ -34,15 +34,15 @@ type Rule struct {
 	Step   Step   `json:"step"`
 	When   When   `json:"when"`
 	Action Action `json:"action"`
-	// Skip is how many arrivals pass before the first that fires.
+	// Skip is the number of arrivals that pass before it fires.
 	Skip int `json:"skip"`
-	// Times bounds how often it fires; 0 means once.
+	// Times is the maximum number of times that it fires; 0 means once.
 	Times   int `json:"times"`
 	DelayMS int `json:"delay_ms"`
-	// URL is told when a Call strikes.
+	// URL is called when a Call strikes.
 	URL string `json:"url,omitempty"`
 
-	// Fired counts how often it fired; an answer, not a setting.
+	// Fired counts how often it fired. It is output only.
 	Fired int `json:"fired"`
 	// Reached counts the arrivals.
 	Reached int `json:"reached"`
@@ -52,11 +52,11 @@ var (
 	mu      sync.Mutex
 	rules   []*Rule
 	reached = map[string]int{}
-	// firedLog outlives a kill: a line for each fault, written before it strikes.
+	// firedLog survives a kill: a line for each fault, written before it strikes.
 	firedLog = os.Getenv("FAULTPOINT_LOG")
 )
 
-// At carries out the action that is armed at the point, if any. It returns the error to fail the step with.
+// At performs the action armed at the point, if any. It returns the error that the step must fail with.
 func At(ctx context.Context, step Step, when When) error {
 	mu.Lock()
 	reached[string(step)+"/"+string(when)]++
@@ -98,9 +98,8 @@ func At(ctx context.Context, step Step, when When) error {
 	return nil
 }
 
-// call tells the harness that the point is reached and waits until it has
-// done its part. It does not end with the step's own deadline: a harness half
-// way through cutting a wire is worse than a late step.
+// call notifies the harness that the point is reached and waits for its reply. The step's own deadline does not end it:
+// a harness half way through cutting a wire is worse than a late step.
 func call(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -115,9 +114,8 @@ func call(ctx context.Context, url string) error {
 	return resp.Body.Close()
 }
 
-// record appends the fault to the log that the harness counts, before the fault
-// can kill the process. If the log cannot be written, the harness reports a fault
-// that never fired.
+// record appends the fault to the harness's log, before the fault can kill the process. If the log cannot be written,
+// the harness reports a fault that never fired.
 func record(r *Rule) {
 	if firedLog == "" {
 		return
@@ -130,9 +128,8 @@ func record(r *Rule) {
 	_ = f.Close()
 }
 
-// Handler is the control of this process's points: PUT a JSON list of rules to
-// replace those that are armed, GET to read them back with their counts,
-// DELETE to disarm all.
+// Handler controls this process's points: PUT a JSON list of rules to replace the armed ones, GET to read them with
+// their counts, DELETE to disarm all.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()

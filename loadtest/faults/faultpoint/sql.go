@@ -10,9 +10,8 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// Connector returns a connector whose connections pass a point before and after
-// each statement that begins with one of the prefixes, and before and after each
-// commit. An error before a commit rolls the transaction back.
+// Connector returns a connector whose connections pass a point before and after each statement that begins with one of
+// the prefixes, and before and after each commit. An error before a commit rolls the transaction back.
 func Connector(c driver.Connector, prefixes map[string]Step) driver.Connector {
 	return connector{c, prefixes}
 }
@@ -59,7 +58,7 @@ type tx struct {
 
 func (t tx) Commit() error {
 	if err := t.point(Before); err != nil {
-		_ = t.Rollback() // a transaction that does not roll back ends with its connection
+		_ = t.Rollback() // a transaction that fails to roll back ends with its connection
 		return err
 	}
 	if err := t.Tx.Commit(); err != nil {

@@ -1,4 +1,4 @@
-// Victim is a process with one step in it, for the tests of the kill points.
+// Victim is a process with a single step, for the tests of the kill points.
 package main
 
 import (
