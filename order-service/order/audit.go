@@ -15,15 +15,14 @@ import (
 const (
 	// auditEvery is the pause between two audits.
 	auditEvery = 30 * time.Second
-	// auditBatch bounds the orders of one audit. They are one page by primary key in this database, and their
-	// operations take one or two requests by primary key at the stock service.
+	// auditBatch bounds the orders of one audit: one page by primary key in this database, and one or two requests by
+	// primary key to the stock service.
 	auditBatch = 200
 )
 
-// Audit compares the next orders by rising id with what the stock service has recorded under their flags, and
-// begins again after the last. It counts in Stats the orders that it compared, and the disagreements: each order
-// that differs from its operation, and each product of these orders whose level is below zero. After an error the
-// next audit begins with the same orders.
+// Audit compares the next orders, by ascending id, with their operations in the stock service, and begins again after
+// the last. It counts in Stats the orders compared and the disagreements: each order that differs from its operation,
+// and each product of these orders with a level below zero. After an error the next audit begins with the same orders.
 func (r *Reconciler) Audit(ctx context.Context) error {
 	page, more, err := r.service.store.Page(ctx, "", r.audited, auditBatch)
 	if err != nil {
@@ -66,8 +65,8 @@ func (r *Reconciler) Audit(ctx context.Context) error {
 	return nil
 }
 
-// agrees reports whether the order is what its operation says. Either may change between the two reads, so agrees
-// reads both again, order first, before it reports a disagreement.
+// agrees reports whether the order matches its operation. Either may change between the two reads, so agrees reads both
+// again, order first, before it reports a disagreement.
 func (s *Service) agrees(ctx context.Context, o Order) (bool, error) {
 	for range 3 {
 		op, found, err := s.stock.Recorded(ctx, o.Flag())

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MeasureBacklog counts the unsettled orders of all replicas and sets Stats.Backlog and Stats.OldestMillis. It
-// may return ErrUnavailable, and changes nothing then.
+// MeasureBacklog counts the unsettled orders of all replicas and sets Stats.Backlog and Stats.OldestMillis. If it
+// returns an error, ErrUnavailable, it changes nothing.
 func (s *Service) MeasureBacklog(ctx context.Context) error {
 	now, err := s.store.Now(ctx)
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *Service) MeasureBacklog(ctx context.Context) error {
 	return nil
 }
 
-// WatchBacklog measures the backlog at once, and then every interval until ctx ends. Each replica should do so,
-// because the one that reconciles may be gone, and then the backlog grows.
+// WatchBacklog measures the backlog at once, and then every interval until ctx ends. Each replica should do so: the one
+// that reconciles may be gone, and then the backlog grows.
 func (s *Service) WatchBacklog(ctx context.Context, interval time.Duration, log *slog.Logger) {
 	next := time.NewTicker(interval)
 	defer next.Stop()

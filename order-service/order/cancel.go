@@ -8,13 +8,11 @@ import (
 	"orderstock/pkg/request"
 )
 
-// Cancel cancels a pending or confirmed order; the stock of a confirmed one
-// comes back, once. Cancel may be repeated. It writes the wish to cancel before
-// it asks the stock service, so the order is cancelled even if this process dies.
-// Cancel returns an order that is not cancelled yet as CANCELLING. If the write
-// was not answered, it returns the order as it was read before, and the wish may
-// or may not be written. Errors: ErrNotFound, ErrRejected, ErrOverloaded,
-// ErrUnavailable.
+// Cancel cancels a pending or confirmed order and returns the stock of a confirmed one, once. It may be repeated. It
+// writes the request to cancel before it calls the stock service, so the order is cancelled even if this process dies.
+// An order whose cancellation is not finished is returned as CANCELLING. If that write was not answered, Cancel returns
+// the order as it was read before; the request may or may not be written. Errors: ErrNotFound, ErrRejected,
+// ErrOverloaded, ErrUnavailable.
 func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	request.AddAttrs(ctx, "order_id", id)
 	if !s.cancelling.TryAcquire(1) {
@@ -42,10 +40,9 @@ func (s *Service) Cancel(ctx context.Context, id int64) (Order, error) {
 	return o, nil
 }
 
-// cancel writes the wish to cancel, cancels the flag at the stock service, and
-// settles the order by the answer. An order that can no longer be cancelled is
-// returned as it is. If the wish is written but could not be carried out, cancel
-// returns the order as CANCELLING, and the error.
+// cancel writes the request to cancel, cancels the flag at the stock service, and settles the order by the answer. An
+// order that can no longer be cancelled is returned as it is. If the stock service fails after the request is written,
+// cancel returns the order as CANCELLING, and the error.
 func (s *Service) cancel(ctx context.Context, o Order, reason string) (Order, error) {
 	o, err := s.wishToCancel(ctx, o, reason)
 	if err != nil || o.Status != Cancelling {

@@ -10,12 +10,11 @@ import (
 	"orderstock/pkg/batch"
 )
 
-// maxPrices bounds the prices that are remembered.
+// maxPrices bounds the number of cached prices.
 const maxPrices = 10_000
 
-// catalogue remembers prices for a short while. Concurrent orders whose prices
-// it lacks share one call of the stock service. It does not remember that a
-// product is unknown, because the product may appear at any time.
+// catalogue caches prices briefly. Concurrent orders that miss the cache share one call to the stock service. It does
+// not cache that a product is unknown, because the product may appear at any time.
 type catalogue struct {
 	ttl   time.Duration
 	fetch *batch.Group[[]int64, map[int64]int64]
@@ -73,7 +72,7 @@ func (c *catalogue) price(ctx context.Context, items []Item) ([]Item, error) {
 	return items, nil
 }
 
-// fill sets the prices that are remembered and returns the ids of the products whose prices are not.
+// fill sets the cached prices and returns the ids of the products without one.
 func (c *catalogue) fill(items []Item) (missing []int64) {
 	now := time.Now()
 	c.mu.RLock()

@@ -14,11 +14,11 @@ var (
 	ErrKeyReused = errors.New("the idempotency key was used for other items")
 	// ErrRejected: the order was rejected, so there is nothing to cancel.
 	ErrRejected = errors.New("the order was rejected")
-	// ErrOverloaded: nothing was written or read; too many requests are in work already.
-	ErrOverloaded = errors.New("too many requests in work")
+	// ErrOverloaded: nothing was written or read; too many requests are in flight.
+	ErrOverloaded = errors.New("too many requests in flight")
 	// ErrUnavailable: nothing was written; the database or an id was not available in time.
 	ErrUnavailable = errors.New("not available in time")
-	// ErrUnanswered: a write was sent and not answered; it may or may not have been carried out.
+	// ErrUnanswered: a write was sent and not answered; it may or may not have been applied.
 	ErrUnanswered = errors.New("write unanswered")
 )
 
@@ -26,7 +26,7 @@ var (
 var (
 	// ErrStockUnavailable: the stock service did nothing, for now.
 	ErrStockUnavailable = errors.New("stock service unavailable")
-	// ErrOutcomeUnknown: the call may or may not have been carried out; only the flag's record tells.
+	// ErrOutcomeUnknown: the call may or may not have taken effect; only the flag's record can tell.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrFlagConflict: the flag belongs to another operation, for good.
 	ErrFlagConflict = errors.New("flag used for something else")

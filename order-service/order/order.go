@@ -8,7 +8,7 @@ import (
 // Status is the state of an order.
 type Status string
 
-// The statuses. Confirmed, Rejected and Cancelled are ends; a confirmed order can still be cancelled.
+// The statuses. Confirmed, Rejected and Cancelled are final, except that a confirmed order can still be cancelled.
 const (
 	// Pending: the order is written; the outcome of its deduction is not settled yet.
 	Pending Status = "PENDING"
@@ -16,7 +16,7 @@ const (
 	Confirmed Status = "CONFIRMED"
 	// Rejected: the stock was short; nothing was deducted.
 	Rejected Status = "REJECTED"
-	// Cancelling: the wish to cancel is written; the stock service has not settled it yet.
+	// Cancelling: the request to cancel is written; the stock service has not settled it yet.
 	Cancelling Status = "CANCELLING"
 	// Cancelled: nothing is deducted for the order, and nothing ever will be.
 	Cancelled Status = "CANCELLED"
@@ -25,14 +25,14 @@ const (
 // Statuses lists all of them.
 var Statuses = []Status{Pending, Confirmed, Rejected, Cancelling, Cancelled}
 
-// End reports whether s can be an order's first end.
+// End reports whether s can be an order's first outcome.
 func (s Status) End() bool { return s == Confirmed || s == Rejected || s == Cancelled }
 
 // Order is a client's order.
 type Order struct {
 	ID     int64
 	Status Status
-	// Outcome is the first end that the order reached, or "" before that. It never changes.
+	// Outcome is the first final status, or "" before that. It never changes.
 	Outcome Status
 	// Reason says why the order was rejected or cancelled.
 	Reason string
@@ -40,7 +40,7 @@ type Order struct {
 	Key string
 	// BodyHash is the hash of the items in the request. A repeat of the key must have the same.
 	BodyHash [32]byte
-	// Items by rising goods id.
+	// Items by ascending goods id.
 	Items []Item
 	// Total is the sum of price times quantity, in minor units of the currency.
 	Total     int64
@@ -50,11 +50,11 @@ type Order struct {
 	Trace string
 }
 
-// Flag returns the operation flag under which the stock service knows the order.
+// Flag returns the order's operation flag at the stock service.
 func (o Order) Flag() string { return strconv.FormatInt(o.ID, 10) }
 
-// AtFirstEnd returns the order as it was when it reached its first end, which is
-// the answer to every repeat of the request. An order without an outcome is Pending.
+// AtFirstEnd returns the order as it was at its first outcome, which is the answer to every repeat of the request. An
+// order without an outcome is Pending.
 func (o Order) AtFirstEnd() Order {
 	if o.Outcome == "" {
 		o.Status, o.Reason = Pending, ""

@@ -10,22 +10,21 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// Placement is the answer to a request: the order as it stood at its first end, or pending if that is not
-// known yet.
+// Placement is the answer to a request: the order at its first outcome, or pending if that is not known yet.
 type Placement struct {
 	Order Order
 	// Replayed is true if an earlier request with the same key placed the order.
 	Replayed bool
 }
 
-// Place carries a request out: it drafts the order, writes it, sets its flag, asks the stock service for the
-// deduction, reads the ledger, and settles the order. It returns when the order has its first end. It returns
-// the order pending when the confirm budget is used up, when ctx ends, or as soon as nothing more can be
-// learned. The work goes on without the caller, and the reconciler ends what the work leaves undone.
+// Place handles a request: it drafts the order, writes it, sets its flag, asks the stock service for the deduction,
+// reads the ledger, and settles the order. It returns when the order has an outcome. It returns the order pending when
+// the confirm budget is used up, when ctx ends, or as soon as nothing more can be learned. The work continues without
+// the caller, and the reconciler finishes the rest.
 //
-// If the request's key has an order already, Place returns that order's answer and makes no second one: the
-// insert finds that out. After ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded,
-// ErrStockUnavailable and ErrUnavailable no order was made. After ErrUnanswered one may have been.
+// If the request's key has an order already, which the insert finds out, Place returns that order's answer and places
+// no second one. After ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded, ErrStockUnavailable and
+// ErrUnavailable no order was placed. After ErrUnanswered one may have been.
 func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	release, err := s.admit()
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 		return s.replayOr(ctx, r, err)
 	}
 
-	// From here on the order is carried to an end even if the client goes away.
+	// From here on the order is driven to an outcome even if the client goes away.
 	work, err := s.carry(ctx, o, release)
 	if err != nil {
 		return Placement{}, err
@@ -56,7 +55,7 @@ func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 		return Placement{}, work.err
 	case !work.inserted: // the key has an order already
 		return s.replay(ctx, work.order, r)
-	case work.order.Status == Cancelling: // another call is about to end it
+	case work.order.Status == Cancelling: // another call is about to finish it
 		return Placement{Order: s.awaitOutcome(ctx, work.order).AtFirstEnd()}, nil
 	}
 	return Placement{Order: work.order.AtFirstEnd()}, nil
@@ -161,16 +160,16 @@ func (s *Service) insert(ctx context.Context, o Order) (stored Order, inserted b
 	return Order{}, false, err
 }
 
-// setFlag tells the stock service, through Redis, that a first attempt is coming. Without the flag the stock
-// service looks the operation up in its database, which is slower but just as correct.
+// setFlag announces a first attempt to the stock service, through Redis. Without the flag the stock service looks the
+// operation up in its database, which is slower but just as correct.
 func (s *Service) setFlag(ctx context.Context, o Order) {
 	if !s.flags.Set(ctx, o.Flag()) {
 		s.stats.FlagsMissed.Add(1)
 	}
 }
 
-// call asks the stock service for the deduction. The ledger confirms the answer, so call returns done only if
-// there is no record to wait for: the stock service did nothing, for now or for good.
+// call asks the stock service for the deduction. The ledger confirms the answer, so call returns done only if there is
+// no record to wait for: the stock service did nothing, temporarily or permanently.
 func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	// Leave a third of the budget to the confirmation: it may find the outcome of a call that hangs.
 	try, cancel := context.WithTimeout(ctx, s.cfg.ConfirmBudget*2/3)
@@ -191,8 +190,8 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 	return true, o
 }
 
-// confirm reads the ledger for the order's flag, at once and then with growing pauses, until something is
-// recorded or ctx ends.
+// confirm reads the ledger for the order's flag, at once and then with growing pauses, until something is recorded or
+// ctx ends.
 func (s *Service) confirm(ctx context.Context, o Order) (Operation, error) {
 	poll := retry.Policy{First: 20 * time.Millisecond, Max: time.Second}
 	op, err := retry.Do(ctx, poll, func() (Operation, error) { return s.recorded(ctx, o) })

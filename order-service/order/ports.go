@@ -8,8 +8,8 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Store keeps the orders. Besides the errors named below, its methods return
-// ErrUnavailable if the database cannot be reached.
+// Store keeps the orders. In addition to the errors named below, its methods return ErrUnavailable if the database
+// cannot be reached.
 type Store interface {
 	// FindByKey returns the order with that idempotency key, or ErrNotFound.
 	FindByKey(ctx context.Context, key string) (Order, error)
@@ -18,24 +18,23 @@ type Store interface {
 	// If the key is in use, Insert writes nothing and returns the order that has
 	// the key, and false. After ErrUnanswered the order may have been written.
 	Insert(ctx context.Context, o Order) (stored Order, inserted bool, err error)
-	// Move changes the status by a guarded update, and sets the outcome if To is
-	// the order's first end. It returns true if this call made the change. After
-	// false, read the order to learn its status.
+	// Move changes the status by a guarded update, and sets the outcome if To is the order's first outcome. It returns
+	// true if this call made the change. After false, read the order to learn its status.
 	Move(ctx context.Context, m Move) (bool, error)
 	// Get returns an order with its items, or ErrNotFound.
 	Get(ctx context.Context, id int64) (Order, error)
 	// Status returns an order without its items, or ErrNotFound.
 	Status(ctx context.Context, id int64) (Order, error)
-	// Page returns up to limit orders with ids above after, by rising id, of one status unless it
-	// is "", and whether there are more. They have at most MaxPageItems items together.
+	// Page returns up to limit orders with ids above after, by ascending id, of one status unless it is "", and whether
+	// there are more. They have at most MaxPageItems items together.
 	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
-	// Now returns the store's time. The times of Stuck and Backlog are in it.
+	// Now returns the store's time, which Stuck and Backlog use.
 	Now(ctx context.Context) (time.Time, error)
-	// Stuck returns up to limit orders of one status, with their items, whose id
-	// is above after and whose last change was before changed, by rising id.
+	// Stuck returns up to limit orders of one status, with their items, whose id is above after and whose last change was
+	// before changed, by ascending id.
 	Stuck(ctx context.Context, status Status, after int64, changed time.Time, limit int) ([]Order, error)
-	// Backlog counts the orders of one status whose last change was before changed, and
-	// returns the earliest of these changes, or the zero time if there is none.
+	// Backlog counts the orders of one status whose last change was before changed, and returns the earliest of these
+	// changes, or the zero time if there is none.
 	Backlog(ctx context.Context, status Status, changed time.Time) (count int64, oldest time.Time, err error)
 }
 
@@ -46,15 +45,15 @@ type Move struct {
 	Reason   string
 }
 
-// Operation is what the stock service has recorded under a flag.
+// Operation is the stock service's record under a flag.
 type Operation struct {
 	State  operation.State
 	Reason string
-	// Items by rising goods id, without prices; none if a cancellation came first.
+	// Items by ascending goods id, without prices; none if a cancellation came first.
 	Items []Item
 }
 
-// of reports whether the operation is the order's own.
+// of reports whether the operation belongs to the order.
 func (op Operation) of(o Order) bool {
 	if op.State == operation.Cancelled {
 		return true
@@ -64,12 +63,12 @@ func (op Operation) of(o Order) bool {
 
 // Stock is the stock service.
 type Stock interface {
-	// Deduct takes the items from the stock under the flag, all or none. It tries
-	// again if that may help. After ErrStockUnavailable nothing was done; after
-	// ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods are final.
+	// Deduct takes the items from the stock under the flag, all or none. It retries if that may help. After
+	// ErrStockUnavailable nothing was done; after ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods
+	// are final.
 	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
-	// Cancel ends the flag for good: with a tombstone, or by giving a deduction
-	// back. Errors: ErrStockUnavailable, ErrOutcomeUnknown.
+	// Cancel ends the flag for good: with a tombstone, or by returning a deduction. Errors: ErrStockUnavailable,
+	// ErrOutcomeUnknown.
 	Cancel(ctx context.Context, flag string) (Operation, error)
 	// Recorded returns the flag's operation in the ledger, and whether there is
 	// one. Errors: ErrStockUnavailable, ErrBooksDisagree.
@@ -78,7 +77,7 @@ type Stock interface {
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
 	// Oversold returns the products whose level is below zero. It may return ErrStockUnavailable.
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
-	// Down reports whether calls are known to fail at present.
+	// Down reports whether calls are known to fail now.
 	Down() bool
 }
 
@@ -89,7 +88,7 @@ type Flags interface {
 	Set(ctx context.Context, flag string) bool
 }
 
-// IDs makes ids that rise with time and never repeat.
+// IDs generates ids that rise with time and never repeat.
 type IDs interface {
 	Next() (int64, error)
 }

@@ -15,7 +15,7 @@ import (
 	"orderstock/pkg/request"
 )
 
-// maxFailures is how many rounds may fail in a row before Run gives up.
+// maxFailures is the number of consecutive rounds that may fail before Run gives up.
 const maxFailures = 3
 
 // ReconcilerConfig bounds the reconciler's work. The zero value of a field means its default.
@@ -24,12 +24,12 @@ type ReconcilerConfig struct {
 	Interval time.Duration
 	// MaxPause bounds the growing pause while the stock service or the database is down. Default 10 s.
 	MaxPause time.Duration
-	// Batch bounds the orders of one status that a round takes. Default 200.
+	// Batch bounds the orders of one status in a round. Default 200.
 	Batch int
-	// Concurrency bounds the orders that are driven at the same time. Default 16.
+	// Concurrency bounds the orders that are driven concurrently. Default 16.
 	Concurrency int
-	// Begin, if not nil, is called before the work on an order. The work runs under the context that Begin
-	// returns, and its result is passed to the function that Begin returns: the order afterwards, or the error.
+	// Begin, if not nil, is called before the work on an order. It returns the context for the work, and a function that
+	// gets its result: the order afterwards, or the error.
 	Begin func(ctx context.Context, o Order) (context.Context, func(Order, error))
 }
 
@@ -57,17 +57,16 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 // driveLimit bounds the work on one order in one round.
 const driveLimit = 5 * time.Second
 
-// Reconciler ends the orders that their placing processes left unsettled. Several
-// may work at once without harm, because each of their steps is guarded; let one
-// work at a time to spare the stock service.
+// Reconciler settles the orders that their placing processes left unsettled. Several may work concurrently without
+// harm, because each of their steps is guarded; run one at a time to spare the stock service.
 type Reconciler struct {
 	service *Service
 	cfg     ReconcilerConfig
 	log     *slog.Logger
-	// after is the id after which the next round's scan of a status begins. It wraps
-	// around, so that orders which cannot be settled at present do not hide the others.
+	// after is the id after which the next round's scan of a status begins. It wraps around, so that orders that cannot be
+	// settled now do not hide the others.
 	after map[Status]int64
-	// audited is the id after which the next look at the books begins.
+	// audited is the id after which the next audit begins.
 	audited int64
 }
 
@@ -76,10 +75,9 @@ func NewReconciler(s *Service, cfg ReconcilerConfig, log *slog.Logger) *Reconcil
 	return &Reconciler{service: s, cfg: cfg.withDefaults(), log: log, after: map[Status]int64{}}
 }
 
-// Run does round after round until ctx ends, and returns nil then. The pause
-// between rounds is jittered, grows while rounds fail, and is left out while there
-// is a backlog. After too many failed rounds in a row Run returns the last one's
-// error, so that another replica can reconcile.
+// Run runs rounds until ctx ends, and returns nil then. The pause between rounds is jittered, grows while rounds fail,
+// and is skipped while there is a backlog. After too many consecutive failures Run returns the last one's error, so
+// that another replica can reconcile.
 func (r *Reconciler) Run(ctx context.Context) error {
 	stats := r.service.Stats()
 	stats.Leads.Store(1)
@@ -118,11 +116,9 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	return nil
 }
 
-// Round takes the oldest unsettled orders above those of the last round, at
-// most a batch of each status, and drives each one step or to its end. It
-// reports whether there were more than it took, and returns the error that
-// stopped it: the database's, ErrStockUnavailable, or ErrOutcomeUnknown if the
-// stock service answered for none of them.
+// Round takes the oldest unsettled orders that follow the last round's, at most a batch of each status, and drives each
+// one step or to its outcome. It reports whether there were more, and returns the error that stopped it: the
+// database's, ErrStockUnavailable, or ErrOutcomeUnknown if the stock service answered for none of them.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
 	now, err := r.service.store.Now(ctx)
@@ -147,11 +143,10 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// driveAll drives the orders, which were read at now, several at a time. Once the stock service is down
-// it begins no more, but lets those that are begun end: a circuit breaker may be
-// trying the service by their calls. It returns ErrStockUnavailable if any order
-// met it, and ErrOutcomeUnknown if any order met it and none was settled. It only
-// logs any other failure, which concerns its order alone.
+// driveAll drives the orders, which were read at now, several at a time. Once the stock service is down it begins no
+// more, but lets running ones finish: a circuit breaker may be probing the service with their calls. It returns
+// ErrStockUnavailable if any order met it, and ErrOutcomeUnknown if any order met it and none was settled. Any other
+// failure concerns its order alone and is only logged.
 func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time) error {
 	var (
 		all     errgroup.Group
@@ -192,10 +187,9 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 	return nil
 }
 
-// drive takes an order to its end that has been unsettled for age. It carries out a wish to cancel.
-// Otherwise it reads the ledger. If the ledger has no record, it sends the
-// deduction again under the same flag or, past the limit, cancels the flag and
-// then the order. The error says why there is no end yet.
+// drive takes an order that has been unsettled for age to its outcome. It completes a requested cancellation. Otherwise
+// it reads the ledger. If the ledger has no record, it sends the deduction again under the same flag or, past the
+// limit, cancels the flag and then the order. The error is the reason why there is no outcome yet.
 func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order, error) {
 	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()
@@ -225,7 +219,7 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	return s.ended(s.settle(ctx, o, op))
 }
 
-// ended returns ErrOutcomeUnknown for an order that has not reached an end.
+// ended returns ErrOutcomeUnknown for an order without an outcome.
 func (s *Service) ended(o Order, err error) (Order, error) {
 	if err == nil && !o.Status.End() {
 		err = ErrOutcomeUnknown

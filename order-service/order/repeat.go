@@ -10,8 +10,8 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// replayOr answers a request that could not be drafted. A repeat gets its first answer even while the stock
-// service is down; a new request gets the refusal.
+// replayOr answers a request that could not be drafted. A repeat gets its first answer even while the stock service is
+// down; a new request gets the refusal.
 func (s *Service) replayOr(ctx context.Context, r Request, refusal error) (Placement, error) {
 	if r.key == "" {
 		return Placement{}, refusal
@@ -39,19 +39,19 @@ func (s *Service) replay(ctx context.Context, prior Order, r Request) (Placement
 	return Placement{Order: prior.AtFirstEnd(), Replayed: true}, nil
 }
 
-// unfinished answers a client whose order is still in work with the order as it is stored, usually pending.
+// unfinished answers a client whose order is still in progress with the order as stored, usually pending.
 func (s *Service) unfinished(ctx context.Context, o Order) (Placement, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	o, err := s.latest(ctx, o)
-	if err != nil { // not found is no answer either: the insert may be on its way
+	if err != nil { // not found is no answer either: the insert may be in flight
 		//nolint:errorlint // for the reason given
 		return Placement{}, fmt.Errorf("%w: order %d: %v", ErrUnanswered, o.ID, err)
 	}
 	return Placement{Order: o.AtFirstEnd()}, nil
 }
 
-// awaitOutcome waits for the first end of an order, whichever process works on it, and returns the order. If
+// awaitOutcome waits for the first outcome of an order that any process may be working on, and returns the order. If
 // ctx ends first, it returns the order as it was given.
 func (s *Service) awaitOutcome(ctx context.Context, o Order) Order {
 	if r := s.runs.get(o.ID); r != nil {

@@ -10,30 +10,29 @@ import (
 
 // The bounds of requests and answers.
 const (
-	// MaxKey is the highest length of an idempotency key, in bytes.
+	// MaxKey is the maximum length of an idempotency key, in bytes.
 	MaxKey = 255
 	// MaxPageItems bounds the items of a page of orders. One order always fits.
 	MaxPageItems = 10 * operation.MaxItems
-	// MaxTotal is the highest total of an order: 2^53-1, which every JSON reader holds exactly.
+	// MaxTotal is the maximum total of an order: 2^53-1, which every JSON reader holds exactly.
 	MaxTotal = 1<<53 - 1
 )
 
-// The reasons to refuse a request, besides the rules of package operation; match them with errors.Is.
+// The reasons to refuse a request, in addition to the rules of package operation; match them with errors.Is.
 var (
 	ErrTotalOverflow = errors.New("the order's total is above 9007199254740991")
 	ErrInvalidKey    = errors.New("an idempotency key has 1 to 255 visible ASCII characters")
 )
 
-// Request is a client's request for an order, checked. Make one with NewRequest.
+// Request is a validated request for an order. Make one with NewRequest.
 type Request struct {
 	key   string
-	items []Item // by rising goods id, without prices
+	items []Item // by ascending goods id, without prices
 	hash  [32]byte
 }
 
-// NewRequest checks the key, "" for none, and the items. It ignores their prices:
-// the stock service sets those. It returns ErrInvalidKey, or the error of package
-// operation that names the rule which the items break.
+// NewRequest validates the key, "" for none, and the items. It ignores their prices: the stock service sets those. It
+// returns ErrInvalidKey, or the error of package operation for the rule that the items break.
 func NewRequest(key string, items []Item) (Request, error) {
 	if !validKey(key) {
 		return Request{}, ErrInvalidKey
@@ -54,8 +53,8 @@ func NewRequest(key string, items []Item) (Request, error) {
 	return r, nil
 }
 
-// hashItems returns the SHA-256 of the items in canonical form: two bodies that
-// order the same items have the same hash, however they are written.
+// hashItems returns the SHA-256 of the items in canonical form: two bodies that order the same items have the same
+// hash, however they are written.
 func hashItems(items []Item) [32]byte {
 	text := make([]byte, 0, 32*len(items))
 	for _, item := range items {

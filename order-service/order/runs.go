@@ -13,7 +13,7 @@ type runs struct {
 	all    sync.WaitGroup
 }
 
-// run is the work on one order, from its insert to its end or to the pending limit.
+// run is the work on one order, from its insert to its outcome or to the pending limit.
 type run struct {
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -12,26 +12,23 @@ import (
 type Config struct {
 	// ConfirmBudget is how long a client waits for its order's outcome. Default 3 s.
 	ConfirmBudget time.Duration
-	// PendingLimit is how long the placing process works on an order, and the age
-	// from which the reconciler takes it. Default 5 s.
+	// PendingLimit is how long the placing process works on an order. The reconciler takes older orders. Default 5 s.
 	PendingLimit time.Duration
-	// CancelAfter is the age from which the reconciler cancels an order that the
-	// stock service has not settled. Default 60 s.
+	// CancelAfter is the age at which the reconciler cancels an order that the stock service has not settled. Default 60
+	// s.
 	CancelAfter time.Duration
-	// PriceTTL is how long a price may be used after it was asked for. Default 2 s.
+	// PriceTTL is how long a fetched price may be used. Default 2 s.
 	PriceTTL time.Duration
-	// MaxInFlight bounds the orders that are being placed at the same time, and
-	// the cancellations. Default 2048.
+	// MaxInFlight bounds the orders being placed, and the cancellations, each. Default 2048.
 	MaxInFlight int64
-	// ReadTimeout bounds a read, including its wait for a turn. Default 5 s.
+	// ReadTimeout bounds a read, including its wait for a slot. Default 5 s.
 	ReadTimeout time.Duration
 }
 
-// Reads wait for their turn, so that they leave connections, memory and
-// processor time to the orders: at most readsAtOnce single orders and pagesAtOnce
-// pages are read at a time. A page may hold 1,000 items. While orders are being
-// placed, each page is followed by a pause of pagePause times its duration, so
-// that pages take a tenth of one connection's time.
+// Reads wait for a slot, so that they leave connections, memory and processor time to the orders: at most readsAtOnce
+// single orders and pagesAtOnce pages are read at a time. A page may hold 1,000 items. While orders are being placed,
+// each page is followed by a pause of pagePause times its duration, so that pages take a tenth of one connection's
+// time.
 const (
 	readsAtOnce = 8
 	pagesAtOnce = 1
@@ -55,7 +52,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Service is the order service's use cases. Safe for concurrent use.
+// Service implements the order service's use cases. It is safe for concurrent use.
 type Service struct {
 	cfg       Config
 	store     Store
@@ -81,9 +78,8 @@ func NewService(store Store, stock Stock, flags Flags, ids IDs, cfg Config) *Ser
 	}
 }
 
-// Close refuses further orders and waits until the work on the orders in flight
-// has ended. If ctx ends first, Close cancels that work, which leaves the orders
-// to the reconciler of another replica, and returns ctx's error.
+// Close refuses further orders and waits for the orders in flight. If ctx ends first, Close cancels the work on them,
+// which leaves them to the reconciler of another replica, and returns ctx's error.
 func (s *Service) Close(ctx context.Context) error {
 	err := s.runs.close(ctx)
 	s.catalogue.fetch.Close()
@@ -99,9 +95,8 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 	return o, err
 }
 
-// Page returns up to limit orders with ids above after, by rising id, of one
-// status unless it is "", and whether there are more. They have at most
-// MaxPageItems items together. Errors: ErrOverloaded, ErrUnavailable.
+// Page returns up to limit orders with ids above after, by ascending id, of one status unless it is "", and whether
+// there are more. They have at most MaxPageItems items together. Errors: ErrOverloaded, ErrUnavailable.
 func (s *Service) Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool,
 	err error,
 ) {
@@ -112,9 +107,8 @@ func (s *Service) Page(ctx context.Context, status Status, after int64, limit in
 	return page, more, err
 }
 
-// inTurn calls read once one of the slots is free, and returns ErrOverloaded if
-// none is free in time. While orders are being placed, the slot stays taken after
-// the read for pause times as long as the read took.
+// inTurn calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are
+// being placed, the slot stays taken after the read for pause times the duration of the read.
 func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause time.Duration,
 	read func(context.Context) error,
 ) error {

@@ -9,7 +9,7 @@ import (
 	"orderstock/pkg/request"
 )
 
-// The reasons that the service itself gives.
+// The reasons given by the service itself.
 const (
 	ReasonClient   = "cancelled by the client"
 	ReasonExpired  = "expired: the stock service settled nothing in time"
@@ -18,9 +18,8 @@ const (
 	ReasonForeign  = "the operation was cancelled at the stock service"
 )
 
-// settle moves the order to the end that the recorded operation implies, unless
-// another call has moved it already, and returns the order as stored. A deduction
-// does not end an order whose cancellation is under way: it stays CANCELLING.
+// settle moves the order to the outcome that the recorded operation implies, unless another call has moved it already,
+// and returns the order as stored. A deduction does not finish an order that is being cancelled: it stays CANCELLING.
 func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, error) {
 	if !op.of(o) {
 		request.Logger(ctx).Error("another operation has the order's flag", "order_id", o.ID, "state", string(op.State))
@@ -44,10 +43,9 @@ func (s *Service) settle(ctx context.Context, o Order, op Operation) (Order, err
 	return o, fmt.Errorf("settle order %d: operation in state %q", o.ID, op.State)
 }
 
-// refuse ends an order that can never be deducted. If the stock service does not
-// know a product, refuse cancels the flag, so that no late call deducts once the
-// product appears, and then the order. If the flag belongs to another operation,
-// refuse cancels the order alone.
+// refuse finishes an order that can never be deducted. If the stock service does not know a product, refuse cancels the
+// flag, so that no late call deducts once the product appears, and then the order. If the flag belongs to another
+// operation, refuse cancels the order alone.
 func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, error) {
 	if errors.Is(cause, ErrFlagConflict) {
 		return s.move(ctx, o, Cancelled, ReasonConflict, Pending, Cancelling)
@@ -55,9 +53,8 @@ func (s *Service) refuse(ctx context.Context, o Order, cause error) (Order, erro
 	return s.cancel(ctx, o, ReasonUnknown)
 }
 
-// move changes the order's status to the status to, from one of those in from,
-// tried in turn. It returns the order as stored. If another call has moved it, its
-// status may be another one, or the same for another reason.
+// move changes the order's status to the status to, from one of the statuses from, tried in turn. It returns the order
+// as stored. If another call has moved it, its status may be another one, or the same for another reason.
 func (s *Service) move(ctx context.Context, o Order, to Status, reason string, from ...Status) (Order, error) {
 	for _, f := range from {
 		moved, err := s.store.Move(ctx, Move{ID: o.ID, From: f, To: to, Reason: reason})
@@ -75,7 +72,7 @@ func (s *Service) move(ctx context.Context, o Order, to Status, reason string, f
 	return o, nil
 }
 
-// latest reads the order again. If that fails, it returns the order as given, and the error.
+// latest reads the order again. If that fails, it returns the order unchanged, and the error.
 func (s *Service) latest(ctx context.Context, o Order) (Order, error) {
 	stored, err := s.store.Status(ctx, o.ID)
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Stats counts what the service did. The counters may be read at any time.
+// Stats counts the service's work. The counters may be read at any time.
 type Stats struct {
-	// InFlight is how many orders are being placed now.
+	// InFlight is the number of orders being placed now.
 	InFlight atomic.Int64
-	// Confirmed, Rejected and CancelledEarly count the orders that this process placed and settled, by their end.
+	// Confirmed, Rejected and CancelledEarly count the orders that this process placed and settled, by outcome.
 	Confirmed, Rejected, CancelledEarly atomic.Int64
 	// Replayed counts the requests answered with an earlier one's order.
 	Replayed atomic.Int64
@@ -17,23 +17,22 @@ type Stats struct {
 	Unsettled atomic.Int64
 	// Shed counts the requests refused because too many were in flight.
 	Shed atomic.Int64
-	// Cancelled counts the cancellations carried out, by clients and by the reconciler.
+	// Cancelled counts the completed cancellations, by clients and by the reconciler.
 	Cancelled atomic.Int64
 	// FlagsMissed counts the orders whose flag could not be set in Redis.
 	FlagsMissed atomic.Int64
 
-	// Observe, if not nil, is told how long each settled order took from its insert to its end. Set it before the
-	// first order is placed.
+	// Observe, if not nil, is called with the time that each settled order took from its insert to its outcome. Set it
+	// before the first order is placed.
 	Observe func(took time.Duration)
 
-	// Backlog is the number of unsettled orders that did not change within the
-	// pending limit, and OldestMillis the time since the earliest of their last
-	// changes. MeasureBacklog sets both.
+	// Backlog is the number of unsettled orders that did not change within the pending limit, and OldestMillis the time
+	// since the earliest of their last changes. MeasureBacklog sets both.
 	Backlog, OldestMillis atomic.Int64
-	// Reconciled counts the orders that the reconciler brought to an end, Rounds its rounds.
+	// Reconciled counts the orders that the reconciler settled, Rounds its rounds.
 	Reconciled, Rounds atomic.Int64
-	// BooksChecked counts the orders that the reconciler compared with their operations. BooksWrong counts those
-	// of them that disagreed, and their products with a level below zero: none in a system that works.
+	// BooksChecked counts the orders compared with their operations. BooksWrong counts the orders among them that
+	// disagreed, and their products with a level below zero: none in a working system.
 	BooksChecked, BooksWrong atomic.Int64
 	// Leads is 1 while this replica is the one that reconciles.
 	Leads atomic.Int64

@@ -30,11 +30,10 @@ type DB struct {
 
 var _ order.Store = (*DB)(nil)
 
-// One batch of a kind is under way at a time. Two were measured to cost more
-// than they gain: the batches are half as large, and MySQL and this process
-// spend a third more on each order.
+// One batch of a kind is in flight at a time. Two cost more than they gain, as measured: the batches are half as large,
+// and MySQL and this process spend a third more on each order.
 
-// New returns the store in the database db, whose schema is that of migrations/order.
+// New returns the store in the database db, which must have the schema of migrations/order.
 func New(db *gorm.DB) *DB {
 	d := &DB{db: db}
 	d.inserts = batch.Func(d.insert, batch.WithTimeout(batchLimit))
@@ -44,7 +43,7 @@ func New(db *gorm.DB) *DB {
 	return d
 }
 
-// Close waits for the batches under way. The database stays open.
+// Close waits for the batches in flight. The database stays open.
 func (d *DB) Close() {
 	d.inserts.Close()
 	d.moves.Close()
@@ -52,7 +51,7 @@ func (d *DB) Close() {
 	d.byID.Close()
 }
 
-// unavailable turns a failure after which nothing changed into the domain's ErrOverloaded or ErrUnavailable.
+// unavailable maps a failure that changed nothing to the domain's ErrOverloaded or ErrUnavailable.
 func unavailable(what string, err error) error {
 	if errors.Is(err, batch.ErrFull) {
 		return fmt.Errorf("%s: %w: %w", what, order.ErrOverloaded, err)
@@ -60,8 +59,7 @@ func unavailable(what string, err error) error {
 	return fmt.Errorf("%s: %w: %w", what, order.ErrUnavailable, err)
 }
 
-// unwritten turns a write's failure into the domain's error: ErrUnanswered, unless
-// nothing can have changed.
+// unwritten maps a write's failure to the domain's error: ErrUnanswered, unless nothing can have changed.
 func unwritten(ctx context.Context, what string, err error) error {
 	err = batch.Errors{Full: order.ErrOverloaded, Undone: order.ErrUnavailable, Unknown: order.ErrUnanswered}.Of(ctx, err)
 	switch {
@@ -73,10 +71,10 @@ func unwritten(ctx context.Context, what string, err error) error {
 	return unavailable(what, err)
 }
 
-// again calls fn, and again after a failure that may pass, four times at most. fn must be safe to repeat: a read
-// or a guarded update. A refusal other than a deadlock is final, and so is a lock wait, because further calls wait
-// for the batch. If any run of fn may have changed something, the error wraps mysqldb.ErrCommitUnknown, whatever
-// the last run failed with.
+// again calls fn, and retries after a failure that may pass, four calls at most. fn must be safe to repeat: a read or a
+// guarded update. A refusal other than a deadlock is final, and so is a lock wait, because further calls wait for the
+// batch. If any call of fn may have changed something, the error wraps mysqldb.ErrCommitUnknown, regardless of the last
+// call's error.
 func again(ctx context.Context, fn func() error) error {
 	var unknown error
 	err := retry.Run(ctx, retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 4}, func() error {
@@ -95,7 +93,7 @@ func again(ctx context.Context, fn func() error) error {
 	return err
 }
 
-// transacted makes a deadlock final: mysqldb.Transact has run the transaction again as often as helps.
+// transacted makes a deadlock final: mysqldb.Transact has already retried the transaction as often as helps.
 func transacted(err error) error {
 	if mysqldb.IsDeadlock(err) {
 		return retry.Stop(err)

@@ -14,18 +14,16 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// insertion is the answer to one insert: the order as stored, or the order that
-// has the key if the key was in use.
+// insertion is the answer to one insert: the order as stored, or the order that has the key if the key was in use.
 type insertion struct {
 	stored   order.Order
 	inserted bool
-	err      error // of this one alone
+	err      error // of this insert alone
 }
 
-// Insert implements order.Store. Concurrent calls share one transaction, and a
-// key in use does not delay the rest of the batch. If another transaction holds an
-// order's key, for example in a frozen replica, the order is refused after a lock
-// wait, and the batch goes on without it.
+// Insert implements order.Store. Concurrent calls share one transaction, and a key in use does not delay the rest of
+// the batch. If another transaction holds an order's key, for example in a frozen replica, the order is refused after a
+// lock wait, and the batch continues without it.
 func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, inserted bool, err error) {
 	done, err := d.inserts.Do(ctx, o)
 	if err == nil {
@@ -38,7 +36,7 @@ func (d *DB) Insert(ctx context.Context, o order.Order) (stored order.Order, ins
 }
 
 func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, error) {
-	// Replicas that insert the same keys at the same time lock them in one order.
+	// Replicas that insert the same keys concurrently lock them in one order.
 	places := make([]int, len(orders))
 	for i := range places {
 		places[i] = i
@@ -101,8 +99,7 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 		}
 		return nil
 	}
-	// If the connection broke before the commit was sent, nothing was written:
-	// the batch is sent again.
+	// If the connection broke before the commit was sent, nothing was written: the batch is sent again.
 	err := again(ctx, func() error { return final(mysqldb.Transact(ctx, d.db, write)) })
 	if err != nil {
 		return nil, err
@@ -114,7 +111,7 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 	return outs, d.fillTaken(ctx, orders, taken, outs)
 }
 
-// final makes an unanswered commit an error that is not tried again.
+// final makes an unanswered commit an error that is not retried.
 func final(err error) error {
 	if errors.Is(err, mysqldb.ErrCommitUnknown) {
 		return retry.Stop(err)

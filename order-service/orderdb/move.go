@@ -18,7 +18,7 @@ type step struct {
 	reason   string
 }
 
-// maxReason is how many characters the column holds.
+// maxReason is the width of the column in characters.
 const maxReason = 200
 
 func stepOf(m order.Move) step {
@@ -32,12 +32,11 @@ func stepOf(m order.Move) step {
 // moved is the answer to one move.
 type moved struct {
 	done bool
-	err  error // of this one alone
+	err  error // of this move alone
 }
 
-// Move implements order.Store. Concurrent moves share an update for each step.
-// The update tells only how many rows it changed: if it changed fewer than it
-// names, all of its moves return false. A move that was not answered may be
+// Move implements order.Store. Concurrent moves share an update for each step. The update reports only how many rows it
+// changed: if those are fewer than it names, all of its moves return false. A move that was not answered may be
 // repeated: the guard lets it through once.
 func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 	moved, err := d.moves.Do(ctx, m)
@@ -77,7 +76,7 @@ func (d *DB) update(ctx context.Context, moves []order.Move) ([]moved, error) {
 	complete := map[step]bool{}
 	update := func(exec func(mysqldb.Statement) (int64, error)) error {
 		for s, ids := range steps {
-			slices.Sort(ids) // one order of locking for all batches
+			slices.Sort(ids) // the same lock order in all batches
 			ids = slices.Compact(ids)
 			changed, err := exec(moveOrders(s, ids))
 			if err != nil {

@@ -88,7 +88,7 @@ func (d *DB) Page(
 	if status != "" {
 		query = query.Where("status = ?", string(status))
 	}
-	found, more, err := d.loadPart(ctx, query.Limit(limit+1), order.MaxPageItems) // one more tells whether there are more
+	found, more, err := d.loadPart(ctx, query.Limit(limit+1), order.MaxPageItems) // one more row shows the end
 	if err != nil {
 		return nil, false, unavailable("read page of orders", err)
 	}
@@ -140,14 +140,14 @@ func (d *DB) Backlog(ctx context.Context, status order.Status, changed time.Time
 	return row.Count, oldest, nil
 }
 
-// load returns the orders of the query with their items, by rising id.
+// load returns the orders of the query with their items, by ascending id.
 func (d *DB) load(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
 	orders, _, err := d.loadPart(ctx, query, 0)
 	return orders, err
 }
 
-// loadPart is load for the first orders of the query that have at most
-// maxItems items together, 0 for no bound. It reports whether it left some out.
+// loadPart is load for the first orders of the query that have at most maxItems items together, 0 for no bound. It
+// reports whether it left some out.
 func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part []order.Order, more bool, err error) {
 	var rows []orderRow
 	if err := again(ctx, func() error { return query.WithContext(ctx).Order("id").Find(&rows).Error }); err != nil {

@@ -7,11 +7,10 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// The server sets updated_at. An order's age counts from it, and the clocks of two
-// replicas may differ.
+// The server sets updated_at. An order's age counts from it, and the clocks of two replicas may differ.
 
-// insertOrders returns one insert for all orders. The server leaves out an order
-// whose key is in use, without an error: only the count of affected rows shows it.
+// insertOrders returns one insert for all orders. The server silently skips an order whose key is in use: only the
+// count of affected rows shows it.
 func insertOrders(orders []order.Order) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 128+256*len(orders))
 	s.Text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at")
@@ -79,7 +78,7 @@ func insertItems(orders []order.Order, skip map[int]bool) mysqldb.Statement {
 	return s
 }
 
-// lockOrders returns the statement that locks the rows of the orders by rising id.
+// lockOrders returns the statement that locks the rows of the orders by ascending id.
 func lockOrders(ids []int64) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 128+20*len(ids))
 	s.Text("SELECT id FROM orders FORCE INDEX (PRIMARY) WHERE id IN (")
@@ -88,16 +87,15 @@ func lockOrders(ids []int64) mysqldb.Statement {
 	return s
 }
 
-// moveOrders returns the guarded update of all orders that make the same step. The
-// hint keeps a server whose statistics are old from walking, and locking, the
-// whole index of one status.
+// moveOrders returns the guarded update of all orders that make the same step. The hint keeps a server with outdated
+// statistics from walking, and locking, the whole index of one status.
 func moveOrders(step step, ids []int64) mysqldb.Statement {
 	s := make(mysqldb.Statement, 0, 256+20*len(ids))
 	s.Text("UPDATE orders FORCE INDEX (PRIMARY) SET status = '")
 	s.Text(string(step.to))
 	s.Text("', reason = ")
 	s.UTF8(step.reason)
-	if step.to.End() { // the first end is kept for ever
+	if step.to.End() { // the first outcome is kept forever
 		s.Text(", outcome = COALESCE(outcome, '")
 		s.Text(string(step.to))
 		s.Text("')")

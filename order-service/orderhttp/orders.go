@@ -53,7 +53,7 @@ func (h *handlers) place(c *gin.Context) error {
 	return nil
 }
 
-// placedStatus returns the HTTP status for an order's first end.
+// placedStatus returns the HTTP status for an order's first outcome.
 func placedStatus(s order.Status) int {
 	switch s {
 	case order.Confirmed:

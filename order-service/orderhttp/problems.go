@@ -11,8 +11,7 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// problems is the one table from the domain's errors to HTTP statuses and codes.
-// The first match counts.
+// problems is the one table from the domain's errors to HTTP statuses and codes. The first match counts.
 var problems = []struct {
 	err        error
 	status     int
@@ -37,8 +36,8 @@ var problems = []struct {
 	{order.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", time.Second},
 }
 
-// problemOf returns the problem that answers err, or nil if the table has none. Its detail begins with the text of
-// the domain's error: what wraps that is left out, and so are the causes of a failure, which go to the log.
+// problemOf returns the problem that answers err, or nil if the table has none. Its detail begins with the text of the
+// domain's error. Wrapping text and causes are left out; they go to the log.
 func problemOf(err error) *problem.Problem {
 	for _, row := range problems {
 		if errors.Is(err, row.err) {

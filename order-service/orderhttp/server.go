@@ -13,7 +13,7 @@ import (
 	"orderstock/pkg/httpapi"
 )
 
-// Orders is what is served: an *order.Service.
+// Orders is the use cases to serve: an *order.Service.
 type Orders interface {
 	Place(ctx context.Context, r order.Request) (order.Placement, error)
 	Cancel(ctx context.Context, id int64) (order.Order, error)
@@ -23,15 +23,15 @@ type Orders interface {
 
 var _ Orders = (*order.Service)(nil)
 
-// Config says how the service is served. The zero value is usable.
+// Config configures New. The zero value is usable.
 type Config struct {
 	// RequireKey refuses an order without an Idempotency-Key. By default the key is optional.
 	RequireKey bool
 	// LimitOrders and LimitReads, if not nil, run before the handlers that place and that read orders.
 	LimitOrders, LimitReads gin.HandlerFunc
-	// Metrics, if not nil, is where the counts and times of requests are registered.
+	// Metrics, if not nil, registers the counts and durations of requests.
 	Metrics prometheus.Registerer
-	// Checks are what /readyz asks.
+	// Checks are the readiness checks of /readyz.
 	Checks map[string]httpapi.Check
 	// Console, if not "", is the address of the console, for GET /.
 	Console string
@@ -66,7 +66,7 @@ func New(orders Orders, cfg Config, log *slog.Logger) http.Handler {
 	return e
 }
 
-// links returns what GET / answers.
+// links returns the answer to GET /.
 func links(console string) map[string]any {
 	all := map[string]any{
 		"service": "order-service",

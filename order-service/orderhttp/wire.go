@@ -19,8 +19,8 @@ type placeItem struct {
 	Num     quantity `json:"num"`
 }
 
-// quantity is a JSON integer. Any other JSON value becomes -1, which no order
-// takes, so that 1.5, "1" and null are invalid quantities and not malformed JSON.
+// quantity is a JSON integer. Any other JSON value becomes -1, which no order takes, so that 1.5, "1" and null are
+// invalid quantities instead of malformed JSON.
 type quantity int64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -33,7 +33,7 @@ func (q *quantity) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// domain returns the items; their rules are the domain's to check.
+// domain returns the items. The domain validates them.
 func (b placeBody) domain() ([]order.Item, error) {
 	if len(b.Items) > operation.MaxItems {
 		return nil, operation.ErrInvalidItems
@@ -57,7 +57,7 @@ type orderBody struct {
 	Total     int64        `json:"total"`
 	Items     []orderItem  `json:"items"`
 	CreatedAt time.Time    `json:"created_at"`
-	// UpdatedAt is nil in a body that shows the order at its first end, which never changes.
+	// UpdatedAt is nil in a body that shows the order at its first outcome, which never changes.
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
@@ -86,7 +86,7 @@ func firstEnd(o order.Order) orderBody {
 	return b
 }
 
-// present returns the body of an order as it is now.
+// present returns the body of an order in its current state.
 func present(o order.Order) orderBody {
 	b := firstEnd(o)
 	b.UpdatedAt = &o.UpdatedAt

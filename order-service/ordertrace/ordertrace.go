@@ -1,5 +1,5 @@
-// Package ordertrace records the steps of an order that go through the ports of the order service, each
-// under the step's name, and lets the reconciler go on with the trace in which an order was placed.
+// Package ordertrace records the steps of an order that go through the ports of the order service, each under the
+// step's name. It lets the reconciler continue the trace of the placing request.
 package ordertrace
 
 import (
@@ -87,9 +87,8 @@ func (f flags) Set(ctx context.Context, flag string) bool {
 	return set
 }
 
-// Reconcile begins the reconciler's work on an order, for order.ReconcilerConfig: in the trace in which
-// the order was placed, with a link to the request that placed it. If that request was not traced, the work is not
-// traced either.
+// Reconcile begins the reconciler's work on an order, for order.ReconcilerConfig. The work continues the order's trace,
+// with a link to the request that placed it. If that request was not traced, the work is not traced either.
 func Reconcile(ctx context.Context, o order.Order) (_ context.Context, end func(order.Order, error)) {
 	first := tracing.Parse(o.Trace)
 	if !first.IsSampled() {

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// budget keeps retries a small share of calls, so that a service in trouble
-// does not get several times its load: each call deposits a tenth of a retry,
-// and a few each second are free, so that a quiet service can retry at all.
-// (Finagle's retry budget.)
+// budget keeps retries a small share of calls, so that a failing service does not get several times its load: each call
+// deposits a tenth of a retry, and a few per second are free, so that a quiet client can retry at all. (Finagle's retry
+// budget.)
 type budget struct {
 	mu     sync.Mutex
 	tenths int
@@ -18,7 +17,7 @@ type budget struct {
 
 const (
 	retryCost = 10
-	most      = 200 * retryCost // the most that good times save up
+	most      = 200 * retryCost // the maximum balance
 )
 
 func newBudget() *budget { return &budget{free: rate.NewLimiter(10, 20)} }

@@ -55,23 +55,23 @@ func New(client *stockapi.Client, cfg Config) *Caller {
 	return c
 }
 
-// Close waits for the reads under way.
+// Close waits for the reads in flight.
 func (c *Caller) Close() { c.ledger.Close() }
 
-// Down implements order.Stock. It reports whether no replica may be called, so that an
-// order would only be written and left to the reconciler.
+// Down implements order.Stock. It reports whether no replica may be called, so that an order would only be written and
+// left to the reconciler.
 func (c *Caller) Down() bool { return c.client.Down() }
 
-// resting reports whether nothing was sent because the breaker of every replica refused it.
+// resting reports whether nothing was sent because the circuit breaker of every replica is open.
 func resting(err error) bool { return errors.Is(err, stockapi.ErrResting) }
 
-// unknown reports whether the call that failed with err may have been carried out.
+// unknown reports whether the call that failed with err may have taken effect.
 func unknown(err error) bool {
 	return errors.Is(err, stockapi.ErrUnknownOutcome) || errors.Is(err, stockapi.ErrInternal)
 }
 
-// domain turns the error of a call's last try into the port's. If any try may have
-// been carried out, that is ErrOutcomeUnknown, unless the flag is in conflict.
+// domain maps the error of a call's last try to the port's. If any try may have taken effect, that is
+// ErrOutcomeUnknown, unless the flag is in conflict.
 func domain(err error, mayHaveBeenDone bool) error {
 	switch {
 	case errors.Is(err, stockapi.ErrFlagConflict):

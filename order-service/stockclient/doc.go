@@ -1,6 +1,5 @@
-// Package stockclient is the order service's way to the stock service. It sends a
-// call that failed again: a few times at most, with jittered pauses that honour
-// Retry-After, out of a budget that keeps retries a small share of all calls. Its
-// client chooses the replica, goes to the next one if it cannot reach that, and
-// leaves a failing one alone. Reads of the ledger by concurrent orders share requests.
+// Package stockclient is the order service's client of the stock service. It retries a failed call a few times, with
+// jittered pauses that honour Retry-After, within a budget that keeps retries a small share of all calls. It chooses
+// the replica, fails over to the next one if that is unreachable, and ejects a failing one. Ledger reads of concurrent
+// orders share requests.
 package stockclient

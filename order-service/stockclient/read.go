@@ -21,16 +21,15 @@ const (
 	maxGoods = 400
 )
 
-// record is a flag's record in the ledger. found is false if there is none; err
-// is not nil if the record contradicts itself.
+// record is a flag's record in the ledger. found is false if there is none; err is not nil if the record contradicts
+// itself.
 type record struct {
 	op    order.Operation
 	found bool
 	err   error
 }
 
-// Recorded implements order.Stock. Concurrent calls share one request. It is not
-// sent again if it fails, because callers poll.
+// Recorded implements order.Stock. Concurrent calls share one request. It is not retried, because callers poll.
 func (c *Caller) Recorded(ctx context.Context, flag string) (order.Operation, bool, error) {
 	r, err := c.ledger.Do(ctx, flag)
 	if err != nil {
@@ -53,7 +52,7 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 	found := make(map[string]record, len(flows.Operations))
 	for _, wire := range flows.Operations {
 		op, err := outcome(wire)
-		if err != nil { // not "nothing recorded": something is, and nothing may be decided by it
+		if err != nil { // a record exists, but nothing may be decided by it
 			err = fmt.Errorf("%w: operation of flag %s: %w", order.ErrBooksDisagree, wire.Flag, err)
 		} else if !complete(wire, deducted[wire.Flag]) {
 			err = fmt.Errorf("%w: flows of flag %s are not its operation's items", order.ErrBooksDisagree, wire.Flag)
@@ -67,8 +66,8 @@ func (c *Caller) readLedger(ctx context.Context, flags []string) ([]record, erro
 	return records, nil
 }
 
-// complete reports whether a deduction has exactly its flow rows. The stock service
-// writes both in one transaction, so a difference is a reason to decide nothing.
+// complete reports whether a deduction has exactly its flow rows. The stock service writes both in one transaction, so
+// a difference is a reason to decide nothing.
 func complete(op stockapi.Operation, deducted []stockapi.Item) bool {
 	if op.State != operation.Done || slices.Equal(op.Items, deducted) {
 		return true

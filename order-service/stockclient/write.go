@@ -31,8 +31,8 @@ func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, erro
 	})
 }
 
-// write sends a request that its flag makes repeatable, until it is answered, the
-// tries or the budget are used up, or ctx ends.
+// write sends a request, repeatable by its flag, until it is answered, the tries or the budget are used up, or ctx
+// ends.
 func (c *Caller) write(
 	ctx context.Context, send func(context.Context) (stockapi.Operation, error),
 ) (order.Operation, error) {

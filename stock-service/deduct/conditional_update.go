@@ -6,8 +6,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// conditionalUpdate takes no lock. The condition of the update and the row
-// locks of the database keep deductions apart.
+// conditionalUpdate takes no lock. The condition of the update and the database's row locks isolate deductions.
 type conditionalUpdate struct{ ledger Ledger }
 
 // Deduct implements stock.Deducter.

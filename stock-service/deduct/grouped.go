@@ -8,13 +8,12 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// grouped carries the operations that wait together out in one transaction, for
-// each partition of the stock by itself. A group of a partition has the products of
-// that partition, and the partition's lock; transactions of different partitions go
-// on at the same time.
+// grouped executes waiting operations together in one transaction, separately for each partition of the stock. A group
+// of a partition has the products of that partition, and the partition's lock; transactions of different partitions run
+// concurrently.
 //
-// Operations with products of several partitions have groups of their own, which
-// take the locks of all partitions that they touch.
+// Operations with products of several partitions form separate groups, which take the locks of all partitions that they
+// touch.
 type grouped struct {
 	*Session
 	partitions []*groups

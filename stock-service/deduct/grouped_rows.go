@@ -6,8 +6,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// groupedRows makes groups of all operations that wait, whatever their products, and takes no lock: the condition of
-// the update and the row locks of the database keep the groups of several processes apart, and no token fences them.
+// groupedRows forms groups of all waiting operations, regardless of their products, and takes no lock: the condition of
+// the update and the database's row locks isolate the groups of several processes, and no token fences them.
 type groupedRows struct{ groups *groups }
 
 func newGroupedRows(cfg Config) Strategy {

@@ -12,35 +12,34 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// groups carries operations out one group after the other. The next group gathers
-// while the lock is taken and while the previous group commits. A lone operation
-// waits for nobody.
+// groups executes operations one group after the other. The next group gathers while the lock is acquired and while the
+// previous group commits. A lone operation waits for nobody.
 type groups struct {
 	ledger  Ledger
 	metrics groupMetrics
 	calls   *batch.Group[stock.Request, stock.Operation]
-	// keepers are those of all locks that a group may need, by partition; none if the
-	// groups take no lock. All groups of one partition have its keeper alone.
+	// keepers are the keepers of all locks that a group may need, by partition; none if the groups take no lock. All
+	// groups of one partition have only its keeper.
 	keepers []*keeper
 	// partitions is the number of partitions of the stock.
 	partitions int
-	// more reports whether work waits, here or elsewhere in the process, that may need the lock.
+	// more reports whether work that may need the lock waits anywhere in the process.
 	more func(*keeper) bool
 }
 
 const (
 	// maxWaiting bounds the operations that wait for a transaction.
 	maxWaiting = 4096
-	// groupLimit bounds the work for one group, with the wait for the lock.
+	// groupLimit bounds the work for one group, including the wait for the lock.
 	groupLimit = 5 * time.Second
-	// gatherPart lets a group wait for callers for at most the time that the previous
-	// transaction took: so the wait costs at most what it can save.
+	// gatherPart lets a group wait for callers for at most the duration of the previous transaction, so that the wait
+	// costs no more than it can save.
 	gatherPart = 1
 )
 
 type groupCall = batch.Call[stock.Request, stock.Operation]
 
-// newGroups returns groups for cfg, whose metrics metrics are.
+// newGroups returns groups that report to metrics.
 func newGroups(cfg Config, metrics groupMetrics, keepers ...*keeper) *groups {
 	g := &groups{ledger: cfg.Ledger, metrics: metrics, keepers: keepers, partitions: cfg.Partitions}
 	g.more = func(*keeper) bool { return g.calls.Waiting() > 0 }
@@ -69,7 +68,7 @@ func (g *groups) deduct(ctx context.Context, r stock.Request) (stock.Operation, 
 	return op, meanings.Of(ctx, err)
 }
 
-// idle lets go of the locks for which no work waits.
+// idle releases the locks that no work waits for.
 func (g *groups) idle(ctx context.Context) {
 	for _, k := range slices.Backward(g.keepers) {
 		if len(g.keepers) == 1 || !g.more(k) {
@@ -78,9 +77,8 @@ func (g *groups) idle(ctx context.Context) {
 	}
 }
 
-// run serves one group. Groups of one partition ask for its lock first, then take all
-// calls that wait by then; over several partitions, the calls say which locks. If the
-// locks are not granted in time, the group has no token.
+// run serves one group. Groups of one partition ask for its lock first, then take all calls that wait by then; over
+// several partitions, the calls determine the locks. If the locks are not granted in time, the group has no token.
 func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	asked := time.Now()
 	var locks holding
@@ -88,7 +86,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 		locks = holdAll(ctx, g.keepers, g.more)
 	}
 	calls := take()
-	// Only now are the calls known that waited for the lock.
+	// The calls that waited for the lock are known only now.
 	ctx, end := tracing.Together(ctx, "group", asked, batch.Contexts(calls))
 	var err error
 	defer func() { end(err) }()
@@ -105,7 +103,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	began := time.Now()
 	outcomes := g.carryOut(held, calls, locks.fence(g.partitions))
 	locks.took(time.Since(began))
-	if len(outcomes) > 0 { // what fails a group as a whole fails its first request, too
+	if len(outcomes) > 0 { // an error of the whole group is the first request's, too
 		err = outcomes[0].Err
 	}
 	lost := held.Err() != nil || slices.ContainsFunc(outcomes, isStale)
@@ -117,7 +115,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	}
 }
 
-// needed returns the keepers of the products of the calls, by rising partition.
+// needed returns the keepers of the products of the calls, by ascending partition.
 func (g *groups) needed(calls []*groupCall) []*keeper {
 	needs := make([]bool, len(g.keepers))
 	for _, call := range calls {
@@ -137,8 +135,8 @@ func (g *groups) needed(calls []*groupCall) []*keeper {
 // isStale reports whether a later holder has written: only a new token helps.
 func isStale(o stock.Outcome) bool { return errors.Is(o.Err, stock.ErrStaleToken) }
 
-// carryOut carries the group out together. If that fails for a reason that may
-// be one operation's alone, it carries the operations out one by one.
+// carryOut executes the group as a whole. If that fails for a reason that may concern one operation alone, it executes
+// the operations one by one.
 func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Outcome {
 	g.metrics.size.Observe(float64(len(calls)))
 	if fence == nil {
@@ -164,11 +162,9 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 	return g.oneByOne(ctx, calls, fence, err)
 }
 
-// oneByOne carries each operation out by itself, in order, and answers it at
-// once. This is safe even if the group's commit was not answered: an operation
-// that was committed is found under its flag. If the database is out of reach,
-// the rest are not tried. What could not be carried out gets the cause as well: it
-// may say that the outcome is unknown.
+// oneByOne executes each operation separately, in order, and answers it at once. This is safe even if the group's
+// commit was not answered: a committed operation is found under its flag. If the database is out of reach, the rest are
+// not tried. Operations that fail get the cause as well, since it may say that the outcome is unknown.
 func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.Fence, cause error) []stock.Outcome {
 	outcomes := make([]stock.Outcome, len(calls))
 	for i, call := range calls {

@@ -10,13 +10,13 @@ import (
 
 // holding is the locks of the partitions of one group, all of them or none.
 type holding struct {
-	keepers []*keeper // by rising partition
+	keepers []*keeper // by ascending partition
 	locks   []Lock    // by keeper; empty if one was not granted
 }
 
-// holdAll takes the locks of the keepers, in their order. Every group of every process
-// takes its locks by rising partition, so no two groups wait for each other. If one
-// lock is not granted within the patience, the group goes without any.
+// holdAll takes the locks of the keepers, in their order. Every group of every process takes its locks by ascending
+// partition, so no two groups wait for each other. If one lock is not granted within the patience, the group runs
+// without any.
 func holdAll(ctx context.Context, keepers []*keeper, more func(*keeper) bool) holding {
 	h := holding{keepers: keepers}
 	for i, k := range keepers {
@@ -40,8 +40,8 @@ func (h holding) first() Lock {
 	return h.locks[0]
 }
 
-// leave ends the group's use of the locks. It releases those for which no work waits, and
-// all if again is true, as a lost lock or a stale token needs.
+// leave ends the group's use of the locks. It releases the locks that no work waits for, or all of them if again is
+// true, which a lost lock or a stale token requires.
 func (h holding) leave(ctx context.Context, more func(*keeper) bool, again bool) {
 	for i := len(h.keepers) - 1; i >= 0; i-- {
 		k := h.keepers[i]
@@ -49,15 +49,14 @@ func (h holding) leave(ctx context.Context, more func(*keeper) bool, again bool)
 	}
 }
 
-// took notes how long a transaction under the locks took.
+// took records the duration of a transaction under the locks.
 func (h holding) took(d time.Duration) {
 	for _, k := range h.keepers {
 		k.took = d
 	}
 }
 
-// fence returns the fence of the locks: for a product, the token of its partition. It is
-// nil if no lock is held.
+// fence returns the fence of the locks: for a product, the token of its partition. It is nil if no lock is held.
 func (h holding) fence(partitions int) stock.Fence {
 	switch len(h.locks) {
 	case 0:

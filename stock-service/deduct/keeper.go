@@ -8,39 +8,34 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// keeper keeps the lock of one partition for this process. It asks for the lock when
-// work comes, and keeps it while work goes on, for at most a tenure, as a hand-over
-// to another process takes more than half the time of a group. Then the next process
-// in ZooKeeper's queue gets it.
+// keeper keeps the lock of one partition for this process. It acquires the lock when work arrives, and keeps it while
+// there is work, for at most a tenure, because a hand-over to another process takes more than half the time of a group.
+// Then the next process in ZooKeeper's queue gets it.
 //
-// A holder that is alive hands the lock on within a tenure and a transaction. If
-// ZooKeeper names one and the same holder at two looks, that holder is taken for
-// dead or paused, and work goes on without the lock until it is free. The process
-// stays in ZooKeeper's queue meanwhile.
+// A live holder hands the lock on within a tenure and a transaction. If ZooKeeper names the same holder at two looks,
+// that holder is considered dead or paused, and work continues without the lock until it is free. The process stays in
+// ZooKeeper's queue.
 //
-// One group of the process uses the lock at a time: from hold to leave. Between two
-// groups the lock is kept for what is left of its tenure at most. So a process that
-// waits for a lower lock does not keep a higher one from the others.
+// One group of the process uses the lock at a time: from hold to leave. Between two groups the lock is kept for at most
+// the rest of its tenure, so a process that waits for a lower lock does not keep a higher one from the others.
 type keeper struct {
 	locker
 	partition int
 	turn      chan struct{} // holds a value while a group uses the keeper; guards the fields below
 	acquire   Acquire
-	holder    func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in whichever process
+	holder    func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in any process
 	patience  time.Duration
 
-	took  time.Duration // how long the last group's transaction took
+	took  time.Duration // duration of the last group's transaction
 	kept  *Lock         // the lock between groups; nil if it is not held
 	since time.Time     // when it was taken
-	// asked gets the outcome of the acquisition under way, and stop ends it; nil if
-	// there is none.
+	// asked gets the outcome of the pending acquisition, and stop ends it; nil if there is none.
 	asked chan acquired
 	stop  context.CancelFunc
-	// denied is true from the moment at which patience was used up until the lock
-	// is granted.
+	// denied is true from when patience is used up until the lock is granted.
 	denied bool
-	// seen is the holder at the last look since the lock was granted; nil before the
-	// first one. The zero token means that nobody held the lock.
+	// seen is the holder at the last look since the lock was granted; nil before the first look. The zero token means that
+	// nobody held the lock.
 	seen *stock.Token
 }
 
@@ -64,8 +59,8 @@ func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
 	}
 }
 
-// hold waits for the group's turn and returns the lock. It returns the zero Lock, and
-// needs no leave, if the lock is not granted within the patience or ctx ends.
+// hold waits for the group's turn and returns the lock. It returns the zero Lock, and needs no leave, if the lock is
+// not granted within the patience or ctx ends.
 func (k *keeper) hold(ctx context.Context) Lock {
 	select {
 	case k.turn <- struct{}{}:
@@ -79,8 +74,8 @@ func (k *keeper) hold(ctx context.Context) Lock {
 	return Lock{}
 }
 
-// leave ends the use of the lock. The lock is kept for the groups that follow if more is
-// true and the tenure is not over.
+// leave ends the use of the lock. The lock is kept for the groups that follow if more is true and the tenure is not
+// over.
 func (k *keeper) leave(ctx context.Context, more bool) {
 	if !more || k.usedUp() {
 		k.letGo(ctx)
@@ -88,7 +83,7 @@ func (k *keeper) leave(ctx context.Context, more bool) {
 	<-k.turn
 }
 
-// rest lets the lock go, or leaves the queue for it, unless a group uses the lock.
+// rest releases the lock, or leaves the queue for it, unless a group uses the lock.
 func (k *keeper) rest(ctx context.Context) {
 	select {
 	case k.turn <- struct{}{}:
@@ -97,7 +92,7 @@ func (k *keeper) rest(ctx context.Context) {
 	}
 }
 
-// endTenure lets the lock go if its tenure is over and no group uses it.
+// endTenure releases the lock if its tenure is over and no group uses it.
 func (k *keeper) endTenure(ctx context.Context) {
 	select {
 	case k.turn <- struct{}{}:
@@ -106,7 +101,7 @@ func (k *keeper) endTenure(ctx context.Context) {
 	}
 }
 
-// has reports whether the lock is held, and takes it first if need be.
+// has reports whether the lock is held, and acquires it first if need be.
 func (k *keeper) has(ctx context.Context) bool {
 	if k.kept != nil && k.kept.Alive.Err() == nil {
 		return true
@@ -117,7 +112,7 @@ func (k *keeper) has(ctx context.Context) bool {
 	case k.asked == nil:
 		k.ask(ctx)
 		if k.denied {
-			patience /= 10 // a moment ago it was not granted
+			patience /= 10 // it was refused a moment ago
 		}
 	case k.denied:
 		patience = 0
@@ -162,11 +157,10 @@ func (k *keeper) ask(ctx context.Context) {
 	}()
 }
 
-// await waits for the acquisition under way and reports whether the lock is held
-// now. After patience it looks at who holds the lock. Each later pause lasts a
-// tenure and twice the time of the last group here, at least the keeper's patience
-// and at most five times that. It gives up when it sees the same holder again, when
-// ZooKeeper does not answer, or when ctx ends.
+// await waits for the pending acquisition and reports whether the lock is held now. After patience it looks at the
+// lock's holder. Each later pause lasts a tenure plus twice the time of the last group here, at least the keeper's
+// patience and at most five times that. It gives up when it sees the same holder again, when ZooKeeper does not answer,
+// or when ctx ends.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
 	case got := <-k.asked:
@@ -194,16 +188,14 @@ func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	return false
 }
 
-// holderNow asks ZooKeeper who holds the lock, and waits for the answer for no
-// longer than the patience.
+// holderNow asks ZooKeeper for the lock's holder, and waits no longer than the patience for the answer.
 func (k *keeper) holderNow(ctx context.Context) (stock.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
 	return k.holder(ctx)
 }
 
-// granted notes the outcome of the acquisition, and reports whether the lock is
-// held.
+// granted records the outcome of the acquisition, and reports whether the lock is held.
 func (k *keeper) granted(got acquired) bool {
 	k.stop()
 	k.asked = nil

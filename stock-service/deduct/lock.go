@@ -14,11 +14,11 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Lock is a lock while it is held.
+// Lock is a held lock.
 type Lock struct {
 	// Token fences the writes under the lock; it is zero if the lock has none.
 	Token stock.Token
-	// Alive ends when the lock is lost or released; it is nil if the lock cannot tell.
+	// Alive ends when the lock is lost or released; it is nil if the lock cannot detect a loss.
 	Alive context.Context
 	// Release gives the lock up.
 	Release func(context.Context) error
@@ -27,7 +27,7 @@ type Lock struct {
 // Acquire takes a lock, or fails when ctx ends.
 type Acquire func(ctx context.Context) (Lock, error)
 
-// record adds a step with the lock, which began at the given time and ends now, to the trace of ctx, if it has one.
+// record adds a step with the lock, from the given time until now, to the trace of ctx, if it has one.
 func (l Lock) record(ctx context.Context, step string, began time.Time, err error) {
 	if tracing.On(ctx) {
 		tracing.Past(ctx, step, began, err, attribute.String(tracing.TokenKey, l.Token.String()))
@@ -80,12 +80,11 @@ func (l *locker) takeAll(ctx context.Context, acquires []Acquire) ([]Lock, error
 	return locks, nil
 }
 
-// releaseLimit bounds a release. It does not end with the caller's context,
-// which may be over.
+// releaseLimit bounds a release. The caller's context does not, as it may be over.
 const releaseLimit = 2 * time.Second
 
-// release gives the locks up, the last first. A failure is logged and not
-// returned: the transaction under the locks has ended in any case.
+// release releases the locks, the last first. A failure is only logged: the transaction under the locks has ended in
+// any case.
 func (l *locker) release(ctx context.Context, locks []Lock) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
@@ -101,8 +100,8 @@ func (l *locker) release(ctx context.Context, locks []Lock) {
 
 var errLockLost = errors.New("lock lost")
 
-// whileHeld returns a context that ends with ctx, or as soon as one of the locks
-// is lost. A transaction under it is then rolled back.
+// whileHeld returns a context that ends with ctx, or as soon as one of the locks is lost. A transaction under it is
+// then rolled back.
 func whileHeld(ctx context.Context, locks ...Lock) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var stops []func() bool

@@ -7,24 +7,22 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Locked deducts under locks. No transaction begins before all locks are held,
-// and none is released before the commit has returned.
+// Locked deducts under locks. No transaction begins before all locks are held, and none is released before the commit
+// has returned.
 type Locked struct {
 	locker
 	ledger   Ledger
 	locksFor func(items []operation.Item) []Acquire
 }
 
-// NewLocked returns a Locked that takes the locks that locksFor returns for the
-// items of a request, in that order. locksFor must return either one lock for all
-// items or one for each, in the order of the items.
+// NewLocked returns a Locked that takes the locks returned by locksFor for the items of a request, in that order.
+// locksFor must return either one lock for all items or one for each, in the order of the items.
 func NewLocked(cfg Config, locksFor func(items []operation.Item) []Acquire) *Locked {
 	return &Locked{newLocker(cfg), cfg.Ledger, locksFor}
 }
 
-// EachProduct returns a locksFor of NewLocked that takes one lock for each
-// product. Every operation takes its locks by rising goods id, so that no two
-// wait for each other.
+// EachProduct returns a locksFor for NewLocked that takes one lock for each product. Every operation takes its locks by
+// ascending goods id, so that no two wait for each other.
 func EachProduct(acquire func(ctx context.Context, goodsID int64) (Lock, error)) func([]operation.Item) []Acquire {
 	return func(items []operation.Item) []Acquire {
 		all := make([]Acquire, len(items))
@@ -48,9 +46,8 @@ func (l *Locked) Deduct(ctx context.Context, r stock.Request) (stock.Operation, 
 	return l.ledger.Deduct(ctx, r, fence)
 }
 
-// fenceOf returns the fence of the locks: the token of the one lock for all products,
-// or for each product the token of its own lock, as tokens of different locks do not
-// rise together.
+// fenceOf returns the fence of the locks: the token of the one lock for all products, or else each product's own token,
+// since tokens of different locks do not rise together.
 func fenceOf(items []operation.Item, locks []Lock) stock.Fence {
 	if len(locks) == 0 || locks[0].Token.IsZero() {
 		return nil

@@ -7,9 +7,8 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// sequential takes a ZooKeeper mutex for each product. Operations on different
-// products do not wait for each other; those on one are served in order of
-// arrival. Each acquisition has its own place in ZooKeeper's queue.
+// sequential takes a ZooKeeper mutex for each product. Operations on different products do not wait for each other;
+// operations on one product are served in order of arrival. Each acquisition has its own place in ZooKeeper's queue.
 type sequential struct {
 	*Locked
 	*Session

@@ -8,7 +8,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Session is the ZooKeeper session in which a process holds all its locks.
+// Session is the ZooKeeper session that holds all of a process's locks.
 type Session struct {
 	*coordination.Session
 	hooks zklock.Hooks
@@ -32,8 +32,8 @@ func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Optio
 	return HeldLock(lock), nil
 }
 
-// Holder returns the token of the present holder of the mutex at path, in whichever
-// process, without its local part; zero if there is none.
+// Holder returns the token of the present holder of the mutex at path, in any process, without its local part; zero if
+// there is none.
 func (s *Session) Holder(ctx context.Context, path string) (stock.Token, error) {
 	session, err := s.Get(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Session) Holder(ctx context.Context, path string) (stock.Token, error) 
 	return stock.Token(status.Holders[0].Token.Bytes()), nil
 }
 
-// HeldLock returns a lock that package zklock or herd holds as a Lock.
+// HeldLock returns a held lock of package zklock or herd as a Lock.
 func HeldLock(lock interface {
 	Token() zklock.Token
 	Context() context.Context

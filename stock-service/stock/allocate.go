@@ -6,10 +6,10 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Level is the row of a product, as the transaction that holds it sees it.
+// Level is the row of a product, as seen by the transaction that holds it.
 type Level struct {
 	Num   int64
-	Token Token // of the last holder of a lock that wrote the row
+	Token Token // of the last lock holder that wrote the row
 }
 
 // Outcome is the answer to one request of a group.
@@ -18,7 +18,7 @@ type Outcome struct {
 	Err       error
 }
 
-// New reports whether the group made the outcome, and must record it.
+// New reports whether the group produced the outcome, and must record it.
 func (o Outcome) New() bool { return o.Err == nil && !o.Operation.Repeat }
 
 // Allocation is the result of a group of requests.
@@ -29,13 +29,11 @@ type Allocation struct {
 	Taken map[int64]int64
 }
 
-// Allocate decides a group of requests in their order. Each gets all of its items
-// or none; a refused request costs the others nothing. Recorded holds the
-// operations that the flags already have. The second request of the group under
-// one flag gets the outcome of the first, as any repeat does.
+// Allocate decides a group of requests in their order. Each gets all of its items or none; a refused request costs the
+// others nothing. Recorded holds the operations that the flags already have. The second request of the group under one
+// flag gets the outcome of the first, like any repeat.
 //
-// Levels holds the rows of the products that exist. Allocate lowers their Num by
-// the pieces that it allocates.
+// Levels holds the rows of the products that exist. Allocate lowers their Num by the pieces that it allocates.
 func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]Operation) Allocation {
 	a := Allocation{Outcomes: make([]Outcome, len(requests)), Taken: make(map[int64]int64, len(levels))}
 	decided := make(map[string]Operation, len(requests))
@@ -70,9 +68,8 @@ func Allocate(requests []Request, levels map[int64]*Level, recorded map[string]O
 
 func outcome(op Operation, err error) Outcome { return Outcome{Operation: op, Err: err} }
 
-// FirstShort returns the first product whose level is too low, or 0 if there is
-// none. It returns ErrUnknownGoods if a product does not exist, even if another
-// one is short.
+// FirstShort returns the first product whose level is too low, or 0 if there is none. It returns ErrUnknownGoods if a
+// product does not exist, even if another one is short.
 func FirstShort(items []operation.Item, levels map[int64]*Level) (int64, error) {
 	var short int64
 	for _, item := range items {

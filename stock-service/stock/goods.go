@@ -10,8 +10,7 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// MaxLevel is the highest level and the highest price: 2^53-1, the highest number
-// that every JSON reader holds exactly.
+// MaxLevel is the maximum level and the maximum price: 2^53-1, which every JSON reader holds exactly.
 const MaxLevel = 1<<53 - 1
 
 // Goods is a product: its price in minor units of the currency, and its level.
@@ -22,8 +21,7 @@ type Goods struct {
 	Num   int64
 }
 
-// Flow is an entry of the ledger. At every moment the level of a product is the
-// sum of the Num of its entries.
+// Flow is an entry of the ledger. The level of a product is always the sum of the Num of its entries.
 type Flow struct {
 	Flag      string
 	GoodsID   int64
@@ -32,8 +30,8 @@ type Flow struct {
 	CreatedAt time.Time
 }
 
-// Restock adds pieces of one product, once under its flag, and creates the product
-// if it is new. Name and Price replace the product's own unless they are nil.
+// Restock adds pieces of one product, once under its flag, and creates the product if it is new. Name and Price replace
+// the product's unless they are nil.
 type Restock struct {
 	Flag    string
 	GoodsID int64
@@ -42,8 +40,8 @@ type Restock struct {
 	Price   *int64
 }
 
-// Validate returns ErrInvalidFlag, operation.ErrInvalidGoodsID, operation.ErrInvalidNum,
-// ErrInvalidName or ErrInvalidPrice if the restock breaks a rule.
+// Validate returns ErrInvalidFlag, operation.ErrInvalidGoodsID, operation.ErrInvalidNum, ErrInvalidName or
+// ErrInvalidPrice if the restock breaks a rule.
 func (r Restock) Validate() error {
 	switch {
 	case !ValidFlag(r.Flag):
@@ -60,8 +58,8 @@ func (r Restock) Validate() error {
 	return nil
 }
 
-// validName reports whether s can be a product's name: 100 characters at most, no control characters, and no U+FFFD,
-// which stands for bytes that somebody could not read.
+// validName reports whether s can be a product's name: at most 100 characters, no control characters, and no U+FFFD,
+// the replacement for undecodable bytes.
 func validName(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 100 &&
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })

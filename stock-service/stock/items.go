@@ -8,9 +8,8 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// EncodeItems writes items as one string, "goods:num,goods:num". Items from
-// operation.NewItems have exactly one such string, so two operations with the
-// same string are the same.
+// EncodeItems writes items as one string, "goods:num,goods:num". Items from operation.NewItems have exactly one such
+// string, so two operations with the same string are the same.
 func EncodeItems(items []operation.Item) string {
 	b := make([]byte, 0, 24*len(items))
 	for i, item := range items {

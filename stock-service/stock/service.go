@@ -6,46 +6,41 @@ import (
 	"orderstock/pkg/operation"
 )
 
-// Flags are the operation flags in Redis: a hint that an operation was not
-// attempted yet.
+// Flags are the operation flags in Redis: a hint that an operation was not attempted yet.
 type Flags interface {
-	// Take removes the flag and reports whether this call removed it. False proves
-	// nothing: the flag may have been taken, never set, or Redis is away.
+	// Take removes the flag and reports whether this call removed it. False proves nothing: the flag may have been taken,
+	// never set, or Redis is away.
 	Take(ctx context.Context, flag string) bool
 }
 
-// Ledger keeps operations, levels and flows. Beside the errors that they name, its
-// methods return ErrUnavailable if the database does not answer.
+// Ledger keeps operations, levels and flows. In addition to the errors that they name, its methods return
+// ErrUnavailable if the database does not answer.
 type Ledger interface {
-	// Find returns the operations recorded under the flags, by flag. A flag without
-	// one is missing.
+	// Find returns the operations recorded under the flags, by flag. A flag without one is missing.
 	Find(ctx context.Context, flags ...string) (map[string]Operation, error)
-	// Cancel ends a flag. If nothing is recorded, it writes a tombstone; if the
-	// items were deducted, it gives them back; any other outcome stays. It may
-	// return ErrUnknownOutcome.
+	// Cancel ends a flag. If nothing is recorded, it writes a tombstone; if the items were deducted, it restores them; any
+	// other outcome stays. It may return ErrUnknownOutcome.
 	Cancel(ctx context.Context, flag string) (Operation, error)
 	// Flows returns the flow rows under the flags, sorted by flag, product and kind.
 	Flows(ctx context.Context, flags ...string) ([]Flow, error)
-	// Goods returns the products with these ids, by rising id. Unknown ones are missing.
+	// Goods returns the products with these ids, by ascending id. Unknown ones are missing.
 	Goods(ctx context.Context, ids ...int64) ([]Goods, error)
-	// GoodsAfter returns up to limit products with ids above after, by rising id.
+	// GoodsAfter returns up to limit products with ids above after, by ascending id.
 	GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error)
-	// Restock carries a valid restock out, once under its flag, and returns the
-	// product after it. It may return ErrFlagConflict, ErrLevelOverflow and ErrUnknownOutcome.
+	// Restock executes a valid restock, once under its flag, and returns the product after it. It may return
+	// ErrFlagConflict, ErrLevelOverflow and ErrUnknownOutcome.
 	Restock(ctx context.Context, r Restock) (Goods, error)
 }
 
-// Deducter carries deductions out, and keeps concurrent ones on the same products
-// apart.
+// Deducter executes deductions, and serializes concurrent ones on the same products.
 type Deducter interface {
-	// Deduct records the outcome of the request, or returns the outcome that its
-	// flag already has. After ErrUnavailable, ErrOverloaded, ErrStaleToken,
-	// ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome
-	// the deduction may or may not have been carried out.
+	// Deduct records the outcome of the request, or returns the outcome that its flag already has. After ErrUnavailable,
+	// ErrOverloaded, ErrStaleToken, ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome the
+	// deduction may or may not have been made.
 	Deduct(ctx context.Context, r Request) (Operation, error)
 }
 
-// Service holds the use cases of the stock service. It is safe for concurrent use.
+// Service implements the use cases of the stock service. It is safe for concurrent use.
 type Service struct {
 	flags    Flags
 	ledger   Ledger
@@ -57,9 +52,8 @@ func NewService(flags Flags, ledger Ledger, deducter Deducter) *Service {
 	return &Service{flags: flags, ledger: ledger, deducter: deducter}
 }
 
-// Deduct takes the items from the stock under the flag, all or none. A repeat gets
-// the outcome of the first attempt. Its errors are those of a Deducter and of
-// operation.NewItems, and ErrInvalidFlag.
+// Deduct takes the items from the stock under the flag, all or none. A repeat gets the outcome of the first attempt.
+// Its errors are the errors of a Deducter and of operation.NewItems, and ErrInvalidFlag.
 func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (Operation, error) {
 	if !ValidFlag(flag) {
 		return Operation{}, ErrInvalidFlag
@@ -68,9 +62,8 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	if err != nil {
 		return Operation{}, err
 	}
-	// If this call takes the flag, it is the first attempt. If not, only the ledger
-	// tells: an earlier attempt may have taken the flag and died. The unique key
-	// decides between two attempts that both find nothing recorded.
+	// If this call takes the flag, it is the first attempt. If not, only the ledger can tell: an earlier attempt may have
+	// taken the flag and died. The unique key decides between two attempts that both find nothing recorded.
 	if !s.flags.Take(ctx, flag) {
 		recorded, err := s.ledger.Find(ctx, flag)
 		if err != nil {
@@ -83,7 +76,7 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	return s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
 }
 
-// Cancel ends the flag for good. Its errors are those of Ledger.Cancel and ErrInvalidFlag.
+// Cancel ends the flag for good. It returns the errors of Ledger.Cancel, and ErrInvalidFlag.
 func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	if !ValidFlag(flag) {
 		return Operation{}, ErrInvalidFlag
@@ -91,8 +84,8 @@ func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	return s.ledger.Cancel(ctx, flag)
 }
 
-// Restock adds pieces, once under its flag, and returns the product after it. Its
-// errors are those of Ledger.Restock and of Restock.Validate.
+// Restock adds pieces, once under its flag, and returns the product after it. It returns the errors of Ledger.Restock
+// and of Restock.Validate.
 func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	if err := r.Validate(); err != nil {
 		return Goods{}, err
@@ -100,8 +93,7 @@ func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	return s.ledger.Restock(ctx, r)
 }
 
-// Recorded returns the operations and the flow rows under the flags. It returns
-// ErrInvalidFlag if one of them is no flag.
+// Recorded returns the operations and the flow rows under the flags. It returns ErrInvalidFlag if any flag is invalid.
 func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Operation, []Flow, error) {
 	for _, flag := range flags {
 		if !ValidFlag(flag) {
@@ -116,12 +108,12 @@ func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Oper
 	return operations, flows, err
 }
 
-// Goods returns the products with these ids, by rising id. Unknown ones are missing.
+// Goods returns the products with these ids, by ascending id. Unknown ones are missing.
 func (s *Service) Goods(ctx context.Context, ids []int64) ([]Goods, error) {
 	return s.ledger.Goods(ctx, ids...)
 }
 
-// GoodsAfter returns up to limit products with ids above after, by rising id.
+// GoodsAfter returns up to limit products with ids above after, by ascending id.
 func (s *Service) GoodsAfter(ctx context.Context, after int64, limit int) ([]Goods, error) {
 	return s.ledger.GoodsAfter(ctx, after, limit)
 }

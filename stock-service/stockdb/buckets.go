@@ -14,27 +14,27 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// buckets is the number of rows over which DeductSkipLocked spreads a product, and so the number of deductions of the
-// product that can be on their way at once.
+// buckets is the number of rows over which DeductSkipLocked spreads a product, and so the maximum number of concurrent
+// deductions of the product.
 const buckets = 16
 
-// levelOf is the level of a row of stock, with the pieces in its buckets. Only DeductSkipLocked fills those.
+// levelOf is the level of a row of stock, including the pieces in its buckets. Only DeductSkipLocked fills those.
 const levelOf = `num + CAST(COALESCE((SELECT SUM(b.num) FROM stock_buckets b WHERE b.goods_id = stock.goods_id), 0)
 	AS SIGNED) AS num`
 
-// DeductSkipLocked carries one request out on the first bucket of each product that has enough and that no other
-// transaction holds. If all that have enough are held, it waits for one of them. If none has enough, it locks the
-// product with all its buckets, decides by their sum, and spreads what is left anew. So the pieces of restocks and
-// cancellations, which add to stock.num, come into the buckets. Errors as for stock.Deducter.
+// DeductSkipLocked executes one request on the first bucket of each product that has enough and that no other
+// transaction holds. If all buckets with enough are held, it waits for one of them. If none has enough, it locks the
+// product with all its buckets, decides by their sum, and redistributes the rest. This also moves the pieces of
+// restocks and cancellations, which add to stock.num, into the buckets. Errors as for stock.Deducter.
 //
-// No other strategy sees the pieces in the buckets: a service must not go from this one to another with stock left.
+// No other strategy sees the pieces in the buckets: a service must not switch to another strategy with stock left.
 //
-// It adds to the order of locks: after the row of a product come its buckets, by rising number, and then the next
+// It extends the order of locks: after the row of a product come its buckets, by ascending number, and then the next
 // product. No transaction that holds a later row waits for a bucket that was taken while others were skipped.
 func (s *DB) DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, Items: r.Items}
 	return s.deduct(ctx, op, func(tx *gorm.DB, last bool) (int64, error) {
-		return takeFromBuckets(tx, r.Items, last) // in the last try it waits for all buckets
+		return takeFromBuckets(tx, r.Items, last) // the last try waits for all buckets
 	})
 }
 
@@ -105,7 +105,7 @@ func readBucket(tx *gorm.DB, query string, args ...any) (bucket int, found bool,
 	return bucket, true, nil
 }
 
-// gatherAndTake takes the item from the product as a whole and spreads what is left over the buckets.
+// gatherAndTake takes the item from the product as a whole and spreads the rest over the buckets.
 func gatherAndTake(tx *gorm.DB, item operation.Item) error {
 	levels, err := readLevels(tx, []int64{item.GoodsID}, "FOR UPDATE")
 	if err != nil {

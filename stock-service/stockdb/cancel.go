@@ -13,9 +13,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Cancel implements stock.Ledger. It needs no lock in ZooKeeper: if a deduction
-// under the flag commits between its read and its write, the write changes no row,
-// and Cancel reads again.
+// Cancel implements stock.Ledger. It needs no lock in ZooKeeper: if a deduction under the flag commits between its read
+// and its write, the write changes no row, and Cancel reads again.
 func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	var op stock.Operation
 	err := errMoved
@@ -37,8 +36,7 @@ func (s *DB) Cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, nil
 }
 
-// cancel ends the flag according to what is recorded under it. It returns errMoved
-// if that has changed meanwhile.
+// cancel ends the flag according to the record under it. It returns errMoved if the record has changed since.
 func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	recorded, err := s.findOperations(ctx, []string{flag})
 	if err != nil {
@@ -56,8 +54,8 @@ func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	return op, s.transact(ctx, func(tx *gorm.DB) error { return restore(tx, op) })
 }
 
-// insertTombstone records a cancellation that came first. Two plain inserts that find
-// a row could deadlock, as each takes a shared lock on it; this one takes an exclusive one.
+// insertTombstone records a cancellation that arrived first. Two plain inserts that find a row could deadlock, since
+// each takes a shared lock on it; this one takes an exclusive one.
 func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 	made := tx.Exec(`INSERT INTO operations (flag, state, items, created_at) VALUES (?, ?, '', ?)
 		ON DUPLICATE KEY UPDATE flag = flag`, op.Flag, string(op.State), now())
@@ -70,7 +68,7 @@ func insertTombstone(tx *gorm.DB, op stock.Operation) error {
 	return nil
 }
 
-// restore gives the items of a deduction back to the stock.
+// restore returns the items of a deduction to the stock.
 func restore(tx *gorm.DB, op stock.Operation) error {
 	for items := range slices.Chunk(op.Items, maxCases) {
 		if err := giveBack(tx, items); err != nil {
@@ -88,7 +86,7 @@ func restore(tx *gorm.DB, op stock.Operation) error {
 	return insertFlows(tx, operation.KindRestore, op)
 }
 
-// giveBack raises the levels of the items by one statement, which locks them by rising goods id.
+// giveBack raises the levels of the items by one statement, which locks them by ascending goods id.
 func giveBack(tx *gorm.DB, items []operation.Item) error {
 	cases := make([]any, 0, 2*len(items))
 	for _, item := range items {

@@ -24,8 +24,8 @@ type DB struct {
 
 var _ stock.Ledger = (*DB)(nil)
 
-// New returns the ledger in db, whose schema is that of migrations/stock. The
-// evictor, which may be nil, watches its transactions. Callers must Close it.
+// New returns the ledger in db, which must have the schema of migrations/stock. The evictor, which may be nil, watches
+// its transactions. Callers must Close it.
 func New(db *gorm.DB, evictor *mysqldb.Evictor) *DB {
 	s := &DB{db: db, evictor: evictor}
 	s.finds, s.flows = newReads(s.findOperations), newReads(s.findFlows)
@@ -45,9 +45,9 @@ const (
 	resolveLimit = time.Second
 )
 
-// transact runs fn in a transaction. It returns fn's decisions (isDecision) and the
-// server's refusal of a row unchanged. If the commit was not answered, the error is
-// ErrUnknownOutcome. Any other error is ErrUnavailable: nothing changed.
+// transact runs fn in a transaction. It returns fn's decisions (isDecision) and the server's refusal of a row
+// unchanged. If the commit was not answered, the error is ErrUnknownOutcome. Any other error is ErrUnavailable: nothing
+// changed.
 func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	stop := s.evictor.Watch(ctx)
 	err := mysqldb.Transact(ctx, s.db, fn)
@@ -81,10 +81,9 @@ func isDecision(err error) bool {
 	return false
 }
 
-// resolve reads the outcome of a flag whose commit was not answered. It uses
-// another connection, and a timeout of its own, as the caller's may be over. It
-// returns unresolved(cause) if nothing is recorded: the commit may
-// still be in progress.
+// resolve reads the outcome of a flag whose commit was not answered. It uses another connection and a separate timeout,
+// since the caller's may be over. It returns unresolved(cause) if nothing is recorded: the commit may still be in
+// progress.
 func (s *DB) resolve(ctx context.Context, flag string, cause error) (stock.Operation, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()

@@ -15,18 +15,17 @@ import (
 // maxMoves bounds the tries of an operation that ends with errMoved.
 const maxMoves = 5
 
-// Deduct carries one request out in one transaction. It lowers each level, by
-// rising goods id, if enough is left and no later holder of the lock has written.
-// Then it inserts the outcome under its flag, whose primary key rolls back a second
-// attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
+// Deduct executes one request in one transaction. It lowers each level, by ascending goods id, if enough is left and no
+// later holder of the lock has written. Then it inserts the outcome under its flag, whose primary key rolls back a
+// second attempt with all that it took, and the flow rows. Errors as for stock.Deducter.
 func (s *DB) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, Items: r.Items, Token: fence.Highest(r.Items)}
 	return s.deduct(ctx, op, func(tx *gorm.DB, _ bool) (int64, error) { return takeItems(tx, r.Items, fence) })
 }
 
-// deduct carries op out in one transaction, in which take lowers the levels. take returns errShort with the first
-// product whose level is too low, and deduct records the rejection; after errMoved deduct begins again. last is true
-// in the last try.
+// deduct executes op in one transaction; take lowers the levels in it. take returns errShort with the first product
+// whose level is too low, and deduct records the rejection; after errMoved deduct starts over. last is true in the last
+// try.
 func (s *DB) deduct(
 	ctx context.Context, op stock.Operation, take func(tx *gorm.DB, last bool) (short int64, err error),
 ) (stock.Operation, error) {
@@ -52,8 +51,7 @@ func (s *DB) deduct(
 	return s.settle(ctx, op, err)
 }
 
-// settle returns the answer to a deduction that tried to record op and ended with
-// err.
+// settle returns the answer to a deduction that tried to record op and ended with err.
 func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.Operation, error) {
 	switch {
 	case err == nil:
@@ -70,10 +68,9 @@ func (s *DB) settle(ctx context.Context, op stock.Operation, err error) (stock.O
 	return stock.Operation{}, err
 }
 
-// takeItems lowers the level of each product. It returns errShort with the first
-// product whose level is too low. Several products are locked and read in one
-// statement and lowered in another, so the number of round trips does not grow
-// with the number of products.
+// takeItems lowers the level of each product. It returns errShort with the first product whose level is too low.
+// Several products are locked and read in one statement and lowered in another, so the number of round trips does not
+// grow with the number of products.
 func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	if len(items) > 1 {
 		return takeLocked(tx, items, fence)
@@ -128,8 +125,7 @@ func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, er
 	return done.RowsAffected == 1, done.Error
 }
 
-// whyMissed reads the rows of the items that were not taken, and returns why the
-// first was not.
+// whyMissed reads the rows of the items that were not taken, and returns the reason why the first was not.
 func whyMissed(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	levels, err := readLevels(tx, goodsOf(items), "")
 	if err != nil {
@@ -148,8 +144,7 @@ func whyMissed(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short in
 	return short, errShort
 }
 
-// checkFence returns ErrStaleToken if a later holder of the lock has written one of
-// the rows.
+// checkFence returns ErrStaleToken if a later holder of the lock has written one of the rows.
 func checkFence(items []operation.Item, levels map[int64]*stock.Level, fence stock.Fence) error {
 	if fence == nil {
 		return nil

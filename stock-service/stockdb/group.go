@@ -15,27 +15,23 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DeductGroup carries many requests out in one transaction of six statements, and
-// one more for each further 128 products. It locks and reads all rows, allocates
-// the requests in their order, and writes all results together. The outcomes
+// DeductGroup executes many requests in one transaction of six statements, and one more for each further 128 products.
+// It locks and reads all rows, allocates the requests in their order, and writes all results together. The outcomes
 // answer the requests one by one; a refused request costs the others nothing.
 //
-// Each row is fenced by the token of its product; an operation records the highest
-// token of its products. Under the nil fence, no token is compared or written: the
-// locks of the rows, the condition and the primary key alone keep the group apart
-// from every other group, even one that holds the lock.
+// Each row is fenced by the token of its product; an operation records the highest token of its products. Under the nil
+// fence, no token is compared or written: the row locks, the condition and the primary key alone isolate the group from
+// every other group, even one that holds the lock.
 //
-// A flag that already has an outcome is not expected here, as the caller has asked
-// Redis or the table. If the primary key shows that there is one, the group is
-// carried out again, and looks up all its flags.
+// Flags that already have an outcome are not expected here, since the caller has asked Redis or the table. If the
+// primary key reveals one, the group starts over, and looks up all its flags.
 //
-// If another transaction holds the flag or a product of a request for longer than a
-// lock wait, that request is set aside with ErrUnavailable, and the others go on.
+// If another transaction holds the flag or a product of a request for longer than a lock wait, that request is set
+// aside with ErrUnavailable, and the others continue.
 //
-// The error is for the group as a whole. After ErrUnavailable and ErrStaleToken
-// nothing changed; after ErrUnknownOutcome that is unknown. After any other error
-// nothing changed either: the database refused a row, and each request may succeed
-// by itself.
+// The error concerns the group as a whole. After ErrUnavailable and ErrStaleToken nothing changed; after
+// ErrUnknownOutcome that is unknown. After any other error nothing changed either: the database refused a row, and each
+// request may succeed by itself.
 func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
 	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
 	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
@@ -55,8 +51,7 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence st
 	return mysqldb.SetAside(ctx, &s.caution, requests, refused, s.held, write)
 }
 
-// held reports for each request whether another transaction holds its flag or one
-// of its products.
+// held reports for each request whether another transaction holds its flag or one of its products.
 func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error) {
 	flags, goods := distinct(requests)
 	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
@@ -75,8 +70,7 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error)
 	return held, nil
 }
 
-// deductGroup is DeductGroup without setting aside. If look is true it looks up
-// all flags.
+// deductGroup is DeductGroup without setting aside. If look is true it looks up all flags.
 func (s *DB) deductGroup(
 	ctx context.Context, requests []stock.Request, fence stock.Fence, look bool,
 ) ([]stock.Outcome, error) {
@@ -112,8 +106,7 @@ func (s *DB) deductGroup(
 	return outcomes, err
 }
 
-// newOperations returns the operations that the group made, by rising flag, and
-// sets their token.
+// newOperations returns the operations that the group made, by ascending flag, and sets their token.
 func newOperations(outcomes []stock.Outcome, fence stock.Fence) []stock.Operation {
 	fresh := make([]stock.Operation, 0, len(outcomes))
 	for i := range outcomes {
@@ -126,12 +119,10 @@ func newOperations(outcomes []stock.Outcome, fence stock.Fence) []stock.Operatio
 	return fresh
 }
 
-// maxCases bounds the products of one update: for each row, the server goes
-// through the cases of a CASE one by one.
+// maxCases bounds the products of one update: for each row, the server evaluates the cases of a CASE one by one.
 const maxCases = 128
 
-// takeTogether lowers the levels of all products, under the same conditions as
-// takeItem.
+// takeTogether lowers the levels of all products, under the same conditions as takeItem.
 func takeTogether(tx *gorm.DB, taken map[int64]int64, fence stock.Fence) error {
 	if len(taken) == 0 {
 		return nil
@@ -168,8 +159,8 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fe
 	return nil
 }
 
-// tokenOf returns an expression for the token of a row, with its arguments. Products
-// of one lock share a token, which is written once.
+// tokenOf returns an expression for the token of a row, with its arguments. Products of one lock share a token, which
+// is written once.
 func tokenOf(goods []int64, fence stock.Fence) (text string, args []any) {
 	first := fence(goods[0])
 	if !slices.ContainsFunc(goods, func(id int64) bool { return fence(id) != first }) {
@@ -181,7 +172,7 @@ func tokenOf(goods []int64, fence stock.Fence) (text string, args []any) {
 	return "CASE goods_id" + strings.Repeat(" WHEN ? THEN ?", len(goods)) + " END", args
 }
 
-// distinct returns the flags and the goods ids of the requests, each once, in rising order.
+// distinct returns the flags and the goods ids of the requests, each once, in ascending order.
 func distinct(requests []stock.Request) (flags []string, goods []int64) {
 	for _, r := range requests {
 		flags = append(flags, r.Flag)

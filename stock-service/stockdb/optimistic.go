@@ -14,12 +14,12 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DeductOptimistic carries one request out without holding a row while it decides: it reads the levels with their
-// versions, and lowers each level only if its version is still the same. If one is not, it begins again after a pause,
-// until ctx ends. Errors as for stock.Deducter.
+// DeductOptimistic executes one request without holding a row while it decides: it reads the levels with their
+// versions, and lowers each level only if its version is unchanged. Otherwise it starts over after a pause, until ctx
+// ends. Errors as for stock.Deducter.
 //
-// A version counts these deductions alone. The level is lowered by the pieces, and only if there are enough, so that
-// restocks, cancellations and other strategies may change it meanwhile.
+// A version counts only these deductions. The update subtracts the pieces if there are enough, so that restocks,
+// cancellations and other strategies may change the level in between.
 func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, Items: r.Items}
 	again := retry.Policy{First: time.Millisecond, Max: 64 * time.Millisecond}
@@ -31,13 +31,13 @@ func (s *DB) DeductOptimistic(ctx context.Context, r stock.Request) (stock.Opera
 		return retry.Stop(err)
 	})
 	if errors.Is(err, errMoved) || err != nil && ctx.Err() != nil && !errors.Is(err, stock.ErrUnknownOutcome) {
-		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err) // only the tries that changed nothing end so
+		err = fmt.Errorf("%w: %w", stock.ErrUnavailable, err) // only tries that changed nothing end here
 	}
 	return s.settle(ctx, op, err)
 }
 
-// tryVersions decides op by the levels as they are now, and records it if they have not changed meanwhile. It returns
-// errMoved if one has.
+// tryVersions decides op by the current levels, and records it unless they have changed since. It returns errMoved if
+// one has.
 func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 	versions, levels, err := s.readVersions(ctx, goodsOf(op.Items))
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 	if err != nil {
 		return err
 	}
-	if short != 0 { // it was short when it was read: the versions need not be the same any more
+	if short != 0 { // it was short when read; the versions no longer matter
 		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
 		return s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, *op) })
 	}
@@ -71,7 +71,7 @@ func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 	})
 }
 
-// readVersions reads the products' levels and versions, in a statement of its own.
+// readVersions reads the products' levels and versions, outside the transaction.
 func (s *DB) readVersions(
 	ctx context.Context, goods []int64,
 ) (versions map[int64]int64, levels map[int64]*stock.Level, err error) {

@@ -8,8 +8,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DeductPessimistic carries one request out under the locks of its rows: it reads the levels FOR UPDATE, by rising
-// goods id, decides, and writes what is left of them. Errors as for stock.Deducter.
+// DeductPessimistic executes one request under the locks of its rows: it reads the levels FOR UPDATE, by ascending
+// goods id, decides, and writes the new levels. Errors as for stock.Deducter.
 func (s *DB) DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	return s.overwrite(ctx, r, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
 		return readLevels(tx, goodsOf(r.Items), "FOR UPDATE")

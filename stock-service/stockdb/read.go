@@ -13,8 +13,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// reads lets callers that read at the same time share a statement. Each gets the
-// results of all, by flag.
+// reads lets concurrent readers share a statement. Each gets the results of all, by flag.
 type reads[V any] = batch.Group[[]string, map[string]V]
 
 func newReads[V any](look func(ctx context.Context, flags []string) (map[string]V, error)) *reads[V] {
@@ -24,8 +23,7 @@ func newReads[V any](look func(ctx context.Context, flags []string) (map[string]
 	}, batch.WithTimeout(readLimit))
 }
 
-// shared waits for a shared read. A read changes nothing, so every failure is
-// ErrUnavailable or ErrOverloaded.
+// shared waits for a shared read. A read changes nothing, so every failure is ErrUnavailable or ErrOverloaded.
 func shared[V any](ctx context.Context, group *reads[V], flags []string) (map[string]V, error) {
 	found, err := group.Do(ctx, flags)
 	switch {
@@ -69,8 +67,8 @@ func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]sto
 	return findOperations(s.db.WithContext(ctx), flags)
 }
 
-// findOperations scans by hand: gorm's Scan formats every statement for its logger,
-// which for hundreds of flags costs more than the read.
+// findOperations scans by hand: gorm's Scan formats every statement for its logger, which for hundreds of flags costs
+// more than the read.
 func findOperations(db *gorm.DB, flags []string) (map[string]stock.Operation, error) {
 	found := make(map[string]stock.Operation)
 	query := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags)

@@ -87,9 +87,9 @@ func readGoods(tx *gorm.DB, id int64) (stock.Goods, error) {
 	return row.domain(), nil
 }
 
-// restocked answers a restock whose flag is already in use, or whose commit was not
-// answered. It returns the product if the flag was used for this very restock,
-// ErrFlagConflict if it was used for another, and unresolved(cause) if it was not used.
+// restocked answers a restock whose flag is already in use, or whose commit was not answered. It returns the product if
+// the flag was used for this very restock, ErrFlagConflict if it was used for another, and unresolved(cause) if it was
+// not used.
 func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock.Goods, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()

@@ -66,8 +66,7 @@ func (r flowRow) domain() stock.Flow {
 	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
 }
 
-// restockRow is the record of a restock. Told is false if it is older than the
-// table of names and prices.
+// restockRow is the record of a restock. Told is false if it is older than the table of names and prices.
 type restockRow struct {
 	Num   int64
 	Name  *string
@@ -75,8 +74,7 @@ type restockRow struct {
 	Told  bool
 }
 
-// is reports whether r repeats the restock of the row. A name or price that r leaves
-// out contradicts nothing.
+// is reports whether r repeats the restock of the row. A name or price that r omits contradicts nothing.
 func (row restockRow) is(r stock.Restock) bool {
 	return row.Num == r.Num && (!row.Told || repeats(row.Name, r.Name) && repeats(row.Price, r.Price))
 }
@@ -85,5 +83,5 @@ func repeats[T comparable](first, again *T) bool {
 	return again == nil || first != nil && *first == *again
 }
 
-// now is the time as the columns hold it, in microseconds.
+// now is the current time in the resolution of the columns, microseconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -13,14 +13,12 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// token is a fencing token as the value of a placeholder, in hex: see
-// mysqldb.Statement.Bytes.
+// token is a fencing token as the value of a placeholder, in hex: see mysqldb.Statement.Bytes.
 func token(t stock.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
 
-// readLevels reads the rows of the products by rising id. The statement ends with
-// lock: "FOR UPDATE", or nothing.
+// readLevels reads the rows of the products by ascending id. The statement ends with lock: "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	levels := make(map[int64]*stock.Level, len(goods))
 	query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
@@ -36,8 +34,7 @@ func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level
 	return levels, nil
 }
 
-// insertOperations records outcomes. A flag that already has one fails all of
-// them, as a duplicate.
+// insertOperations records outcomes. A flag that already has one fails all of them, as a duplicate.
 func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 	if len(operations) == 0 {
 		return nil

@@ -10,16 +10,15 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// DeductUnsafe carries one request out by reading the levels and then writing them,
-// as if nobody else did so at the same time. It oversells.
+// DeductUnsafe executes one request by reading the levels and then writing them, as if there were no concurrent
+// writers. It oversells.
 func (s *DB) DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	return s.overwrite(ctx, r, func(tx *gorm.DB) (map[int64]*stock.Level, error) {
 		return readLevels(tx, goodsOf(r.Items), "")
 	})
 }
 
-// overwrite decides the request by the levels that read returns, and writes what is
-// left of them.
+// overwrite decides the request by the levels that read returns, and overwrites them with the new ones.
 func (s *DB) overwrite(
 	ctx context.Context, r stock.Request, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
 ) (stock.Operation, error) {

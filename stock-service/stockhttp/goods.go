@@ -98,7 +98,7 @@ func (h *handlers) restock(c *gin.Context) error {
 	return nil
 }
 
-// page reads the query of GET /v1/stock: products by name, or the place and the size of a page.
+// page reads the query of GET /v1/stock: product ids, or the start and the size of a page.
 func page(c *gin.Context) (named []string, after int64, limit int, err error) {
 	query, err := httpapi.Query(c)
 	if err != nil {

@@ -36,11 +36,11 @@ func queue(slots *semaphore.Weighted) gin.HandlerFunc {
 	})
 }
 
-// within ends the work for a request after d, or earlier if its caller waits less.
+// within ends the work for a request after d, or at its caller's deadline if that is earlier.
 func within(d time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if deadline, ok := c.Request.Context().Deadline(); ok && time.Until(deadline) <= d {
-			return // the caller waits no longer than d
+			return // the caller's deadline is no later
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), d)
 		defer cancel()

@@ -34,7 +34,7 @@ func (h *handlers) deduct(c *gin.Context) error {
 	return nil
 }
 
-// carryOut deducts the items that were sent, and returns the answer.
+// carryOut deducts the items sent, and returns the answer.
 func (h *handlers) carryOut(ctx context.Context, flag string, sent []stockapi.Item) (stockapi.Operation, error) {
 	request.AddAttrs(ctx, "flag", flag)
 	items, err := stockapi.ParseItems(sent)

@@ -10,9 +10,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// codes is the one table from the domain's errors to the codes of the API, whose
-// statuses package stockapi defines. The first match counts: an unknown outcome
-// stays unknown whatever else went wrong.
+// codes is the one table from the domain's errors to the codes of the API, whose statuses package stockapi defines. The
+// first match counts: an unknown outcome stays unknown even if something else went wrong too.
 var codes = []struct {
 	err  error
 	code stockapi.Code
@@ -35,8 +34,8 @@ var codes = []struct {
 	{stock.ErrInvalidPage, stockapi.CodeInvalidPage},
 }
 
-// problemOf returns the answer for an error of the domain, or nil for any other.
-// The detail of a 503 says what failed; the cause stays in the log.
+// problemOf returns the answer for an error of the domain, or nil for any other. The detail of a 503 says what failed;
+// the cause stays in the log.
 func problemOf(err error) *problem.Problem {
 	for _, row := range codes {
 		if errors.Is(err, row.err) {

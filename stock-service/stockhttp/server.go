@@ -13,21 +13,19 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Config says how the service is served.
+// Config configures New.
 type Config struct {
 	// Token is the service token that every call of /v1 must carry.
 	Token string
 	// OldToken, if not empty, is accepted as well: the previous token, while callers change to Token.
 	OldToken string
-	// MaxInFlight bounds the operations in work. One more is answered 503
-	// overloaded at once. Default 2048.
+	// MaxInFlight bounds the operations in flight. One more is answered 503 overloaded at once. Default 2048.
 	MaxInFlight int
-	// Timeout bounds the work for a request, if its caller sets no earlier deadline.
-	// Default 5 s.
+	// Timeout bounds the work for a request, unless its caller sets an earlier deadline. Default 5 s.
 	Timeout time.Duration
-	// Metrics, if not nil, is where the counts and times of requests are registered.
+	// Metrics, if not nil, registers the counts and durations of requests.
 	Metrics prometheus.Registerer
-	// Checks are what /readyz asks.
+	// Checks are the readiness checks of /readyz.
 	Checks map[string]httpapi.Check
 }
 
@@ -50,7 +48,7 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	httpapi.Describe(e, OpenAPI)
 	v1 := e.Group("/v1", httpapi.Bearer(cfg.Token, cfg.OldToken), within(cfg.Timeout))
 
-	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot of its own
+	v1.POST("/operations", httpapi.Handle(h.deductAll)) // each of its operations takes a slot
 	writes := v1.Group("", shed(h.writes))
 	writes.PUT("/operations/:flag", httpapi.Handle(h.deduct))
 	writes.POST("/operations/:flag/cancel", httpapi.Handle(h.cancel))
@@ -63,16 +61,16 @@ func New(service *stock.Service, cfg Config, log *slog.Logger) http.Handler {
 	return e
 }
 
-// readsAtOnce bounds the reads in work, so that operations keep connections and memory. Further reads wait.
+// readsAtOnce bounds the reads in flight, so that operations keep connections and memory. Further reads wait.
 const readsAtOnce = 16
 
 // maxBody is enough for the largest shared request: MaxDeductions operations of MaxItems items.
 const maxBody = 512 << 10
 
-// MaxHeader is enough for a request's line that names the most flags, of 64 characters, and for its headers.
+// MaxHeader is enough for the request line with the most flags, of 64 characters each, and for the headers.
 const MaxHeader = 64 << 10
 
 type handlers struct {
 	service *stock.Service
-	writes  *semaphore.Weighted // operations in work
+	writes  *semaphore.Weighted // operations in flight
 }

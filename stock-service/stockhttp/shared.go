@@ -19,8 +19,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// deductAll is POST /v1/operations: many deductions in one request. None waits for another, and
-// each is answered as soon as it ends.
+// deductAll is POST /v1/operations: many deductions in one request. None waits for another, and each is answered as
+// soon as it is done.
 func (h *handlers) deductAll(c *gin.Context) error {
 	var body stockapi.DeductAllRequest
 	if err := httpapi.Decode(c, &body); err != nil {
@@ -38,7 +38,7 @@ func (h *handlers) deductAll(c *gin.Context) error {
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Status(http.StatusOK)
 	lines := json.NewEncoder(c.Writer)
-	var gone error // the caller, and with it the context of the operations
+	var gone error // the caller's error, which also ended the operations
 	for i := range n {
 		if len(answers) == 0 && i > 0 {
 			batch.Yield() // so that deductions of the same group are answered in one write
@@ -58,10 +58,10 @@ func (h *handlers) deductAll(c *gin.Context) error {
 // answer is the answer to one of the deductions.
 type answer struct {
 	stockapi.DeductAnswer
-	replied func(error) // ends the trace's part; the error is that of the reply
+	replied func(error) // ends the trace's part, with the reply's error
 }
 
-// deductOne carries out one of the deductions, as if it had come in a request of its own.
+// deductOne executes one of the deductions, as if it had its own request.
 func (h *handlers) deductOne(ctx context.Context, index int, d stockapi.Deduction) (a answer) {
 	a.Index = index
 	ctx = request.Part(ctx, d.RequestID)

@@ -1,5 +1,5 @@
-// Package stocktrace records the steps of the stock service that go through its ports. The steps under
-// the lock are recorded by package deduct and, for SQL, by the connection.
+// Package stocktrace records the steps of the stock service that go through its ports. The steps under the lock are
+// recorded by package deduct and, for SQL, by the connection.
 package stocktrace
 
 import (

@@ -11,10 +11,9 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// caseStudy locks as the case study was published: one lock for all products,
-// named after the method, and a new ZooKeeper session for each lock. All its faults
-// but the slowness are put right: the lock is released after the commit, and its
-// node is the holder's own.
+// caseStudy locks as the case study was published: one lock for all products, named after the method, and a new
+// ZooKeeper session for each lock. All its faults except the slowness are fixed: the lock is released after the commit,
+// and only the holder deletes its node.
 type caseStudy struct {
 	*deduct.Locked
 	cfg Config
@@ -28,7 +27,7 @@ func newCaseStudy(cfg Config) deduct.Strategy {
 	return s
 }
 
-// acquire takes the lock in a session of its own, which ends with the lock.
+// acquire takes the lock in a new session, which ends with the lock.
 func (s *caseStudy) acquire(ctx context.Context) (deduct.Lock, error) {
 	session, err := coordination.Connect(ctx, s.cfg.Config.Config)
 	if err != nil {

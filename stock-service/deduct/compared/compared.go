@@ -14,32 +14,28 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Ledger is the ledger of package deduct with the methods that the strategies of
-// this package need besides.
+// Ledger adds the methods that only the strategies of this package need to package deduct's Ledger.
 type Ledger interface {
 	deduct.Ledger
-	// DeductOptimistic lowers a level only if its version has not changed since it
-	// was read, and tries again until ctx ends.
+	// DeductOptimistic lowers a level only if its version has not changed since it was read, and retries until ctx ends.
 	DeductOptimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
-	// DeductPessimistic reads the levels FOR UPDATE, and writes what is left.
+	// DeductPessimistic reads the levels FOR UPDATE, and writes the new ones.
 	DeductPessimistic(ctx context.Context, r stock.Request) (stock.Operation, error)
 	// DeductSkipLocked takes the pieces from a bucket that nobody holds.
 	DeductSkipLocked(ctx context.Context, r stock.Request) (stock.Operation, error)
 	// Find and Goods are methods of stock.Ledger.
 	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
 	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
-	// DeductUnsafe reads the levels and then writes them, as if nobody else did so.
+	// DeductUnsafe reads the levels and then writes them, as if there were no concurrent writers.
 	DeductUnsafe(ctx context.Context, r stock.Request) (stock.Operation, error)
 }
 
-// Config says what a strategy works with. Ledger takes the place of
-// deduct.Config's.
+// Config configures a strategy. Its Ledger replaces the one in deduct.Config.
 type Config struct {
 	deduct.Config
 	Ledger Ledger
-	// Redis is the server that holds redis-lock's locks, under keys that begin with
-	// stocklock:, and the levels of redis-prededuct, under keys that begin with
-	// prededuct: and Root. Sentinels are not supported.
+	// Redis is the server for redis-lock's locks, under keys that begin with stocklock:, and for the levels of
+	// redis-prededuct, under keys that begin with prededuct: and Root. Sentinels are not supported.
 	Redis redis.UniversalOptions
 	// AllowUnsafe permits a strategy that is not safe.
 	AllowUnsafe bool
@@ -48,8 +44,7 @@ type Config struct {
 // ErrUnsafe is returned for a strategy that is not safe, unless it is allowed.
 var ErrUnsafe = errors.New("refused without --allow-unsafe")
 
-// New returns the strategy of that name, of this package or of package deduct.
-// Callers must Close it.
+// New returns the strategy of that name, of this package or of package deduct. Callers must Close it.
 func New(name string, cfg Config) (deduct.Strategy, error) {
 	info, err := strategy.Find(name)
 	if err != nil {

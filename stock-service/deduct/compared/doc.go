@@ -1,5 +1,4 @@
-// Package compared holds the strategies of deduction that are kept only for
-// comparison with those of package deduct. All but unsafe and redis-prededuct are
-// correct, as the transaction of package stockdb is. Package strategy says what each
-// does.
+// Package compared holds the deduction strategies that are kept only for comparison with package deduct's. All but
+// unsafe and redis-prededuct are correct, because the transaction of package stockdb is. Package strategy describes
+// each.
 package compared

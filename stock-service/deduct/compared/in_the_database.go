@@ -7,8 +7,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// inTheDatabase carries out optimistic, pessimistic and skip-locked: the statements of one transaction keep
-// deductions apart.
+// inTheDatabase implements optimistic, pessimistic and skip-locked: the statements of one transaction isolate
+// deductions.
 type inTheDatabase struct {
 	deduct func(ctx context.Context, r stock.Request) (stock.Operation, error)
 	limit  time.Duration // of one deduction, with all its tries

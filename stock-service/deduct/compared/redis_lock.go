@@ -15,17 +15,16 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// redisLock takes a Redlock for each product. The lock does not queue its
-// waiters and has no fencing token: a holder that comes back from a pause longer
-// than the lock's expiry still believes that it holds the lock, and only the
-// condition of the update stops it.
+// redisLock takes a Redlock for each product. The lock does not queue its waiters and has no fencing token: a holder
+// that returns from a pause longer than the lock's expiry still believes that it holds the lock, and only the condition
+// of the update stops it.
 type redisLock struct {
 	*deduct.Locked
 	client *redis.Client
 }
 
 const (
-	// redisLockExpiry is how long a lock outlives a holder that died.
+	// redisLockExpiry is how long a lock outlives a dead holder.
 	redisLockExpiry = 8 * time.Second
 	// redisLockPause is the wait between two tries for a lock that is taken.
 	redisLockPause = 5 * time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// singleNode takes the case study's "low" lock for each product: one node that
-// all waiters try to create and watch, so that each release wakes all of them.
+// singleNode takes the case study's "low" lock for each product: one node that all waiters try to create and watch, so
+// that each release wakes all of them.
 type singleNode struct {
 	*deduct.Locked
 	*deduct.Session

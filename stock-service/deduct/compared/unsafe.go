@@ -6,9 +6,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// unsafe reads the level and then writes what is left, without a lock. Two
-// deductions at the same time sell the same piece. It shows what the other
-// strategies are for.
+// unsafe reads the level and then writes the new one, without a lock. Two concurrent deductions sell the same piece. It
+// shows why the other strategies are needed.
 type unsafe struct{ ledger Ledger }
 
 // Deduct oversells, contrary to the promise of stock.Deducter.

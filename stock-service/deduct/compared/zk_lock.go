@@ -12,15 +12,14 @@ import (
 	"orderstock/stock-service/deduct"
 )
 
-// zkLock takes the lock of the ZooKeeper client library for each product. That
-// lock cannot be given up while it waits, cannot tell that it was lost, and has
-// no fencing token.
+// zkLock takes the lock of the ZooKeeper client library for each product. A wait for that lock cannot be cancelled, its
+// loss is not detected, and it has no fencing token.
 type zkLock struct {
 	*deduct.Locked
 	acl       []zk.ACL
 	conn      *zk.Conn
 	drained   chan struct{}
-	abandoned sync.WaitGroup // waits that went on after their caller had left
+	abandoned sync.WaitGroup // waits that continued after their caller had left
 	root      string
 }
 

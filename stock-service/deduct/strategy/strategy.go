@@ -1,5 +1,5 @@
-// Package strategy lists the strategies of deduction. It imports none of them, so
-// that a program that only names them does not link their clients.
+// Package strategy lists the deduction strategies. It imports none of them, so that a program that only names them does
+// not link their clients.
 package strategy
 
 import (
@@ -10,24 +10,22 @@ import (
 // Info describes a strategy.
 type Info struct {
 	Name string
-	// Summary says in one line how the strategy keeps concurrent deductions apart.
+	// Summary describes in one line how the strategy serializes deductions.
 	Summary string
-	// LockServer is the server that holds the strategy's locks: "ZooKeeper",
-	// "Redis", or "" if it takes none.
+	// LockServer is the server that holds the strategy's locks: "ZooKeeper", "Redis", or "" if it takes none.
 	LockServer string
-	// Warning says what the strategy does wrong, for example "oversells"; "" if it is
-	// correct. A service refuses to start with an incorrect one unless that is allowed.
+	// Warning describes the strategy's defect, for example "oversells"; "" if it is correct. A service refuses to start
+	// with an incorrect one unless that is allowed.
 	Warning string
 }
 
 // Unsafe reports whether the strategy is not correct.
 func (i Info) Unsafe() bool { return i.Warning != "" }
 
-// Default is the strategy of a stock service that is given none.
+// Default is the strategy of a stock service that names none.
 const Default = "grouped"
 
-// All is the one list of the strategies, in the order in which the load test
-// compares them: from the simplest to the default.
+// All lists the strategies in the order that the load test compares them: from the simplest to the default.
 var All = []Info{
 	{
 		Name: "unsafe", Warning: "oversells",

@@ -1,6 +1,5 @@
-// Package stocktest gives each test of the stock service a ledger of its own in a
-// real database, checks the ledger's invariants, and holds the test suite of the
-// strategies.
+// Package stocktest gives each test of the stock service a separate ledger in a real database, checks the ledger's
+// invariants, and holds the test suite of the strategies.
 package stocktest
 
 import (
@@ -22,7 +21,7 @@ import (
 	"orderstock/stock-service/stockdb"
 )
 
-// Quiet is a logger that says nothing.
+// Quiet is a logger that discards everything.
 var Quiet = slog.New(slog.DiscardHandler)
 
 // Place is the ledger and the flags of one test.
@@ -38,8 +37,7 @@ type Place struct {
 	flags atomic.Int64
 }
 
-// New returns a new place. At the test's end the ledger is checked, and the place
-// is closed.
+// New returns a new place. At the test's end the ledger is checked, and the place is closed.
 func New(t testing.TB) *Place {
 	t.Helper()
 	p := &Place{t: t, DSN: serverstest.Database(t)}
@@ -88,7 +86,7 @@ func (p *Place) Goods(t testing.TB, num int64) int64 {
 	return id
 }
 
-// Flag returns a flag that was not used yet.
+// Flag returns an unused flag.
 func (p *Place) Flag() string { return fmt.Sprintf("t%d", p.flags.Add(1)) }
 
 // Level returns the level of the product.
@@ -101,7 +99,7 @@ func (p *Place) Level(t testing.TB, id int64) int64 {
 	return goods[0].Num
 }
 
-// Invariants are the statements that return no row while the ledger is right.
+// Invariants are statements that return no row while the ledger is right.
 var Invariants = map[string]string{
 	"level is the sum of its flows, and not below zero": `
 		SELECT s.goods_id FROM stock s
@@ -136,7 +134,7 @@ func (p *Place) CheckLedger(t testing.TB) {
 	}
 }
 
-// Violations returns the invariants that do not hold, with what breaks them.
+// Violations returns the invariants that do not hold, with the offending rows.
 func (p *Place) Violations(t testing.TB) map[string][]string {
 	t.Helper()
 	pool, err := sql.Open("mysql", p.DSN)
@@ -166,5 +164,5 @@ func (p *Place) Violations(t testing.TB) map[string][]string {
 	return found
 }
 
-// Patience is the lock timeout of tests in which many callers wait for one lock.
+// Patience is the lock timeout for tests where many callers wait for one lock.
 const Patience = 30 * time.Second

@@ -19,8 +19,8 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Open returns the strategy of that name on the place's ledger, after change
-// has changed its configuration. It is closed at the test's end.
+// Open returns the strategy of that name on the place's ledger, with its configuration modified by change. It is closed
+// at the test's end.
 func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)) deduct.Strategy {
 	t.Helper()
 	cfg := compared.Config{
@@ -48,8 +48,7 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 	return s
 }
 
-// Suite checks the promises that every safe strategy keeps. For an unsafe strategy,
-// except names the promises that it does not keep.
+// Suite checks the promises of every safe strategy. For an unsafe strategy, except names the promises that it breaks.
 func Suite(t *testing.T, name string, except ...string) {
 	p := New(t)
 	d := p.Open(t, name, func(c *compared.Config) { c.AllowUnsafe = true })
@@ -78,7 +77,7 @@ func Suite(t *testing.T, name string, except ...string) {
 	}
 }
 
-// Workers runs work n times at once.
+// Workers runs work n times concurrently.
 func Workers(n int, work func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
@@ -93,7 +92,7 @@ type suite struct {
 	strategy deduct.Strategy
 }
 
-// written waits until a strategy that writes the ledger behind has written it.
+// written waits until a strategy with write-behind has written the ledger.
 func (s *suite) written(t *testing.T) {
 	t.Helper()
 	if behind, ok := s.strategy.(interface {
@@ -208,7 +207,7 @@ func (s *suite) otherItemsUnderAFlag(t *testing.T) {
 	if !errors.Is(err, stock.ErrFlagConflict) {
 		t.Errorf("other items, flag absent: %v; want a conflict", err)
 	}
-	s.Flags.Set(t.Context(), flag) // so that only the unique key is left to tell
+	s.Flags.Set(t.Context(), flag) // so that only the unique key is left to decide
 	_, err = s.service.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 2}})
 	if !errors.Is(err, stock.ErrFlagConflict) {
 		t.Errorf("other items, flag set: %v; want a conflict", err)
@@ -279,11 +278,11 @@ func (s *suite) cancelledMeanwhile(t *testing.T) {
 		})
 		both.Wait()
 		switch cancelled.State {
-		case operation.Cancelled: // came first
+		case operation.Cancelled: // cancelled before the deduction
 			if deducted.State != operation.Cancelled {
 				t.Errorf("deduct says %s of a flag that was cancelled first", deducted.State)
 			}
-		case operation.Restored: // came second
+		case operation.Restored: // cancelled after the deduction
 			if deducted.State != operation.Done && deducted.State != operation.Restored {
 				t.Errorf("deduct says %s of a flag that was restored", deducted.State)
 			}

@@ -28,7 +28,7 @@ var (
 	settleScript = redis.NewScript(settleText)
 )
 
-// answer is what take.lua returns.
+// answer is the result of take.lua.
 type answer string
 
 const (
@@ -41,7 +41,7 @@ const (
 )
 
 const (
-	// remember is how long a flag is known in Redis.
+	// remember is how long Redis remembers a flag.
 	remember = 30 * time.Minute
 	// maxLog bounds the operations that are not in the ledger yet.
 	maxLog = 20_000
@@ -73,7 +73,7 @@ type entry struct {
 
 func newLog(where *redis.Options, prefix, writer string) *log {
 	opts := *where
-	// A take that is sent twice is a repeat: the client must not try again by itself.
+	// A take that is sent twice is a repeat: the client must not retry by itself.
 	opts.ContextTimeoutEnabled, opts.MaxRetries, opts.DisableIdentity = true, -1, true
 	l := &log{
 		client: redis.NewClient(&opts),
@@ -83,10 +83,10 @@ func newLog(where *redis.Options, prefix, writer string) *log {
 	return l
 }
 
-// take carries out take.lua for each of the requests, in one pipeline.
+// take runs take.lua for each of the requests, in one pipeline.
 func (l *log) take(ctx context.Context, takes []take) ([]answer, error) {
 	replies, err := l.pipeline(ctx, takes)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") { // none was carried out
+	if redis.HasErrorPrefix(err, "NOSCRIPT") { // none was executed
 		if err := takeScript.Load(ctx, l.client).Err(); err != nil {
 			return nil, fmt.Errorf("load script: %w", err)
 		}
@@ -150,7 +150,7 @@ func readEntry(row any) (entry, error) {
 	return entry{}, fmt.Errorf("malformed entry %v", row)
 }
 
-// settle removes entries that the ledger has and tells Redis the ledger's levels.
+// settle removes entries that the ledger has and sets the levels in Redis to the ledger's.
 func (l *log) settle(ctx context.Context, ids []string, goods []stock.Goods) error {
 	ctx, cancel := context.WithTimeout(ctx, redisLimit)
 	defer cancel()
@@ -178,7 +178,7 @@ func (l *log) len(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// close lets another process be the writer at once, and drops the connections.
+// close lets another process be the writer at once, and closes the connections.
 func (l *log) close(ctx context.Context) error {
 	l.takes.Close()
 	ctx, cancel := context.WithTimeout(ctx, redisLimit)

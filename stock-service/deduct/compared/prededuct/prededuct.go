@@ -1,14 +1,14 @@
 // Package prededuct takes the stock in Redis first and writes the ledger behind, as many flash sales do.
 //
-// A Lua script lowers the levels in Redis, notes the flag and appends the operation to a log there; the caller is told
+// A Lua script lowers the levels in Redis, records the flag and appends the operation to a log there; the caller gets
 // DONE at once. One process at a time writes the log into the ledger, in its order and in groups, and then sets each
 // Redis level to the ledger's level minus the pieces still in the log. The ledger decides an operation if the level in
-// Redis is too low for it, or if it is the first of its product: so nobody is refused because Redis is behind, and
-// restocks come to Redis.
+// Redis is too low for it, or if it is the first of its product. So nobody is refused because Redis is behind, and
+// restocks reach Redis.
 //
 // A stock service that dies loses nothing: the log is in Redis. A Redis that is flushed, or that dies before its own
-// log is on the disk, loses what is not in the ledger yet, though callers were told DONE. A cancellation that comes
-// before the operation is in the ledger wins there, though the caller was told DONE. Therefore a service refuses the
+// log is on disk, loses the operations that are not in the ledger yet, though callers got DONE. A cancellation that
+// arrives before the operation is in the ledger wins there, though the caller got DONE. Therefore a service refuses the
 // strategy unless an operator permits it.
 package prededuct
 
@@ -30,17 +30,17 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// Ledger is what the log is written into.
+// Ledger is the ledger that the log is written into.
 type Ledger interface {
 	DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error)
 	Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error)
 	Goods(ctx context.Context, ids ...int64) ([]stock.Goods, error)
 }
 
-// Config says what a strategy works with. Metrics may be nil.
+// Config configures a strategy. Metrics may be nil.
 type Config struct {
 	Ledger Ledger
-	// Redis is the server; Prefix is put before all keys.
+	// Redis is the server; Prefix is the prefix of all keys.
 	Redis  *redis.Options
 	Prefix string
 	// Wait bounds the wait for a decision of the ledger.
@@ -49,7 +49,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Strategy is the strategy; it implements deduct.Strategy. Make one with New.
+// Strategy implements deduct.Strategy. Make one with New.
 type Strategy struct {
 	cfg    Config
 	log    *log
@@ -67,7 +67,7 @@ const (
 	idle = 50 * time.Millisecond
 )
 
-// New returns a strategy that begins at once to write what is in the log. Callers must Close it.
+// New returns a strategy that begins at once to write the log. Callers must Close it.
 func New(cfg Config) *Strategy {
 	ctx, stop := context.WithCancel(context.Background()) // the writer's lifetime: until Close
 	s := &Strategy{cfg: cfg, log: newLog(cfg.Redis, cfg.Prefix, newWriter()), more: make(chan struct{}, 1), stop: stop}
@@ -84,7 +84,7 @@ func New(cfg Config) *Strategy {
 	return s
 }
 
-// Deduct implements stock.Deducter, with the exceptions that the package's comment names.
+// Deduct implements stock.Deducter, with the exceptions named in the package comment.
 func (s *Strategy) Deduct(ctx context.Context, r stock.Request) (stock.Operation, error) {
 	got, err := s.log.takes.Do(ctx, take{Request: r})
 	if err == nil && got == unknown {
@@ -198,7 +198,7 @@ func (s *Strategy) writeGroup(ctx context.Context) (int, error) {
 	return len(done), errors.Join(err, s.log.settle(ctx, ids, goods))
 }
 
-// carryOut writes the entries and returns those that need no further try.
+// carryOut writes the entries and returns the entries that are done.
 func (s *Strategy) carryOut(ctx context.Context, entries []entry) (done []entry, err error) {
 	requests := make([]stock.Request, len(entries))
 	for i, e := range entries {
@@ -254,7 +254,7 @@ func (s *Strategy) Ready(ctx context.Context) error {
 	return err
 }
 
-// Close stops writing. Another process, or the next one, writes what is left in the log.
+// Close stops writing. Another process, or the next one, writes the rest of the log.
 func (s *Strategy) Close() error {
 	s.stop()
 	s.writer.Wait()
