@@ -109,7 +109,7 @@ bench-lock: setup-loadtest ## Measure the locks beside each other; writes out/lo
 	bin/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
-faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL ACROSS CLUSTER]
+faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL CLUSTER]
 	bin/loadtest faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants

@@ -86,7 +86,6 @@ func TestWrongUsage(t *testing.T) {
 		{"fault", "", `unknown command "fault"`},
 		{"faults --cell nonsense", "", `no cell "nonsense"`},
 		{"faults", "SEEDS=many", `"Seeds"`},
-		{"faults --across 2", "", "--across 2: want 0 to 1"},
 		{"faults --cell commit/before/error@abc", "", `seed "abc"`},
 		{"mutants", "TRIES=many", `"Tries"`},
 		{"ladder --strategies groupde", "", `strategy "groupde"`},
@@ -267,12 +266,11 @@ func TestVerdictAsJSON(t *testing.T) {
 	}
 }
 
-// A part of the matrix, or one of other orders, is not written over the whole.
+// A part of the matrix is not written over the whole.
 func TestResultsOfFaultsAreNamedByWhatRan(t *testing.T) {
 	for want, cfg := range map[string]faultsConfig{
-		"faults": {}, "faults-reduced": {Reduced: true}, "faults-across-0.3": {Across: 0.3},
-		"faults-cluster":         {Cluster: true},
-		"faults-cluster-reduced": {Cluster: true, Reduced: true}, "faults-across-1-reduced": {Across: 1, Reduced: true},
+		"faults": {}, "faults-reduced": {Reduced: true},
+		"faults-cluster": {Cluster: true}, "faults-cluster-reduced": {Cluster: true, Reduced: true},
 	} {
 		if got := cfg.name(); got != want {
 			t.Errorf("%+v is named %s, want %s", cfg, got, want)

@@ -29,9 +29,7 @@ type faultsConfig struct {
 	Reduced bool `env:"REDUCED"`
 	// Cluster runs the faults of a cluster: three servers of each kind, one of them dies.
 	Cluster bool
-	// Across is the share of orders over several partitions, 0 to 1; 0: about two thirds.
-	Across float64 `env:"ACROSS"`
-	List   bool
+	List    bool
 }
 
 func faultsCommand() *cobra.Command {
@@ -48,7 +46,7 @@ func faultsCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, with seeds from 1 up (SEEDS)")
+	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, with seeds from 1 up; the share of baskets differs in three (SEEDS)")
 	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
 		`one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
 	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "how many whole systems to break side by side (LANES)")
@@ -57,21 +55,16 @@ func faultsCommand() *cobra.Command {
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.Cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
-	f.Float64Var(&cfg.Across, "across", cfg.Across,
-		"share of orders over several partitions, 0 to 1; 0: about two thirds (ACROSS)")
 	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
 	return cmd
 }
 
-// name returns the name of the results' files, without the extension. A part of the matrix, and a matrix with other
-// orders, have other names, so that neither is taken for the whole.
+// name returns the name of the results' files, without the extension. A part of the matrix has another name, so that
+// it is not taken for the whole.
 func (c faultsConfig) name() string {
 	name := "faults"
 	if c.Cluster {
 		name += "-cluster"
-	}
-	if c.Across > 0 {
-		name += fmt.Sprintf("-across-%g", c.Across)
 	}
 	if c.Reduced {
 		name += "-reduced"
@@ -82,10 +75,7 @@ func (c faultsConfig) name() string {
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite := faults.Config{
 		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
-		Print: cmd.OutOrStdout(), Across: cfg.Across,
-	}
-	if cfg.Across < 0 || cfg.Across > 1 {
-		return fmt.Errorf("--across %v: want 0 to 1", cfg.Across)
+		Print: cmd.OutOrStdout(),
 	}
 	switch {
 	case cfg.Cluster && cfg.Reduced:

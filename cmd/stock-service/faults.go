@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync/atomic"
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/mutants/published"
@@ -30,6 +31,9 @@ func (faultPorts) connector(c driver.Connector) driver.Connector {
 	})
 }
 
+// heldLocks counts the locks that the process holds.
+var heldLocks atomic.Int64
+
 // lock passes points around the acquisition and the release of each lock. An
 // error before a release stands for a first try that failed: the lock is
 // released by the second.
@@ -38,12 +42,19 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.Before); err != nil {
 			return deduct.Lock{}, err
 		}
+		if heldLocks.Load() > 0 {
+			if err := faultpoint.At(ctx, faultpoint.NextLock, faultpoint.Before); err != nil {
+				return deduct.Lock{}, err
+			}
+		}
 		lock, err := acquire(ctx)
 		if err != nil {
 			return deduct.Lock{}, err
 		}
+		heldLocks.Add(1)
 		release := lock.Release
 		lock.Release = func(ctx context.Context) error {
+			heldLocks.Add(-1)
 			failed := faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.Before)
 			return errors.Join(failed, release(ctx), faultpoint.At(ctx, faultpoint.ReleaseLock, faultpoint.After))
 		}

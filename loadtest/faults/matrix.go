@@ -16,7 +16,9 @@ type Cell struct {
 	When string `json:"when"`
 	// Fault is one of Strikes, one of Alone, or one or two of Surroundings joined by "+".
 	Fault string `json:"fault"`
-	// NA is the reason why the fault does not apply; empty if it does.
+	// Baskets says that all orders are of several products, whose locks one group holds together.
+	Baskets bool `json:"baskets,omitempty"`
+	// NA says why the fault does not apply; empty if it does.
 	NA string `json:"na,omitempty"`
 	// Outage is how long connections are refused after a lost reply. Default: 300 ms.
 	Outage time.Duration `json:"-"`
@@ -30,8 +32,14 @@ const Around = "around"
 // During is the side of those cells.
 const During = "during"
 
-// Name identifies the cell: "commit/before/kill".
-func (c Cell) Name() string { return c.Step + "/" + c.When + "/" + c.Fault }
+// Name identifies the cell: "commit/before/kill", or "commit/before/kill/baskets".
+func (c Cell) Name() string {
+	name := c.Step + "/" + c.When + "/" + c.Fault
+	if c.Baskets {
+		name += "/baskets"
+	}
+	return name
+}
 
 // The faults that strike at a step.
 const (
@@ -108,7 +116,39 @@ var points = []point{
 	{step: faultpoint.Reconcile, by: orderService, wire: lab.ToStock, alone: true, reach: statusNotSet},
 }
 
-// flagsNotSet keeps orders' flags out of Redis, so that the stock service has to look in the ledger.
+// nextLock is the point between the locks of a group: the process holds one and asks for the next.
+var nextLock = point{step: faultpoint.NextLock, by: stockService, wire: lab.ToZooKeeper}
+
+// basketPoints are where the holder of several locks is struck: between the first and the last, with all of them, in
+// the transaction, around its commit, and while the locks are released.
+var basketPoints = []struct {
+	step faultpoint.Step
+	when faultpoint.When
+}{
+	{faultpoint.NextLock, faultpoint.Before},
+	{faultpoint.AcquireLock, faultpoint.After},
+	{faultpoint.UpdateStock, faultpoint.Before},
+	{faultpoint.Commit, faultpoint.Before},
+	{faultpoint.Commit, faultpoint.After},
+	{faultpoint.ReleaseLock, faultpoint.After},
+}
+
+// basketCells strike the holder of several locks; it waits for other holders all the while, as two replicas take
+// overlapping sets.
+func basketCells() []Cell {
+	var cells []Cell
+	for _, at := range basketPoints {
+		for _, fault := range Strikes {
+			if pointOf(string(at.step)).notApplicable(at.when, fault) == "" {
+				cells = append(cells, Cell{Step: string(at.step), When: string(at.when), Fault: fault, Baskets: true})
+			}
+		}
+	}
+	return cells
+}
+
+// flagsNotSet keeps orders' flags out of Redis, so that the stock service has
+// to look in the ledger.
 var flagsNotSet = []lab.Rule{{Step: faultpoint.SetFlag, When: faultpoint.Before, Action: "error", Times: 1000}}
 
 // statusNotSet leaves orders PENDING, so that the reconciler finds some.
@@ -134,6 +174,7 @@ func Cells() []Cell {
 			}
 		}
 	}
+	all = append(all, basketCells()...)
 	for i, a := range Surroundings {
 		all = append(all, Cell{Step: Around, When: During, Fault: a})
 		for _, b := range Surroundings[i+1:] {
@@ -164,6 +205,11 @@ func Reduced() []Cell {
 			}
 		}
 	}
+	for i, c := range basketCells() {
+		if i%7 == 0 { // each point once, or nearly
+			some = append(some, c)
+		}
+	}
 	for i, fault := range Surroundings {
 		some = append(some, Cell{Step: Around, When: During, Fault: fault})
 		if i%3 == 0 {
@@ -187,6 +233,9 @@ func Find(name string) (Cell, bool) {
 }
 
 func pointOf(step string) point {
+	if step == string(nextLock.step) {
+		return nextLock
+	}
 	i := slices.IndexFunc(points, func(p point) bool { return string(p.step) == step })
 	return points[i] // every cell's step is in the table
 }

@@ -16,6 +16,7 @@ type Row struct {
 	Step            string `json:"step"`
 	When            string `json:"when"`
 	Fault           string `json:"fault"`
+	Baskets         bool   `json:"baskets,omitempty"`
 	Runs            int    `json:"runs"`
 	Fired           int    `json:"fired"`
 	Orders          int    `json:"orders"`
@@ -70,7 +71,7 @@ func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 			r.NotApplicable = append(r.NotApplicable, c)
 			continue
 		}
-		row := &Row{Step: c.Step, When: c.When, Fault: c.Fault, Verdict: string(verify.Unknown)}
+		row := &Row{Step: c.Step, When: c.When, Fault: c.Fault, Baskets: c.Baskets, Verdict: string(verify.Unknown)}
 		rows[c.Name()] = row
 		r.Cells = append(r.Cells, row)
 	}
@@ -95,6 +96,11 @@ func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 		}
 	}
 	return r
+}
+
+// name returns the name of the row's cell.
+func (row *Row) name() string {
+	return Cell{Step: row.Step, When: row.When, Fault: row.Fault, Baskets: row.Baskets}.Name()
 }
 
 func (row *Row) add(run *Run) {
@@ -154,8 +160,8 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	for _, row := range r.Cells {
 		if row.Verdict != string(verify.Pass) {
-			_, _ = fmt.Fprintf(t, "%s\t%s/%s/%s\tviolations %d, unsettled %d, unknown runs %d of %d\n",
-				row.Verdict, row.Step, row.When, row.Fault, row.Violations, row.Unsettled, row.Unknown, row.Runs)
+			_, _ = fmt.Fprintf(t, "%s\t%s\tviolations %d, unsettled %d, unknown runs %d of %d\n",
+				row.Verdict, row.name(), row.Violations, row.Unsettled, row.Unknown, row.Runs)
 		}
 	}
 	if err := t.Flush(); err != nil {

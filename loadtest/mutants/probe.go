@@ -55,6 +55,30 @@ func deductions(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, e
 	return fireAndJudge(ctx, l, history.PathDeduct)
 }
 
+// Unlocked is what baskets looks for: in calm, no deduction goes without its locks.
+const Unlocked = "unlocked"
+
+// baskets fires orders of several products at replicas that take turns, and has them judged. Also broken is Unlocked if
+// a deduction went without the locks of its products.
+func baskets(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
+	h, err := fire.Run(ctx, fire.Config{
+		Target: l.Target(), Orders: 600, Concurrency: 60, Timeout: 5 * time.Second,
+		Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := verdict(ctx, l, h)
+	if err != nil {
+		return nil, err
+	}
+	broken := v.Violated()
+	if v.Unlocked > 0 {
+		broken = append(broken, Unlocked)
+	}
+	return broken, nil
+}
+
 func fireAndJudge(ctx context.Context, l *lab.Lab, path history.Path) ([]string, error) {
 	h, err := fire.Run(ctx, fire.Config{
 		Target: l.Target(), Path: path, Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,

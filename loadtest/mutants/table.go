@@ -71,6 +71,18 @@ var mutants = []Mutant{
 	},
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
 
+	{
+		Name: "nothing broken, baskets", Strategy: "grouped", Probe: baskets, AbsorbedBy: "nothing to absorb",
+	},
+	{
+		Name: "the locks of the first partition only", Switches: "first-lock-only", Strategy: "grouped", Probe: baskets,
+		Expected: Unlocked,
+	},
+	{
+		Name: "locks taken in the order of the basket", Switches: "locks-in-basket-order", Strategy: "grouped",
+		Probe: baskets, Expected: Unlocked,
+	},
+
 	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockBalances},
 	{
 		Name: "the condition dropped from the update", Switches: "no-condition", Cell: quiet,

@@ -26,6 +26,15 @@ func littleTraffic(ctx context.Context, l *lab.Lab) (*history.History, error) {
 
 // judge returns the names of the invariants that do not hold.
 func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error) {
+	v, err := verdict(ctx, l, h)
+	if err != nil {
+		return nil, err
+	}
+	return v.Violated(), nil
+}
+
+// verdict returns the verdict on the run. An unknown one is an error.
+func verdict(ctx context.Context, l *lab.Lab, h *history.History) (*verify.Verdict, error) {
 	v, err := verify.Run(ctx, verify.Config{Databases: l.Databases(), History: h, Settle: 2 * time.Second})
 	if err != nil {
 		return nil, err
@@ -33,7 +42,7 @@ func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error
 	if v.Outcome == verify.Unknown {
 		return nil, fmt.Errorf("verdict unknown: %s", strings.Join(v.Reasons, "; "))
 	}
-	return v.Violated(), nil
+	return v, nil
 }
 
 // runInputs fires some orders, which must be judged right, and then changes the input of the checker, one change at a

@@ -56,13 +56,11 @@ func (h holding) took(d time.Duration) {
 	}
 }
 
-// fence returns the fence of the locks: for a product, the token of its partition. It is nil if no lock is held.
+// fence returns the fence of the locks: for a product, the token of its partition, and no
+// token if its partition's lock is not among them. It is nil if no lock is held.
 func (h holding) fence(partitions int) stock.Fence {
-	switch len(h.locks) {
-	case 0:
+	if len(h.locks) == 0 {
 		return nil
-	case 1:
-		return stock.FenceAll(h.locks[0].Token)
 	}
 	tokens := make(map[int]stock.Token, len(h.locks))
 	for i, k := range h.keepers {

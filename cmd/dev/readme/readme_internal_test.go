@@ -83,8 +83,6 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"step":"commit","when":"after","fault":"kill","runs":1,"fired":1,"orders":10,"violations":3,"settle_p99_ms":500}],
 		"total":{"runs":2,"orders":40,"fired":3,"violations":3},
 		"not_applicable":[{}`+strings.Repeat(",{}", len(faults.Cells())-3)+`]}`)
-	write("faults-across-0.3.json", `{"cells":[{}],"total":{"runs":250,"orders":900}}`)
-	write("faults-across-0.3-reduced.json", `{"cells":[{}],"total":{"runs":1}}`)
 	write("mutants.json", `{"rows":[
 		{"kind":"mutant","mutant":"no lock","expected":"not-oversold","caught_by":"not-oversold","ok":true},
 		{"kind":"mutant","mutant":"no key","expected":"unexplained","caught_by":"nothing","ok":false}],
@@ -142,7 +140,6 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"| quorum | 0 | 0 | 0 | 0 | 0 | 0 | – | unknown |", "primary-killed, 7 orders were answered 503 and 2 lost",
 		}},
 		{faultMatrix, []string{
-			"With a share of 0.3 of the orders over several partitions: 250 runs of 1 cells, 900 orders, 0 violations",
 			"2 runs of 2 cells, 40 orders", "3 violations", "| kill | 2 | 2 | 3 | 40 | 3 | 0 | 1.5 s |",
 		}},
 		{mutantTable, []string{

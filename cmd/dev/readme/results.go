@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"orderstock/loadtest/catalogue"
@@ -71,6 +70,9 @@ func faultMatrix(from sources) (string, error) {
 	sums := map[string]*sum{}
 	for _, c := range report.Cells {
 		name := c.Fault
+		if c.Baskets {
+			name += ", baskets"
+		}
 		s := sums[name]
 		if s == nil {
 			s = &sum{}
@@ -107,30 +109,6 @@ func faultMatrix(from sources) (string, error) {
 	if calmCells > 0 {
 		text += fmt.Sprintf("\nIn the other %d cells nothing was violated and no order was left to settle: %s.\n",
 			calmCells, strings.Join(calm, ", "))
-	}
-	across, err := acrossFaults(from)
-	return text + across, err
-}
-
-// acrossFaults is a line for each out/faults-across-<share>.json.
-func acrossFaults(from sources) (text string, err error) {
-	files, err := filepath.Glob(filepath.Join(from.out, "faults-across-*.json"))
-	if err != nil {
-		return "", err
-	}
-	for _, file := range files {
-		share := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "faults-across-"), ".json")
-		if _, err := strconv.ParseFloat(share, 64); err != nil {
-			continue // a part of the matrix
-		}
-		report, measured, err := result[faults.Report](from, filepath.Base(file))
-		if err != nil {
-			return "", err
-		}
-		t := report.Total
-		text += fmt.Sprintf("\nWith a share of %s of the orders over several partitions: %d runs of %d cells, %d orders,"+
-			" %d violations,\n%d orders left unsettled, %d runs that proved nothing. %s.\n",
-			share, t.Runs, len(report.Cells), t.Orders, t.Violations, t.Unsettled, t.Unknown, measured)
 	}
 	return text, nil
 }

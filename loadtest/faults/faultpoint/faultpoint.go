@@ -33,6 +33,10 @@ const (
 // InsertOrder, and therefore not in Steps.
 const InsertItems Step = "insert-items"
 
+// NextLock lies before the acquisition of a lock by a process that holds another. It is a part of AcquireLock, and so
+// not one of Steps.
+const NextLock Step = "next-lock"
+
 // Steps lists all steps.
 var Steps = []Step{
 	InsertOrder, SetFlag, CallStock, TakeFlag, LookupFlow, AcquireLock, UpdateStock, InsertFlow,
