@@ -25,6 +25,9 @@ func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) 
 		if err := insertRestock(tx, r); err != nil {
 			return err
 		}
+		if err := ownFlag(tx, r); err != nil {
+			return err
+		}
 		goods, err = readGoods(tx, r.GoodsID)
 		if err == nil && goods.Num > stock.MaxLevel {
 			return fmt.Errorf("%w: %d of product %d", stock.ErrLevelOverflow, goods.Num, r.GoodsID)
@@ -54,6 +57,26 @@ func insertRestock(tx *gorm.DB, r stock.Restock) error {
 		r.Flag, r.GoodsID, r.Name, r.Price).Error
 	if err != nil {
 		return fmt.Errorf("insert restock: %w", err)
+	}
+	return nil
+}
+
+// ownFlag returns ErrFlagConflict if the flag is also that of an operation, or of the restock of another product. The
+// rows of r are written before: of two transactions that use one flag at the same time, one waits for the other's
+// rows here, or both do and the server ends one.
+func ownFlag(tx *gorm.DB, r stock.Restock) error {
+	for _, query := range []string{
+		"SELECT COUNT(*) FROM stock_flow WHERE flag = ? AND (goods_id <> ? OR kind <> 'restock') FOR UPDATE",
+		"SELECT COUNT(*) FROM operations WHERE flag = ? AND ? > 0 FOR UPDATE",
+	} {
+		var others int
+		if err := tx.Raw(query, r.Flag, r.GoodsID).Scan(&others).Error; err != nil {
+			return fmt.Errorf("look for the flag: %w", err)
+		}
+		if others > 0 {
+			return fmt.Errorf("%w: flag %s is that of an operation, or of another product's restock", stock.ErrFlagConflict,
+				r.Flag)
+		}
 	}
 	return nil
 }
