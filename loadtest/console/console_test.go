@@ -128,10 +128,15 @@ func TestKeys(t *testing.T) {
 	stop := 1
 	deaf := func(when string) {
 		t.Helper()
+		at := func() {
+			t.Helper()
+			b.await(30*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText.includes("%d of 6")`, stop))
+		}
+		at() // the page hears the key only now
 		key("b")
 		key(kb.ArrowRight)
 		stop++
-		b.await(10*time.Second, fmt.Sprintf(`document.querySelector(".tour")?.innerText.includes("%d of 6")`, stop))
+		at()
 		if run := s.state(t).Run; run.ID != fired.ID {
 			t.Fatalf("%s, B started a run", when)
 		}
