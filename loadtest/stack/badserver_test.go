@@ -1,19 +1,50 @@
 package stack_test
 
 import (
+	"net/http"
 	"testing"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
+
+// TestOrdersOfManyProductsFitTheServersPackets fires 150 orders of up to 100 products at once, on a server that takes
+// statements of 64 KiB. All must be answered as on any other.
+func TestOrdersOfManyProductsFitTheServersPackets(t *testing.T) {
+	t.Parallel()
+	server, err := servers.StartMySQL(t.Context(), t.TempDir(), servers.WithArgs("--max-allowed-packet=65536"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Kill() })
+	h := demoOn(t, server, fire.Config{
+		Orders: 150, Concurrency: 150,
+		Mix: fire.Mix{Goods: 100, Stock: 10_000, ItemsMax: 100, Several: 1, Repeat: 0.1, Cancel: 0.2},
+	})
+	for _, c := range h.Calls {
+		if c.Code >= http.StatusInternalServerError || c.Failure != history.Answered {
+			t.Fatalf("%+v", c)
+		}
+	}
+}
 
 // TestDemoOnABadServer runs the whole stack, with orders, repeats and cancellations, on a server whose administrator
 // has chosen bad defaults for the session variables. The verdict must pass.
 func TestDemoOnABadServer(t *testing.T) {
 	t.Parallel()
 	server, _ := serverstest.BadServer(t)
+	demoOn(t, server, fire.Config{
+		Orders: 600, Concurrency: 40, Mix: fire.Mix{Goods: 5, Stock: 150, ItemsMax: 3, Repeat: 0.1, Cancel: 0.2},
+	})
+}
+
+// demoOn fires orders at a stack on the server. The verdict must pass.
+func demoOn(t *testing.T, server *servers.MySQL, load fire.Config) *history.History {
+	t.Helper()
 	cfg := stack.Config{
 		Dir: t.TempDir(), Bin: binaries(t), OrderServices: 1, StockServices: 1,
 		Servers:       &stack.Servers{MySQL: server, Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
@@ -24,10 +55,8 @@ func TestDemoOnABadServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Kill() })
-	h, err := fire.Run(t.Context(), fire.Config{
-		Target: st.Target(), Orders: 600, Concurrency: 40,
-		Mix: fire.Mix{Goods: 5, Stock: 150, ItemsMax: 3, Repeat: 0.1, Cancel: 0.2},
-	})
+	load.Target = st.Target()
+	h, err := fire.Run(t.Context(), load)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,4 +70,5 @@ func TestDemoOnABadServer(t *testing.T) {
 	if v.Outcome != verify.Pass || v.Confirmed < 100 {
 		t.Errorf("%s", v)
 	}
+	return h
 }

@@ -76,8 +76,7 @@ func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error)
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
 	var taken map[int]bool // by index in orders: the key is in use
 	write := func(tx *gorm.DB) error {
-		statement := insertOrders(orders)
-		wrote, err := statement.Exec(tx)
+		wrote, err := insertOrders(tx, orders)
 		if err != nil {
 			return fmt.Errorf("insert orders: %w", err)
 		}
@@ -93,8 +92,7 @@ func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertio
 		if len(taken) == len(orders) {
 			return nil
 		}
-		statement = insertItems(orders, taken)
-		if _, err := statement.Exec(tx); err != nil {
+		if err := insertItems(tx, orders, taken); err != nil {
 			return fmt.Errorf("insert items: %w", err)
 		}
 		return nil
@@ -127,13 +125,15 @@ func (d *DB) taken(tx *gorm.DB, orders []order.Order) (map[int]bool, error) {
 			keys = append(keys, o.Key)
 		}
 	}
-	var rows []orderRow
-	if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&rows).Error; err != nil {
-		return nil, fmt.Errorf("look up keys: %w", err)
-	}
-	owner := make(map[string]int64, len(rows))
-	for _, row := range rows {
-		owner[*row.IdempotencyKey] = row.ID
+	owner := make(map[string]int64, len(keys))
+	for keys := range mysqldb.Lists(keys) {
+		var rows []orderRow
+		if err := tx.Select("id", "idempotency_key").Where("idempotency_key IN ?", keys).Find(&rows).Error; err != nil {
+			return nil, fmt.Errorf("look up keys: %w", err)
+		}
+		for _, row := range rows {
+			owner[*row.IdempotencyKey] = row.ID
+		}
 	}
 	taken := map[int]bool{}
 	for i, o := range orders {
@@ -153,14 +153,16 @@ func (d *DB) fillTaken(ctx context.Context, orders []order.Order, taken map[int]
 	for i := range taken {
 		keys = append(keys, orders[i].Key)
 	}
-	found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
+	found, err := d.findByKey(ctx, keys)
 	if err != nil {
 		// The batch is committed, though not all callers can be answered.
 		return fmt.Errorf("%w: %w", mysqldb.ErrCommitUnknown, err)
 	}
 	byKey := make(map[string]order.Order, len(found))
-	for _, o := range found {
-		byKey[o.Key] = o
+	for i, o := range found {
+		if o != nil {
+			byKey[keys[i]] = *o
+		}
 	}
 	for i := range taken {
 		outs[i] = insertion{stored: byKey[orders[i].Key]}

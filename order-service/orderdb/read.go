@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/order-service/order"
+	"orderstock/pkg/mysqldb"
 )
 
 // FindByKey implements order.Store. Concurrent calls share one statement.
@@ -22,13 +23,15 @@ func (d *DB) FindByKey(ctx context.Context, key string) (order.Order, error) {
 }
 
 func (d *DB) findByKey(ctx context.Context, keys []string) ([]*order.Order, error) {
-	found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
-	if err != nil {
-		return nil, err
-	}
-	byKey := make(map[string]*order.Order, len(found))
-	for i := range found {
-		byKey[found[i].Key] = &found[i]
+	byKey := make(map[string]*order.Order, len(keys))
+	for keys := range mysqldb.Lists(keys) {
+		found, err := d.load(ctx, d.db.Where("idempotency_key IN ?", keys))
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			byKey[found[i].Key] = &found[i]
+		}
 	}
 	return pick(byKey, keys), nil
 }
@@ -163,15 +166,22 @@ func (d *DB) loadPart(ctx context.Context, query *gorm.DB, maxItems int) (part [
 		orders[i], ids[i], place[row.ID] = row.domain(), row.ID, i
 	}
 	var items []itemRow
-	err = again(ctx, func() error {
-		query := d.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, goods_id")
-		if maxItems > 0 {
-			query = query.Limit(maxItems + 1)
+	for ids := range mysqldb.Lists(ids) {
+		if maxItems > 0 && len(items) > maxItems {
+			break
 		}
-		return query.Find(&items).Error
-	})
-	if err != nil {
-		return nil, false, err
+		var found []itemRow
+		err := again(ctx, func() error {
+			query := d.db.WithContext(ctx).Where("order_id IN ?", ids).Order("order_id, goods_id")
+			if maxItems > 0 {
+				query = query.Limit(maxItems + 1)
+			}
+			return query.Find(&found).Error
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		items = append(items, found...)
 	}
 	if maxItems > 0 && len(items) > maxItems { // the last order read may lack items
 		orders, more = orders[:place[items[maxItems].OrderID]], true

@@ -3,79 +3,70 @@ package orderdb
 import (
 	"slices"
 
+	"gorm.io/gorm"
+
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
 )
 
 // The server sets updated_at. An order's age counts from it, and the clocks of two replicas may differ.
 
-// insertOrders returns one insert for all orders. The server silently skips an order whose key is in use: only the
-// count of affected rows shows it.
-func insertOrders(orders []order.Order) mysqldb.Statement {
-	s := make(mysqldb.Statement, 0, 128+256*len(orders))
-	s.Text("INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at")
+// insertOrders inserts all orders. The server leaves out an order whose key is in use, without an error: only the count
+// of affected rows shows it.
+func insertOrders(tx *gorm.DB, orders []order.Order) (wrote int64, err error) {
+	head := "INSERT IGNORE INTO orders (id, status, idempotency_key, body_hash, total, created_at, updated_at"
 	traced := slices.ContainsFunc(orders, func(o order.Order) bool { return o.Trace != "" })
 	if traced {
-		s.Text(", trace")
+		head += ", trace"
 	}
-	s.Text(") VALUES ")
+	insert := mysqldb.NewInsert(tx, head+") VALUES ")
 	for i := range orders {
 		o := &orders[i]
-		if i > 0 {
+		err := insert.Row(func(s *mysqldb.Statement) {
+			s.Int(o.ID)
+			s.Text(",'PENDING',")
+			if o.Key == "" {
+				s.Text("NULL")
+			} else {
+				s.Bytes([]byte(o.Key))
+			}
 			s.Text(",")
-		}
-		s.Text("(")
-		s.Int(o.ID)
-		s.Text(",'PENDING',")
-		if o.Key == "" {
-			s.Text("NULL")
-		} else {
-			s.Bytes([]byte(o.Key))
-		}
-		s.Text(",")
-		s.Bytes(o.BodyHash[:])
-		s.Text(",")
-		s.Int(o.Total)
-		s.Text(",")
-		s.Time(o.CreatedAt)
-		s.Text(",UTC_TIMESTAMP(6)")
-		switch {
-		case o.Trace != "":
+			s.Bytes(o.BodyHash[:])
 			s.Text(",")
-			s.Bytes([]byte(o.Trace))
-		case traced:
-			s.Text(",NULL")
+			s.Int(o.Total)
+			s.Text(",")
+			s.Time(o.CreatedAt)
+			s.Text(",UTC_TIMESTAMP(6)")
+			switch {
+			case o.Trace != "":
+				s.Text(",")
+				s.Bytes([]byte(o.Trace))
+			case traced:
+				s.Text(",NULL")
+			}
+		})
+		if err != nil {
+			return 0, err
 		}
-		s.Text(")")
 	}
-	return s
+	return insert.Exec()
 }
 
-func insertItems(orders []order.Order, skip map[int]bool) mysqldb.Statement {
-	s := make(mysqldb.Statement, 0, 128+128*len(orders))
-	s.Text("INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
-	first := true
+func insertItems(tx *gorm.DB, orders []order.Order, skip map[int]bool) error {
+	insert := mysqldb.NewInsert(tx, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES ")
 	for i := range orders {
 		if skip[i] {
 			continue
 		}
 		for _, item := range orders[i].Items {
-			if !first {
-				s.Text(",")
+			err := insert.Row(func(s *mysqldb.Statement) { s.Ints([]int64{orders[i].ID, item.GoodsID, item.Num, item.Price}) })
+			if err != nil {
+				return err
 			}
-			first = false
-			s.Text("(")
-			s.Int(orders[i].ID)
-			s.Text(",")
-			s.Int(item.GoodsID)
-			s.Text(",")
-			s.Int(item.Num)
-			s.Text(",")
-			s.Int(item.Price)
-			s.Text(")")
 		}
 	}
-	return s
+	_, err := insert.Exec()
+	return err
 }
 
 // lockOrders returns the statement that locks the rows of the orders by ascending id.

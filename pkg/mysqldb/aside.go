@@ -125,7 +125,7 @@ func heldForLong[T any](
 // It compares a read of uncommitted rows, which sees all rows, with a locking read
 // that skips locked rows (MySQL 8.0, MariaDB 10.6), which sees the free ones. A row that
 // neither sees may be deleted: a locking read that refuses to wait finds it.
-func Held[K comparable](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
+func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
 	held := map[K]bool{}
 	if len(keys) == 0 {
 		return held, nil
@@ -136,26 +136,31 @@ func Held[K comparable](ctx context.Context, db *gorm.DB, table, column string, 
 	}
 	defer func() { _ = tx.Rollback() }() // it has changed nothing
 	query := "SELECT " + column + " FROM " + table + " WHERE " + column + " IN ?"
-	var there, free []K
-	if err := tx.Raw(query, keys).Scan(&there).Error; err != nil {
-		return nil, fmt.Errorf("look for rows that are held: %w", err)
+	for keys := range Lists(keys) {
+		var there, free []K
+		if err := tx.Raw(query, keys).Scan(&there).Error; err != nil {
+			return nil, fmt.Errorf("look for rows that are held: %w", err)
+		}
+		if err := tx.Raw(query+" FOR UPDATE SKIP LOCKED", keys).Scan(&free).Error; err != nil {
+			return nil, fmt.Errorf("look for rows that are held: %w", err)
+		}
+		for _, key := range there {
+			held[key] = true
+		}
+		for _, key := range free {
+			delete(held, key)
+		}
+		unseen := slices.DeleteFunc(slices.Clone(keys), func(key K) bool { return slices.Contains(there, key) })
+		if err := markDeleted(tx, query+" FOR UPDATE NOWAIT", unseen, held); err != nil {
+			return nil, err
+		}
 	}
-	if err := tx.Raw(query+" FOR UPDATE SKIP LOCKED", keys).Scan(&free).Error; err != nil {
-		return nil, fmt.Errorf("look for rows that are held: %w", err)
-	}
-	for _, key := range there {
-		held[key] = true
-	}
-	for _, key := range free {
-		delete(held, key)
-	}
-	unseen := slices.DeleteFunc(slices.Clone(keys), func(key K) bool { return slices.Contains(there, key) })
-	return held, markDeleted(tx, query+" FOR UPDATE NOWAIT", unseen, held)
+	return held, nil
 }
 
 // markDeleted adds to held the keys for which the query, which refuses to wait, meets a row that is held. It asks for
 // all keys, and for each half if one of them is held.
-func markDeleted[K comparable](tx *gorm.DB, query string, keys []K, held map[K]bool) error {
+func markDeleted[K int64 | string](tx *gorm.DB, query string, keys []K, held map[K]bool) error {
 	if len(keys) == 0 {
 		return nil
 	}

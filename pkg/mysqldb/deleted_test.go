@@ -19,9 +19,9 @@ func TestHeldFindsDeletedRows(t *testing.T) {
 	defer func() { must(t, tx.Rollback().Error) }()
 	must(t, tx.Exec("DELETE FROM keyed WHERE id IN (2, 4)").Error)
 	must(t, tx.Exec("UPDATE keyed SET id = 33 WHERE id = 3").Error)
-	ids, err := mysqldb.Held(t.Context(), db, "keyed", "id", []int{1, 2, 3, 4, 5, 6, 7, 33})
+	ids, err := mysqldb.Held(t.Context(), db, "keyed", "id", []int64{1, 2, 3, 4, 5, 6, 7, 33})
 	must(t, err)
-	if want := map[int]bool{2: true, 3: true, 4: true, 33: true}; !maps.Equal(ids, want) {
+	if want := map[int64]bool{2: true, 3: true, 4: true, 33: true}; !maps.Equal(ids, want) {
 		t.Errorf("held ids %v, want %v", ids, want)
 	}
 	names, err := mysqldb.Held(t.Context(), db, "keyed", "name", []string{"a", "b", "c", "d", "e", "f", "g"})

@@ -17,7 +17,8 @@ var ErrInvisible = errors.New("a committed write is not visible to another conne
 
 // ReadyCheck returns a function that asks the server for an answer. Until the check has passed once, it also commits a
 // transaction and a single statement, and returns ErrInvisible if another connection does not see both. They change the
-// row of the table write_check, which the migrations of both schemas make.
+// row of the table write_check, which the migrations of both schemas make. A server whose max_allowed_packet is less
+// than MinPacket is not ready.
 func ReadyCheck(db *gorm.DB) func(ctx context.Context) error {
 	var seen atomic.Bool
 	return func(ctx context.Context) error {
@@ -26,7 +27,7 @@ func ReadyCheck(db *gorm.DB) func(ctx context.Context) error {
 		}
 		pool, err := db.DB()
 		if err == nil {
-			err = checkWrites(ctx, pool)
+			err = errors.Join(checkPacket(ctx, pool), checkWrites(ctx, pool))
 		}
 		if number(err) == numNoTable {
 			err = fmt.Errorf("bring the schema to the newest version, by \"migrate up\": %w", err)
@@ -37,6 +38,17 @@ func ReadyCheck(db *gorm.DB) func(ctx context.Context) error {
 		seen.Store(true)
 		return nil
 	}
+}
+
+func checkPacket(ctx context.Context, pool *sql.DB) error {
+	var most int64
+	if err := pool.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&most); err != nil {
+		return err
+	}
+	if most < MinPacket {
+		return fmt.Errorf("the server's max_allowed_packet is %d bytes: set at least %d", most, MinPacket)
+	}
+	return nil
 }
 
 const countWrite = "INSERT INTO write_check (id, writes) VALUES (1, 1) ON DUPLICATE KEY UPDATE writes = writes + 1"

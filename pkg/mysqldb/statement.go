@@ -2,6 +2,7 @@ package mysqldb
 
 import (
 	"encoding/hex"
+	"iter"
 	"strconv"
 	"time"
 
@@ -59,4 +60,80 @@ func (s *Statement) Exec(tx *gorm.DB) (int64, error) {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// MaxStatement bounds a statement that carries many values, in bytes. Servers refuse a longer one than their
+// max_allowed_packet, and close the connection; ReadyCheck demands at least MinPacket.
+const (
+	MaxStatement = 60 << 10
+	MinPacket    = 64 << 10
+)
+
+// Insert writes rows in as few statements as MaxStatement allows. It is for one goroutine.
+type Insert struct {
+	tx      *gorm.DB
+	head    string
+	text    Statement
+	rows    int // in text
+	changed int64
+}
+
+// NewInsert returns an insert in the transaction. Head is the statement up to its first row: "INSERT INTO t (a) VALUES ".
+func NewInsert(tx *gorm.DB, head string) *Insert { return &Insert{tx: tx, head: head} }
+
+// Row adds a row, whose values write adds with commas between them. A single row may be longer than MaxStatement.
+func (i *Insert) Row(write func(s *Statement)) error {
+	if i.rows == 0 {
+		i.text = append(i.text[:0], i.head...)
+	}
+	end := len(i.text)
+	if i.rows > 0 {
+		i.text.Text(",")
+	}
+	begin := len(i.text)
+	i.text.Text("(")
+	write(&i.text)
+	i.text.Text(")")
+	if i.rows++; i.rows == 1 || len(i.text) <= MaxStatement {
+		return nil
+	}
+	row := string(i.text[begin:])
+	i.text = i.text[:end]
+	if _, err := i.Exec(); err != nil {
+		return err
+	}
+	i.text = append(append(i.text[:0], i.head...), row...)
+	i.rows = 1
+	return nil
+}
+
+// Exec writes the rows that are not written yet, and returns how many all rows have changed.
+func (i *Insert) Exec() (changed int64, err error) {
+	if i.rows == 0 {
+		return i.changed, nil
+	}
+	i.rows = 0
+	n, err := i.text.Exec(i.tx)
+	i.changed += n
+	return i.changed, err
+}
+
+// Lists cuts the values of an IN into lists so short that each fits into a statement.
+func Lists[K int64 | string](values []K) iter.Seq[[]K] {
+	return func(yield func([]K) bool) {
+		for begin, end, size := 0, 0, 0; begin < len(values); begin, size = end, 0 {
+			for ; end < len(values); end++ {
+				length := 21 // the longest number, and a comma
+				if text, ok := any(values[end]).(string); ok {
+					length = 2*len(text) + 3 // each byte may be escaped
+				}
+				if size += length; size > MaxStatement/2 && end > begin {
+					break
+				}
+			}
+			if !yield(values[begin:end]) {
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package mysqldb_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +75,66 @@ func TestThePoolIsMeasured(t *testing.T) {
 		}
 	}
 	t.Errorf("no bound of 7 connections among %v", families)
+}
+
+// Rows are spread over as many statements as their size needs, each value once.
+func TestInsertKeepsStatementsShort(t *testing.T) {
+	db := open(t, mysqldb.Options{})
+	must(t, db.Exec("CREATE TABLE spread (n BIGINT PRIMARY KEY, s MEDIUMTEXT)").Error)
+	for _, rows := range []int{0, 1, 2, 3, 100} {
+		must(t, db.Exec("DELETE FROM spread").Error)
+		statements := 0
+		must(t, mysqldb.Transact(t.Context(), db, func(tx *gorm.DB) error {
+			insert := mysqldb.NewInsert(tx, "INSERT INTO spread (n, s) VALUES ")
+			for n := range rows {
+				must(t, insert.Row(func(s *mysqldb.Statement) {
+					s.Int(int64(n))
+					s.Text(",")
+					s.Bytes([]byte(strings.Repeat("x", mysqldb.MaxStatement/5)))
+				}))
+			}
+			changed, err := insert.Exec()
+			if changed != int64(rows) {
+				t.Errorf("%d rows changed, want %d", changed, rows)
+			}
+			must(t, tx.Raw("SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS"+
+				" WHERE VARIABLE_NAME = 'COM_INSERT'").Scan(&statements).Error)
+			return err
+		}))
+		var sum struct{ Count, Sum int }
+		must(t, db.Raw("SELECT COUNT(*) AS count, COALESCE(SUM(n), 0) AS sum FROM spread").Scan(&sum).Error)
+		if sum.Count != rows || sum.Sum != rows*(rows-1)/2 {
+			t.Errorf("%d rows were written as %+v", rows, sum)
+		}
+		if rows == 100 && statements < 50 {
+			t.Errorf("100 rows that fit by twos were written in %d statements", statements)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	for _, n := range []int{0, 1, 5000} {
+		ids, names := make([]int64, n), make([]string, n)
+		for i := range n {
+			ids[i], names[i] = int64(i), fmt.Sprintf("%060d", i)
+		}
+		var lists int
+		var joined []string
+		for list := range mysqldb.Lists(names) {
+			if text := strings.Join(list, "','"); len(text) > mysqldb.MaxStatement {
+				t.Errorf("a list of %d bytes", len(text))
+			}
+			lists++
+			joined = append(joined, list...)
+		}
+		if !slices.Equal(joined, names) || n == 5000 && lists < 5 {
+			t.Errorf("%d values in %d lists became %d", n, lists, len(joined))
+		}
+		if got := slices.Concat(slices.Collect(mysqldb.Lists(ids))...); !slices.Equal(got, ids) {
+			t.Errorf("%d ids became %d", n, len(got))
+		}
+	}
+	if long := slices.Collect(mysqldb.Lists([]string{strings.Repeat("x", mysqldb.MaxStatement), "y"})); len(long) != 2 {
+		t.Errorf("%d lists, want 2", len(long))
+	}
 }

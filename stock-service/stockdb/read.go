@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/mysqldb"
 	"orderstock/stock-service/stock"
 )
 
@@ -71,18 +72,20 @@ func (s *DB) findOperations(ctx context.Context, flags []string) (map[string]sto
 // more than the read.
 func findOperations(db *gorm.DB, flags []string) (map[string]stock.Operation, error) {
 	found := make(map[string]stock.Operation)
-	query := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags)
-	err := eachRow(query, func(rows *sql.Rows) error {
-		var row operationRow
-		if err := rows.Scan(&row.Flag, &row.State, &row.Reason, &row.Items, &row.FencingToken); err != nil {
+	for flags := range mysqldb.Lists(flags) {
+		query := db.Raw("SELECT flag, state, reason, items, fencing_token FROM operations WHERE flag IN ?", flags)
+		err := eachRow(query, func(rows *sql.Rows) error {
+			var row operationRow
+			if err := rows.Scan(&row.Flag, &row.State, &row.Reason, &row.Items, &row.FencingToken); err != nil {
+				return err
+			}
+			op, err := row.domain()
+			found[row.Flag] = op
 			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find operations: %w", err)
 		}
-		op, err := row.domain()
-		found[row.Flag] = op
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("find operations: %w", err)
 	}
 	return found, nil
 }
@@ -103,15 +106,18 @@ func eachRow(query *gorm.DB, scan func(*sql.Rows) error) (err error) {
 }
 
 func (s *DB) findFlows(ctx context.Context, flags []string) (map[string][]stock.Flow, error) {
-	var rows []flowRow
-	err := s.db.WithContext(ctx).Raw(`SELECT flag, goods_id, kind, num, created_at FROM stock_flow
-		WHERE flag IN ? ORDER BY flag, goods_id, kind`, flags).Scan(&rows).Error
-	if err != nil {
-		return nil, fmt.Errorf("find flows: %w", err)
-	}
+	flags = slices.Compact(slices.Sorted(slices.Values(flags))) // a flag twice would be read twice
 	found := make(map[string][]stock.Flow, len(flags))
-	for _, row := range rows {
-		found[row.Flag] = append(found[row.Flag], row.domain())
+	for flags := range mysqldb.Lists(flags) {
+		var rows []flowRow
+		err := s.db.WithContext(ctx).Raw(`SELECT flag, goods_id, kind, num, created_at FROM stock_flow
+			WHERE flag IN ? ORDER BY flag, goods_id, kind`, flags).Scan(&rows).Error
+		if err != nil {
+			return nil, fmt.Errorf("find flows: %w", err)
+		}
+		for _, row := range rows {
+			found[row.Flag] = append(found[row.Flag], row.domain())
+		}
 	}
 	return found, nil
 }

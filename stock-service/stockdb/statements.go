@@ -18,45 +18,44 @@ func token(t stock.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
 
-// readLevels reads the rows of the products by ascending id. The statement ends with lock: "FOR UPDATE", or nothing.
+// readLevels reads the rows of the products, which are sorted, by rising id. The
+// statement ends with lock: "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	levels := make(map[int64]*stock.Level, len(goods))
-	query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
-	err := eachRow(query, func(rows *sql.Rows) error {
-		var row levelRow
-		err := rows.Scan(&row.GoodsID, &row.Num, &row.FencingToken)
-		levels[row.GoodsID] = row.domain()
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read levels: %w", err)
+	for goods := range mysqldb.Lists(goods) {
+		query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
+		err := eachRow(query, func(rows *sql.Rows) error {
+			var row levelRow
+			err := rows.Scan(&row.GoodsID, &row.Num, &row.FencingToken)
+			levels[row.GoodsID] = row.domain()
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read levels: %w", err)
+		}
 	}
 	return levels, nil
 }
 
 // insertOperations records outcomes. A flag that already has one fails all of them, as a duplicate.
 func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
-	if len(operations) == 0 {
-		return nil
-	}
 	at := now()
-	s := make(mysqldb.Statement, 0, 128+256*len(operations))
-	s.Text("INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
-	for i, op := range operations {
-		if i > 0 {
+	insert := mysqldb.NewInsert(tx, "INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
+	for _, op := range operations {
+		err := insert.Row(func(s *mysqldb.Statement) {
+			s.Bytes([]byte(op.Flag))
+			s.Text(",'" + string(op.State) + "',")
+			s.UTF8(op.Reason)
+			s.Text(",'" + stock.EncodeItems(op.Items) + "',") // digits, colons and commas
+			s.Bytes(op.Token[:])
 			s.Text(",")
+			s.Time(at)
+		})
+		if err != nil {
+			return fmt.Errorf("insert operation: %w", err)
 		}
-		s.Text("(")
-		s.Bytes([]byte(op.Flag))
-		s.Text(",'" + string(op.State) + "',")
-		s.UTF8(op.Reason)
-		s.Text(",'" + stock.EncodeItems(op.Items) + "',") // digits, colons and commas
-		s.Bytes(op.Token[:])
-		s.Text(",")
-		s.Time(at)
-		s.Text(")")
 	}
-	if _, err := s.Exec(tx); err != nil {
+	if _, err := insert.Exec(); err != nil {
 		return fmt.Errorf("insert operation: %w", err)
 	}
 	return nil
@@ -64,9 +63,8 @@ func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 
 // insertFlows writes the flow rows of the operations that are not rejected.
 func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...stock.Operation) error {
-	at, rows := now(), 0
-	s := make(mysqldb.Statement, 0, 128+128*len(operations))
-	s.Text("INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ")
+	at := now()
+	insert := mysqldb.NewInsert(tx, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ")
 	for _, op := range operations {
 		if op.State == operation.Rejected {
 			continue
@@ -76,24 +74,21 @@ func insertFlows(tx *gorm.DB, kind operation.Kind, operations ...stock.Operation
 			if kind == operation.KindDeduct {
 				num = -num
 			}
-			if rows++; rows > 1 {
+			err := insert.Row(func(s *mysqldb.Statement) {
+				s.Bytes([]byte(op.Flag))
 				s.Text(",")
+				s.Int(item.GoodsID)
+				s.Text(",'" + string(kind) + "',")
+				s.Int(num)
+				s.Text(",")
+				s.Time(at)
+			})
+			if err != nil {
+				return fmt.Errorf("insert flow: %w", err)
 			}
-			s.Text("(")
-			s.Bytes([]byte(op.Flag))
-			s.Text(",")
-			s.Int(item.GoodsID)
-			s.Text(",'" + string(kind) + "',")
-			s.Int(num)
-			s.Text(",")
-			s.Time(at)
-			s.Text(")")
 		}
 	}
-	if rows == 0 {
-		return nil
-	}
-	if _, err := s.Exec(tx); err != nil {
+	if _, err := insert.Exec(); err != nil {
 		return fmt.Errorf("insert flow: %w", err)
 	}
 	return nil
