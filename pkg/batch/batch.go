@@ -10,14 +10,13 @@ import (
 	"orderstock/pkg/observe"
 )
 
-// Run runs one batch. It calls take as soon as it is ready to serve, for example
-// once it holds a lock; calls that arrive until then join the batch. Take returns
-// the calls that wait, in order of arrival and at most WithMaxSize of them; each
-// must be resolved before Run returns. It returns none if all callers have left,
-// and the same calls if it is called again.
+// Run runs one batch. It calls take as soon as it is ready to serve, for example once it holds a lock; calls that
+// arrive until then join the batch. take returns the waiting calls, in order of arrival and at most WithMaxSize of
+// them; each must be resolved before Run returns. It returns none if all callers have left, and the same calls if it is
+// called again.
 //
-// Ctx is the group's: no caller's cancellation ends it. It ends when the group is
-// closed and, with WithTimeout, after that time.
+// ctx belongs to the group: no caller's cancellation ends it. It ends when the group is closed and, with WithTimeout,
+// after that time.
 type Run[In, Out any] func(ctx context.Context, take func() []*Call[In, Out])
 
 // Group runs concurrent calls of Do in batches. Safe for concurrent use. Make one
@@ -38,9 +37,8 @@ type Group[In, Out any] struct {
 	gathering gatherer
 }
 
-// New returns a group whose batches run runs. A batch starts as soon as a call
-// waits and fewer than WithConcurrency batches are running. Callers must Close
-// the group.
+// New returns a group that runs its batches with run. A batch starts as soon as a call waits and fewer than
+// WithConcurrency batches are running. Callers must Close the group.
 func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 	o := options{maxBatch: 256, maxQueue: 4096, concurrency: 1, idle: func(context.Context) {}}
 	for _, opt := range opts {
@@ -51,9 +49,8 @@ func New[In, Out any](run Run[In, Out], opts ...Option) *Group[In, Out] {
 	return g
 }
 
-// Func returns a group for work that needs nothing before it takes its calls. Fn
-// gets the arguments of a batch; outs[i] answers ins[i], or err all of them. If callers are
-// traced, ctx has a span of the batch: see observe.Together.
+// Func returns a group for work that needs nothing before it takes its calls. fn gets the arguments of a batch; outs[i]
+// answers ins[i], or err all of them. If callers are traced, ctx has a span of the batch: see observe.Together.
 func Func[In, Out any](fn func(ctx context.Context, ins []In) (outs []Out, err error), opts ...Option) *Group[In, Out] {
 	return New(func(ctx context.Context, take func() []*Call[In, Out]) {
 		calls := take()
@@ -149,8 +146,8 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 	return nil
 }
 
-// work runs batches until no call waits and none arrived while idle ran. Of more workers than WithConcurrency allows,
-// one ends as soon as no full batch waits.
+// work runs batches until no call waits and none arrived while idle ran. A worker beyond WithConcurrency ends as soon
+// as no full batch waits.
 func (g *Group[In, Out]) work() {
 	for idled := false; ; {
 		g.mu.Lock()
@@ -168,7 +165,7 @@ func (g *Group[In, Out]) work() {
 		if idle {
 			g.opts.idle(g.ctx)
 		} else {
-			Yield() // so that callers which are ready can enqueue before the batch is taken
+			Yield() // so that ready callers can enqueue before the batch is taken
 			g.gather()
 			g.runOne()
 		}

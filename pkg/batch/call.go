@@ -20,8 +20,7 @@ type Call[In, Out any] struct {
 	answered chan struct{}
 }
 
-// Context returns the caller's context, for its values and deadline. The work of
-// a batch must not end with it.
+// Context returns the caller's context, for its values and deadline. The work of a batch must not end with it.
 func (c *Call[In, Out]) Context() context.Context { return c.ctx }
 
 // Contexts returns the contexts of the callers, in the order of the calls.

@@ -22,8 +22,7 @@ var (
 	ErrPanic = errors.New("batch: panic while the batch ran")
 )
 
-// Errors are a caller's own errors for the ways in which Do fails without an
-// answer from the batch.
+// Errors are the errors that a caller of Do maps its failures to.
 type Errors struct {
 	// Full: the queue was full, and nothing was done.
 	Full error

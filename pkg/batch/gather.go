@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// Yield lets the goroutines that are ready to run go first. Without it, a
-// goroutine that another has just woken runs before those that became ready with
-// it, and finds only its own work to do. It is no wait: if nothing else is ready
-// it returns at once. It yields three times, as the scheduler now and then
-// resumes a goroutine that yielded before the others have run.
+// Yield lets the goroutines that are ready to run go first. Without it, a goroutine that another has just woken runs
+// before the ones that became ready with it, and finds only its own work. It does not wait: if nothing else is ready it
+// returns at once. It yields three times, because the scheduler occasionally resumes a goroutine that yielded before
+// the others have run.
 func Yield() {
 	for range 3 {
 		runtime.Gosched()
@@ -31,7 +30,7 @@ type gatherer struct {
 	enough chan struct{}
 }
 
-// gather waits as WithGather says.
+// gather implements WithGather.
 func (g *Group[In, Out]) gather() {
 	if g.opts.gather == 0 {
 		return

@@ -26,17 +26,16 @@ func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, 
 // batches run one after another, and all calls that arrive during one join the next.
 func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = max(1, n) } }
 
-// WithSurge lets up to n batches run at the same time if the further ones begin full: a batch that
-// cannot grow gains nothing by waiting. Default: WithConcurrency alone counts.
+// WithSurge lets up to n batches run concurrently if the additional ones begin full: a batch that cannot grow gains
+// nothing by waiting. Default: WithConcurrency is the limit.
 func WithSurge(n int) Option { return func(o *options) { o.surge = n } }
 
 // WithTimeout ends the context of a batch after d. Default: no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
-// WithIdle calls f whenever no call waits after a batch, so that f can release
-// resources that batches keep from one to the next. With a concurrency of 1, f and the
-// batches never run at the same time: a call that arrives meanwhile waits for f.
-// Ctx is the group's.
+// WithIdle calls f whenever no call waits after a batch, so that f can release resources that batches keep from one to
+// the next. With a concurrency of 1, f and the batches never run at the same time: a call that arrives during f waits
+// for it. ctx belongs to the group.
 func WithIdle(f func(ctx context.Context)) Option { return func(o *options) { o.idle = f } }
 
 // WithGather delays a batch until the queue is as long as the previous batch

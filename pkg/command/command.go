@@ -17,7 +17,7 @@ import (
 const (
 	Passed  = 0 // The check holds, or the work is done.
 	Failed  = 1 // The check does not hold.
-	Unknown = 2 // It could not be found out: an error, or wrong usage.
+	Unknown = 2 // Not determined: an error, or wrong usage.
 )
 
 // ExitError is an error of a command that sets the program's exit code.

@@ -59,13 +59,12 @@ func Service(p Program) *cobra.Command {
 	return root
 }
 
-// gcPercent takes the place of GOGC if that is not set. Little memory lives longer than its request, so
-// collecting less often costs some 30 MB and saves processor time.
+// gcPercent replaces GOGC if that is not set. Little memory lives longer than its request, so collecting less often
+// costs about 30 MB and saves processor time.
 const gcPercent = 400
 
-// Begin sets the process of a service up and returns its log, which is also slog's default from now on.
-// The process keeps its memory below GOMEMLIMIT. If that is not set, it keeps below nine tenths of what
-// its cgroup allows.
+// Begin sets up the process of a service and returns its log, which also becomes slog's default. The process keeps its
+// memory below GOMEMLIMIT or, if that is not set, below nine tenths of its cgroup's limit.
 func Begin(name string, s config.Service) *slog.Logger {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

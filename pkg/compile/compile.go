@@ -1,5 +1,5 @@
-// Package compile compiles programs of this module, always with the same flags, so that the compiler's cache holds
-// each package once. It needs the standard library alone: it is there before anything else is compiled.
+// Package compile compiles programs of this module, always with the same flags, so that the compiler's cache holds each
+// package once. It imports only the standard library: it is there before anything else is compiled.
 package compile
 
 import (
@@ -16,38 +16,38 @@ import (
 )
 
 // The settings of every compilation. The Makefile, the Dockerfile and .ci/run have the same ones; a test compares them.
-// nomsgpack leaves out a codec of gin that takes the compiler as long as a fifth of all the rest. -s strips symbols.
-// Without cgo, it does not matter whether the machine has a C compiler.
+// nomsgpack omits a codec of gin that takes a fifth of the whole compile time. -s strips symbols. Without cgo, it does
+// not matter whether the machine has a C compiler.
 const (
 	Flags = "-buildvcs=false -trimpath -tags=" + tags + " -ldflags=-s"
 	CGO   = "CGO_ENABLED=0"
 	tags  = "nomsgpack"
 )
 
-// every is the time between two words about the progress.
+// every is the time between two reports of progress.
 const every = 10 * time.Second
 
-// standard are packages that bring most of what the programs use of the standard library.
+// standard are packages that pull in most of the programs' part of the standard library.
 var standard = []string{
 	"net/http/httputil", "net/http/pprof", "database/sql", "html/template", "encoding/xml", "log/slog",
 }
 
-// Options say what to compile and how. Root and Bin are required.
+// Options configure a compilation. Root and Bin are required.
 type Options struct {
-	// Root is the folder of the module, and Bin the one that the programs are written to.
+	// Root is the folder of the module, and Bin the folder for the programs.
 	Root, Bin string
-	// Version is what the programs print as their version. If it is empty, they print what the Go toolchain recorded.
+	// Version is the version that the programs print. If it is empty, they print the one recorded by the Go toolchain.
 	Version string
 	// Tags are further build tags.
 	Tags []string
 	// Overlay is the file of "go build -overlay", or empty.
 	Overlay string
-	// Progress is called every ten seconds with the number of packages that are compiled. It may be nil.
+	// Progress is called every ten seconds with the number of compiled packages. It may be nil.
 	Progress func(doing string)
 }
 
-// Programs compiles commands into the folder o.Bin. They are named as their folders in cmd: "order-service". What is
-// in the compiler's cache takes a second or two. The error holds the compiler's words.
+// Programs compiles commands into the folder o.Bin. They are named after their folders in cmd: "order-service". With a
+// warm cache this takes a second or two. The error holds the compiler's output.
 func Programs(ctx context.Context, o Options, commands ...string) error {
 	bin, err := filepath.Abs(o.Bin)
 	if err != nil {
@@ -146,7 +146,7 @@ func report(say func(string), done *counter) (stop func()) {
 	return func() { tick.Stop(); close(stopped); <-ended }
 }
 
-// String returns how far the compiler is. Packages that its cache holds are not counted as compiled.
+// String returns the compiler's progress. Cached packages are not counted as compiled.
 func (c *counter) String() string {
 	total := c.total.Load()
 	if total == 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Read fills a T from the environment, by the tags of its fields (see caarlos0/env), and returns it if its
-// Check finds nothing wrong. The value of a variable NAME may be in a file instead, for example if it is a
-// secret: NAME_FILE is then the file's path. Line ends at the end of the file are dropped.
+// Read fills a T from the environment, by the tags of its fields (see caarlos0/env), and returns it if its Check finds
+// nothing wrong. The value of a variable NAME may be in a file instead, for example if it is a secret: NAME_FILE is
+// then the file's path. Line ends at the end of the file are dropped.
 func Read[T interface{ Check() error }]() (T, error) {
 	var settings T
 	environment, err := withFiles(&settings)
@@ -39,7 +39,7 @@ func Read[T interface{ Check() error }]() (T, error) {
 	return settings, nil
 }
 
-// withFiles returns the environment with the variables of the settings that stand in files.
+// withFiles returns the environment with the variables of the settings that come from files.
 func withFiles(settings any) (map[string]string, error) {
 	environment := env.ToMap(os.Environ())
 	fields, err := env.GetFieldParams(settings)
@@ -79,7 +79,7 @@ func named(settings reflect.Type, err error) error {
 	return fmt.Errorf("%s: %w", cmp.Or(name, parse.Name), parse.Err)
 }
 
-// Variable is a variable of the environment with the value that was read, to be compared in a Check.
+// Variable is an environment variable with its parsed value, for comparisons in Check.
 type Variable[T cmp.Ordered] struct {
 	Name  string
 	Value T

@@ -13,7 +13,7 @@ import (
 	"orderstock/pkg/coordination"
 )
 
-// Service holds the settings that both services read. A service's own settings embed it.
+// Service holds the settings that both services share. A service's settings embed it.
 type Service struct {
 	// OpsAddr is where /metrics and /debug/pprof are served (block and mutex with ?seconds=10); empty: nowhere.
 	OpsAddr string `env:"OPS_ADDR"`
@@ -33,8 +33,8 @@ type Service struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the user:password of the services in ZooKeeper, the same for all of them: their nodes are
-	// closed to others. Empty: their nodes are open to every client that reaches ZooKeeper.
+	// ZooKeeperAuth is the user:password of the services in ZooKeeper, the same for all of them: their nodes are closed to
+	// others. Empty: their nodes are open to every client that reaches ZooKeeper.
 	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
 	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
@@ -51,7 +51,7 @@ type Service struct {
 	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
 }
 
-// RedisServer says where Redis is. Settings embed it.
+// RedisServer locates Redis. Settings embed it.
 type RedisServer struct {
 	// RedisAddr is the Redis server, host:port; or REDIS_ADDRS and REDIS_MASTER.
 	RedisAddr string `env:"REDIS_ADDR"`
@@ -84,7 +84,7 @@ func (s Service) Check() error {
 	)
 }
 
-// TLS returns how the service proves who it is, or nil if it speaks plain HTTP.
+// TLS returns the service's certificate, or nil if it speaks plain HTTP.
 func (s Service) TLS() (*tls.Config, error) {
 	if s.TLSCert == "" && s.TLSKey == "" {
 		return nil, nil
@@ -117,8 +117,8 @@ func (s RedisServer) checkRedis() error {
 	return nil
 }
 
-// Redis returns where Redis is, and how a program logs in there: its server, or the Sentinels that know it. Without a
-// setting it has no addresses.
+// Redis returns the address of Redis, as a server or through Sentinels, and the login. Without a setting it has no
+// addresses.
 func (s RedisServer) Redis() redis.UniversalOptions {
 	user, password, _ := strings.Cut(string(s.RedisAuth), ":")
 	opts := redis.UniversalOptions{Username: user, Password: password}
@@ -131,7 +131,7 @@ func (s RedisServer) Redis() redis.UniversalOptions {
 	return opts
 }
 
-// ZooKeeper returns where ZooKeeper is, and how the service is known there.
+// ZooKeeper returns the address of ZooKeeper, and the service's login there.
 func (s Service) ZooKeeper() coordination.Config {
 	return coordination.Config{
 		ZooKeeper: s.ZooKeeperAddrs, Root: s.ZooKeeperRoot, Auth: string(s.ZooKeeperAuth), SessionTimeout: s.SessionTimeout,

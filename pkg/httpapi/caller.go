@@ -44,15 +44,15 @@ func Carries(tokens ...string) func(*http.Request) bool {
 	}
 }
 
-// BearerToken returns the token of the request's Authorization header, and whether that is of the scheme Bearer, which
-// may be written in any case (RFC 9110).
+// BearerToken returns the token of the request's Authorization header, and whether its scheme is Bearer, which may be
+// written in any case (RFC 9110).
 func BearerToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.TrimLeft(token, " "), ok && strings.EqualFold(scheme, "Bearer")
 }
 
 // Inside returns a function that reports whether a request comes straight from one of the networks: it has no
-// X-Forwarded-For, with which their proxies name the clients outside.
+// X-Forwarded-For, the header that their proxies add for clients outside.
 func Inside(networks []netip.Prefix) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)

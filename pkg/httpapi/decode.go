@@ -17,13 +17,13 @@ import (
 // Decode reads the request's JSON body into dst, as DecodeRequest does. The engine bounds the body.
 func Decode(c *gin.Context, dst any) error { return DecodeRequest(c.Request, dst) }
 
-// DecodeRequest reads the request's JSON body into dst. It refuses, as a *problem.Problem,
-// another content type (415 unsupported_media_type), a body over the bound of an http.MaxBytesReader
-// (413 body_too_large), fields that dst does not have (400 unknown_field), values of the wrong type
-// (400 invalid_field) and anything else that is not exactly one JSON value (400 malformed_json).
+// DecodeRequest reads the request's JSON body into dst. It refuses, as a *problem.Problem, another content type (415
+// unsupported_media_type), a body over the bound of an http.MaxBytesReader (413 body_too_large), fields that dst does
+// not have (400 unknown_field), values of the wrong type (400 invalid_field) and anything else that is not exactly one
+// JSON value (400 malformed_json).
 //
-// No two readers can understand a body differently: names count with their case, and a name that is given twice and
-// bytes that are not UTF-8 are malformed.
+// No two readers can understand a body differently: names are case-sensitive, and duplicate names and invalid UTF-8 are
+// malformed.
 func DecodeRequest(r *http.Request, dst any) error {
 	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		media, params, err := mime.ParseMediaType(kind)

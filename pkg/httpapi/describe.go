@@ -12,8 +12,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Describe adds GET /openapi.json, which answers the OpenAPI description as given, and GET /docs, which shows
-// it as a page that loads nothing from elsewhere. It panics if openapi is not a description in JSON.
+// Describe adds GET /openapi.json, which answers the OpenAPI description as given, and GET /docs, a self-contained page
+// that shows it. It panics if openapi is not a description in JSON.
 func Describe(e *gin.Engine, openapi []byte) {
 	page := docsPage(openapi)
 	Get(e, "/openapi.json", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", openapi) })
@@ -92,7 +92,7 @@ func docsPage(openapi []byte) []byte {
 	return page.Bytes()
 }
 
-// typeName is a schema in a few words, such as "list of Order".
+// typeName describes a schema briefly, such as "list of Order".
 func typeName(s schema) string {
 	switch {
 	case s.Ref != "":

@@ -21,10 +21,9 @@ import (
 type Options struct {
 	// MaxBody bounds a request's body, in bytes. Default 64 KiB.
 	MaxBody int64
-	// WriteTimeout bounds each write of a response: a caller that reads nothing for
-	// so long is cut off. Default 10 s.
+	// WriteTimeout bounds each write of a response: a caller that stops reading for that long is cut off. Default 10 s.
 	WriteTimeout time.Duration
-	// Metrics, if not nil, is where the counts and times of requests are registered.
+	// Metrics, if not nil, registers the counts and durations of requests.
 	Metrics prometheus.Registerer
 	// Problem is the service's one table from errors to problems; it returns nil
 	// for an error that it lacks.
@@ -34,16 +33,15 @@ type Options struct {
 const (
 	// HeaderRequestID names the header that carries the request id from service to service.
 	HeaderRequestID = "X-Request-Id"
-	// HeaderTimeout names the header with the time that the caller waits, in
-	// milliseconds. It is a duration, so that the two clocks need not agree.
+	// HeaderTimeout names the header with the time that the caller waits, in milliseconds. It is a duration, so that the
+	// two clocks need not agree.
 	HeaderTimeout = "X-Request-Timeout-Ms"
 
 	tableKey = "httpapi.problems"
 )
 
-// NewEngine returns a gin engine that gives each request an id, a logger and
-// the deadline that its caller named, bounds its body, turns panics, unknown
-// paths and wrong methods into problems.
+// NewEngine returns a gin engine that gives each request an id, a logger and its caller's deadline, bounds its body,
+// and turns panics, unknown paths and wrong methods into problems.
 func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = 64 << 10
@@ -54,10 +52,10 @@ func NewEngine(log *slog.Logger, opts Options) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
-	e.RedirectTrailingSlash = false // gin's redirect repeats what the client wrote in X-Forwarded-Prefix
+	e.RedirectTrailingSlash = false // gin's redirect repeats the client's X-Forwarded-Prefix
 	e.UseRawPath = true             // an id with an encoded slash reaches the id's own check
 	e.UnescapePathValues = true
-	e.ForwardedByClientIP = false // package ratelimit finds out who the client is
+	e.ForwardedByClientIP = false // package ratelimit determines the client
 	e.Use(measure(opts.Metrics))
 	e.Use(func(c *gin.Context) { serveRequest(c, log, opts) })
 	e.NoRoute(Handle(func(c *gin.Context) error {

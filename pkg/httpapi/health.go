@@ -19,27 +19,25 @@ import (
 	"orderstock/pkg/request"
 )
 
-// Check asks whether something that the service uses answers.
+// Check checks whether a dependency of the service answers.
 type Check struct {
 	// Ask returns nil if it answers.
 	Ask func(context.Context) error
-	// Optional means that the service does all its work without it, perhaps more slowly.
+	// Optional is true if the service does all its work without it, perhaps more slowly.
 	Optional bool
 }
 
-// checkLimit bounds how long a request of /readyz waits for its checks.
+// checkLimit bounds the wait of a request of /readyz for its checks.
 const checkLimit = 2 * time.Second
 
 var errNoAnswer = fmt.Errorf("no answer within %v", checkLimit)
 
-// Health adds GET /healthz, which answers 200 while the process serves, and
-// GET /readyz, which answers 200 with the status "ready", 200 "degraded" if
-// only optional checks fail, and 503 "not ready" if others do.
+// Health adds GET /healthz, which answers 200 while the process serves, and GET /readyz, which answers 200 with the
+// status "ready", 200 "degraded" if only optional checks fail, and 503 "not ready" if others do.
 //
-// The answer names the checks that fail. Their errors go to the log, when the
-// answer changes. All checks run at once, and one that has not answered after
-// two seconds has failed, even if it ignores its context. Requests that come
-// while a check runs share its answer.
+// The answer names the failing checks. Their errors go to the log, when the answer changes. All checks run
+// concurrently, and one that has not answered after two seconds has failed, even if it ignores its context. Requests
+// that arrive while a check runs share its answer.
 func Health(e *gin.Engine, checks map[string]Check) {
 	Get(e, "/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
 	h := &health{checks: checks}
@@ -111,7 +109,7 @@ func await(ctx context.Context, answer <-chan singleflight.Result) error {
 	case <-ctx.Done():
 	}
 	select {
-	case a := <-answer: // it was there while another check was waited for
+	case a := <-answer: // it arrived during the wait for another check
 		return a.Err
 	default:
 		return errNoAnswer
@@ -143,8 +141,8 @@ func Healthcheck(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}
-	// The certificate is for the name that others call the service by. Verifying it would be of no use here: a process
-	// that holds the port on this machine could just as well answer 200 over HTTP.
+	// The certificate is for the name that others use. Verifying it would prove nothing here: a process that holds the
+	// port on this machine could just as well answer 200 over HTTP.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	defer transport.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: transport}).Do(req)

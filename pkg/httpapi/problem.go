@@ -12,9 +12,9 @@ import (
 	"orderstock/pkg/request"
 )
 
-// Handle turns a handler that returns an error into a gin handler. The error
-// becomes the response: a *problem.Problem as it is, any other through the table given
-// to NewEngine, and an error that the table lacks as 500 "internal", logged.
+// Handle turns a handler that returns an error into a gin handler. The error becomes the response: a *problem.Problem
+// as it is, any other through the table given to NewEngine, and an error missing from the table as 500 "internal",
+// logged.
 func Handle(fn func(c *gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := fn(c); err != nil {
@@ -29,8 +29,8 @@ func fail(c *gin.Context, err error) {
 	write(c, ProblemOf(c.Request.Context(), err, known))
 }
 
-// ProblemOf returns the problem that answers err: a *problem.Problem as it is, any other error through the table,
-// which may be nil, and an error that the table lacks as 500 "internal". It logs problems of status 500 and above.
+// ProblemOf returns the problem that answers err: a *problem.Problem as it is, any other error through the table, which
+// may be nil, and an error missing from the table as 500 "internal". It logs problems of status 500 and above.
 func ProblemOf(ctx context.Context, err error, table func(error) *problem.Problem) *problem.Problem {
 	var p *problem.Problem
 	if !errors.As(err, &p) && table != nil {

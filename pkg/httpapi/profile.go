@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// addProfiles adds /debug/pprof. Recording the block and mutex profiles slows every wait down, so they are
-// recorded only while a request with ?seconds=N asks for them.
+// addProfiles adds /debug/pprof. Recording the block and mutex profiles slows every wait, so they are recorded only
+// during a request with ?seconds=N.
 func addProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -19,7 +19,7 @@ func addProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/mutex", whileAsked("mutex", func(rate int) { runtime.SetMutexProfileFraction(rate) }, 10))
 }
 
-// whileAsked serves the profile, recorded at the rate for as long as it is asked for.
+// whileAsked serves the profile, recorded at the rate for as long as requested.
 func whileAsked(profile string, setRate func(int), rate int) http.HandlerFunc {
 	var one sync.Mutex // allows one recording at a time
 	return func(w http.ResponseWriter, r *http.Request) {

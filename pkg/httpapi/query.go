@@ -8,8 +8,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Query returns the parameters of the request's query, or an error if it is malformed, of which Go's own
-// url.URL.Query leaves a part out in silence.
+// Query returns the parameters of the request's query, or an error if it is malformed. Go's url.URL.Query silently
+// drops malformed parts.
 func Query(c *gin.Context) (url.Values, error) {
 	query, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -18,8 +18,7 @@ func Query(c *gin.Context) (url.Values, error) {
 	return query, nil
 }
 
-// Limit returns the number that the value of a parameter writes in digits, without a sign or zeros before it, or an
-// error if it is not from 1 to most.
+// Limit parses a decimal number without sign or leading zeros. It returns an error if the number is not from 1 to most.
 func Limit(value string, most int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || strconv.Itoa(n) != value || n < 1 || n > most {

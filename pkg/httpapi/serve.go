@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// ServerConfig says where a service listens and how long it may take to stop.
+// ServerConfig configures Serve.
 type ServerConfig struct {
 	// Addr is where the service listens, as host:port; port 0 takes a free one.
 	Addr string
@@ -23,7 +23,7 @@ type ServerConfig struct {
 	TLS *tls.Config
 	// MaxHeader bounds a request's line and headers, in bytes. Default 16 KiB.
 	MaxHeader int
-	// OpsAddr, if not empty, is where /metrics and /debug/pprof are served. Keep it private.
+	// OpsAddr, if not empty, is the address of /metrics and /debug/pprof. Keep it private.
 	OpsAddr string
 	// Metrics are served at /metrics. Default: prometheus.DefaultGatherer.
 	Metrics prometheus.Gatherer
@@ -33,9 +33,8 @@ type ServerConfig struct {
 	OnListen func(addr string)
 }
 
-// Serve binds the address, serves h until ctx ends, then takes no further
-// connections and waits for the requests in flight. It returns nil if all of
-// them got their answers.
+// Serve binds the address, serves h until ctx ends, then accepts no further connections and waits for the requests in
+// flight. It returns nil if all of them got their answers.
 func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logger) error {
 	if cfg.ShutdownTimeout <= 0 {
 		cfg.ShutdownTimeout = 20 * time.Second

@@ -9,8 +9,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// dsnOptions are the options that a DSN may have: how to reach the server, and how
-// to authenticate. Open sets parseTime and interpolateParams in any case.
+// dsnOptions are the options that a DSN may have: how to reach the server, and how to authenticate. Open always sets
+// parseTime and interpolateParams.
 var dsnOptions = []string{
 	"allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords",
 	"checkConnLiveness", "compress", "connectionAttributes", "interpolateParams", "maxAllowedPacket", "parseTime",
@@ -18,11 +18,9 @@ var dsnOptions = []string{
 }
 
 // ParseDSN reads a DSN in the driver's form: user:password@tcp(host:port)/database, or
-// user:password@group(host:port,host:port,host:port)/database for the members of a
-// group, of which the primary is used.
-// It refuses every option that could change the meaning of statements or results:
-// clientFoundRows counts unchanged rows as changed, sql_mode and other system
-// variables change what is stored, loc and charset change how values are read. The
+// user:password@group(host:port,host:port,host:port)/database for the members of a group, whose primary is used. It
+// refuses every option that could change the meaning of statements or results: clientFoundRows counts unchanged rows as
+// changed, sql_mode and other system variables change stored values, loc and charset change how values are read. The
 // error never quotes the DSN, which holds the password.
 func ParseDSN(dsn string) (*mysql.Config, error) {
 	cfg, err := mysql.ParseDSN(dsn)

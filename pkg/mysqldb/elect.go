@@ -2,7 +2,7 @@ package mysqldb
 
 import "fmt"
 
-// answer is how one member of a group sees the group.
+// answer is one member's view of the group.
 type answer struct {
 	err error // not nil: it did not answer
 
@@ -32,18 +32,16 @@ func (a *answer) add(id string, self bool, state, role string, readOnly bool) {
 	}
 }
 
-// votes reports whether the answer counts: the member is online and not cut off with a
-// minority. A member that is RECOVERING counts among those that it can reach, as in
-// the group's own majority.
+// votes reports whether the answer counts: the member is online and not cut off with a minority. Its RECOVERING peers
+// count as reachable members, as in the group's own majority.
 func (a *answer) votes() bool {
 	return a.err == nil && a.state == "ONLINE" && 2*a.reachable > a.members
 }
 
-// elect returns the index of the primary's answer, or -1. The primary says itself
-// that it is the primary, takes writes, and has more votes than any other member. A
-// former primary that was frozen, and does not know yet that it was replaced, has
-// only its own vote. Nobody is elected while two primaries do not know each other: they
-// are of two groups, which both take writes.
+// elect returns the index of the primary's answer, or -1. The primary reports itself as the primary, takes writes, and
+// has more votes than any other member. A former primary that was frozen, and has not noticed that it was replaced, has
+// only its own vote. Nobody is elected while two primaries do not know each other: they belong to two groups, which
+// both take writes.
 func elect(answers []answer) int {
 	if parted(answers) {
 		return -1
@@ -69,7 +67,7 @@ func elect(answers []answer) int {
 	return -1
 }
 
-// leads reports whether the member says that it is the primary and takes writes.
+// leads reports whether the member considers itself the primary and takes writes.
 func (a *answer) leads() bool { return a.votes() && a.primary == a.self && !a.readOnly }
 
 // parted reports whether two members lead groups that do not know each other.

@@ -24,22 +24,21 @@ func IsDuplicate(err error) bool {
 	return number(err) == numDuplicate && !errors.Is(err, ErrCommitUnknown)
 }
 
-// IsDeadlock reports whether the server ended a transaction because of a deadlock.
-// It may succeed if it runs again as a whole.
+// IsDeadlock reports whether the server ended a transaction because of a deadlock. The whole transaction may succeed if
+// it runs again.
 func IsDeadlock(err error) bool {
 	return number(err) == numDeadlock && !errors.Is(err, ErrCommitUnknown)
 }
 
-// IsLockWait reports whether a transaction waited too long for a row that another
-// one holds. If it runs again at once it waits again: see SetAside.
+// IsLockWait reports whether a transaction waited too long for a row held by another one. An immediate retry would wait
+// again: see SetAside.
 func IsLockWait(err error) bool {
 	return number(err) == numLockWait && !errors.Is(err, ErrCommitUnknown)
 }
 
-// IsRefusal reports whether the server refused the content of a statement: a value
-// that does not fit, a second row under a key, an unknown name. It would refuse the
-// same statement again. A server that is away, too busy, stopping, read-only or at one
-// of its limits has not refused in this sense.
+// IsRefusal reports whether the server refused the content of a statement: a value that does not fit, a second row
+// under a key, an unknown name. It would refuse the same statement again. Errors of a server that is away, too busy,
+// stopping, read-only or at one of its limits are no refusals in this sense.
 //
 // The class of the error's SQLSTATE decides, except for the numbers in refusals.
 func IsRefusal(err error) bool {
@@ -57,8 +56,8 @@ func IsRefusal(err error) bool {
 	return false
 }
 
-// refusals are the numbers whose class does not say whether IsRefusal: limits that the servers report as errors of
-// syntax or access, and values that they refuse under a general class.
+// refusals are the numbers whose class does not decide IsRefusal: limits that the servers report as errors of syntax or
+// access, and values that they refuse under a general class.
 var refusals = map[uint16]bool{
 	1203: false, // more connections of the user than max_user_connections
 	1226: false, // a limit of the user's account
@@ -80,15 +79,15 @@ func isForbidden(err error) bool {
 	return false
 }
 
-// undone reports whether the server's error says that a statement with its own commit
-// changed nothing. Any other error may come from the commit, such as 3100 and 3101 of
-// a group's member that was cut off, or 1317 and 1053 of a server that stops.
+// undone reports whether the server's error means that a statement with its own commit changed nothing. Any other error
+// may come from the commit, such as 3100 and 3101 of a group's member that was cut off, or 1317 and 1053 of a server
+// that stops.
 func undone(err error) bool {
 	switch number(err) {
 	case numLockWait, numDeadlock, numReadOnly, numReadOnly2, numOffline:
 		return true
 	}
-	_, listed := refusals[number(err)] // whether or not it would be refused again
+	_, listed := refusals[number(err)] // in either list: it was refused
 	return listed || IsRefusal(err)
 }
 

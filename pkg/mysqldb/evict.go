@@ -13,18 +13,18 @@ import (
 	"gorm.io/gorm"
 )
 
-// Evictor ends transactions whose process stopped in the middle, for example because it was paused, and which hold
-// rows that others wait for. By itself the server keeps such rows for Options.IdleTimeout.
+// Evictor ends transactions whose process stopped in the middle, for example because it was paused, and which hold rows
+// that others wait for. Without it the server keeps such rows for Options.IdleTimeout.
 //
-// A transaction counts as stopped if, at three looks in a row, it blocks another one and its connection waits for a
-// statement, and has not run any in between. Only connections of the same user to the same database are
-// ended. If the process goes on, its connection
-// is lost and its transaction has failed. A process that was only slow gets the same error and may try again.
+// A transaction counts as stopped if, at three consecutive looks, it blocks another one and its connection waits for a
+// statement, and has not run any in between. Only connections of the same user to the same database are ended. If the
+// process wakes up, its connection is lost and its transaction has failed. A process that was only slow gets the same
+// error and may try again.
 //
 // It needs the rights that migrations.Bootstrap grants. Without them, the Evictor logs that, and looks again after a
-// minute. After any other error it goes on looking.
+// minute. After any other error it keeps looking.
 //
-// Safe for concurrent use; a nil Evictor does nothing. Make one with NewEvictor.
+// It is safe for concurrent use; methods on a nil *Evictor are no-ops. Make one with NewEvictor.
 type Evictor struct {
 	db      *gorm.DB
 	log     *slog.Logger
@@ -48,16 +48,16 @@ const (
 	evictAfter = 200 * time.Millisecond
 	// evictAgain is the time between two looks. It is longer than MariaDB's cache of its transactions, 100 ms.
 	evictAgain = 150 * time.Millisecond
-	// evictLooks is the number of looks in a row at which a stopped transaction is seen.
+	// evictLooks is the number of consecutive looks that must find a transaction stopped.
 	evictLooks = 3
-	// evictPause is how long the Evictor rests if it lacks a right.
+	// evictPause is how long the Evictor pauses if it lacks a right.
 	evictPause = time.Minute
 	// evictLimit bounds one look.
 	evictLimit = time.Second
 )
 
-// Watch begins to look for stopped transactions after evictAfter, and looks again and again until stop is called. Use
-// it around a transaction that may wait for a row. Callers must call stop.
+// Watch begins to look for stopped transactions after evictAfter, and keeps looking until stop is called. Use it around
+// a transaction that may wait for a row. Callers must call stop.
 func (e *Evictor) Watch(ctx context.Context) (stop func()) {
 	if e == nil || time.Now().UnixNano() < e.resumes.Load() {
 		return func() {}
@@ -112,7 +112,7 @@ func (e *Evictor) evict(ctx context.Context) {
 	}
 }
 
-// again returns how often in a row each transaction was seen.
+// again returns the number of consecutive looks that saw each transaction.
 func again(seen map[idleTransaction]int, now []idleTransaction) map[idleTransaction]int {
 	next := make(map[idleTransaction]int, len(now))
 	for _, t := range now {
@@ -128,7 +128,7 @@ type idleTransaction struct {
 	Statement   uint64 // number of the last statement: it rises if the transaction makes progress
 }
 
-// blocking returns the idle transactions of this user in this database that others wait for.
+// blocking returns the idle transactions of this user in this database that block others.
 func (e *Evictor) blocking(ctx context.Context) ([]idleTransaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, evictLimit)
 	defer cancel()

@@ -20,8 +20,8 @@ import (
 // user:password@group(a:3306,b:3306,c:3306)/database.
 const GroupNet = "group"
 
-// ErrNoPrimary is wrapped in the error of a connection to a group of which no member
-// is known to be the primary. The text says what each member answered.
+// ErrNoPrimary is wrapped in the error of a connection to a group without a known primary. The text has each member's
+// answer.
 var ErrNoPrimary = errors.New("no primary")
 
 const (
@@ -57,12 +57,10 @@ func Connector(cfg *mysql.Config, opts Options) (driver.Connector, error) {
 	return wrap(base), nil
 }
 
-// Group connects to the primary of a MySQL group in single-primary mode. From the
-// first connection on it asks all members, a few times a second, which of them is
-// the primary; a member that has not answered yet counts as down. As soon as another
-// member is the primary, or the primary says that it no longer is, Group closes the
-// connections to the former primary, so that no call hangs there or reads stale
-// data. Safe for concurrent use.
+// Group connects to the primary of a MySQL group in single-primary mode. From the first connection on it asks all
+// members, a few times per second, which of them is the primary; a member that has not answered yet counts as down. As
+// soon as another member is the primary, or the primary reports that it no longer is, Group closes the connections to
+// the former primary, so that no call hangs there or reads stale data. It is safe for concurrent use.
 type Group struct {
 	members []*member
 	log     *slog.Logger
@@ -73,7 +71,7 @@ type Group struct {
 
 	mu      sync.Mutex
 	primary *member       // nil: none is known
-	why     error         // what the members answered last
+	why     error         // the members' latest answers
 	changed chan struct{} // closed at the next change of primary
 }
 
@@ -125,8 +123,8 @@ func newGroup(cfg *mysql.Config, wrap func(driver.Connector) driver.Connector, l
 // Driver implements driver.Connector.
 func (g *Group) Driver() driver.Driver { return g.members[0].Driver() }
 
-// Connect returns a connection to the primary. It waits a moment if none is known,
-// and returns an error that wraps ErrNoPrimary if that was in vain.
+// Connect returns a connection to the primary. It waits briefly if none is known, and then returns an error that wraps
+// ErrNoPrimary.
 func (g *Group) Connect(ctx context.Context) (driver.Conn, error) {
 	g.begin.Do(func() { g.watch(ctx) })
 	m, err := g.await(ctx)
@@ -137,7 +135,7 @@ func (g *Group) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", m.addr, err)
 	}
-	if g.Primary() != m.addr { // it was replaced before the connection was listed among those to close
+	if g.Primary() != m.addr { // replaced before the connection was listed among those to close
 		_ = conn.Close() // of no use
 		return nil, fmt.Errorf("connect to %s: %w", m.addr, ErrNoPrimary)
 	}
@@ -247,7 +245,7 @@ func (g *Group) look(ctx context.Context) {
 	}
 }
 
-// reasons returns how each member answered, as an error that says why there is no primary.
+// reasons returns each member's answer, as an error that explains why there is no primary.
 func (g *Group) reasons(answers []answer) error {
 	all := make([]string, len(answers))
 	for i, a := range answers {
@@ -291,8 +289,8 @@ func newMember(group *mysql.Config, addr string, wrap func(driver.Connector) dri
 	return m, nil
 }
 
-// memberConn is a network connection that its member can close. It is a TCPConn, on
-// which the driver sees whether the server has closed it.
+// memberConn is a network connection that its member can close. It is a TCPConn, which lets the driver see whether the
+// server has closed it.
 type memberConn struct {
 	*net.TCPConn
 	m *member
@@ -333,7 +331,7 @@ func (m *member) drop() {
 	}
 }
 
-// ask returns how the member sees the group.
+// ask returns the member's view of the group.
 func (m *member) ask(ctx context.Context) answer {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -342,7 +340,7 @@ func (m *member) ask(ctx context.Context) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	defer func() { _ = rows.Close() }() // only read
+	defer func() { _ = rows.Close() }() // read-only
 	var a answer
 	for rows.Next() {
 		var (

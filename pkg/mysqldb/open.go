@@ -23,17 +23,16 @@ type Options struct {
 	MaxConns int
 	// LockWait bounds the wait for a row or a table that another transaction holds, in whole seconds. Default 1 s.
 	LockWait time.Duration
-	// IdleTimeout is how long the server keeps a connection whose client is silent,
-	// and the rows that it holds, in whole seconds. Default 5 s.
+	// IdleTimeout is how long the server keeps the connection of a silent client, and the rows that it holds, in whole
+	// seconds. Default 5 s.
 	IdleTimeout time.Duration
-	// Metrics, if not nil, is where the statistics of the pool are registered.
+	// Metrics, if not nil, registers the statistics of the pool.
 	Metrics prometheus.Registerer
-	// Wrap, if not nil, is put around the connector of the driver. Tests watch and
-	// break statements there.
+	// Wrap, if not nil, wraps the connector of the driver. Tests observe and break statements there.
 	Wrap func(driver.Connector) driver.Connector
-	// Log, if not nil, is told each time another member of a group becomes the primary.
+	// Log, if not nil, gets a record each time another member of a group becomes the primary.
 	Log *slog.Logger
-	// OpenDB, if not nil, opens the pool of connections in place of sql.OpenDB, for example to trace its statements.
+	// OpenDB, if not nil, replaces sql.OpenDB, for example to trace statements.
 	OpenDB func(driver.Connector) *sql.DB
 }
 
@@ -56,9 +55,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Open returns the database of the DSN, which ParseDSN describes. It connects on
-// first use, so that a service can start before its database. Of a group it uses the
-// primary, whichever member that is (see Group). Callers must Close it.
+// Open returns the database of the DSN, which ParseDSN describes. It connects on first use, so that a service can start
+// before its database. In a group it uses the current primary (see Group). Callers must Close it.
 func Open(dsn string, opts Options) (*gorm.DB, error) {
 	opts = opts.withDefaults()
 	cfg, err := ParseDSN(dsn)
@@ -113,8 +111,8 @@ func Ping(ctx context.Context, db *gorm.DB) error {
 	return pool.PingContext(ctx)
 }
 
-// Conn is all that database/sql asks of a connection of the MySQL driver. What wraps connections embeds one, so that
-// the pool finds in it what it finds in the driver's.
+// Conn is the full interface that database/sql looks for in a connection of the MySQL driver. A wrapper of connections
+// embeds one, so that the pool finds the same methods as in the driver's.
 type Conn interface {
 	driver.Conn
 	driver.ConnBeginTx

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// session returns the statements that set up a connection. They give a value to every session variable that changes
-// the effect or the result of a statement, whatever its default at the server. No right is needed for them.
+// session returns the statements that set up a connection. They set every session variable that changes the effect or
+// the result of a statement, regardless of the server's defaults. No right is needed for them.
 //
-// The isolation level has its own statement, as its variable is transaction_isolation in MySQL and tx_isolation in
-// older MariaDB. Each of the comments is read by one of the two servers alone.
+// The isolation level has its own statement, because its variable is transaction_isolation in MySQL and tx_isolation in
+// older MariaDB. Each of the comments is read by only one of the two servers.
 func (o Options) session() []string {
 	network := max(int(o.IdleTimeout.Seconds()), 60) // bounds a read or a write of the server
 	return []string{

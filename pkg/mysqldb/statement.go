@@ -9,13 +9,12 @@ import (
 	"gorm.io/gorm"
 )
 
-// Statement is the text of a statement that carries many rows, with their values
-// written into it: with placeholders, 0.85 to 0.96 as many rows are written. No value can
-// change its meaning, as numbers are written as numbers and all else in hex or in
-// a fixed form. The zero value is empty.
+// Statement is the text of a statement with many rows and their values inlined: placeholders write only 0.85 to 0.96 as
+// many rows. No value can change its meaning, since numbers are written as numbers and everything else in hex or in a
+// fixed form. The zero value is empty.
 type Statement []byte
 
-// Text adds text of the program's own; it must not come from anybody else.
+// Text adds trusted text of the program.
 func (s *Statement) Text(text string) { *s = append(*s, text...) }
 
 // Int adds a number.
@@ -31,9 +30,8 @@ func (s *Statement) Ints(numbers []int64) {
 	}
 }
 
-// Bytes adds a value of a binary or ASCII column. It is written in hex, because
-// MySQL omits a statement that is not UTF-8 from the tables in which an operator
-// looks for the holder of a row.
+// Bytes adds a value of a binary or ASCII column. It is written in hex: MySQL omits a statement that is not UTF-8 from
+// the tables that show operators who holds a row.
 func (s *Statement) Bytes(b []byte) {
 	s.Text("x'")
 	*s = hex.AppendEncode(*s, b)
@@ -46,14 +44,14 @@ func (s *Statement) UTF8(text string) {
 	s.Bytes([]byte(text))
 }
 
-// Time adds a time in UTC, cut to microseconds.
+// Time adds a time in UTC, truncated to microseconds.
 func (s *Statement) Time(t time.Time) {
 	s.Text("'")
 	*s = t.UTC().AppendFormat(*s, "2006-01-02 15:04:05.000000")
 	s.Text("'")
 }
 
-// Exec runs the statement in the transaction and returns how many rows it changed.
+// Exec runs the statement in the transaction and returns the number of rows changed.
 func (s *Statement) Exec(tx *gorm.DB) (int64, error) {
 	result, err := tx.Statement.ConnPool.ExecContext(tx.Statement.Context, string(*s))
 	if err != nil {

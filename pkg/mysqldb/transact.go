@@ -12,19 +12,16 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// ErrCommitUnknown is wrapped in the error of a transaction whose commit, or whose
-// only statement, was sent and not answered. Whether it is committed, only another
-// read tells.
+// ErrCommitUnknown is wrapped in the error of a transaction whose commit, or whose only statement, was sent and not
+// answered. Only another read can show whether it is committed.
 var ErrCommitUnknown = errors.New("commit unanswered")
 
-// afterDeadlock says when a transaction that the server ended for a deadlock runs again.
+// afterDeadlock is the retry policy of a transaction that the server ended for a deadlock.
 var afterDeadlock = retry.Policy{First: 2 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 5}
 
-// Transact runs fn in a transaction, and commits it if fn returns nil. After a
-// deadlock it runs fn again, at most five times in all, so fn must set its results
-// anew each time. It does not run fn again after too long a wait for a row
-// (IsLockWait). The error is fn's own or the database's. Unless it wraps
-// ErrCommitUnknown, nothing changed.
+// Transact runs fn in a transaction, and commits it if fn returns nil. After a deadlock it runs fn again, at most five
+// times in all, so fn must reset its results each time. It does not run fn again after too long a wait for a row
+// (IsLockWait). The error is fn's own or the database's. Unless it wraps ErrCommitUnknown, nothing changed.
 func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) error {
 	return retry.Run(ctx, afterDeadlock, func() error {
 		err := transactOnce(ctx, db, fn)
@@ -35,17 +32,15 @@ func Transact(ctx context.Context, db *gorm.DB, fn func(tx *gorm.DB) error) erro
 	})
 }
 
-// Exec runs one statement as a transaction of its own, which saves two round trips,
-// and returns how many rows it changed. Unless the error wraps ErrCommitUnknown,
-// nothing changed. An error that the server reports of the commit itself counts as
-// unknown, too: a member of a group that loses the others rolls back a transaction
-// that they may have accepted.
+// Exec runs one statement with its own commit, which saves two round trips, and returns the number of rows changed.
+// Unless the error wraps ErrCommitUnknown, nothing changed. An error of the commit itself counts as unknown, too: a
+// member of a group that loses the others rolls back a transaction that they may have accepted.
 func Exec(ctx context.Context, db *gorm.DB, statement string) (int64, error) {
 	pool, err := db.DB()
 	if err != nil {
 		return 0, fmt.Errorf("execute statement: %w", err)
 	}
-	conn, err := pool.Conn(ctx) // first, so that a failure to connect is not taken for a lost answer
+	conn, err := pool.Conn(ctx) // first, so that a failure to connect is not mistaken for a lost answer
 	if err != nil {
 		return 0, fmt.Errorf("execute statement: %w", err)
 	}

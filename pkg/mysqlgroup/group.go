@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// Config says what Up, Read and Reboot work on.
+// Config configures Up, Read and Reboot.
 type Config struct {
-	// AdminDSN is that of a user with all rights, and names all members:
-	// root:secret@group(a:3306,b:3306,c:3306)/
+	// AdminDSN belongs to a user with all rights, and names all members: root:secret@group(a:3306,b:3306,c:3306)/
 	AdminDSN string
-	// Password is that of the account by which the members read from each other. Read needs none.
+	// Password belongs to the account that the members use to read from each other. Read needs none.
 	Password string
 	// Wait bounds the wait for members that do not answer yet, or do not join yet. Default two minutes.
 	Wait time.Duration
-	// Say, if not nil, is told in a few words what is being done.
+	// Say, if not nil, is called with a short description of each step.
 	Say func(doing string)
 }
 
@@ -34,9 +33,9 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// The reasons for which Up and Reboot give up; match them with errors.Is.
+// The reasons why Up and Reboot give up; match them with errors.Is.
 var (
-	// ErrAway: a member does not answer, and may hold what the others lack.
+	// ErrAway: a member does not answer, and may hold data that the others lack.
 	ErrAway = errors.New("a member does not answer")
 	// ErrHoldsData: no member is in a group, and one of them holds data.
 	ErrHoldsData = errors.New("a member holds data")
@@ -50,7 +49,7 @@ var (
 	ErrBusy = errors.New("another run forms the group")
 )
 
-// Read returns how each member sees the group. A member that cannot be asked has Err set.
+// Read returns each member's view of the group. A member that cannot be asked has Err set.
 func Read(ctx context.Context, cfg Config) ([]Member, error) {
 	all, err := open(cfg.AdminDSN)
 	if err != nil {
@@ -89,7 +88,7 @@ func Whole(members []Member) error {
 	return errors.Join(append(errs, allListed(members))...)
 }
 
-// allListed returns ErrUnlisted with the addresses that a member knows and that are none of the members'.
+// allListed returns ErrUnlisted with the known addresses that belong to none of the members.
 func allListed(members []Member) error {
 	var errs []error
 	for _, m := range members {
@@ -103,10 +102,9 @@ func allListed(members []Member) error {
 	return errors.Join(errs...)
 }
 
-// Up forms the group if there was none before, and lets the members that are out join.
-// It may be called again, and by several processes at once. If no member is in a group,
-// all must answer (ErrAway) and be fresh (ErrHoldsData), and the group begins with the
-// first one. Up returns once all members are in the group.
+// Up forms the group if there was none before, and lets the members that are out join. It may be called again, and by
+// several processes at once. If no member is in a group, all must answer (ErrAway) and be fresh (ErrHoldsData), and the
+// group begins with the first one. Up returns once all members are in the group.
 func Up(ctx context.Context, cfg Config) error {
 	cfg = cfg.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
@@ -140,13 +138,11 @@ func Up(ctx context.Context, cfg Config) error {
 	})
 }
 
-// Reboot forms the group again after its majority was lost. It begins with the member
-// whose transactions contain those of all others, lets these join, and returns the
-// address of that member. What fresh members wrote does not count, and is deleted. It
-// changes nothing and returns ErrUp if a majority is in the group, ErrAway if a member
-// does not answer and force is false, and ErrParted if no member has the transactions
-// of all others that answer. If force is true, what only a member that does not answer
-// has is lost.
+// Reboot forms the group again after its majority was lost. It begins with the member whose transactions contain all
+// others', lets the others join, and returns the address of that member. Transactions of fresh members do not count,
+// and are deleted. It changes nothing and returns ErrUp if a majority is in the group, ErrAway if a member does not
+// answer and force is false, and ErrParted if no member has the transactions of all others that answer. If force is
+// true, data that only a silent member has is lost.
 func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err error) {
 	cfg = cfg.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, cfg.Wait)
@@ -185,8 +181,8 @@ func Reboot(ctx context.Context, cfg Config, force bool) (chosen string, err err
 	return chosen, err
 }
 
-// mostAdvanced returns the member whose transactions contain those of all. A fresh one
-// counts only if all are: it has but what its first start wrote, which no other has.
+// mostAdvanced returns the member whose transactions contain all others'. A fresh member counts only if all are fresh:
+// it has only the transactions of its first start, which no other has.
 func mostAdvanced(ctx context.Context, all []*Member) (*Member, error) {
 	if len(all) == 0 {
 		return nil, ErrAway
@@ -217,9 +213,8 @@ func mostAdvanced(ctx context.Context, all []*Member) (*Member, error) {
 		ErrParted, strings.Join(lacks, ", "))
 }
 
-// alone reads all members and calls fn with them, while it holds a lock of each member
-// that answers: two runs need not reach the same members. If wait is true it waits for
-// members that do not answer.
+// alone reads all members and calls fn with them, while it holds a lock of each member that answers, because two runs
+// need not reach the same members. If wait is true it waits for members that do not answer.
 func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) error) error {
 	if cfg.Password == "" {
 		return errors.New("form the group: no password for the members' own account")
@@ -246,7 +241,7 @@ func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) e
 		}
 	}
 	answer := false
-	for _, m := range all { // in the same order as any other run
+	for _, m := range all { // in the same order as every other run
 		if m.Err != nil {
 			continue
 		}
@@ -260,7 +255,7 @@ func (cfg Config) alone(ctx context.Context, wait bool, fn func(all []*Member) e
 	if !answer {
 		return fmt.Errorf("form the group: %w: %w", ErrAway, all[0].Err)
 	}
-	readAll(ctx, all) // what the former holder of the lock has done
+	readAll(ctx, all) // after the former holder of the lock
 	if err := allListed(values(all)); err != nil {
 		return fmt.Errorf("form the group: %w", err)
 	}
@@ -293,14 +288,14 @@ func (cfg Config) lock(ctx context.Context, m *Member) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// account is the user by which the members read from each other.
+// account is the user that the members use to read from each other.
 const account = "replication"
 
 // prepare makes a member ready to begin a group or to join one.
 func (cfg Config) prepare(ctx context.Context, m *Member) error {
 	password := "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(cfg.Password) + "'"
 	statements := []string{
-		"SET SESSION sql_log_bin = 0", // each member has these by itself
+		"SET SESSION sql_log_bin = 0", // each member has these locally
 		"SET GLOBAL group_replication_bootstrap_group = OFF",
 		"SET GLOBAL super_read_only = OFF",
 		"CREATE USER IF NOT EXISTS '" + account + "'@'%' IDENTIFIED BY " + password + " REQUIRE SSL",
@@ -308,13 +303,13 @@ func (cfg Config) prepare(ctx context.Context, m *Member) error {
 		"GRANT REPLICATION SLAVE, BACKUP_ADMIN, CONNECTION_ADMIN, GROUP_REPLICATION_STREAM ON *.* TO '" + account + "'@'%'",
 		"CHANGE REPLICATION SOURCE TO SOURCE_USER = '" + account + "', SOURCE_PASSWORD = " + password +
 			" FOR CHANNEL 'group_replication_recovery'",
-		// From now on it joins by itself when it starts, and takes no writes until it has.
+		// From now on it joins by itself when it starts, and takes no writes until it has joined.
 		"SET PERSIST group_replication_start_on_boot = ON",
 		"SET PERSIST super_read_only = ON",
 		"SET GLOBAL offline_mode = OFF",
 	}
 	if m.Fresh {
-		// What its first start wrote, such as the administrator's account, is in no other member's set.
+		// The transactions of its first start, such as the administrator's account, are in no other member's set.
 		statements = append(statements, "RESET BINARY LOGS AND GTIDS")
 	}
 	return m.run(ctx, statements...)
@@ -327,7 +322,7 @@ func (cfg Config) begin(ctx context.Context, m *Member) error {
 		return fmt.Errorf("begin the group: %w", err)
 	}
 	err := m.run(ctx, "SET GLOBAL group_replication_bootstrap_group = ON", "START GROUP_REPLICATION")
-	// On no account may it begin a second group later.
+	// It must never begin a second group later.
 	off := m.run(context.WithoutCancel(ctx), "SET GLOBAL group_replication_bootstrap_group = OFF")
 	if err := errors.Join(err, off); err != nil {
 		return fmt.Errorf("begin the group: %w", err)

@@ -14,24 +14,24 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// Member is one server of the group, and how it sees the group.
+// Member is one server of the group, with its view of the group.
 type Member struct {
 	// Addr is the server's address, as the DSN names it.
 	Addr string
-	// Err says why the server could not be asked; the rest is empty then.
+	// Err is the reason why the server could not be asked; the rest is empty then.
 	Err error
 	// State is ONLINE, RECOVERING, OFFLINE, ERROR or UNREACHABLE. Role is PRIMARY,
 	// SECONDARY, or empty for a member that is out.
 	State, Role string
-	// Reached and Members count the members that it reaches, and those that it knows.
+	// Reached and Members count the members that it reaches, and the members that it knows.
 	Reached, Members int
-	// ReadOnly says that it takes no writes, and Offline that it admits nobody but administrators.
+	// ReadOnly is true if it takes no writes, and Offline if it admits only administrators.
 	ReadOnly, Offline bool
-	// Transactions are those that it has executed or received, as a GTID set.
+	// Transactions is the GTID set of the transactions that it has executed or received.
 	Transactions string
 	// Knows are the addresses in its settings and in its list of members.
 	Knows []string
-	// Fresh says that it holds no data and was never in a group.
+	// Fresh is true if it holds no data and was never in a group.
 	Fresh bool
 
 	db *sql.DB
@@ -42,10 +42,10 @@ func (m *Member) inGroup() bool {
 	return m.Err == nil && m.State == "ONLINE" && 2*m.Reached > m.Members
 }
 
-// Primary reports whether the member takes writes, with a majority behind it.
+// Primary reports whether the member takes writes, backed by a majority.
 func (m *Member) Primary() bool { return m.inGroup() && m.Role == "PRIMARY" && !m.ReadOnly }
 
-// open returns the members that the administrator's DSN names, none of them asked yet.
+// open returns the members named by the administrator's DSN, none of them asked yet.
 func open(adminDSN string) ([]*Member, error) {
 	cfg, err := mysqldb.ParseDSN(adminDSN)
 	if err != nil {
@@ -82,7 +82,7 @@ func closeAll(all []*Member) {
 // readLimit bounds a look at one member.
 const readLimit = 5 * time.Second
 
-// read asks the member for all that is in Member, and sets Err.
+// read asks the member for all fields of Member, and sets Err.
 func (m *Member) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -105,7 +105,7 @@ func (m *Member) readAll(ctx context.Context) error {
 		return fmt.Errorf("%s has not loaded the plugin group_replication: "+
 			"start it with plugin-load-add=group_replication.so", m.Addr)
 	}
-	var received sql.NullString // there is no row before it was in a group
+	var received sql.NullString // no row until it was in a group
 	err = m.db.QueryRowContext(ctx, `SELECT REPLACE(received_transaction_set, '\n', '')
 		FROM performance_schema.replication_connection_status
 		WHERE channel_name = 'group_replication_applier'`).Scan(&received)
@@ -113,7 +113,7 @@ func (m *Member) readAll(ctx context.Context) error {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
 	}
 	both := strings.Trim(m.Transactions+","+received.String, ",")
-	// The server writes what is in both sets once.
+	// The server merges the duplicates of both sets.
 	err = m.db.QueryRowContext(ctx, `SELECT REPLACE(GTID_SUBTRACT(?, ''), '\n', '')`, both).Scan(&m.Transactions)
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
@@ -135,7 +135,7 @@ func (m *Member) readGroup(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("ask %s: %w", m.Addr, err)
 	}
-	defer func() { _ = rows.Close() }() // only read
+	defer func() { _ = rows.Close() }() // read-only
 	m.State = "OFFLINE"
 	for rows.Next() {
 		var (
@@ -163,11 +163,11 @@ func (m *Member) know(addr string) {
 	}
 }
 
-// numStarting is the server's error while another start or stop of the group is under way.
+// numStarting is the server's error while another start or stop of the group is in progress.
 const numStarting = 3663
 
-// leave takes the member out of the group. A member that has just started may be trying
-// to join one that is gone: leave waits until it gives up, after a minute at most.
+// leave takes the member out of the group. A member that has just started may be trying to join one that is gone: leave
+// waits until it gives up, after at most a minute.
 func (m *Member) leave(ctx context.Context) error {
 	for {
 		err := m.run(ctx, "STOP GROUP_REPLICATION")
@@ -189,7 +189,7 @@ func (m *Member) run(ctx context.Context, statements ...string) (err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	for _, s := range statements {
 		if _, err := conn.ExecContext(ctx, s); err != nil {
-			what := strings.Fields(s) // the whole may hold a password
+			what := strings.Fields(s) // the whole statement may hold a password
 			return fmt.Errorf("%s: %s: %w", m.Addr, strings.Join(what[:min(3, len(what))], " "), err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package observe passes events to the tracing of the process. A package that uses it, such as a domain, links no
+// Package observe passes events to the tracing of the process. A package that uses it, such as a domain, does not link
 // OpenTelemetry. Package tracing has the Recorder of the services.
 package observe
 
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Recorder records the work of a context. Its methods do nothing for work that is not traced. They are safe for
+// Recorder records the work of a context. Its methods are no-ops for work that is not traced. They are safe for
 // concurrent use.
 type Recorder interface {
 	// Event records that something happened, and the error, which must not be nil.
@@ -18,8 +18,8 @@ type Recorder interface {
 	Set(ctx context.Context, args ...any)
 	// TraceID returns the id of the trace that ctx belongs to, or "".
 	TraceID(ctx context.Context) string
-	// Together begins work, at the time began, for several callers at once, whose contexts are callers. Callers
-	// must call end once.
+	// Together begins a span of work for several callers at once, given by their contexts, at the time began. Callers must
+	// call end once.
 	Together(ctx context.Context, name string, began time.Time, callers iter.Seq[context.Context]) (
 		work context.Context, end func(error))
 }
@@ -29,7 +29,7 @@ var present atomic.Pointer[Recorder]
 // Use makes r the recorder of the process.
 func Use(r Recorder) { present.Store(&r) }
 
-// Event is Recorder.Event. Args alternates names and values, here and in Set.
+// Event is Recorder.Event. args alternates names and values, here and in Set.
 func Event(ctx context.Context, name string, err error, args ...any) {
 	if r := present.Load(); r != nil {
 		(*r).Event(ctx, name, err, args...)

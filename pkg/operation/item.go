@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// MaxItems is the highest number of items in one operation.
+	// MaxItems is the maximum number of items in one operation.
 	MaxItems = 100
-	// MaxNum is the highest quantity of one item.
+	// MaxNum is the maximum quantity of one item.
 	MaxNum = math.MaxInt32
 )
 
@@ -31,9 +31,8 @@ type Item struct {
 	Num     int64
 }
 
-// NewItems returns a copy of the items by rising goods id, the order that locks
-// and rows are taken in. It returns ErrInvalidItems, ErrInvalidGoodsID,
-// ErrInvalidNum or ErrDuplicateGoods if the items break a rule.
+// NewItems returns a copy of the items by ascending goods id, the order for locking and writing rows. It returns
+// ErrInvalidItems, ErrInvalidGoodsID, ErrInvalidNum or ErrDuplicateGoods if the items break a rule.
 func NewItems(items []Item) ([]Item, error) {
 	if len(items) == 0 || len(items) > MaxItems {
 		return nil, fmt.Errorf("%w, not %d", ErrInvalidItems, len(items))
@@ -54,8 +53,8 @@ func NewItems(items []Item) ([]Item, error) {
 	return sorted, nil
 }
 
-// ParseGoodsID reads a goods id as FormatGoodsID writes it. It returns
-// ErrInvalidGoodsID for any other spelling of the number.
+// ParseGoodsID reads a goods id in the form of FormatGoodsID. It returns ErrInvalidGoodsID for any other spelling of
+// the number.
 func ParseGoodsID(s string) (int64, error) {
 	id, ok := ParseID(s)
 	if !ok {
@@ -64,8 +63,8 @@ func ParseGoodsID(s string) (int64, error) {
 	return id, nil
 }
 
-// ParseID reads the id of an order or a product in its one written form:
-// decimal, at least 1, without leading zeros or a sign. It reports whether s is one.
+// ParseID reads the id of an order or a product in its only valid form: decimal, at least 1, without leading zeros or a
+// sign. It reports whether s is one.
 func ParseID(s string) (id int64, ok bool) {
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || id < 1 || s[0] == '0' || s[0] == '+' {

@@ -1,10 +1,9 @@
-// Package operation holds the terms that the order service and the stock service
-// share without a network between them: the items of an operation and their rules,
-// and the end states of an operation. Both domains import it, and the API
-// of package stockapi carries it. It does no I/O.
+// Package operation holds the terms shared by the order service and the stock service, without a network between them:
+// the items of an operation and their rules, and its final states. Both domains import it, and the API of package
+// stockapi carries it. It does no I/O.
 package operation
 
-// State is the end of an operation.
+// State is the final state of an operation.
 type State string
 
 const (
@@ -16,7 +15,7 @@ const (
 	// Cancelled: the flag was cancelled before anything was deducted. A late
 	// deduction does nothing.
 	Cancelled State = "CANCELLED"
-	// Restored: the items were deducted and then given back, once.
+	// Restored: the items were deducted and then returned, once.
 	Restored State = "RESTORED"
 )
 

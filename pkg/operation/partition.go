@@ -2,12 +2,12 @@ package operation
 
 import "github.com/cespare/xxhash/v2"
 
-// Partitions is the default number of partitions of the stock: one lock for all. A group
-// serves whatever waits, so one lock does not make products wait for each other's commits.
+// Partitions is the default number of partitions of the stock: one lock for all. A group serves all waiting requests,
+// so one lock does not make products wait for each other's commits.
 const Partitions = 1
 
-// Partition returns the partition of a product, from 0 to n-1: the xxHash64 of the
-// id in decimal, modulo n. Ids that rise by any step spread evenly.
+// Partition returns the partition of a product, from 0 to n-1: the xxHash64 of the id in decimal, modulo n. Ids at any
+// regular distance spread evenly.
 func Partition(goodsID int64, n int) int {
 	return int(xxhash.Sum64String(FormatGoodsID(goodsID)) % uint64(n))
 }

@@ -22,7 +22,7 @@ const (
 	keyPrefix = "opflag:"
 	// timeout bounds a round trip to Redis.
 	timeout = 200 * time.Millisecond
-	// tripAfter is the number of failures in a row after which Redis is left alone for a second.
+	// tripAfter is the number of consecutive failures that open the circuit breaker, for a second.
 	tripAfter = 3
 )
 
@@ -41,10 +41,9 @@ func Open(addr string, log *slog.Logger) *Flags {
 	return OpenAt(redis.UniversalOptions{Addrs: []string{addr}}, log)
 }
 
-// OpenAt is Open for the server, the database and the user that the options name. With
-// Sentinels, the flags follow the server through a failover. The user needs the
-// commands SET and DEL on the keys opflag:*, and PING. Timeouts and retries are the
-// package's own.
+// OpenAt is Open for the server, the database and the user in the options. With Sentinels, the flags follow the server
+// through a failover. The user needs the commands SET and DEL on the keys opflag:*, and PING. The package sets timeouts
+// and retries.
 func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
 	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", tripAfter, log)}
 	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
@@ -72,7 +71,7 @@ func (f *Flags) Register(r prometheus.Registerer) {
 	}, func() float64 { return float64(f.client.PoolStats().Timeouts) })
 }
 
-// Close waits for the calls in progress and drops the connections.
+// Close waits for the calls in progress and closes the connections.
 func (f *Flags) Close() error {
 	f.sets.Close()
 	f.takes.Close()
@@ -88,9 +87,8 @@ func (f *Flags) Set(ctx context.Context, flag string) bool {
 	return err == nil && set
 }
 
-// Take removes the flag and reports whether this call removed it: at most one call
-// gets true for each Set. False says nothing: the flag was taken before, never set
-// or lost by Redis, or the reply was lost.
+// Take removes the flag and reports whether this call removed it: at most one call gets true for each Set. False proves
+// nothing: the flag was taken before, never set or lost by Redis, or the reply was lost.
 func (f *Flags) Take(ctx context.Context, flag string) bool {
 	taken, err := f.takes.Do(ctx, flag)
 	return err == nil && taken
@@ -104,9 +102,8 @@ func (f *Flags) Ping(ctx context.Context) error {
 	return nil
 }
 
-// pipelined returns a group whose batches go to Redis as one pipeline of the
-// commands that add adds. The answer to a call is true if its command set or
-// deleted the key.
+// pipelined returns a group whose batches go to Redis as one pipeline of the commands added by add. The answer to a
+// call is true if its command set or deleted the key.
 func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *batch.Group[string, bool] {
 	return batch.Func(func(ctx context.Context, flags []string) ([]bool, error) {
 		replies, err := f.breaker.Execute(func() ([]redis.Cmder, error) {

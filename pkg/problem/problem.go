@@ -1,5 +1,4 @@
-// Package problem is the form of a service's errors: RFC 9457 problem details,
-// with a stable code to decide by.
+// Package problem is the form of a service's errors: RFC 9457 problem details, with a stable code for programs.
 package problem
 
 import (
@@ -11,7 +10,7 @@ import (
 	"orderstock/pkg/request"
 )
 
-// Problem is an error as it goes over the wire. Detail is for people.
+// Problem is an error as sent over the wire. Detail is for people.
 type Problem struct {
 	Type      string `json:"type"`
 	Title     string `json:"title"`
@@ -38,7 +37,7 @@ func New(status int, code, format string, args ...any) *Problem {
 // Error returns the code and the detail.
 func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
-// After returns a copy that asks the caller to come back after d.
+// After returns a copy that asks the caller to retry after d.
 func (p *Problem) After(d time.Duration) *Problem {
 	q := *p
 	q.RetryAfter = d

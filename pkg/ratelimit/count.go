@@ -14,8 +14,8 @@ type count struct {
 	left     time.Duration
 }
 
-// increment counts a request. A counter without a time to live, such as a crash of Redis can leave behind, or with
-// one longer than the window, as after a change of the rate, gets the window's.
+// increment counts a request. A counter without a time to live, which a crash of Redis can leave behind, or with one
+// longer than the window, as after a change of the rate, gets the window's.
 var increment = redis.NewScript(`
 local requests = redis.call("INCRBY", KEYS[1], 1)
 local left = redis.call("PTTL", KEYS[1])

@@ -1,5 +1,5 @@
-// Package ratelimit bounds how many requests a client may send in a window of time. The replicas of a
-// service share the counts, in Redis. While Redis is away, requests pass unchecked, and a metric counts them.
+// Package ratelimit bounds the number of requests that a client may send in a window of time. The replicas of a service
+// share the counts, in Redis. While Redis is away, requests pass unchecked, and a metric counts them.
 package ratelimit
 
 import (
@@ -35,15 +35,15 @@ type Limits struct {
 	counted *prometheus.CounterVec
 }
 
-// Config says how requests are counted.
+// Config configures Open.
 type Config struct {
-	// Redis is the server, the database and the user. The user needs EVALSHA, SCRIPT LOAD, INCRBY, PEXPIRE and
-	// PTTL on the keys ratelimit:*. Timeouts and retries are the package's own.
+	// Redis is the server, the database and the user. The user needs EVALSHA, SCRIPT LOAD, INCRBY, PEXPIRE and PTTL on the
+	// keys ratelimit:*. The package sets timeouts and retries.
 	Redis redis.UniversalOptions
-	// Proxies are the addresses whose X-Forwarded-For is believed. A request from one of them without that header
-	// comes from inside, and is not limited.
+	// Proxies are the addresses whose X-Forwarded-For is trusted. A request from one of them without that header comes
+	// from inside, and is not limited.
 	Proxies []netip.Prefix
-	// Metrics, if not nil, is where the counters are registered.
+	// Metrics, if not nil, registers the counters.
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
 }
@@ -61,7 +61,7 @@ func Open(cfg Config) *Limits {
 	}
 }
 
-// Close drops the connections.
+// Close closes the connections.
 func (l *Limits) Close() error {
 	if err := l.client.Close(); err != nil {
 		return fmt.Errorf("close redis: %w", err)

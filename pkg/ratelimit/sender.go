@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// sender returns the client that the request counts for: its address or, with IPv6, its network of 64 bits, all
-// of whose addresses one machine may use.
+// sender returns the client that the request counts for: its address or, with IPv6, its /64 network, since one machine
+// may use all addresses of it.
 func sender(r *http.Request, proxies []netip.Prefix) string {
 	trusted := func(addr netip.Addr) bool {
 		return slices.ContainsFunc(proxies, func(proxy netip.Prefix) bool { return proxy.Contains(addr) })
 	}
 	addr, ok := address(r.RemoteAddr)
 	if !ok {
-		return "" // all whose address is unknown share one count
+		return "" // all unknown addresses share one count
 	}
 	// Each proxy adds the address of its caller at the end, to the last line or in a new one.
 	names := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -26,7 +26,7 @@ func sender(r *http.Request, proxies []netip.Prefix) string {
 		}
 		before, ok := address(name)
 		if !ok {
-			break // a name that hides the address; nobody knows who wrote the ones before it
+			break // a name that hides the address; its predecessors cannot be trusted
 		}
 		addr = before
 	}

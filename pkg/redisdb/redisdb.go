@@ -1,5 +1,5 @@
-// Package redisdb opens a Redis whose answers may be done without: calls to it are
-// short, are never sent twice, and stop for a moment while it fails.
+// Package redisdb opens a Redis that the caller can do without: calls to it are short, are never retried, and stop for
+// a while when it fails.
 package redisdb
 
 import (
@@ -13,10 +13,9 @@ import (
 // restFor is how long a breaker stays open.
 const restFor = time.Second
 
-// Open returns a client of the server that the options name. It connects on first
-// use. Each round trip takes at most timeout. The client sends no command again: the
-// second reply to a DEL whose first one was lost would be "nothing deleted". Callers
-// must Close the client.
+// Open returns a client of the server in the options. It connects on first use. Each round trip takes at most timeout.
+// The client never retries: the second reply to a DEL whose first one was lost would be "nothing deleted". Callers must
+// Close the client.
 func Open(where redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
 	opts := &where
 	opts.MaxRetries, opts.ContextTimeoutEnabled, opts.DisableIdentity = -1, true, true
@@ -24,8 +23,8 @@ func Open(where redis.UniversalOptions, timeout time.Duration) redis.UniversalCl
 	return redis.NewUniversalClient(opts)
 }
 
-// Breaker returns a circuit breaker for calls of such a client. After that many
-// failures in a row it lets no call through for a second. It logs when it opens or closes.
+// Breaker returns a circuit breaker for calls of such a client. After that many consecutive failures it opens for a
+// second. It logs when it opens or closes.
 func Breaker[T any](name string, failures uint32, log *slog.Logger) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Name:        name,

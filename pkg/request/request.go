@@ -1,5 +1,4 @@
-// Package request carries a request's id and logger in its context, through all
-// that works on it.
+// Package request carries a request's id and logger in its context.
 package request
 
 import (
@@ -12,7 +11,7 @@ import (
 	"orderstock/pkg/observe"
 )
 
-// request is what travels in the context of a request.
+// request is the part of a request that its context carries.
 type request struct {
 	id  string
 	log *slog.Logger
@@ -24,9 +23,8 @@ type request struct {
 
 type key struct{}
 
-// With returns a context for the request with that id, whose log lines go to log.
-// It replaces an id that is not valid by a new one: an id has 1 to 64 letters,
-// digits, dashes and underscores.
+// With returns a context for the request with that id, whose log lines go to log. It replaces an invalid id: an id has
+// 1 to 64 letters, digits, dashes and underscores.
 func With(ctx context.Context, log *slog.Logger, id string) context.Context {
 	if !valid(id) {
 		id = newID()
@@ -52,9 +50,8 @@ func ID(ctx context.Context) string {
 	return ""
 }
 
-// Logger returns the logger of the request that ctx belongs to: its lines
-// carry the request id, the trace id if there is a trace, and what AddAttrs
-// added. Outside a request it is slog's default.
+// Logger returns the logger of the request that ctx belongs to: its lines carry the request id, the trace id if there
+// is a trace, and the attributes of AddAttrs. Outside a request it is slog's default.
 func Logger(ctx context.Context) *slog.Logger {
 	log := slog.Default()
 	if r, ok := ctx.Value(key{}).(*request); ok {
@@ -75,9 +72,8 @@ func (r *request) logger() *slog.Logger {
 	return r.built
 }
 
-// AddAttrs adds attributes, such as the order id, to every line that the
-// request's logger writes from now on, and to its span. It costs nothing until
-// a line is written. Args alternates names and values.
+// AddAttrs adds attributes, such as the order id, to every later line of the request's logger, and to its span. It
+// costs nothing until a line is written. args alternates names and values.
 func AddAttrs(ctx context.Context, args ...any) {
 	observe.Set(ctx, args...)
 	if r, ok := ctx.Value(key{}).(*request); ok {

@@ -1,4 +1,4 @@
-// Package retry repeats a call that failed, with pauses that grow.
+// Package retry repeats a failed call, with growing pauses.
 package retry
 
 import (
@@ -11,11 +11,10 @@ import (
 	"orderstock/pkg/observe"
 )
 
-// Policy says when to try again.
+// Policy configures the retries.
 type Policy struct {
-	// First is the pause after the first try. Each further pause is twice as long, up to Max. At random, a
-	// pause is up to half of its length shorter or longer, so that callers that failed together do not come
-	// back together.
+	// First is the pause after the first try. Each further pause is twice as long, up to Max. Each is jittered by up to
+	// half its length, so that callers that failed together do not return together.
 	First, Max time.Duration
 	// Tries bounds the tries. 0: only the context does.
 	Tries uint
@@ -23,9 +22,9 @@ type Policy struct {
 	InTime bool
 }
 
-// Do calls fn until it returns nil or an error made by Stop, the tries are used up, or ctx ends. It
-// returns what fn returned last. If ctx ends, the error is ctx's cause. If ctx is traced, its span has an
-// event for each try that failed and is followed by another.
+// Do calls fn until it returns nil or an error made by Stop, the tries are used up, or ctx ends. It returns the last
+// result of fn. If ctx ends, the error is ctx's cause. If ctx is traced, its span has an event for each failed try that
+// is followed by another.
 func Do[T any](ctx context.Context, p Policy, fn func() (T, error)) (T, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval, pause.Multiplier = p.First, p.Max, 2
@@ -54,7 +53,7 @@ func Stop(err error) error {
 	return backoff.Permanent(err)
 }
 
-// After wraps err so that Do's next pause is d and up to half of it more.
+// After wraps err so that Do's next pause is d plus up to half of it.
 func After(err error, d time.Duration) error {
 	return afterError{err, &backoff.RetryAfterError{Duration: d + rand.N(d/2+1)}}
 }

@@ -1,5 +1,4 @@
-// Package secrets makes passwords and tokens that nobody has to choose, and keeps them
-// in files.
+// Package secrets generates passwords and tokens, and keeps them in files.
 package secrets
 
 import (
@@ -15,10 +14,10 @@ import (
 	"strings"
 )
 
-// Write writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret
-// of that name: the value of the environment's variable NAME or, if that is not set, 160 bits derived from the name and
-// the random key in dir/key, in letters and digits. Write makes the key if it is missing. Every user may read the
-// files, only the owner the key.
+// Write writes files below the folder dir, each given as FILE=TEXT. In a TEXT, $NAME stands for the secret of that
+// name: the value of the environment variable NAME or, if that is not set, 160 bits derived from the name and the
+// random key in dir/key, in letters and digits. Write makes the key if it is missing. Every user may read the files,
+// only the owner the key.
 func Write(dir string, files []string) error {
 	key, err := keyOf(filepath.Join(dir, "key"))
 	if err != nil {
@@ -62,7 +61,7 @@ func keyOf(path string) ([]byte, error) {
 	return key, err
 }
 
-// writeWhole replaces the file. A reader, even after a loss of power, finds either the old or the new text, complete.
+// writeWhole replaces the file atomically. A reader, even after a loss of power, finds either the old or the new text.
 func writeWhole(path string, text []byte, mode fs.FileMode) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

@@ -30,8 +30,8 @@ var ErrNoGroupServer = errors.New("no MySQL server of version 8.4 or later, whic
 
 var versionOf = regexp.MustCompile(`Ver (\d+)\.(\d+)`)
 
-// groupServer returns a server that can be a group's member: the one that MYSQLD names,
-// the installed one, or the one of the Docker image, which it unpacks once.
+// groupServer returns a server that can be a group's member: the one named by MYSQLD, the installed one, or the Docker
+// image's, which it unpacks once.
 func groupServer(ctx context.Context) (mysqlInstall, error) {
 	if path := os.Getenv(EnvMySQLD); path != "" {
 		install, err := groupServerAt(path)
@@ -74,9 +74,8 @@ func groupServerAt(path string) (mysqlInstall, error) {
 //go:embed unpackserver.sh
 var unpackScript []byte
 
-// unpackedServer takes the server out of the Docker image, with its libraries, and
-// returns the program that runs it. If several processes unpack it at once, the first
-// result stays.
+// unpackedServer unpacks the server from the Docker image, with its libraries, and returns the program that runs it. If
+// several processes unpack it at once, the first result stays.
 func unpackedServer(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

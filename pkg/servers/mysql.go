@@ -63,7 +63,7 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 			return nil, fmt.Errorf("make data folder: %w", err)
 		}
 	}
-	tmp := filepath.Join(dir, "tmp") // its own: a starting server deletes the others' temporary tables
+	tmp := filepath.Join(dir, "tmp") // separate, because a starting server deletes the others' temporary tables
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ ALTER USER 'root'@'127.0.0.1' IDENTIFIED BY '` + rootPassword + `';
 GRANT ALL PRIVILEGES ON *.* TO 'root'@'127.0.0.1' WITH GRANT OPTION;
 `
 
-// rootAccount returns the statements that make the administrator's account. A member of
-// a group keeps them out of its binary log, so that they are no transaction of the group.
+// rootAccount returns the statements that create the administrator's account. A member of a group keeps them out of its
+// binary log, so that they are no transaction of the group.
 func (o options) rootAccount() string {
 	if !o.grouped {
 		return rootAccount
@@ -129,8 +129,8 @@ func (o options) mysql() (mysqlInstall, error) {
 	return mysqlPrograms()
 }
 
-// AttachMySQL returns a server that somebody else runs; dsn is its
-// administrator's, in the form of go-sql-driver/mysql: "root:pw@tcp(host:port)/".
+// AttachMySQL returns a server that runs elsewhere. dsn is the administrator's, in the form of go-sql-driver/mysql:
+// "root:pw@tcp(host:port)/".
 func AttachMySQL(dsn string) (*MySQL, error) {
 	c, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -139,7 +139,7 @@ func AttachMySQL(dsn string) (*MySQL, error) {
 	return AttachMySQLServer(c.Addr, c.User, c.Passwd), nil
 }
 
-// AttachMySQLServer returns a server that somebody else runs at addr.
+// AttachMySQLServer returns a server that runs elsewhere at addr.
 func AttachMySQLServer(addr, adminUser, adminPassword string) *MySQL {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr = adminUser, adminPassword, "tcp", addr

@@ -40,8 +40,8 @@ func mysqlPrograms() (mysqlInstall, error) {
 
 func (p mysqlInstall) mariaDB() bool { return strings.Contains(p.version, "MariaDB") }
 
-// serverArgs returns the first arguments of every run of the server. settings says
-// which file of options it reads, and must be the very first.
+// serverArgs returns the first arguments of every run of the server. settings selects the option file, and must come
+// first.
 func (p mysqlInstall) serverArgs(settings string) []string {
 	args := []string{settings}
 	if me, err := user.Current(); err == nil {

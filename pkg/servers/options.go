@@ -17,9 +17,9 @@ type options struct {
 	appendfsync       string
 	within            []string
 
-	// name is the server's; empty: its kind's.
+	// name is the server's name; empty: its kind's.
 	name string
-	// install is the MySQL server to start; nil: the installed one. grouped gives it the settings of a group.
+	// install is the MySQL server to start; nil: the installed one. grouped adds the settings of a group.
 	install *mysqlInstall
 	grouped bool
 }

@@ -13,10 +13,8 @@ var (
 	ports   = map[int]bool{} // given out by this process
 )
 
-// FreePort returns a TCP port of 127.0.0.1 on which nobody listens. It lies
-// below the range that the kernel gives to outgoing connections, so that none
-// of those takes it while a server restarts. It is chosen at random, as
-// several processes may be choosing.
+// FreePort returns a free TCP port of 127.0.0.1. It lies below the kernel's range for outgoing connections, so that
+// none of them takes it while a server restarts. It is chosen at random, since several processes may be choosing.
 func FreePort() (int, error) {
 	portsMu.Lock()
 	defer portsMu.Unlock()
@@ -38,7 +36,7 @@ func FreePort() (int, error) {
 	return 0, errors.New("find a free port: none of a thousand tried between 10000 and 32000 is")
 }
 
-// PortOr returns the port want of 127.0.0.1 if nobody listens on it, and a FreePort otherwise or if want is 0.
+// PortOr returns the port want of 127.0.0.1 if it is free, and a FreePort otherwise or if want is 0.
 func PortOr(want int) (int, error) {
 	portsMu.Lock()
 	given := ports[want]

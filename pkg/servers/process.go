@@ -79,10 +79,9 @@ func (p *process) signal(send func(pid int) error) error {
 	return send(p.cmd.Process.Pid)
 }
 
-// spawner returns the function that starts commands. All are started from one
-// OS thread that lives as long as the process: the kernel's parent-death signal
-// is sent when the thread that forked ends, and the Go runtime ends threads
-// when it likes. So this is the one goroutine that nothing stops.
+// spawner returns the function that starts commands. All are started from one OS thread that lives as long as the
+// process: the kernel sends the parent-death signal when the thread that forked ends, and the Go runtime may end
+// threads at any time. This is the one goroutine that nothing stops.
 var spawner = sync.OnceValue(func() func(*exec.Cmd) error {
 	requests := make(chan spawnRequest)
 	go spawn(requests)

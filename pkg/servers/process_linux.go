@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// dieWithParent makes the kernel kill the child when this process dies, however it dies.
+// dieWithParent makes the kernel kill the child when this process dies in any way.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// awaitStopped returns once no thread of the process runs any more. SIGSTOP
-// reaches each thread only when that is scheduled next, and until then it goes on.
+// awaitStopped returns once no thread of the process is running. SIGSTOP reaches a thread only when it is next
+// scheduled.
 func awaitStopped(pid int) error {
 	const limit = 5 * time.Second
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) { // there is no event for it

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// RedisDatabases is how many databases a Redis started here has.
+// RedisDatabases is the number of databases of a Redis started here.
 const RedisDatabases = 1024
 
 // Redis is a Redis server.
@@ -52,7 +52,7 @@ func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error)
 	return &Redis{s}, nil
 }
 
-// AttachRedis returns a server that somebody else runs at addr.
+// AttachRedis returns a server that runs elsewhere at addr.
 func AttachRedis(addr string) *Redis { return &Redis{attach("redis", addr)} }
 
 // pingRedis returns nil once the server has loaded its data and answers PING.
@@ -75,7 +75,7 @@ func pingRedis(ctx context.Context, addr string) error {
 	return nil
 }
 
-// dial connects to addr and bounds all that is done on the connection by ctx's deadline.
+// dial connects to addr and bounds all use of the connection by ctx's deadline.
 func dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {

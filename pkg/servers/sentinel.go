@@ -12,18 +12,17 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// RedisMaster is the name that Sentinels started here have for their server.
+// RedisMaster is the master's name in Sentinels started here.
 const RedisMaster = "flags"
 
-// RedisFailover is a Redis server with a replica, and the Sentinels that replace one by
-// the other.
+// RedisFailover is a Redis server with a replica, and the Sentinels that fail over between them.
 type RedisFailover struct {
-	Servers   []*Redis // the first one begins as the master
+	Servers   []*Redis // the first one starts as the master
 	Sentinels []*Server
 }
 
-// StartRedisFailover starts two Redis servers and three Sentinels, each in a folder of
-// dir. The Sentinels take the master for dead after two seconds without an answer.
+// StartRedisFailover starts two Redis servers and three Sentinels, each in a folder of dir. The Sentinels declare the
+// master down after two seconds without an answer.
 func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err error) {
 	r := &RedisFailover{}
 	defer func() {

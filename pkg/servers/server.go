@@ -32,7 +32,7 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory. The log is written to Dir/Name.log.
 	Dir string
-	// Addr is what Server.Addr returns: where the server listens, as host:port.
+	// Addr is the listen address, as host:port. Server.Addr returns it.
 	Addr string
 	// Ready returns nil once the server answers. It is called again until it
 	// does, each time with about two seconds. Nil means ready when started.
@@ -50,9 +50,8 @@ type Server struct {
 	starting bool
 }
 
-// Start runs the program and returns once it is ready. If it ends before, or
-// is not ready when ctx or the limit of 90 seconds ends, it is killed, and the
-// error holds the end of its log.
+// Start runs the program and returns once it is ready. If the program ends before, or is not ready when ctx or the
+// limit of 90 seconds ends, it is killed, and the error holds the end of its log.
 func Start(ctx context.Context, spec Spec) (*Server, error) {
 	if err := os.MkdirAll(spec.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
@@ -85,7 +84,7 @@ func (s *Server) Pid() int {
 	return 0
 }
 
-// Running reports whether the process lives. A paused process does, and one that is not ready yet.
+// Running reports whether the process exists, even if it is paused or not ready yet.
 func (s *Server) Running() bool { return s.Pid() != 0 }
 
 // Starting reports whether Start or Restart waits until the server is ready.
@@ -95,8 +94,8 @@ func (s *Server) Starting() bool {
 	return s.starting
 }
 
-// Done returns a channel that is closed when the present process has ended,
-// or nil, which blocks for ever, if the server was attached to.
+// Done returns a channel that is closed when the current process has ended, or nil, which blocks forever, for an
+// attached server.
 func (s *Server) Done() <-chan struct{} {
 	if p := s.current(); p != nil {
 		return p.done
@@ -104,10 +103,9 @@ func (s *Server) Done() <-chan struct{} {
 	return nil
 }
 
-// Stop asks the process to end and waits for it. It resumes a paused process.
-// If ctx ends before the process does, Stop kills it and returns an error. It
-// also returns an error if the exit code is not 0. If the process has
-// ended already, Stop does nothing.
+// Stop asks the process to end and waits for it. It resumes a paused process. If ctx ends first, Stop kills the process
+// and returns an error. It also returns an error if the exit code is not 0. If the process has already ended, Stop does
+// nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	p := s.current()
 	if p == nil {
@@ -129,8 +127,8 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// Pause stops the process and its children with SIGSTOP: connections stay
-// open, and once it has returned nothing answers.
+// Pause stops the process and its children with SIGSTOP. Connections stay open; once Pause has returned, nothing
+// answers.
 func (s *Server) Pause() error {
 	if err := s.signal("pause", procgroup.Pause); err != nil {
 		return err
@@ -141,7 +139,7 @@ func (s *Server) Pause() error {
 	return nil
 }
 
-// Resume lets a paused process go on. Resuming a running one does nothing.
+// Resume continues a paused process. Resuming a running one does nothing.
 func (s *Server) Resume() error { return s.signal("resume", procgroup.Resume) }
 
 func (s *Server) signal(verb string, send func(pid int) error) error {
@@ -155,8 +153,8 @@ func (s *Server) signal(verb string, send func(pid int) error) error {
 	return nil
 }
 
-// Restart stops the process if it still runs, and starts it again with the
-// same address and data. It returns once the server is ready.
+// Restart stops the process if it is running, and starts it again with the same address and data. It returns once the
+// server is ready.
 func (s *Server) Restart(ctx context.Context) error {
 	if err := s.Stop(ctx); err != nil {
 		return err
@@ -164,8 +162,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// Launch starts a process that has ended again, as Restart does, but does not
-// wait until it is ready: other servers that it needs may not be there yet.
+// Launch starts an ended process again, like Restart, but does not wait until it is ready: it may need other servers
+// that are not there yet.
 func (s *Server) Launch() error {
 	s.oneStart.Lock()
 	defer s.oneStart.Unlock()
@@ -258,7 +256,7 @@ func (s *Server) awaitReady(ctx context.Context, p *process) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	go func() { // what asks a process that has ended need not wait for an answer
+	go func() { // a probe of an ended process need not wait for an answer
 		select {
 		case <-p.done:
 			cancel()

@@ -31,7 +31,7 @@ func StartZooKeeper(ctx context.Context, dir string, opts ...Option) (*ZooKeeper
 	return startZooKeeper(ctx, "zookeeper", dir, o)
 }
 
-// AttachZooKeeper returns a server that somebody else runs at addr.
+// AttachZooKeeper returns a server that runs elsewhere at addr.
 func AttachZooKeeper(addr string) *ZooKeeper { return &ZooKeeper{attach("zookeeper", addr)} }
 
 func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeeper, error) {
@@ -98,8 +98,8 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 	return z, nil
 }
 
-// Mode returns the server's part: "standalone", "leader" or "follower". It returns
-// an error if the server does not serve, for example without a quorum.
+// Mode returns the server's role: "standalone", "leader" or "follower". It returns an error if the server does not
+// serve, for example without a quorum.
 func (z *ZooKeeper) Mode(ctx context.Context) (string, error) {
 	answer, err := z.Command(ctx, "srvr")
 	if err != nil {

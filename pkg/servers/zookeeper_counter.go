@@ -15,10 +15,9 @@ import (
 //go:embed SetChildCounter.java
 var setChildCounter []byte
 
-// SetChildCounter raises the number that the server gives to the next sequential child of each of
-// the nodes at paths, which must exist. It stops the server, changes its data with a program that
-// uses the server's own classes, and starts it again. It needs a Java compiler. Use it for a standalone
-// server only: the other members of an ensemble would keep other data.
+// SetChildCounter raises the counter for the next sequential child of each of the nodes at paths, which must exist. It
+// stops the server, changes its data with a program that uses the server's classes, and starts it again. It needs a
+// Java compiler. Use it for a standalone server only: the other members of an ensemble would keep other data.
 func (z *ZooKeeper) SetChildCounter(ctx context.Context, next int32, paths ...string) error {
 	if err := z.setChildCounter(ctx, next, paths); err != nil {
 		return fmt.Errorf("set child counter of %q at %s: %w", paths, z.Name(), err)

@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	// ErrNoLease means that the generator has no node number at present.
+	// ErrNoLease means that the generator currently has no node number.
 	ErrNoLease = errors.New("snowid: no leased node number")
-	// ErrClockBack means that the clock is behind a time at which ids may have been given.
+	// ErrClockBack means that the clock is behind the time of ids that may exist.
 	ErrClockBack = errors.New("snowid: clock stepped back")
 	// ErrNoNumber means that every node number is in use.
 	ErrNoNumber = errors.New("snowid: no free node number")
 )
 
-// clockTolerance is how far the wall clock may be set without a new lease. Ids stay
-// unique meanwhile: within a lease their time follows the monotonic clock.
+// clockTolerance is how far the wall clock may be set without a new lease. Ids stay unique: within a lease their time
+// follows the monotonic clock.
 const clockTolerance = 100 * time.Millisecond
 
 // Generator makes ids under a leased node number. Make one with Lease. Its methods
@@ -39,10 +39,9 @@ type Generator struct {
 	done chan struct{}
 }
 
-// Lease takes a node number under root, a ZooKeeper path that all processes of
-// one id space share, and returns a generator that keeps the number. It makes root
-// if it is missing. It tries until ctx ends, and then returns the last error:
-// ErrNoNumber, ErrClockBack or the connection's.
+// Lease takes a node number under root, a ZooKeeper path that all processes of one id space share, and returns a
+// generator that keeps the number. It creates root if it is missing. It tries until ctx ends, and then returns the last
+// error: ErrNoNumber, ErrClockBack or the connection's.
 //
 // The caller owns the connection, which must outlive the generator.
 func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Generator, error) {
@@ -63,8 +62,8 @@ func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Genera
 	return g, nil
 }
 
-// timeShift is how many bits of an id lie below its time. The library's own
-// ID.Time reads a variable that its NewNode writes: a data race.
+// timeShift is the number of bits below the time in an id. The library's ID.Time reads a variable that its NewNode
+// writes: a data race.
 const timeShift = 22
 
 // Next returns an id, or ErrNoLease or ErrClockBack.
@@ -130,9 +129,9 @@ func (g *Generator) Number() (int, bool) {
 	return g.lease.number, true
 }
 
-// Close ends the generator and gives its number back, so that another generator may
-// take it at once. If ZooKeeper does not answer before ctx ends, the number becomes
-// free when the connection's session has ended and the clock is past the mark.
+// Close ends the generator and releases its number, so that another generator may take it at once. If ZooKeeper does
+// not answer before ctx ends, the number becomes free when the connection's session has ended and the clock is past the
+// mark.
 func (g *Generator) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true

@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Numbers is how many node numbers there are.
+// Numbers is the number of node numbers.
 const Numbers = 1024
 
 type options struct {
@@ -19,9 +19,8 @@ type options struct {
 // Option changes how Lease works.
 type Option func(*options)
 
-// WithReserve sets how far the mark is moved ahead of the clock. A generator gives
-// ids for that long without ZooKeeper, and the number of one that died stays unused
-// for that long. At least 100 ms. Default: 10 s.
+// WithReserve sets how far the mark is moved ahead of the clock. A generator generates ids for that long without
+// ZooKeeper, and the number of a dead one stays unused for that long. At least 100 ms. Default: 10 s.
 func WithReserve(d time.Duration) Option {
 	return func(o *options) { o.reserve = max(d, 100*time.Millisecond) }
 }
@@ -31,7 +30,7 @@ func WithNumbers(n int) Option {
 	return func(o *options) { o.numbers = min(max(1, n), Numbers) }
 }
 
-// WithACL sets the ACL of the nodes. Default: everybody may do everything.
+// WithACL sets the ACL of the nodes. Default: open to everybody.
 func WithACL(acl []zk.ACL) Option {
 	return func(o *options) { o.acl = acl }
 }

@@ -17,7 +17,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Conn is what the package needs of a *zk.Conn.
+// Conn is the part of *zk.Conn that the package uses.
 type Conn interface {
 	SessionID() int64
 	Children(path string) ([]string, *zk.Stat, error)
@@ -113,8 +113,8 @@ func (r registry) take(ctx context.Context, o options) (*lease, error) {
 	return nil, free
 }
 
-// claims returns the numbers in use, and makes the parents if they are missing. It
-// removes a claim of this generator, which a lost reply has left behind.
+// claims returns the numbers in use, and creates the parents if they are missing. It removes a claim of this generator
+// left behind by a lost reply.
 func (r registry) claims() (map[string]bool, error) {
 	names, _, err := r.conn.Children(r.root + "/claims")
 	if errors.Is(err, zk.ErrNoNode) {
@@ -186,7 +186,7 @@ func (r registry) takeNumber(number int, o options) (*lease, error) {
 	return l, nil
 }
 
-// readClocks reads the wall clock and the monotonic one as of the same moment.
+// readClocks reads the wall clock and the monotonic one for the same moment.
 func readClocks(now func() time.Time) (wall int64, since time.Time) {
 	for {
 		since = time.Now()
@@ -208,7 +208,7 @@ func (r registry) move(ctx context.Context, l *lease, mark int64) (version int32
 		case err == nil:
 			return done[1].Stat.Version, nil
 		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrSessionExpired):
-			// An earlier write may have been carried out and its reply lost. A new lease is right then, too.
+			// An earlier write may have succeeded and its reply been lost. A new lease is right then, too.
 			return 0, fmt.Errorf("%w: %w", errLost, err)
 		}
 		return 0, fmt.Errorf("move mark of node number %d: %w", l.number, err)

@@ -46,7 +46,7 @@ func (g *Generator) renew(ctx context.Context) bool {
 	mark := l.clock() + g.opts.reserve.Milliseconds()
 	version, err := g.registry.move(try, l, mark)
 	if errors.Is(err, errLost) {
-		// Until another number is leased, ids go on under this one: up to its mark they are nobody else's.
+		// Until another number is leased, ids continue under this one: up to its mark they are nobody else's.
 		return g.leaseAgain(ctx) == nil
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (g *Generator) renew(ctx context.Context) bool {
 	return true
 }
 
-// untilLeased says when a lease is tried again.
+// untilLeased is the retry policy of a lease.
 var untilLeased = retry.Policy{First: 50 * time.Millisecond, Max: 2 * time.Second}
 
 // leaseAgain takes a number. It tries until ctx ends.

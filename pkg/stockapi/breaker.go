@@ -9,24 +9,23 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// ErrResting is returned, with ErrUnavailable, if nothing was sent because every
-// replica has failed lately and is left alone for a moment.
+// ErrResting is returned, with ErrUnavailable, if nothing was sent because the circuit breaker of every replica is
+// open.
 var ErrResting = errors.New("stock service left alone")
 
-// breaker keeps calls from a replica that fails. Allow returns an error while it does.
+// breaker is a circuit breaker. Allow returns an error while it is open.
 type breaker interface {
 	Allow() (done func(error), err error)
 	Counts() gobreaker.Counts
 	State() gobreaker.State
 }
 
-// probes is how many calls a breaker that was open lets through to try.
+// probes is the number of calls that a half-open breaker lets through.
 const probes = 5
 
-// WithBreakers leaves a replica alone for rest if, within a second or two, at least
-// ten calls and six of ten failed; calls for it go to the next one. Refusals that a
-// healthy service gives are no failures. Writes and reads are counted apart. Each
-// change of a breaker's state is logged to log. Default: every call is sent.
+// WithBreakers opens a replica's circuit breaker for rest if, within a second or two, at least ten calls and six of ten
+// failed; calls for it go to the next one. Refusals by a healthy service are no failures. Writes and reads are counted
+// separately. Each change of a breaker's state is logged to log. Default: no breakers.
 func WithBreakers(rest time.Duration, log *slog.Logger) Option {
 	return func(c *Client) {
 		c.newBreaker = func(name string) breaker {
@@ -48,17 +47,15 @@ func WithBreakers(rest time.Duration, log *slog.Logger) Option {
 	}
 }
 
-// counted returns how many calls the breaker counts. Withdrawn calls say nothing
-// about the service.
+// counted returns the number of calls that the breaker counts. Withdrawn calls say nothing about the service.
 func counted(n gobreaker.Counts) uint32 { return n.Requests - n.TotalExclusions }
 
-// Final reports whether a healthy stock service said no, and would say so again.
+// Final reports whether a healthy stock service refused the call, and would refuse it again.
 func Final(err error) bool {
 	return errors.Is(err, ErrFlagConflict) || errors.Is(err, ErrUnknownGoods) || errors.Is(err, ErrInvalid)
 }
 
-// Down reports whether no write can be sent: no replica is known, or every breaker is
-// open or has already let all its probes through.
+// Down reports whether no write can be sent: no replica is known, or every breaker is open or has used all its probes.
 func (c *Client) Down() bool {
 	for _, r := range c.fleet.Load().all {
 		switch r.writes.State() {

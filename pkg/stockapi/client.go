@@ -20,16 +20,15 @@ import (
 	"orderstock/pkg/request"
 )
 
-// Client calls the stock service. Each call carries the service token, the request
-// id and the remaining time of the context.
+// Client calls the stock service. Each call carries the service token, the request id and the remaining time of the
+// context.
 //
-// A deduction goes to the replica that the partition of its first item prefers, so that this replica
-// can carry deductions of the partition out together and keep the lock; all other
-// calls go to the replicas in turn. A call that cannot connect goes to the next
-// replica at once. A call to a replica that has said nothing for 0.3 s goes to the
-// next one as well. Retries are up to the caller.
+// A deduction goes to the preferred replica of its first item's partition, so that this replica can group deductions of
+// the partition and keep the lock; all other calls go to the replicas round robin. A call that cannot connect goes to
+// the next replica at once. A call to a replica that has not answered anything for 0.3 s is also sent to the next one.
+// Callers do the retries.
 //
-// Safe for concurrent use. Make one with NewClient.
+// It is safe for concurrent use. Make one with NewClient.
 type Client struct {
 	token      string
 	dialer     *dialer
@@ -37,7 +36,7 @@ type Client struct {
 	partitions int
 	requests   int  // shared requests to a replica; 0 if each deduction has its own
 	spread     bool // deductions go to the replicas in turn
-	discovered bool // SetReplicas names the replicas later
+	discovered bool // SetReplicas sets the replicas later
 	newBreaker func(name string) breaker
 
 	mu      sync.Mutex // held while fleet is replaced
@@ -49,9 +48,8 @@ type Client struct {
 // maxAnswer bounds the body of an answer, in bytes.
 const maxAnswer = 16 << 20
 
-// NewClient returns a client of the stock services at the base URLs, such as
-// http://stock-service:8081. If a name has several addresses, new connections take
-// them in turn. Callers must Close the client.
+// NewClient returns a client of the stock services at the base URLs, such as http://stock-service:8081. If a name has
+// several addresses, new connections use them in turn. Callers must Close the client.
 func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 	d := newDialer()
 	c := &Client{
@@ -79,24 +77,23 @@ func WithMiddleware(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = wrap(c.http.Transport) }
 }
 
-// WithServerName demands that the certificates of stock services that speak HTTPS
-// are for that name. Default, and if the name is empty: for the host of their base
-// URL.
+// WithServerName demands that the certificates of stock services that speak HTTPS are for that name. Default, and if
+// the name is empty: the host of their base URL.
 func WithServerName(name string) Option { return func(c *Client) { c.dialer.serverName = name } }
 
 // WithPartitions sets the number of partitions of the stock, which should be the same as
 // the stock services'. Default: operation.Partitions.
 func WithPartitions(n int) Option { return func(c *Client) { c.partitions = max(1, n) } }
 
-// WithSpread sends deductions to the replicas in turn. Default: to the one that the
-// partition of the first item prefers.
+// WithSpread sends deductions to the replicas round robin. Default: to the preferred replica of the first item's
+// partition.
 func WithSpread() Option { return func(c *Client) { c.spread = true } }
 
 // WithDiscovery lets the client begin without base URLs: SetReplicas sets them.
 // Until then calls fail with ErrUnavailable.
 func WithDiscovery() Option { return func(c *Client) { c.discovered = true } }
 
-// Close waits for the shared requests in progress and drops the idle connections.
+// Close waits for the shared requests in flight and closes the idle connections.
 func (c *Client) Close() {
 	for _, r := range c.fleet.Load().all {
 		if r.shared != nil {
@@ -123,9 +120,8 @@ func (c *Client) Deduct(ctx context.Context, flag string, items []Item) (Operati
 	})
 }
 
-// Cancel ends the flag. If nothing is recorded under it, nothing will ever be
-// deducted (Cancelled); a deduction is given back (Restored); a rejection stays. It
-// may be repeated. Errors as for Deduct.
+// Cancel ends the flag. If nothing is recorded under it, nothing will ever be deducted (Cancelled); a deduction is
+// reversed (Restored); a rejection stays. It may be repeated. Errors as for Deduct.
 func (c *Client) Cancel(ctx context.Context, flag string) (Operation, error) {
 	return call[Operation](ctx, c, writes, http.MethodPost, "/v1/operations/"+url.PathEscape(flag)+"/cancel", nil)
 }
@@ -135,8 +131,7 @@ func (c *Client) Flows(ctx context.Context, flags ...string) (FlowsResponse, err
 	return call[FlowsResponse](ctx, c, reads, http.MethodGet, "/v1/flows?"+url.Values{"flag": flags}.Encode(), nil)
 }
 
-// Stock returns the products with these ids, at most 500, by rising id. Unknown
-// ones are missing.
+// Stock returns the products with these ids, at most 500, by ascending id. Unknown ones are missing.
 func (c *Client) Stock(ctx context.Context, goodsIDs ...string) ([]Goods, error) {
 	query := url.Values{"goods_id": goodsIDs}.Encode()
 	page, err := call[StockResponse](ctx, c, reads, http.MethodGet, "/v1/stock?"+query, nil)
@@ -153,7 +148,7 @@ func writes(r *replica) breaker { return r.writes }
 
 func reads(r *replica) breaker { return r.reads }
 
-// call makes a call for which the replicas take turns.
+// call makes a call to the replicas in turn.
 func call[T any](
 	ctx context.Context, c *Client, guard func(*replica) breaker, method, path string, body any,
 ) (T, error) {

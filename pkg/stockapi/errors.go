@@ -14,7 +14,7 @@ import (
 var (
 	// ErrUnavailable: nothing was done; the stock service, its lock or its database did not answer in time.
 	ErrUnavailable = errors.New("stock service unavailable")
-	// ErrOverloaded: nothing was done; the stock service has too much to do.
+	// ErrOverloaded: nothing was done; the stock service is overloaded.
 	ErrOverloaded = errors.New("stock service overloaded")
 	// ErrUnknownOutcome: the call may or may not have taken effect. The outcome under its flag decides.
 	ErrUnknownOutcome = errors.New("outcome unknown")
@@ -53,8 +53,8 @@ const (
 	CodeInternal       Code = "internal"
 )
 
-// table is the one place that relates codes, errors and statuses. The server looks
-// up the status of a code, the client the error.
+// table is the one place that relates codes, errors and statuses. The server looks up the status of a code, the client
+// the error.
 var table = map[Code]struct {
 	err        error
 	status     int
@@ -103,7 +103,7 @@ func (e *Error) Error() string { return "stock service: " + string(e.Code) + ": 
 // Unwrap returns the error that table relates to the code.
 func (e *Error) Unwrap() error { return e.kind }
 
-// RetryAfter returns how long err asks to wait before the call is sent again, or 0.
+// RetryAfter returns how long err asks to wait before a retry, or 0.
 func RetryAfter(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) {
@@ -112,8 +112,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// kindOf returns the error of a code. If the table lacks the code, for example
-// because a newer server or a proxy sent it, the status decides.
+// kindOf returns the error of a code. For a code missing from the table, for example from a newer server or a proxy,
+// the status decides.
 func kindOf(code Code, status int) error {
 	if row, ok := table[code]; ok {
 		return row.err

@@ -25,19 +25,19 @@ type replica struct {
 	shared *batch.Group[Deduction, Operation]
 
 	mu    sync.Mutex
-	waits int       // requests that are not answered
+	waits int       // requests in flight
 	heard time.Time // when the replica last answered, or when the first of the requests was sent
-	// doubtUntil is the time until which the replica is passed over because it left a request without an
-	// answer, and doubtFor the length of the last such doubt. An answer resets both.
+	// doubtUntil is the end of the replica's ejection, after it left a request unanswered, and doubtFor the length of the
+	// last ejection. An answer resets both.
 	doubtUntil time.Time
 	doubtFor   time.Duration
 }
 
-// silence is how long a replica that has requests may say nothing until further
-// calls pass it over. A busy one answers something in that time.
+// silence is the hedging delay: a replica with requests in flight that answers none of them for so long is passed over
+// by further calls. A busy one answers something in that time.
 const silence = 300 * time.Millisecond
 
-// The first and the longest doubt. Without an answer in between, each doubt is twice as long as the last.
+// The first and the longest ejection. Without an answer in between, each is twice as long as the last.
 const (
 	firstDoubt   = time.Second
 	longestDoubt = 8 * time.Second
@@ -58,7 +58,7 @@ func (r *replica) answered() {
 	r.heard, r.doubtUntil, r.doubtFor = time.Now(), time.Time{}, 0
 }
 
-// doubt passes the replica over for a while.
+// doubt ejects the replica for a while.
 func (r *replica) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,11 +74,10 @@ func (r *replica) ended() {
 	r.waits--
 }
 
-// silent reports whether the replica has requests and has answered none of them for
-// too long, or is in doubt.
+// silent reports whether the replica has requests in flight and has answered none of them for too long, or is ejected.
 func (r *replica) silent() bool { return r.silentIn() <= 0 }
 
-// silentIn returns how long the replica may go without an answer until it counts as silent.
+// silentIn returns the remaining time without an answer until the replica counts as silent.
 func (r *replica) silentIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,15 +90,15 @@ func (r *replica) silentIn() time.Duration {
 	return silence - time.Since(r.heard)
 }
 
-// fleet is the set of replicas at one moment. It does not change.
+// fleet is an immutable snapshot of the replicas.
 type fleet struct {
 	all []*replica
 	// ranked holds all replicas for each partition, the preferred first.
 	ranked [][]*replica
 }
 
-// rank orders the replicas for each partition by rendezvous hashing: when one comes
-// or goes, the others keep their order.
+// rank orders the replicas for each partition by rendezvous hashing: when one comes or goes, the others keep their
+// order.
 func rank(all []*replica, partitions int) *fleet {
 	f := &fleet{all: all, ranked: make([][]*replica, partitions)}
 	byBase := make(map[string]*replica, len(all))
@@ -118,8 +117,8 @@ func rank(all []*replica, partitions int) *fleet {
 	return f
 }
 
-// SetReplicas makes the stock services at these base URLs the ones to call. Calls
-// under way at others are completed there. If it returns an error, it changed nothing.
+// SetReplicas replaces the stock services to call with the ones at these base URLs. Calls in flight to others complete
+// there. If it returns an error, it changed nothing.
 func (c *Client) SetReplicas(bases []string) error {
 	known := map[string]*replica{}
 	c.mu.Lock()
@@ -165,8 +164,7 @@ func (c *Client) newReplica(base string) *replica {
 	return r
 }
 
-// forItems returns the replicas in the order to try them in with a deduction.
-// The partition of its first item decides the order.
+// forItems returns the replicas in the order to try for a deduction. The partition of its first item decides the order.
 func (c *Client) forItems(ctx context.Context, items []Item) []*replica {
 	f := c.fleet.Load()
 	if c.spread {
@@ -194,8 +192,7 @@ func shifted(order []*replica, by int) []*replica {
 
 type triesKey struct{}
 
-// Again returns a context for a call that was tried so many times before. Each
-// number of tries begins with another replica.
+// Again returns a context for a call after that many tries. Each number of tries begins with another replica.
 func Again(ctx context.Context, tries int) context.Context {
 	return context.WithValue(ctx, triesKey{}, tries)
 }
@@ -205,13 +202,13 @@ func triesOf(ctx context.Context) int {
 	return tries
 }
 
-// errSilent is the failure of a replica that says nothing.
+// errSilent is the failure of a replica that does not answer.
 var errSilent = errors.New("no answer")
 
 // sender sends a call to one replica, and returns the answer.
 type sender[T any] func(ctx context.Context, r *replica) (T, error)
 
-// to sends the call to the replica, and records in its breaker and in the replica how that ended.
+// to sends the call to the replica, and records the result in its breaker and in the replica.
 func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (T, error) {
 	r.sent()
 	value, err := send(ctx, r)
@@ -223,13 +220,13 @@ func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (T, 
 	return value, err
 }
 
-// tries is a call on its way to one or more replicas.
+// tries is a call in flight to one or more replicas.
 type tries[T any] struct {
 	order   []*replica // not tried yet
 	breaker func(*replica) breaker
 	send    sender[T]
 	results chan result[T]
-	// last is the replica that was tried last, and give reports the end of that try to its breaker.
+	// last is the replica tried last, and give reports the result of that try to its breaker.
 	last *replica
 	give func(error)
 }
@@ -239,11 +236,10 @@ type result[T any] struct {
 	err   error
 }
 
-// at calls send with the first replica of the order that may be called, and then
-// with the next one while none was reached. If a replica falls silent and another
-// is not, the call goes to that one as well, and the first success counts. So a call
-// may run twice, under one flag. If all tries fail, the error says whether any of
-// them may have taken effect.
+// at calls send with the first available replica of the order, and then with the next one while none was reached. If a
+// replica falls silent and another is not, the call is hedged: it goes to that one as well, and the first success
+// counts. So a call may run twice, under one flag. If all tries fail, the error says whether any of them may have taken
+// effect.
 func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
 	var none T
 	switch len(order) {
@@ -305,15 +301,13 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 	}
 }
 
-// unanswered reports whether a request was sent and not answered, for another reason
-// than that its caller gave up.
+// unanswered reports whether a request was sent and not answered, unless its caller gave up.
 func unanswered(err error) bool {
 	var answer *Error
 	return errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !errors.As(err, &answer)
 }
 
-// next begins the try at the next replica whose breaker lets it. If there is none,
-// it returns why.
+// next begins the try at the next replica whose breaker allows it. If there is none, it returns the reason.
 func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 	for len(t.order) > 0 {
 		r := t.order[0]
@@ -335,7 +329,7 @@ func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 	return false, refused
 }
 
-// resting returns the error of a call that the breaker did not let through.
+// resting returns the error of a call that an open breaker refused.
 func resting(err error) error { return fmt.Errorf("%w: %w: %w", ErrResting, ErrUnavailable, err) }
 
 // loudFirst returns the order with the silent replicas last.

@@ -14,10 +14,10 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// WithSharedRequests lets concurrent calls of Deduct share requests. Up to n of these are in flight to
-// each replica, and up to 4n if the further ones are full. A call is sent at once while there are
-// fewer; otherwise it waits and shares the next request. Each call keeps its own deadline and gets its
-// answer as soon as it is there. Default: a request for each.
+// WithSharedRequests lets concurrent calls of Deduct share requests. Up to n of these are in flight to each replica,
+// and up to 4n if the additional ones are full. A call is sent at once while there are fewer; otherwise it waits and
+// shares the next request. Each call keeps its own deadline and gets its answer as soon as it arrives. Default: one
+// request per call.
 func WithSharedRequests(n int) Option { return func(c *Client) { c.requests = n } }
 
 type sharedCall = batch.Call[Deduction, Operation]
@@ -47,7 +47,7 @@ func (c *Client) sendShared(ctx context.Context, r *replica, take func() []*shar
 	err := c.exchange(ctx, r, calls)
 	end(err)
 	if err != nil {
-		for _, call := range calls { // a call that is answered keeps its answer
+		for _, call := range calls { // answered calls keep their answers
 			call.Resolve(Operation{}, err)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// Item is an operation.Item as it is sent.
+// Item is the wire form of an operation.Item.
 type Item struct {
 	GoodsID string `json:"goods_id"`
 	Num     int64  `json:"num"`
 }
 
-// ItemsOf returns the items as they are sent.
+// ItemsOf converts items to their wire form.
 func ItemsOf(items []operation.Item) []Item {
 	sent := make([]Item, len(items))
 	for i, item := range items {
@@ -27,8 +27,8 @@ func ItemsOf(items []operation.Item) []Item {
 	return sent
 }
 
-// ParseItems reads items that were sent. It returns operation.ErrInvalidGoodsID
-// for a malformed goods id, and checks no other rule.
+// ParseItems reads items in their wire form. It returns operation.ErrInvalidGoodsID for a malformed goods id, and
+// checks no other rule.
 func ParseItems(sent []Item) ([]operation.Item, error) {
 	items := make([]operation.Item, len(sent))
 	for i, item := range sent {
@@ -46,7 +46,7 @@ type DeductRequest struct {
 	Items []Item `json:"items"`
 }
 
-// MaxDeductions is the highest number of deductions in one request.
+// MaxDeductions is the maximum number of deductions in one request.
 const MaxDeductions = 64
 
 // DeductAllRequest is the body of POST /v1/operations: deductions that share the request and nothing
@@ -55,9 +55,9 @@ type DeductAllRequest struct {
 	Operations []Deduction `json:"operations"`
 }
 
-// Deduction is one deduction of a DeductAllRequest. RequestID, Traceparent and TimeoutMS take the place of
-// the headers of a lone request; if RequestID is empty or TimeoutMS 0, the header of the shared request
-// counts. Traceparent is W3C's; a deduction without it is not traced.
+// Deduction is one deduction of a DeductAllRequest. RequestID, Traceparent and TimeoutMS replace the headers of a lone
+// request; if RequestID is empty or TimeoutMS 0, the header of the shared request counts. Traceparent is W3C's; a
+// deduction without it is not traced.
 type Deduction struct {
 	Flag        string `json:"flag"`
 	Items       []Item `json:"items"`
@@ -66,9 +66,9 @@ type Deduction struct {
 	TimeoutMS   int64  `json:"timeout_ms,omitempty"`
 }
 
-// DeductAnswer is one line of the answer to a DeductAllRequest: an Operation, or a Problem with the
-// seconds to wait before the next try. The lines come in the order that the deductions end in. If the
-// answer ends early, the outcome of each deduction without a line is unknown.
+// DeductAnswer is one line of the answer to a DeductAllRequest: an Operation, or a Problem with the seconds to wait
+// before the next try. The lines come in the order that the deductions finish. If the answer ends early, the outcome of
+// each deduction without a line is unknown.
 type DeductAnswer struct {
 	// Index is the deduction's place in the request.
 	Index      int              `json:"index"`
@@ -86,7 +86,7 @@ type Operation struct {
 	Items  []Item          `json:"items"`
 	// FencingToken is the token of the lock holder that wrote the outcome, in sortable hex; empty if no lock was held.
 	FencingToken string `json:"fencing_token"`
-	// Repeat is true if this call found the outcome and did not make it.
+	// Repeat is true if this call found the outcome rather than made it.
 	Repeat bool `json:"repeat"`
 }
 
@@ -123,9 +123,8 @@ type StockResponse struct {
 	Next string `json:"next,omitempty"`
 }
 
-// RestockRequest is the body of POST /v1/stock/{goods_id}/restock. Name and Price,
-// if given, replace the product's own. A new product has no name and the price 0 by
-// default.
+// RestockRequest is the body of POST /v1/stock/{goods_id}/restock. Name and Price, if given, replace the product's. A
+// new product has no name and the price 0 by default.
 type RestockRequest struct {
 	Flag  string  `json:"flag"`
 	Num   int64   `json:"num"`

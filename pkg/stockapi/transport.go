@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// dialer connects to the replicas. If a name has several addresses, connections take
-// them in turn, and so spread over the replicas.
+// dialer connects to the replicas. If a name has several addresses, connections use them in turn, and so spread over
+// the replicas.
 type dialer struct {
 	net.Dialer
 	turn       atomic.Uint64
@@ -40,10 +40,10 @@ func (d *dialer) transport() *http.Transport {
 	}
 }
 
-// errUnreached says that no connection was made, so that nothing can have happened.
+// errUnreached means that no connection was made, so that nothing can have happened.
 var errUnreached = errors.New("not connected")
 
-// dialTLS is dial with what HTTPS needs. A server that cannot prove who it is was not reached.
+// dialTLS is dial with TLS. A server without a valid certificate counts as not reached.
 func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
 	plain, err := d.dial(ctx, network, addr)
 	if err != nil {

@@ -10,7 +10,7 @@ const (
 	// tick is the time between two looks at the clock. If longest has passed instead, the process was paused.
 	tick    = 25 * time.Millisecond
 	longest = 300 * time.Millisecond
-	// kept bounds the pauses that are remembered.
+	// kept bounds the number of pauses kept.
 	kept = 64
 )
 
@@ -20,7 +20,7 @@ type pause struct {
 	took time.Duration
 }
 
-// watch looks at the clock at every tick. It notices a pause by the time for which it did not.
+// watch looks at the clock at every tick. A missed tick shows a pause.
 type watch struct {
 	mu   sync.Mutex
 	last time.Time // when the clock was looked at; zero if nobody watches
@@ -62,8 +62,8 @@ func (w *watch) lookLocked() {
 	w.last = now
 }
 
-// since returns the parts of pauses that lie after began. It looks at the clock first, so that it finds a
-// pause that has only just ended.
+// since returns the parts of pauses that lie after began. It looks at the clock first, so that it finds a pause that
+// has only just ended.
 func (w *watch) since(began time.Time) []pause {
 	w.mu.Lock()
 	defer w.mu.Unlock()

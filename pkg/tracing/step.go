@@ -15,21 +15,21 @@ import (
 // scope distinguishes this project's spans from the libraries'.
 const scope = "orderstock"
 
-// The attributes of the project's own spans, in addition to OpenTelemetry's conventions.
+// The project's attributes, in addition to OpenTelemetry's conventions.
 const (
 	// OrderKey is the order id of a span of an order; FlagKey, in the stock service, the operation flag.
 	OrderKey = "order_id"
 	FlagKey  = "flag"
 	// TokenKey is the fencing token of a lock that was acquired.
 	TokenKey = "token"
-	// SizeKey is how many callers a span serves that serves several.
+	// SizeKey is the number of callers that a shared span serves.
 	SizeKey = "callers"
-	// PausedEvent says that the process did not run for PausedKey milliseconds from the event's time on.
+	// PausedEvent means that the process did not run for PausedKey milliseconds from the event's time on.
 	PausedEvent = "paused"
 	PausedKey   = "paused_ms"
 )
 
-// enabled spares a process that records nothing the search for a span in each context.
+// enabled saves a process that records nothing the search for a span in each context.
 var enabled atomic.Bool
 
 // Enable makes the functions of this package and of package observe record from now on. Call it once a provider of
@@ -82,7 +82,7 @@ func Past(ctx context.Context, name string, began time.Time, err error, attrs ..
 	}
 }
 
-// A Recording is a step under way. The methods of the zero Recording, a step that is not recorded, do nothing.
+// A Recording is a step in progress. Methods of the zero Recording, a step that is not recorded, are no-ops.
 type Recording struct {
 	span  trace.Span // nil: not recorded
 	began time.Time
@@ -107,8 +107,8 @@ func (r Recording) End(err error) {
 	End(r.span, err)
 }
 
-// copied returns a copy of attrs, so that the caller's own, which are for nothing in a step that is not recorded,
-// need not be allocated. The compiler sees this with append, but not with slices.Clone.
+// copied returns a copy of attrs, so that the caller's slice need not be allocated for a step that is not recorded. The
+// compiler sees this with append, but not with slices.Clone.
 func copied(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return append([]attribute.KeyValue(nil), attrs...)
 }

@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Together begins the span of work that serves several callers at once, whose contexts are callers. The
-// span belongs to the trace of the first caller that is recorded. It links to the span of each recorded
-// caller, and each of these links to it. If no caller is recorded, the work is not recorded either. Began
-// is when the work began, which may be before its callers were known.
+// Together begins the span of work that serves several callers at once, given by their contexts. The span belongs to
+// the trace of the first recorded caller. It links to the span of each recorded caller, and each of these links to it.
+// If no caller is recorded, the work is not recorded either. began is when the work began, which may be before its
+// callers were known.
 //
 // The context is ctx with the span. Callers must call end once.
 func Together(
@@ -45,9 +45,9 @@ func Together(
 	return ctx, Recording{work, began}.End
 }
 
-// Part begins the span of one caller's part of a request that carries the parts of several: a child of
-// the caller's own span, whose W3C trace context came with the part, and linked to the request's. If the
-// caller's trace is not sampled, its part is not recorded, even if the request's own span is.
+// Part begins the span of one caller's part of a shared request: a child of the caller's span, whose W3C trace context
+// came with the part, linked to the request's. If the caller's trace is not sampled, its part is not recorded, even if
+// the request's own span is.
 func Part(ctx context.Context, name, parent string, attrs ...attribute.KeyValue) (_ context.Context, end func(error)) {
 	request := recorded(ctx)
 	if request == nil {

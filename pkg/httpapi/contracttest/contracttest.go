@@ -59,8 +59,8 @@ func Read(t testing.TB, text []byte) *Description {
 	return d.(*Description)
 }
 
-// Check returns a handler that calls next and reports violations as errors of t: each answer must be as
-// described, and a request that is not as described must not succeed.
+// Check returns a handler that calls next and reports violations as errors of t: each answer must match the
+// description, and a request that does not must not succeed.
 func (d *Description) Check(t testing.TB, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent, err := io.ReadAll(r.Body)
@@ -153,8 +153,7 @@ func (d *Description) check(r *http.Request, rec *recorder) error {
 	return openapi3filter.ValidateResponse(r.Context(), answer.SetBodyBytes(rec.body.Bytes()))
 }
 
-// notDescribed checks the answer to a call that is not in the description: it must be 404 or 405 as a problem, or a
-// redirect.
+// notDescribed checks the answer to an undescribed call: it must be 404 or 405 as a problem, or a redirect.
 func notDescribed(rec *recorder) error {
 	switch rec.status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -239,8 +238,8 @@ func (d *Description) Routes(t testing.TB, engine gin.RoutesInfo) {
 	}
 }
 
-// Types checks that each schema has the fields of the Go type of its name, and requires the fields that
-// are always written.
+// Types checks that each schema has the fields of the Go type of its name, and requires the fields that are always
+// written.
 func (d *Description) Types(t testing.TB, types map[string]any) {
 	t.Helper()
 	for name, value := range types {

@@ -22,10 +22,10 @@ type Call struct {
 	Body         string
 }
 
-// Generator makes calls of a description. Most are as described; many have one thing that is not.
+// Generator makes calls of a description. Most match it; many have one defect.
 type Generator struct {
 	doc *openapi3.T
-	// Known are values that mean something to the service, by the name of a parameter or a field.
+	// Known are values known to the service, by the name of a parameter or a field.
 	Known map[string][]string
 	t     *rapid.T
 }

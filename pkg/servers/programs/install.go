@@ -10,7 +10,7 @@ import (
 )
 
 // Install installs missing programs with apt-get if this is Debian or a relative of it and the user is root. Otherwise
-// its error names the packages. It calls say with each command that it runs.
+// its error names the packages. It calls say with each command.
 func Install(ctx context.Context, say func(doing string), missing []*MissingError) error {
 	if len(missing) == 0 {
 		return nil

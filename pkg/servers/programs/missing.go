@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// debian is the one list of the Debian packages that hold what servers and tests need.
+// debian lists the Debian packages for servers and tests.
 var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromium, prometheus, make []string }{
 	mysql:      []string{"default-mysql-server"},
 	redis:      []string{"redis-server"},
@@ -23,7 +23,7 @@ var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromi
 	make:       []string{"make"},
 }
 
-// MissingError says that a program is not installed, and which packages hold it.
+// MissingError means that a program is not installed, and names the packages that hold it.
 type MissingError struct {
 	// Program is the missing program.
 	Program string
@@ -45,8 +45,8 @@ func Missing() []*MissingError {
 	)
 }
 
-// MissingForTests returns the programs that the project's tests need in addition and do not find: make, a C
-// compiler, a Java compiler, Curator and kazoo, the other clients of the lock, Chromium and Prometheus.
+// MissingForTests returns the missing programs among the additional ones of the project's tests: make, a C compiler, a
+// Java compiler, Curator and kazoo, the other clients of the lock, Chromium and Prometheus.
 func MissingForTests(ctx context.Context) []*MissingError {
 	return missing(
 		func() error { _, err := find(debian.make, "make"); return err },
@@ -61,7 +61,7 @@ func MissingForTests(ctx context.Context) []*MissingError {
 			return nil
 		},
 		func() error {
-			// Debian's package is for Debian's Python, which another one may hide.
+			// Debian's package belongs to Debian's Python, which another one may hide.
 			if err := exec.CommandContext(ctx, "/usr/bin/python3", "-c", "import kazoo").Run(); err != nil {
 				return &MissingError{Program: "kazoo", Packages: debian.kazoo}
 			}

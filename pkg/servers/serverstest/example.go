@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Example returns what an example gives to the functions of this package, as it has no test of its own, and a function
-// that ends what they have begun. A failure panics.
+// Example returns a testing.TB for an example, which has no test, and a function that runs its cleanups. A failure
+// panics.
 func Example() (tb testing.TB, end func()) {
 	e := &example{}
 	return e, e.end
 }
 
-// example takes the place of the test.
+// example implements testing.TB.
 type example struct {
 	testing.TB
 	undo []func()

@@ -14,8 +14,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Database makes an empty database for this test and returns the
-// administrator's DSN for it. It is dropped at the test's end.
+// Database creates an empty database for this test and returns the administrator's DSN for it. It is dropped at the
+// test's end.
 func Database(t testing.TB) (dsn string) {
 	t.Helper()
 	server := MySQL(t)
@@ -117,8 +117,8 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// deleteTree deletes path and all nodes below it, also nodes that appear while it
-// works, for example from sessions that are just ending.
+// deleteTree deletes path and all nodes below it, including nodes that appear while it works, for example from sessions
+// that are just ending.
 func deleteTree(ctx context.Context, c *zk.Conn, path string) error {
 	for ctx.Err() == nil {
 		children, _, err := c.Children(path)

@@ -73,8 +73,7 @@ func ZooKeeper(t testing.TB) *servers.ZooKeeper { t.Helper(); return zookeeperSe
 // MySQLAdminDSN returns the administrator's DSN, without a database.
 func MySQLAdminDSN(t testing.TB) string { t.Helper(); return MySQL(t).AdminDSN() }
 
-// Goroutines makes goleak overlook the goroutines that serve the servers of
-// the test process itself.
+// Goroutines makes goleak ignore the goroutines of servers that the test process itself runs.
 func Goroutines() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreAnyFunction("orderstock/pkg/servers.(*process).wait"),
@@ -90,9 +89,8 @@ type sharedFolder struct {
 	lifeline io.WriteCloser
 }
 
-// folder makes the servers' folder, which is removed when the test process
-// ends: a test process has no hook that runs at its end in every case, so a
-// shell waits for the end of its standard input. The servers die by themselves.
+// folder makes the servers' folder, which is removed when the test process ends. A test process has no hook that runs
+// at every end, so a shell waits for the end of its standard input. The servers die by themselves.
 var folder = sync.OnceValues(func() (f sharedFolder, err error) {
 	if f.path, err = os.MkdirTemp("", "orderstock-test-"); err != nil {
 		return f, err

@@ -10,7 +10,7 @@ import (
 )
 
 // badDefaults are defaults that an administrator may give to session variables, and that change the effect or the
-// result of statements. Some variables exist in one kind of server alone.
+// result of statements. Some variables exist in only one kind of server.
 var badDefaults = [][2]string{
 	{"autocommit", "0"},
 	{"completion_type", "'CHAIN'"},

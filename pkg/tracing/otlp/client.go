@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Client makes spans for the calls of a program that sends requests. It is safe for concurrent use.
+// Client makes spans for the calls of a client program. It is safe for concurrent use.
 type Client struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -36,12 +36,12 @@ func NewClient(name string, share float64, export sdk.SpanExporter) (*Client, er
 	return c, nil
 }
 
-// soon is how long spans wait for others to be exported with.
+// soon is how long spans wait to be exported together.
 const soon = 200 * time.Millisecond
 
-// Begin begins the span of a call, which the caller must End. The calls with one key are one trace: its id is made from
-// the key, and every program makes the same one. Without a key, each call has its own trace. The span of a call that
-// is not sampled is not recorded, and costs little: the library's own would take some 4 µs.
+// Begin begins the span of a call, which the caller must End. The calls with one key are one trace: its id is derived
+// from the key, in the same way by every program. Without a key, each call has a separate trace. The span of a call
+// that is not sampled is not recorded, and costs little: the library's takes about 4 µs.
 func (c *Client) Begin(ctx context.Context, key, name string) (context.Context, trace.Span) {
 	id := traceOf(key)
 	if c.sampler.ShouldSample(sdk.SamplingParameters{TraceID: id}).Decision == sdk.Drop {
@@ -75,7 +75,7 @@ func newSpanID() (id trace.SpanID) {
 
 type given struct{}
 
-// givenIDs makes traces under the id that their context gives.
+// givenIDs makes traces under the id given by their context.
 type givenIDs struct{}
 
 func (givenIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {

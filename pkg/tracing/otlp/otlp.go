@@ -1,5 +1,5 @@
-// Package otlp exports the spans of a program by OTLP over HTTP, if the environment asks for it, and lets
-// traces in and out of it: by HTTP, SQL and Redis.
+// Package otlp exports the spans of a program by OTLP over HTTP, if the environment asks for it, and propagates traces
+// by HTTP, SQL and Redis.
 //
 // Without an address in the environment nothing is set up, and nothing is exported.
 package otlp
@@ -27,18 +27,17 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Settings are the variables of OpenTelemetry that a program documents. The exporter and the library read
-// the others themselves.
+// Settings are the OpenTelemetry variables that a program documents. The exporter and the library read the others.
 type Settings struct {
-	// Endpoint is where spans are sent by OTLP over HTTP, such as http://127.0.0.1:4318; empty: tracing is off. The
-	// other variables of OpenTelemetry count as well.
+	// Endpoint is the address for spans by OTLP over HTTP, such as http://127.0.0.1:4318; empty: tracing is off. The other
+	// variables of OpenTelemetry count as well.
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	// Sampler decides which requests that come without a trace are traced: see OpenTelemetry.
+	// Sampler decides which requests without a trace are traced: see OpenTelemetry.
 	Sampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_always_on"`
 	// SamplerArg is the share of them, from 0 to 1, if the sampler is parentbased_traceidratio or traceidratio.
 	SamplerArg string `env:"OTEL_TRACES_SAMPLER_ARG"`
-	// Console is where spans are sent instead if no variable of OpenTelemetry says where: to the load tester's console.
-	// Then only requests that come with a sampled trace are traced. Empty: nowhere.
+	// Console is the address for spans if no variable of OpenTelemetry sets one: the load tester's console. Then only
+	// requests with a sampled trace are traced. Empty: none.
 	Console string `env:"CONSOLE_OTLP_ENDPOINT"`
 }
 
@@ -75,21 +74,20 @@ func (s Settings) on() (on, console bool) {
 	return on || s.Console != "", !on
 }
 
-// Exporter exports the spans of this process. A nil Exporter is tracing that is off: its methods change
-// nothing.
+// Exporter exports the spans of this process. Methods on a nil *Exporter are no-ops.
 type Exporter struct {
 	provider *sdk.TracerProvider
-	// followsParent is true if a request that comes with a trace is recorded if, and only if, that trace is.
+	// followsParent is true if a request with a trace is recorded if, and only if, that trace is.
 	followsParent bool
-	// beginsNone: a request that comes without a trace is not recorded.
+	// beginsNone is true if a request without a trace is not recorded.
 	beginsNone bool
 	cancel     context.CancelFunc
 	watching   sync.WaitGroup
 }
 
-// Start sets tracing up for the whole process, as the environment says; name is the service's unless
-// OTEL_SERVICE_NAME is set. It returns nil if tracing is off. Failures to export go to log. Callers must
-// Close the exporter.
+// Start sets up tracing for the whole process, as configured by the environment; name is the service's unless
+// OTEL_SERVICE_NAME is set. It returns nil if tracing is off. Failures to export go to log. Callers must Close the
+// exporter.
 func Start(ctx context.Context, name string, s Settings, log *slog.Logger) (*Exporter, error) {
 	on, console := s.on()
 	if !on {

@@ -11,12 +11,12 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// Handler records each request of h whose path begins with /v1/, in the trace that it came with or, as the
-// sampler decides, in a new one. h names the span.
+// Handler records each request of h whose path begins with /v1/, in its own trace or, if the sampler decides so, in a
+// new one. h names the span.
 //
-// Recording costs a service up to half of its processor time again, so that not everybody may ask for it: a request
-// that trusted refuses never decides. It is recorded as the sampler decides for a request without a trace, and a span
-// of it links to the trace that it came with.
+// Recording costs a service up to half of its processor time again, so not everybody may ask for it: a request that
+// trusted refuses never decides. It is recorded like a request without a trace, and its span links to the trace that it
+// came with.
 func (e *Exporter) Handler(h http.Handler, trusted func(*http.Request) bool) http.Handler {
 	if e == nil {
 		return h
@@ -47,8 +47,8 @@ func (e *Exporter) Handler(h http.Handler, trusted func(*http.Request) bool) htt
 	})
 }
 
-// Transport records requests below a span and sends its trace context. A request that is below none says
-// so to the service that it goes to, which would begin a trace otherwise.
+// Transport records requests below a span and sends its trace context. A request without a span sends an unsampled
+// context, so that the receiving service does not begin a trace.
 func (e *Exporter) Transport(rt http.RoundTripper) http.RoundTripper {
 	if e == nil {
 		return rt

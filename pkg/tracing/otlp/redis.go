@@ -48,7 +48,7 @@ func (redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// failure returns err unless it only says that there is no such key.
+// failure returns err unless it only means that there is no such key.
 func failure(err error) error {
 	if errors.Is(err, redis.Nil) {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// OpenDB returns a function that opens a pool of connections whose statements are recorded: one that
-// begins with one of the prefixes under the name of its step, any other under its first two words. Their text is not
-// recorded: it holds the values of hundreds of orders. OpenDB returns sql.OpenDB if tracing is off.
+// OpenDB returns a function that opens a connection pool whose statements are recorded: a statement that begins with
+// one of the prefixes under the name of its step, any other under its first two words. Their text is not recorded: it
+// holds the values of hundreds of orders. OpenDB returns sql.OpenDB if tracing is off.
 func (e *Exporter) OpenDB(steps map[string]string) func(driver.Connector) *sql.DB {
 	if e == nil {
 		return sql.OpenDB
@@ -56,7 +56,7 @@ func (c conn) QueryContext(ctx context.Context, query string, args []driver.Name
 	})
 }
 
-// record runs a statement, below a span of it if ctx is recorded.
+// record runs a statement, in a child span if ctx is recorded.
 func record[T any](ctx context.Context, c conn, query string, run func(context.Context) (T, error)) (T, error) {
 	if !tracing.On(ctx) {
 		return run(ctx)
