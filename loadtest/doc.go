@@ -6,9 +6,8 @@
 //	err = verdict.Save("out/verdict.json")
 //	err = verdict.Write(os.Stdout)
 //
-// fire and verify import history and not each other. Package linear searches a history of the stock for
-// one possible order of its calls. The harnesses build on these: faults, mutants, ladder, locks and
-// storm, which breaks the stack of the compose file.
-// Package stack brings up real servers and services for all of them; lab does so with a proxy on
+// fire and verify import history and not each other. Package linear searches a history of the stock for one possible
+// order of its calls. The harnesses build on these: faults, mutants, ladder, locks and storm, which breaks the stack of
+// the compose file. Package stack brings up real servers and services for all of them; lab does so with a proxy on
 // every connection and fault points in the services.
 package loadtest

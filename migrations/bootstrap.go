@@ -19,9 +19,9 @@ type User struct {
 type Accounts struct {
 	// OrderDB and StockDB are the names of the two databases.
 	OrderDB, StockDB string
-	// OrderApp and StockApp are the users of the services. Each may read, insert
-	// and update rows of its own database, and nothing else. StockApp may also see
-	// which connections hold rows that others wait for: see mysqldb.Evictor.
+	// OrderApp and StockApp are the users of the services. Each may read, insert and update rows of its service's
+	// database, and nothing else. StockApp may also see which connections hold rows that others wait for: see
+	// mysqldb.Evictor.
 	OrderApp, StockApp User
 	// Migrator owns the schemas of both databases.
 	Migrator User
@@ -29,7 +29,7 @@ type Accounts struct {
 	Verifier User
 }
 
-// DefaultAccounts returns the names that the project uses everywhere, without passwords.
+// DefaultAccounts returns the project's usual names, without passwords.
 func DefaultAccounts() Accounts {
 	return Accounts{
 		OrderDB: "order_db", StockDB: "stock_db",
@@ -63,13 +63,12 @@ func (a Accounts) validate() error {
 	return nil
 }
 
-// Bootstrap creates the two databases and the four users with their rights. admin
-// connects as an administrator. Bootstrap may be called again, also by several
-// processes at once; each call sets the passwords. It works on MySQL from 8.0 on
-// and on MariaDB.
+// Bootstrap creates the two databases and the four users with their rights. admin connects as an administrator.
+// Bootstrap may be called again, also by several processes at once; each call sets the passwords. It works on MySQL
+// from 8.0 on and on MariaDB.
 //
-// It drops the anonymous users that some MariaDB installations have: they would
-// hide the named users for connections from the same host.
+// It drops the anonymous users of some MariaDB installations: they would hide the named users for connections from the
+// same host.
 func Bootstrap(ctx context.Context, admin *sql.DB, a Accounts) error {
 	if err := a.validate(); err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
@@ -104,8 +103,8 @@ func hasGroups(ctx context.Context, admin *sql.DB) (bool, error) {
 	return tables > 0, nil
 }
 
-// bootstrapStatements returns the statements that make databases, users and rights. If the server can be in a group,
-// all users may read the list of its members, in which mysqldb.Group finds the primary.
+// bootstrapStatements returns the statements that create databases, users and rights. If the server can be in a group,
+// all users may read the list of its members, so that mysqldb.Group finds the primary.
 func bootstrapStatements(a Accounts, grouped bool) []statement {
 	const rows = "SELECT, INSERT, UPDATE"
 	var all []statement
@@ -140,7 +139,7 @@ func bootstrapStatements(a Accounts, grouped bool) []statement {
 }
 
 // grantLocks lets the user see which connections hold rows that others wait for. MariaDB has one right for that, which
-// shows the statements of all connections, too.
+// also shows the statements of all connections.
 func grantLocks(add func(what, format string, args ...any), isMySQL bool, user string) {
 	what := "let " + user + " see who holds rows"
 	if !isMySQL {
@@ -178,8 +177,7 @@ func dropAnonymous(ctx context.Context, admin *sql.DB) (err error) {
 	return nil
 }
 
-// quote returns s as a string literal, for a server in its default mode, in which
-// backslashes escape.
+// quote returns s as a string literal, for a server in its default mode, where backslashes escape.
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }

@@ -1,5 +1,4 @@
-// Package migrations creates and prunes the two databases. It embeds their schemas,
-// one folder for each service.
+// Package migrations creates and prunes the two databases. It embeds their schemas, one folder for each service.
 package migrations
 
 import "embed"

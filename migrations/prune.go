@@ -14,15 +14,14 @@ import (
 // pruneBatch bounds the orders of one transaction, and the rows of one query for them.
 const pruneBatch = 200
 
-// Prune deletes the orders that have ended and did not change for keep, with their
-// items, operations and flow rows, and returns how many orders it deleted. For each
-// product one row of kind pruned holds the sum of the deleted rows, so that a level
-// stays the sum of its rows. Restocks stay, so that their repeats are always
-// recognised. An order's key and flag are deleted with it, so keep must be longer
-// than the time in which clients repeat or cancel an order. It must be at least a day.
+// Prune deletes the orders that have ended and did not change for keep, with their items, operations and flow rows, and
+// returns the number of orders deleted. For each product one row of kind pruned holds the sum of the deleted rows, so
+// that a level stays the sum of its rows. Restocks stay, so that their repeats are always recognised. An order's key
+// and flag are deleted with it, so keep must be longer than clients repeat or cancel an order. It must be at least a
+// day.
 //
-// Prune may run beside the services, and be killed and run again. Of several calls at
-// the same time one works; the others wait for it, and return ErrBusy after a minute.
+// Prune may run while the services do, and be killed and run again. Of several concurrent calls one works; the others
+// wait for it, and return ErrBusy after a minute.
 func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err error) {
 	if keep < 24*time.Hour {
 		return 0, fmt.Errorf("prune: keep %s: want at least a day", keep)
@@ -47,9 +46,8 @@ func Prune(ctx context.Context, cfg Config, keep time.Duration) (orders int, err
 	return p.count, nil
 }
 
-// pruner deletes orders from the order database first, so that nobody can cancel
-// them any more. The table pruned lists them until their rows are deleted from the
-// stock database as well.
+// pruner deletes orders from the order database first, so that nobody can cancel them any more. The table pruned lists
+// them until their rows are deleted from the stock database as well.
 type pruner struct {
 	orders, stock *sql.DB
 	before        time.Time
@@ -81,16 +79,15 @@ func (p *pruner) run(ctx context.Context) error {
 // old is the condition that an order must meet to be deleted.
 const old = "status IN ('CONFIRMED', 'REJECTED', 'CANCELLED') AND created_at < ? AND updated_at < ?"
 
-// look reads the next orders by id, and returns the ids of those that may be deleted
-// and the last id that it read. If no orders are left, or only young ones, last is
-// after: ids rise with time.
+// look reads the next orders by id, and returns the ids of the orders that may be deleted and the last id read. If no
+// orders are left, or only young ones, last is after: ids rise with time.
 func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64, err error) {
 	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+ //nolint:gosec // constants
 		" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch), p.before, p.before, p.before, after)
 	if err != nil {
 		return nil, 0, fmt.Errorf("look for old orders: %w", err)
 	}
-	defer func() { _ = rows.Close() }() // only read
+	defer func() { _ = rows.Close() }() // read-only
 	last = after
 	young := true
 	for rows.Next() {
@@ -121,7 +118,7 @@ func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	}
 	for _, statement := range []string{
 		"INSERT INTO pruned (order_id) VALUES (" + strings.ReplaceAll(marks(held), ",", "),(") + ")",
-		// In the order in which inserts lock the keys.
+		// The same lock order as the inserts'.
 		"DELETE FROM orders WHERE id IN (" + marks(held) + ") ORDER BY idempotency_key",
 		"DELETE FROM order_items WHERE order_id IN (" + marks(held) + ")",
 	} {
@@ -153,9 +150,8 @@ func (p *pruner) finish(ctx context.Context) error {
 	}
 }
 
-// fold adds the flow rows of the orders to the pruned rows of their products, and
-// deletes them. It locks rows in the order of package stockdb: operations, then
-// flows.
+// fold adds the flow rows of the orders to the pruned rows of their products, and deletes them. It locks rows in the
+// order of package stockdb: operations, then flows.
 func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	flags := make([]string, len(ids))
 	for i, id := range ids {
@@ -182,7 +178,7 @@ func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	return nil
 }
 
-// transact runs fn in a transaction at the isolation level that the services use.
+// transact runs fn in a transaction at the services' isolation level.
 func transact(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	if err != nil {

@@ -13,20 +13,19 @@ import (
 	"orderstock/pkg/retry"
 )
 
-// Config names the server and the accounts that Run, ReadStatus and Prune use.
+// Config names the server and the accounts for Run, ReadStatus and Prune.
 type Config struct {
 	// AdminDSN connects as a user that may create databases and users, in the
 	// driver's form: root:secret@tcp(127.0.0.1:3306)/ or, for a group,
 	// root:secret@group(a:3306,b:3306,c:3306)/
 	AdminDSN string
 	Accounts Accounts
-	// Wait bounds how long Run waits for a server that does not answer yet. Default 60 s.
+	// Wait bounds the wait of Run for a server that does not answer yet. Default 60 s.
 	Wait time.Duration
 }
 
-// Run waits for the server, creates databases and users, and then, as the migrator,
-// brings both schemas to the newest version. It may be called again, also by several
-// processes at once.
+// Run waits for the server, creates databases and users, and then, as the migrator, migrates both schemas to the newest
+// version. It may be called again, also by several processes at once.
 func Run(ctx context.Context, cfg Config) (err error) {
 	admin, err := open(cfg.AdminDSN, nil, "")
 	if err != nil {
@@ -88,12 +87,11 @@ func (cfg Config) each(fn func(db *sql.DB, which string) error) error {
 const (
 	// rowWait bounds the wait for a row or a table. It is longer than the server keeps the rows of a silent service.
 	rowWait = 15 * time.Second
-	// idleTimeout bounds how long the server keeps a connection, its rows and its lock after its process went silent.
+	// idleTimeout bounds how long the server keeps the connection of a silent process, with its rows and its lock.
 	idleTimeout = 10 * time.Second
 )
 
-// open returns a pool of connections to a database on the server of dsn. If as is
-// not nil, it replaces the user of dsn.
+// open returns a pool of connections to a database on the server of dsn. If as is not nil, it replaces the user of dsn.
 func open(dsn string, as *User, database string) (*sql.DB, error) {
 	cfg, err := mysqldb.ParseDSN(dsn)
 	if err != nil {
@@ -112,8 +110,8 @@ func open(dsn string, as *User, database string) (*sql.DB, error) {
 	return db, nil
 }
 
-// await waits until the server answers, for at most limit; if that is not positive,
-// for 60 s. It returns an error at once if the server refuses the password.
+// await waits until the server answers, for at most limit; if that is not positive, for 60 s. It returns an error at
+// once if the server refuses the password.
 func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 	if limit <= 0 {
 		limit = 60 * time.Second

@@ -24,11 +24,10 @@ var ErrBusy = errors.New("another process holds the lock")
 // lockWait bounds the wait for the lock.
 const lockWait = 60 * time.Second
 
-// Up brings db to the newest version of a schema; which is Order or Stock. Up may be
-// called again, also by several processes at once: a named lock of the server lets
-// one work at a time. It returns ErrBusy if it does not get the lock in a minute.
-// If a run is killed, the next one finishes its work: MySQL commits each DDL
-// statement by itself, so each statement of a migration must be able to run again.
+// Up brings db to the newest version of a schema; which is Order or Stock. Up may be called again, also by several
+// processes at once: a named lock of the server serializes them. It returns ErrBusy if it does not get the lock in a
+// minute. If a run is killed, the next one finishes its work: MySQL commits each DDL statement separately, so each
+// statement of a migration must be repeatable.
 //
 // The user needs DDL rights, and the pool must allow two connections.
 func Up(ctx context.Context, db *sql.DB, which string) error {
@@ -77,8 +76,8 @@ func hasVersions(ctx context.Context, db *sql.DB) (bool, error) {
 	return tables > 0, err
 }
 
-// dropUnfinished drops goose's table of versions if it is empty: goose was killed
-// between creating it and writing its first row, and would refuse it.
+// dropUnfinished drops goose's table of versions if it is empty: goose was killed between creating it and writing its
+// first row, and would refuse it.
 func dropUnfinished(ctx context.Context, db *sql.DB) error {
 	exists, err := hasVersions(ctx, db)
 	if err != nil || !exists {
@@ -107,9 +106,8 @@ func newProvider(db *sql.DB, which string) (*goose.Provider, error) {
 // errLockLost ends the work of a process whose lock's connection is gone: another process may hold the lock.
 var errLockLost = errors.New("the connection that held the lock is lost")
 
-// locked runs fn while this connection holds the server's named lock
-// "orderstock-<name>-<database>". The lock ends with its connection, and so with
-// the process. The context of fn ends if the connection is lost.
+// locked runs fn while this connection holds the server's named lock "orderstock-<name>-<database>". The lock ends with
+// its connection, and so with the process. The context of fn ends if the connection is lost.
 func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Context) error) (err error) {
 	if db.Stats().MaxOpenConnections == 1 {
 		return errors.New("the pool needs two connections: one holds the lock, one works")
@@ -153,7 +151,7 @@ func locked(ctx context.Context, db *sql.DB, name string, fn func(context.Contex
 	return err
 }
 
-// keepAlive keeps the server from dropping an idle connection. If the connection is lost all the same, the context ends
+// keepAlive keeps the server from dropping an idle connection. If the connection is lost nevertheless, the context ends
 // with errLockLost. Callers must call stop before they use the connection.
 func keepAlive(ctx context.Context, conn *sql.Conn) (alive context.Context, stop func()) {
 	alive, lost := context.WithCancelCause(ctx)
@@ -165,7 +163,7 @@ func keepAlive(ctx context.Context, conn *sql.Conn) (alive context.Context, stop
 				return
 			case <-time.After(idleTimeout / 4):
 			}
-			// A ping that is interrupted would cost the connection.
+			// An interrupted ping would cost the connection.
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), idleTimeout/2)
 			err := conn.PingContext(limited)
 			cancel()

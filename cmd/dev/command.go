@@ -27,7 +27,7 @@ func newCommand() *cobra.Command {
 	return root
 }
 
-// size says how large a stack to run, and how its stock services deduct.
+// size is the size of a stack, and the deduction strategy of its stock services.
 type size struct {
 	orders, stocks int
 	strategy       string
@@ -44,7 +44,7 @@ func (s *size) flags(cmd *cobra.Command) {
 		"three servers of each kind, of which any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
 
-// args returns the arguments that flags reads the same size from.
+// args returns the arguments for the flags of the same size.
 func (s *size) args() []string {
 	return []string{
 		"--order-services", strconv.Itoa(s.orders), "--stock-services", strconv.Itoa(s.stocks),
@@ -52,7 +52,7 @@ func (s *size) args() []string {
 	}
 }
 
-// check returns an error for a size that cannot be run. It warns of a strategy that is not safe.
+// check returns an error for an invalid size. It warns of an unsafe strategy.
 func (s *size) check(say func(string)) error {
 	if s.orders < 1 || s.stocks < 1 {
 		return fmt.Errorf("at least one of each service is needed, not %d and %d", s.orders, s.stocks)
@@ -77,7 +77,7 @@ func (s *size) config(root, dir string) stack.Config {
 	}
 }
 
-// stopping returns a context for cleaning up after ctx has ended.
+// stopping returns a context for the clean-up after ctx has ended.
 func stopping(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
 }

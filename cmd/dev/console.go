@@ -15,10 +15,10 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// consolePort is the console's port, if nobody listens on it.
+// consolePort is the console's port, if it is free.
 const consolePort = 8090
 
-// newPage returns where the console will be.
+// newPage returns the future address of the console.
 func newPage() (program, error) {
 	port, err := servers.PortOr(consolePort)
 	if err != nil {
@@ -28,8 +28,8 @@ func newPage() (program, error) {
 	return program{Name: "console", Addr: addr, URL: "http://" + addr, Token: rand.Text()}, nil
 }
 
-// traced returns the environment that makes a service send the console the spans of orders that come with a sampled
-// trace. It is empty if the environment of this process says where spans go, or that there are none.
+// traced returns the environment that makes a service send the spans of orders with a sampled trace to the console. It
+// is empty if the environment of this process configures the export, or turns it off.
 func (p program) traced() map[string]string {
 	for _, name := range []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED",
@@ -44,7 +44,7 @@ func (p program) traced() map[string]string {
 	}
 }
 
-// startConsole starts a console that watches the stack. It keeps its runs in the folder out of the module.
+// startConsole starts a console attached to the stack. It keeps its runs in the folder out of the module.
 func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page program) (*servers.Server, error) {
 	args := []string{
 		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),

@@ -1,6 +1,5 @@
-// Command dev runs the whole of orderstock on this machine without
-// containers: servers, services, the load tester and its verdict. It also
-// installs missing programs and fills the documents' tables. The Makefile calls it.
+// Command dev runs the whole of orderstock on this machine without containers: servers, services, the load tester and
+// its verdict. It also installs missing programs and fills the documents' tables. The Makefile calls it.
 package main
 
 import (
@@ -9,5 +8,5 @@ import (
 	"orderstock/pkg/command"
 )
 
-// A terminal that closes ends it too, so that no server is left behind.
+// SIGHUP too: when a terminal closes, no server is left behind.
 func main() { command.Main(newCommand(), syscall.SIGHUP) }

@@ -10,8 +10,7 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// binDir is where the binaries are built to, and runDir where a stack that was
-// left running keeps its state, data and logs.
+// binDir is the folder of the binaries, and runDir the folder where a running stack keeps its state, data and logs.
 func binDir(root string) string { return filepath.Join(root, "bin") }
 func runDir(root string) string { return filepath.Join(root, ".run") }
 

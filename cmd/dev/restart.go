@@ -44,7 +44,7 @@ func restartCommand() *cobra.Command {
 	}
 }
 
-// socketPath is relative to the working directory if it can be: the path of a socket may have 107 bytes at most.
+// socketPath is relative to the working directory if possible: the path of a socket may have at most 107 bytes.
 func socketPath(dir string) string {
 	path := filepath.Join(dir, "control.sock")
 	if here, err := os.Getwd(); err == nil {
@@ -55,14 +55,14 @@ func socketPath(dir string) string {
 	return path
 }
 
-// restarter is a service that can be started again; a *stack.Service.
+// restarter is a service that can be restarted; a *stack.Service.
 type restarter interface {
 	Name() string
 	Restart(ctx context.Context) error
 }
 
-// serveRestarts answers the requests of restart until it is stopped. Only the user of this process can
-// reach the socket: it lies in a folder of mode 0700.
+// serveRestarts answers restart requests until it is stopped. Only the user of this process can reach the socket: its
+// folder has mode 0700.
 func serveRestarts[S restarter](ctx context.Context, dir string, services []S) (stop func() error, err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", socketPath(dir))
 	if err != nil {
@@ -101,7 +101,7 @@ func serveRestarts[S restarter](ctx context.Context, dir string, services []S) (
 	}, nil
 }
 
-// askHolder has the holder of the stack restart the service of that name.
+// askHolder asks the holder of the stack to restart the service of that name.
 func askHolder(ctx context.Context, dir, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, restartLimit+5*time.Second)
 	defer cancel()

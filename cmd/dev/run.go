@@ -14,13 +14,12 @@ import (
 	"orderstock/pkg/servers/procgroup"
 )
 
-// grace is how long a program may go on after an interrupt. "loadtest fire" awaits the calls in flight and
-// judges.
+// grace is how long a program may continue after an interrupt. "loadtest fire" awaits the calls in flight and judges.
 const grace = time.Minute
 
-// run runs a program with this one's output and the given variables added to its environment. If ctx ends,
-// run interrupts the program's process group, once more at a second interrupt, and kills it after the
-// grace. An exit code other than 0 is returned as an ExitError.
+// run runs a program with the output of this one and the given variables added to its environment. If ctx ends, run
+// interrupts the program's process group, once more at a second interrupt, and kills it after the grace period. An exit
+// code other than 0 is returned as an ExitError.
 func run(ctx context.Context, env map[string]string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = os.Environ()
@@ -48,7 +47,7 @@ func run(ctx context.Context, env map[string]string, name string, args ...string
 	close(ended)
 	signal.Stop(again)
 	if cmd.Process != nil {
-		_ = procgroup.Kill(cmd.Process.Pid) // processes that it left behind; mostly none
+		_ = procgroup.Kill(cmd.Process.Pid) // processes left behind; usually none
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.Exited() {
 		return &command.ExitError{Code: exit.ExitCode()}

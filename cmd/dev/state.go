@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// state describes a stack that was left running. Its holder writes it for the other commands.
+// state describes a running stack. Its holder writes it for the other commands.
 type state struct {
 	// Pid is the holder's. It counts only while the holder holds the lock.
 	Pid      int               `json:"pid"`
@@ -69,7 +69,7 @@ func (s state) write(dir string) error {
 	return nil
 }
 
-// forget removes what write stored: a shell that read it would take a stack for this one that comes later.
+// forget removes the files of write: a shell that read them would take a later stack for this one.
 func forget(dir string) error { return errors.Join(os.Remove(envPath(dir)), os.Remove(statePath(dir))) }
 
 func (s state) names() []string {
@@ -87,7 +87,7 @@ var (
 	errHeld = errors.New("a stack is up already; see it with: make status; stop it with: make down")
 )
 
-// readState returns the state of the stack that is up, or errDown.
+// readState returns the state of the running stack, or errDown.
 func readState(dir string) (state, error) {
 	held, err := lockHeld(dir)
 	if err != nil {
@@ -107,8 +107,7 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// lock takes the lock that says that a stack is up, if it is free. The system frees it when the
-// process ends, however it ends.
+// lock takes the lock that marks a running stack, if it is free. The system frees it when the process ends in any way.
 func lock(dir string) (f *flock.Flock, free bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", dir, err)

@@ -66,7 +66,7 @@ Its logs:                .run/data
 	return ready
 }
 
-// state returns a program's state in a word or two: a service is asked, a server must take a connection.
+// state returns a program's state in a word or two. It asks a service; a server must accept a connection.
 func (p program) state(ctx context.Context) string {
 	if p.URL == "" {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

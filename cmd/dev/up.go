@@ -119,8 +119,7 @@ func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) err
 	}
 }
 
-// holdCommand is the process that up leaves behind: servers and services are
-// its children, and end with it.
+// holdCommand is the process that up leaves in the background: servers and services are its children, and end with it.
 func holdCommand() *cobra.Command {
 	var size size
 	cmd := &cobra.Command{
@@ -173,7 +172,7 @@ func hold(ctx context.Context, size *size) (err error) {
 	return errors.Join(err, st.Stop(stop))
 }
 
-// keepUp writes the stack's addresses down for the other commands, and restarts services for them, until ctx ends.
+// keepUp writes the stack's addresses for the other commands, and restarts services for them, until ctx ends.
 func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
 	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
 	if err != nil {

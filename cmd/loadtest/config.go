@@ -12,8 +12,8 @@ import (
 	"orderstock/pkg/config"
 )
 
-// surroundings say where the services and databases are. They come from the
-// environment; the addresses may be given as flags too.
+// surroundings locate the services and databases. They come from the environment; the addresses may also be given as
+// flags.
 type surroundings struct {
 	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080"`
 	StockURLs  []string `env:"STOCK_URLS" envDefault:"http://127.0.0.1:8081"`
@@ -24,7 +24,7 @@ type surroundings struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the user:password that lets the console look at the lock's queue.
+	// ZooKeeperAuth is the user:password with which the console reads the lock's queue.
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
 	// StockPartitions is the setting of the stock services; the console needs it to find the lock's queue.
 	StockPartitions int `env:"STOCK_PARTITIONS"`
@@ -46,7 +46,7 @@ func (s surroundings) databases() verify.Databases {
 	return verify.Databases{OrderDSN: s.OrderDSN, StockDSN: s.StockDSN}
 }
 
-// output says where the results go, and how they are printed.
+// output configures the results: their folder and format.
 type output struct {
 	out  string
 	keep string
@@ -88,7 +88,7 @@ func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
 	return &c
 }
 
-// loadFlags adds the flags that say which orders are fired.
+// loadFlags adds the flags of the load.
 func loadFlags(f *pflag.FlagSet, c *fire.Config) {
 	f.StringVar((*string)(&c.Path), "path", string(history.PathOrder),
 		"order: whole orders; deduct: the stock service alone")

@@ -24,7 +24,7 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// consoleConfig is how the console is served.
+// consoleConfig configures the console.
 type consoleConfig struct {
 	listen, published string
 	traces            string
@@ -127,7 +127,7 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 	return errors.Join(err, web.Close())
 }
 
-// serveTraces takes spans at an address, if there is one, until it is stopped.
+// serveTraces receives spans at an address, if there is one, until it is stopped.
 func serveTraces(ctx context.Context, addr string, of *console.Server) (stop func() error, err error) {
 	if addr == "" {
 		return func() error { return nil }, nil
@@ -148,7 +148,7 @@ func serveTraces(ctx context.Context, addr string, of *console.Server) (stop fun
 	}, nil
 }
 
-// keepAddress writes the console's address to the file where "loadtest trace" looks for it. forget removes it.
+// keepAddress writes the console's address to the file that "loadtest trace" reads. forget removes it.
 func keepAddress(out, address string) (forget func(), err error) {
 	file := filepath.Join(out, addressFile)
 	if err := os.WriteFile(file, []byte(address+"\n"), 0o600); err != nil {
@@ -184,7 +184,7 @@ func (c consoleConfig) check() error {
 	return nil
 }
 
-// checkAddress returns an error for an address that cannot be, or that needs --remote.
+// checkAddress returns an error for an invalid address, or for one that needs --remote.
 func (c consoleConfig) checkAddress(flag, addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

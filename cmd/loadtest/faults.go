@@ -17,15 +17,15 @@ import (
 
 // faultsConfig is read from the environment first, then from the flags.
 type faultsConfig struct {
-	// Seeds is how often "loadtest faults" runs each cell.
+	// Seeds is the number of runs of each cell.
 	Seeds int `env:"SEEDS" envDefault:"1"`
 	// Cell is the one cell of the fault matrix to run.
 	Cell string `env:"CELL"`
-	// Lanes is how many systems the fault matrix breaks at the same time.
+	// Lanes is the number of systems broken in parallel.
 	Lanes int `env:"LANES" envDefault:"2"`
 	// Out is the folder for the results of the fault matrix.
 	Out string `env:"OUT" envDefault:"out"`
-	// Reduced is whether only a part of the fault matrix runs.
+	// Reduced runs only a part of the fault matrix.
 	Reduced bool `env:"REDUCED"`
 	// Cluster runs the faults of a cluster: three servers of each kind, one of them dies.
 	Cluster bool
@@ -46,11 +46,11 @@ func faultsCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, with seeds from 1 up; the share of baskets differs in three (SEEDS)")
+	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, from seed 1 up; the share of baskets differs in three (SEEDS)")
 	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
 		`one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
-	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "how many whole systems to break side by side (LANES)")
-	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json, and for what failing runs leave behind (OUT)")
+	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "whole systems to break in parallel (LANES)")
+	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json, and for the evidence of failing runs (OUT)")
 	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced,
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.Cluster, "cluster", false,
@@ -60,7 +60,7 @@ func faultsCommand() *cobra.Command {
 }
 
 // name returns the name of the results' files, without the extension. A part of the matrix has another name, so that
-// it is not taken for the whole.
+// it is not mistaken for the whole.
 func (c faultsConfig) name() string {
 	name := "faults"
 	if c.Cluster {

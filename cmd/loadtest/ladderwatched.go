@@ -50,7 +50,7 @@ Writes out/ladder-watched.json.`,
 	return c
 }
 
-// watchAsPage attaches a console to the stack and reads its events, as an open page does.
+// watchAsPage attaches a console to the stack and reads its events, like an open page.
 func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err error) {
 	dir, err := os.MkdirTemp("", "orderstock-watched-")
 	if err != nil {

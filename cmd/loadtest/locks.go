@@ -14,7 +14,7 @@ import (
 	"orderstock/pkg/command"
 )
 
-// errMissed says that a target was missed under --check.
+// errMissed means that a target was missed under --check.
 var errMissed = errors.New("a target was missed")
 
 func locksCommand() *cobra.Command {

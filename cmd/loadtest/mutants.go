@@ -15,7 +15,7 @@ import (
 type mutantsConfig struct {
 	// Only is a part of the names of the mutants to run.
 	Only string `env:"ONLY"`
-	// Tries is the number of seeds that an absorbed variant is run with; 0 is 3.
+	// Tries is the number of seeds that an absorbed variant runs with; 0 is 3.
 	Tries int `env:"TRIES"`
 	// Changes is the number of random changes to good runs; 0 is 24,000.
 	Changes int `env:"CHANGES"`

@@ -84,11 +84,11 @@ Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 	return cmd
 }
 
-// conclude prints the verdict on the last attempt; run is the first. It returns the exit code of a verdict that is not
-// a pass as an error.
+// conclude prints the verdict on the last attempt; run is the first. It returns the exit code of a verdict other than
+// pass as an error.
 func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
-	if run.Attempts > 1 && v.Outcome == verify.Pass { // only what should go wrong has several attempts
-		first, _ := strconv.ParseUint(run.Seed, 10, 64) // the console made it
+	if run.Attempts > 1 && v.Outcome == verify.Pass { // only runs that should fail have several attempts
+		first, _ := strconv.ParseUint(run.Seed, 10, 64) // formatted by the console
 		var seeds []string
 		for i := range uint64(run.Attempts) {
 			seeds = append(seeds, strconv.FormatUint(first+i, 10))
@@ -110,8 +110,8 @@ func names(f *pflag.FlagSet) (all []string) {
 	return all
 }
 
-// performance returns what to play, or an error before minutes of compiling.
-// scenario names the flags that mean nothing for a published fault.
+// performance returns the run to play, or an error before minutes of compiling. scenario names the flags that a
+// published fault ignores.
 func (cfg *playConfig) performance(
 	f *pflag.FlagSet, scenario, args []string,
 ) (func(*console.Console) (console.Run, error), error) {
@@ -152,7 +152,7 @@ func (cfg *playConfig) performance(
 	return func(c *console.Console) (console.Run, error) { return c.Fire(s) }, s.Validate()
 }
 
-// withConsole calls do with a console in a new lab, and ends both.
+// withConsole calls do with a console in a new lab, and closes both.
 func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) (err error) {
 	l, err := startLab(cmd, bin)
 	if err != nil {
@@ -172,7 +172,7 @@ func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *
 	return errors.Join(err, <-ran)
 }
 
-// play plays what begin begins, and returns the first attempt and the verdict on the last.
+// play plays the run started by begin, and returns the first attempt and the verdict on the last.
 func play(
 	ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error),
 ) (console.Run, *console.Verdict, error) {

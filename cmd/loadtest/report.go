@@ -14,7 +14,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// writeReport writes the report of a run that was judged.
+// writeReport writes the report of a judged run.
 func writeReport(
 	ctx context.Context, file string, h *history.History, v *verify.Verdict, databases verify.Databases,
 ) error {
@@ -25,7 +25,7 @@ func writeReport(
 	return intoFile(file, func(w io.Writer) error { return console.WriteReport(w, record) })
 }
 
-// intoFile has write fill a file, and makes its folder.
+// intoFile creates a file, and its folder, and fills it with write.
 func intoFile(file string, write func(io.Writer) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("write report: %w", err)

@@ -21,7 +21,7 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// addressFile is the file where a running console keeps its address, in its folder of runs.
+// addressFile is the file with a running console's address, in its folder of runs.
 const addressFile = "console.url"
 
 func traceCommand() *cobra.Command {
@@ -122,7 +122,7 @@ func (t *traceSample) flag(f *pflag.FlagSet) {
 			"the services are told of each (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
 }
 
-// provider returns what makes the spans, or nil if the flag is not given.
+// provider returns the tracing client, or nil if the flag is not given.
 func (t *traceSample) provider(ctx context.Context) (*otlp.Client, error) {
 	if !t.flags.Changed("trace-sample") {
 		return nil, nil //nolint:nilnil // documented

@@ -22,7 +22,7 @@ type config struct {
 	Wait            time.Duration `env:"MIGRATE_WAIT" envDefault:"60s"`
 }
 
-// Check finds nothing wrong: the tags say what must be set.
+// Check finds nothing wrong: the tags mark the required fields.
 func (config) Check() error { return nil }
 
 func (c config) migrations() migrations.Config {

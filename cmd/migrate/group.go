@@ -99,7 +99,7 @@ func newGroup() *cobra.Command {
 	return group
 }
 
-// printGroup prints the members. Unless quiet, a group that is not whole is an error.
+// printGroup prints the members. Unless quiet, an incomplete group is an error.
 func printGroup(cmd *cobra.Command, cfg mysqlgroup.Config, quiet bool) error {
 	members, err := mysqlgroup.Read(cmd.Context(), cfg)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command migrate creates the databases, their users and their tables, or prunes
-// old orders, and exits. It may be run again, and twice at the same time.
+// Command migrate creates the databases, their users and their tables, or prunes old orders, and exits. It may be run
+// again, and twice at the same time.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// settings are read from the environment. Their comments are the help's text and the documents'.
+// settings are read from the environment. Their comments become the text of the help and the documents.
 type settings struct {
 	config.Service
 	otlp.Settings
@@ -21,26 +21,26 @@ type settings struct {
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"32"`
 
-	// StockURLs are the addresses of the stock services, several by comma. Empty: the services that announce
-	// themselves in ZooKeeper, as they come and go.
+	// StockURLs are the addresses of the stock services, several by comma. Empty: the services announced in ZooKeeper, as
+	// they come and go.
 	StockURLs []string `env:"STOCK_URLS"`
 	// StockServerName is the name in the certificates of the stock services if they speak HTTPS; empty: the host of
 	// their address.
 	StockServerName string `env:"STOCK_SERVER_NAME"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
-	// StockRequests bounds the requests on their way to each stock service that carry deductions; concurrent
-	// deductions share them, and full ones may be four times as many. 0: a request for each.
+	// StockRequests bounds the requests with deductions in flight to each stock service; concurrent deductions share them,
+	// and full ones may be four times as many. 0: one request for each.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
-	// StockSpread sends deductions round-robin if true. By default the deductions of a partition go to the stock
-	// service that it prefers, where its lock can stay.
+	// StockSpread sends deductions round robin if true. By default the deductions of a partition go to its preferred stock
+	// service, where its lock can stay.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
-	// IdempotencyKey says whether an order needs an Idempotency-Key: optional or required.
+	// IdempotencyKey is optional or required: whether an order needs an Idempotency-Key.
 	IdempotencyKey string `env:"IDEMPOTENCY_KEY" envDefault:"optional"`
-	// RateLimitOrders is how many orders a client may send, such as 100-S, 1000-M or 10000-H; empty: no limit.
+	// RateLimitOrders is the number of orders that a client may send, such as 100-S, 1000-M or 10000-H; empty: no limit.
 	RateLimitOrders ratelimit.Rate `env:"RATE_LIMIT_ORDERS"`
-	// RateLimitReads is how many times a client may read orders, as RATE_LIMIT_ORDERS.
+	// RateLimitReads is the number of reads of orders that a client may send, like RATE_LIMIT_ORDERS.
 	RateLimitReads ratelimit.Rate `env:"RATE_LIMIT_READS"`
 	// TrustedProxies are the networks whose X-Forwarded-For names the client, such as 10.0.0.0/8, several by
 	// comma. Their requests without it are not limited, and may ask for a trace (traceparent).
@@ -54,14 +54,14 @@ type settings struct {
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
 	// ReconcileInterval is the pause between the reconciler's rounds.
 	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`
-	// ReconcileMaxPause is the longest pause of the reconciler while the stock service is down, and how long a
-	// replica that gave the lead up stays out.
+	// ReconcileMaxPause is the longest pause of the reconciler while the stock service is down, and how long a replica
+	// that gave up the lead stays out.
 	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
-	// PriceTTL is how long a price may be used after it was asked for.
+	// PriceTTL is how long a fetched price may be used.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
 	// MaxInFlight bounds the orders, or operations, in flight; more are answered 503 at once.
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
-	// ConsoleURL is the address of the console, which GET / names, without its token; empty: there is none.
+	// ConsoleURL is the address of the console for the answer to GET /, without its token; empty: there is none.
 	ConsoleURL string `env:"CONSOLE_URL"`
 }
 

@@ -64,7 +64,7 @@ func (s faultyStore) Move(ctx context.Context, m order.Move) (bool, error) {
 	return moved, point(ctx, step, faultpoint.After, order.ErrUnanswered)
 }
 
-// Stuck passes the points of the reconciler, which looks for unsettled orders by it.
+// Stuck passes the points of the reconciler, which uses it to find unsettled orders.
 func (s faultyStore) Stuck(ctx context.Context, status order.Status, after int64, changed time.Time,
 	limit int,
 ) ([]order.Order, error) {

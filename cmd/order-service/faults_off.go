@@ -9,8 +9,7 @@ import (
 	"orderstock/order-service/order"
 )
 
-// faults puts nothing between the service and its ports: only a build with the
-// tag "faults" does.
+// faults puts nothing between the service and its ports, except in a build with the tag "faults".
 var faults struct {
 	connector func(driver.Connector) driver.Connector
 	noFaults

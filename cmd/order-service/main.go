@@ -1,4 +1,4 @@
-// Command order-service takes orders and drives each of them to an end.
+// Command order-service takes orders and drives each of them to an outcome.
 package main
 
 import (

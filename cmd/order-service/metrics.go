@@ -10,7 +10,7 @@ import (
 	"orderstock/order-service/order"
 )
 
-// registerOrders shows the counters of the domain, which does not know Prometheus. Adapters register their own.
+// registerOrders exports the counters of the domain, which does not know Prometheus. Adapters register their own.
 func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	with := promauto.With(r)
 	took := with.NewHistogram(prometheus.HistogramOpts{

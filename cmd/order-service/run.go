@@ -28,7 +28,7 @@ import (
 // backlogEvery is the pause between two looks at the backlog.
 const backlogEvery = 5 * time.Second
 
-// inBackground calls work in a goroutine. Stop ends the context of work and waits for its return.
+// inBackground calls work in a goroutine. stop ends the context of work and waits for its return.
 func inBackground(ctx context.Context, work func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
@@ -39,8 +39,8 @@ func inBackground(ctx context.Context, work func(context.Context)) (stop func())
 	}
 }
 
-// run serves until ctx ends. It returns nil if the stop cut no order. It calls onListen, if that is not
-// nil, with the address once the port is bound.
+// run serves until ctx ends. It returns nil if the stop cut off no order. It calls onListen, if that is not nil, with
+// the address once the port is bound.
 func run(ctx context.Context, cfg settings, onListen func(addr string)) (err error) {
 	log := command.Begin("order-service", cfg.Service)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
@@ -56,7 +56,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		return err
 	}
 	metrics := prometheus.NewRegistry()
-	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // all but what libraries name
+	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
@@ -93,7 +93,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	stock := stockclient.New(client, stockclient.Config{Timeout: cfg.StockTimeout, Metrics: named})
 	defer stock.Close()
 
-	// ZooKeeper's sessions stop after the server: an order in flight may still want an id.
+	// ZooKeeper's sessions stop after the server: an order in flight may still need an id.
 	background := context.WithoutCancel(ctx)
 	where := cfg.ZooKeeper()
 	where.Metrics, where.Log = named, log

@@ -34,9 +34,8 @@ func (faultPorts) connector(c driver.Connector) driver.Connector {
 // heldLocks counts the locks that the process holds.
 var heldLocks atomic.Int64
 
-// lock passes points around the acquisition and the release of each lock. An
-// error before a release stands for a first try that failed: the lock is
-// released by the second.
+// lock passes points around the acquisition and the release of each lock. An error before a release stands for a failed
+// first try: the second releases the lock.
 func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 	return func(ctx context.Context) (deduct.Lock, error) {
 		if err := faultpoint.At(ctx, faultpoint.AcquireLock, faultpoint.Before); err != nil {
@@ -92,8 +91,8 @@ func (faultPorts) ledger(l stock.Ledger) stock.Ledger { return faultyLedger{l} }
 
 type faultyLedger struct{ stock.Ledger }
 
-// Find passes the points of the look-up that a deduction makes. The order
-// service's confirmation reads by the same method, and has its own points.
+// Find passes the points of the look-up that a deduction makes. The order service's confirmation uses the same method,
+// and has its own points.
 func (l faultyLedger) Find(ctx context.Context, flags ...string) (map[string]stock.Operation, error) {
 	if !deducts(ctx) {
 		return l.Ledger.Find(ctx, flags...)

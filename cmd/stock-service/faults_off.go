@@ -11,8 +11,7 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// faults puts nothing between the service and its ports: only a build with the
-// tag "faults" does.
+// faults puts nothing between the service and its ports, except in a build with the tag "faults".
 var faults struct {
 	connector func(driver.Connector) driver.Connector
 	lock      func(deduct.Acquire) deduct.Acquire

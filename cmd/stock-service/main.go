@@ -1,5 +1,4 @@
-// Command stock-service owns the stock. It deducts once for each operation, and
-// never sells more than there is.
+// Command stock-service owns the stock. It deducts once for each operation, and never oversells.
 package main
 
 import (

@@ -29,7 +29,7 @@ type options struct {
 	onListen func(addr string)
 }
 
-// run serves until ctx ends. It returns nil if the stop cut no request.
+// run serves until ctx ends. It returns nil if the stop cut off no request.
 func run(ctx context.Context, cfg settings, opts options) (err error) {
 	log := command.Begin("stock-service", cfg.Service)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
@@ -45,7 +45,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		return err
 	}
 	metrics := prometheus.NewRegistry()
-	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // all but what libraries name
+	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
 		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
@@ -79,7 +79,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	}
 	defer func() { err = errors.Join(err, deducter.Close()) }()
 
-	// The announcement has its own session: not every strategy has one for locks.
+	// The announcement has a separate session: not every strategy has one for locks.
 	announcing := coordination.Open("announcement", zookeeper)
 	defer func() { err = errors.Join(err, announcing.Close()) }()
 
@@ -91,7 +91,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 			"mysql":     {Ask: mysqldb.ReadyCheck(db)},
 			"redis":     {Ask: flags.Ping, Optional: true},
 			"announced": {Ask: announcing.Announced},
-			// Without ZooKeeper, the rows' own locks keep the groups apart.
+			// Without ZooKeeper, the row locks isolate the groups.
 			"strategy": {Ask: deducter.Ready, Optional: cfg.Strategy == "grouped"},
 		},
 	}, log)

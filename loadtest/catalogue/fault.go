@@ -1,6 +1,6 @@
-// Package catalogue holds the published faults of the case study, A to Q: what each of them breaks, how it is right
-// here, the tests that keep it away, and the experiment that shows it broken and fixed. It is data; the console, the
-// commands play and tour, and the tables of the documents read it.
+// Package catalogue holds the published faults of the case study, A to Q: the defect, its fix here, the regression
+// tests, and the experiment that shows it broken and fixed. It is data for the console, the commands play and tour, and
+// the tables of the documents.
 package catalogue
 
 import (
@@ -23,7 +23,7 @@ const (
 // Fault is a published fault.
 type Fault struct {
 	Letter, Title string
-	// Says is the fault for a reader who knows nothing of the code, Idea the same as pseudocode.
+	// Says explains the fault to a reader who does not know the code, Idea as pseudocode.
 	Says, Idea string
 	// Fix is how this project avoids it.
 	Fix string
@@ -35,7 +35,7 @@ type Fault struct {
 	// Load is sent to both variants, whose services run with Env.
 	Load fire.Config
 	Env  map[string]string
-	// Broken and Fixed say how the services of the two variants differ from the product.
+	// Broken and Fixed are the differences of the two variants' services from the product.
 	Broken, Fixed Variant
 	// Strike, if not "", names the cell of the fault matrix that strikes during the run.
 	Strike string
@@ -50,11 +50,11 @@ type Fault struct {
 // Link is a name in the code, and its file relative to the module's root.
 type Link struct{ Name, File string }
 
-// Variant is how the services of a run differ from the product.
+// Variant is the difference of a run's services from the product.
 type Variant struct {
 	// Mutants are the patches and switches that are on, separated by commas.
 	Mutants string
-	// Strategy of deduction; "" is the default.
+	// Strategy is the deduction strategy; "" is the default.
 	Strategy string
 	// Env is added to the environment of the fault.
 	Env map[string]string
@@ -62,7 +62,7 @@ type Variant struct {
 	Says string
 }
 
-// Demand is a condition on a run that the verdict does not have.
+// Demand is a condition on a run in addition to the verdict.
 type Demand string
 
 // The demands.

@@ -13,7 +13,7 @@ func crowd() fire.Config {
 	}
 }
 
-// basket is orders of up to three products that run short one after another.
+// basket is orders of up to three products that sell out one after another.
 func basket() fire.Config {
 	return fire.Config{
 		Orders: 300, Concurrency: 64, Rate: 120,
@@ -29,8 +29,8 @@ func plenty() fire.Config {
 	}
 }
 
-// firstComers rush at new products, whose locks do not exist yet. They ask the stock service itself: an order
-// service would repeat a deduction that failed, and nobody would see the failure.
+// firstComers rush at new products, whose locks do not exist yet. They call the stock service directly: an order
+// service would repeat a failed deduction, and nobody would see the failure.
 func firstComers() fire.Config {
 	return fire.Config{
 		Path: history.PathDeduct, Orders: 300, Concurrency: 96,
@@ -38,7 +38,7 @@ func firstComers() fire.Config {
 	}
 }
 
-// lockCrowd is a crowd at one product that meets at its lock.
+// lockCrowd is a crowd for one product that contends for its lock.
 func lockCrowd() fire.Config {
 	return fire.Config{
 		Orders: 300, Concurrency: 96, Rate: 150,
@@ -54,8 +54,8 @@ func sleeper() fire.Config {
 	}
 }
 
-// unhurried has timeouts that are longer than the queue for the lock, so that an
-// order is lost by the fault and not by a timeout.
+// unhurried has timeouts that are longer than the queue for the lock, so that an order is lost by the fault and not by
+// a timeout.
 var unhurried = map[string]string{
 	"LOCK_TIMEOUT": "8s", "STOCK_TIMEOUT": "9s", "REQUEST_TIMEOUT": "9s",
 	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
@@ -68,8 +68,8 @@ var impatient = map[string]string{
 	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 }
 
-// patient has timeouts that outlast a pause. Otherwise the deadline of the request
-// turns the paused holder's write away before the fencing token can.
+// patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
+// before the fencing token can.
 var patient = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",

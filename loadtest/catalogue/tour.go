@@ -6,7 +6,7 @@ type Stop struct {
 	Title  string `json:"title"`
 	Says   string `json:"says"`
 	Jargon string `json:"jargon"` // the field's term for it
-	// Fault and Variant are what to play.
+	// Fault and Variant select the run to play.
 	Fault   string `json:"fault"`
 	Variant Side   `json:"variant"`
 }

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Duplicator stands in front of a stock service and, when it is on, delivers
-// every request twice: one copy's answer goes back, the other's is dropped, and
-// either may be the first to arrive.
+// Duplicator is a proxy in front of a stock service that, when on, delivers every request twice: one copy's answer is
+// returned, the other's is dropped, and either may arrive first.
 type Duplicator struct {
 	server  *http.Server
 	addr    string
@@ -35,7 +34,7 @@ func newDuplicator(upstream string) (*Duplicator, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second}
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.Transport = transport
-	// A stock service that is down looks as it would without this proxy: the connection ends.
+	// If the stock service is down, the caller sees the same as without this proxy: the connection ends.
 	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	d := &Duplicator{addr: listener.Addr().String()}
 	d.server = &http.Server{

@@ -21,8 +21,8 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// Lab is the servers and, once started, the services. Its methods are for one
-// goroutine; its parts are safe for several.
+// Lab is the servers and, once started, the services. Its methods are for one goroutine; its parts are safe for
+// several.
 type Lab struct {
 	*stack.Servers
 	// Orders and Stocks are the replicas; empty before StartServices.
@@ -41,8 +41,8 @@ type Lab struct {
 	wires map[string]map[string][]*Wire
 }
 
-// Build compiles both services into the folder bin so that they can be broken:
-// with the tag "faults", and with every mutant behind its switch. say, if it is not nil, hears of the progress.
+// Build compiles both services into the folder bin so that they can be broken: with the tag "faults", and with every
+// mutant behind its switch. say, if not nil, is called with the progress.
 func Build(ctx context.Context, bin string, say func(doing string)) error {
 	root, err := stack.ModuleRoot()
 	if err != nil {
@@ -57,8 +57,7 @@ func Build(ctx context.Context, bin string, say func(doing string)) error {
 		"order-service", "stock-service")
 }
 
-// Start starts the three servers with their data in dir; the services' binaries
-// are in bin.
+// Start starts the three servers with their data in dir; the services' binaries are in bin.
 func Start(ctx context.Context, dir, bin string) (*Lab, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -71,8 +70,8 @@ func Start(ctx context.Context, dir, bin string) (*Lab, error) {
 	return l, l.openDBs()
 }
 
-// StartCluster is Start with several servers of each kind, so that any one may die
-// (Servers.Cluster). No proxies stand between its parts. It needs Linux, root, and the program ip.
+// StartCluster is Start with several servers of each kind, so that any one may die (Servers.Cluster). There are no
+// proxies between its parts. It needs Linux, root, and the program ip.
 func StartCluster(ctx context.Context, dir, bin string) (*Lab, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -107,8 +106,7 @@ func (l *Lab) openDBs() (err error) {
 	return nil
 }
 
-// OpenDB opens a database whose connections may break on purpose: the driver logs
-// nothing, and errors are only returned.
+// OpenDB opens a database whose connections may break on purpose: the driver does not log, errors are only returned.
 func OpenDB(dsn string) (*sql.DB, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -130,12 +128,11 @@ func (l *Lab) Target() fire.Target { return l.stack.Target() }
 // Databases returns the DSNs of the read-only user.
 func (l *Lab) Databases() verify.Databases { return l.stack.Databases() }
 
-// Root returns the ZooKeeper node that the services' nodes are under.
+// Root returns the ZooKeeper root of the services.
 func (l *Lab) Root() string { return fmt.Sprintf("/lab-%d", l.starts) }
 
-// StartServices starts two replicas of each service on empty databases, an
-// empty Redis and a new ZooKeeper root, in place of the replicas that ran before. strategy is how the stock
-// services deduct, and env is added to both
+// StartServices starts two replicas of each service on empty databases, an empty Redis and a new ZooKeeper root, and
+// replaces the previous replicas. strategy is the stock services' deduction strategy, and env is added to both
 // services' environment.
 func (l *Lab) StartServices(ctx context.Context, strategy string, env map[string]string) error {
 	l.StopServices()
@@ -233,11 +230,10 @@ func (l *Lab) Replicas() []*Replica {
 	return append(append([]*Replica{}, l.Orders...), l.Stocks...)
 }
 
-// StopServices kills the replicas and ends their wires. They need no graceful
-// stop, as their data is thrown away.
+// StopServices kills the replicas and closes their wires. They need no graceful stop, since their data is discarded.
 func (l *Lab) StopServices() {
 	if l.stack != nil {
-		_ = l.stack.Kill() // an error says that one was dead already
+		_ = l.stack.Kill() // an error means that one was dead already
 	}
 	for _, wires := range l.wires {
 		for _, w := range wires {

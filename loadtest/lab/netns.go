@@ -11,9 +11,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// network gives each MySQL server of a cluster its own network namespace, so that
-// it can be cut off from the other servers and not from its clients. It needs Linux,
-// root, and the program ip. Its methods are for one goroutine.
+// network gives each MySQL server of a cluster a separate network namespace, so that it can be cut off from the other
+// servers and not from its clients. It needs Linux, root, and the program ip. Its methods are for one goroutine.
 type network struct {
 	name    string // of the bridge, and the beginning of the namespaces' names
 	subnet  string
@@ -27,7 +26,7 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 	}
 	id := os.Getpid()
 	w := &network{name: fmt.Sprintf("osk%d", id%100000), subnet: fmt.Sprintf("10.213.%d.", id%250), members: n}
-	w.close(ctx) // remove the network that an earlier process of the same id left
+	w.close(ctx) // remove the network left by an earlier process of the same id
 	steps := []string{
 		"link add " + w.name + " type bridge",
 		"addr add " + w.subnet + "254/24 dev " + w.name,
@@ -52,8 +51,7 @@ func newNetwork(ctx context.Context, n int) (*network, error) {
 			return nil, err
 		}
 	}
-	// A firewall that drops forwarded packets, as Docker's does, may drop bridged ones, too. Without
-	// iptables there is none.
+	// A firewall that drops forwarded packets, like Docker's, may drop bridged ones, too. Without iptables there is none.
 	_ = exec.CommandContext(ctx, "iptables", "-I", "FORWARD", "-i", w.name, "-o", w.name, "-j", "ACCEPT").Run()
 	return w, nil
 }
@@ -72,7 +70,7 @@ func (w *network) options(i int) []servers.Option {
 // cut drops all packets between server i and the other servers.
 func (w *network) cut(ctx context.Context, i int) error { return w.routes(ctx, i, "add") }
 
-// mend lets them through again.
+// mend ends cut.
 func (w *network) mend(ctx context.Context, i int) error { return w.routes(ctx, i, "del") }
 
 func (w *network) routes(ctx context.Context, i int, do string) error {

@@ -34,7 +34,7 @@ type Replica struct {
 	Wires map[string][]*Wire
 }
 
-// Ready returns nil if the replica says that all it needs answers.
+// Ready returns nil if the replica reports that all its dependencies answer.
 func (r *Replica) Ready(ctx context.Context) error {
 	return httpapi.Healthcheck(ctx, r.URL()+"/readyz")
 }
@@ -93,8 +93,8 @@ func (r *Replica) EachWire(to string, do func(*Wire) error) error {
 	return errors.Join(errs...)
 }
 
-// Fired counts how often the rule has struck in any replica since the lab was
-// started. A process writes each strike down before the strike can kill it.
+// Fired counts the strikes of the rule in all replicas since the lab was started. A process records each strike before
+// the strike can kill it.
 func (l *Lab) Fired(rule Rule) (int, error) {
 	log, err := os.ReadFile(l.firedLog())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -23,13 +23,13 @@ const (
 	ToStock     = "stock"
 )
 
-// Wire is a proxied connection from one replica to one server. Its faults
-// last until Mend. It is safe for concurrent use, as toxiproxy is.
+// Wire is a proxied connection from one replica to one server. Its faults last until Mend. It is safe for concurrent
+// use.
 type Wire struct {
 	proxy *toxiproxy.Proxy
 
 	mu       sync.Mutex
-	counters []*counter // of the faults that were ever thrown
+	counters []*counter // of all faults so far
 }
 
 // newWire starts a proxy on a free port in front of upstream.
@@ -45,8 +45,8 @@ func newWire(name, upstream string) (*Wire, error) {
 // Addr returns the address that the replica connects to.
 func (w *Wire) Addr() string { return w.proxy.Listen }
 
-// Struck counts the effects of the faults so far: the pieces of data that the wire delayed or lost, and the
-// connections that it closed or reset. Connections that were refused are not seen.
+// Struck counts the effects of the faults so far: the pieces of data that the wire delayed or lost, and the connections
+// that it closed or reset. Refused connections are not counted.
 func (w *Wire) Struck() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,13 +57,13 @@ func (w *Wire) Struck() int {
 	return int(n)
 }
 
-// LoseReplies lets requests through and drops what comes back.
+// LoseReplies lets requests through and drops the replies.
 func (w *Wire) LoseReplies() error { return w.poison("timeout", "downstream", nil) }
 
 // LoseRequests drops sent data; nothing arrives, and the sender gets no error.
 func (w *Wire) LoseRequests() error { return w.poison("timeout", "upstream", nil) }
 
-// Slow delays what goes through by d in each direction, give or take a fifth.
+// Slow delays data by d in each direction, plus or minus a fifth.
 func (w *Wire) Slow(d time.Duration) error {
 	delay := map[string]any{"latency": d.Milliseconds(), "jitter": d.Milliseconds() / 5}
 	return errors.Join(w.poison("latency", "upstream", delay), w.poison("latency", "downstream", delay))
@@ -95,7 +95,7 @@ func (w *Wire) Mend(ctx context.Context) error {
 
 func (w *Wire) close() { w.proxy.Stop() }
 
-// poison adds a toxic, and before it one that counts what reaches it.
+// poison adds a toxic, behind one that counts the data that reaches it.
 func (w *Wire) poison(kind, stream string, attributes map[string]any) error {
 	if err := w.count(kind, stream, false); err != nil {
 		return err

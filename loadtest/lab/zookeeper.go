@@ -12,12 +12,12 @@ func (l *Lab) ExpiredSessions(ctx context.Context) (int, error) {
 	return l.monitored(ctx, "zk_stale_sessions_expired")
 }
 
-// OpenSessions counts the sessions that ZooKeeper has not expired, also of dead processes.
+// OpenSessions counts the sessions that ZooKeeper has not expired, including those left by dead processes.
 func (l *Lab) OpenSessions(ctx context.Context) (int, error) {
 	return l.monitored(ctx, "zk_global_sessions")
 }
 
-// monitored returns one of the counters that ZooKeeper reports.
+// monitored returns one of ZooKeeper's counters.
 func (l *Lab) monitored(ctx context.Context, name string) (int, error) {
 	told, err := l.ZooKeeper.Command(ctx, "mntr")
 	if err != nil {

@@ -19,15 +19,12 @@ const (
 	Unknown Result = "unknown"
 )
 
-// Check searches for a linearization of the calls for at most limit.
-// The calls may come in any order. An error says that the calls are no history
-// at all: an end before its begin, or two deductions under one flag.
+// Check searches for a linearization of the calls for at most limit. The calls may come in any order. An error means
+// that the calls are not a history: an end before its begin, or two deductions under one flag.
 //
-// A linearization that is found within narrower bounds, or with some calls taking
-// effect together, is also one of the calls as they are. So Check first takes
-// calls with the same hint together and searches near the hints, then after them,
-// and only then each call within its own bounds. Only this last search can find
-// that there is no linearization.
+// A linearization found within narrower bounds, or with some calls taking effect together, is also one of the calls as
+// they are. So Check first groups calls with the same hint and searches near the hints, then after them, and only then
+// each call within its full bounds. Only this last search can prove that there is no linearization.
 func Check(calls []Call, limit time.Duration) (Result, error) {
 	if err := validate(calls); err != nil {
 		return Unknown, err
@@ -44,7 +41,7 @@ func Check(calls []Call, limit time.Duration) (Result, error) {
 	return result, nil
 }
 
-// hintSlack is how long after its hint an effect is looked for first.
+// hintSlack is how long after its hint an effect is searched for first.
 const hintSlack = int64(300 * time.Millisecond)
 
 func nearHint(c *Call) (begin, end int64) {
@@ -62,8 +59,7 @@ func afterHint(c *Call) (begin, end int64) {
 	return c.Begin, c.End
 }
 
-// together makes one operation of the calls with the same hint, if one moment is
-// within the bounds of all of them.
+// together merges the calls with the same hint into one operation, if one moment is within the bounds of all of them.
 func together(calls []Call, bounds func(*Call) (begin, end int64)) []porcupine.Operation {
 	var operations []porcupine.Operation
 	byHint := map[int64]int{}

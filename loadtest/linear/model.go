@@ -17,7 +17,7 @@ type Kind int
 const (
 	// Deduct takes all Items or, rejected, none.
 	Deduct Kind = iota
-	// Restore gives the Items of an earlier Deduct of the same flag back.
+	// Restore returns the Items of an earlier Deduct of the same flag.
 	Restore
 	// Restock adds the Items.
 	Restock
@@ -28,18 +28,17 @@ const (
 // Item is a quantity of one product; in a Read, its level.
 type Item = operation.Item
 
-// Call is one call of a history, with an outcome that is known: from its
-// answer, or from the database.
+// Call is one call of a history, with an outcome known from its answer or from the database.
 type Call struct {
 	Kind     Kind
 	Flag     string // of a Deduct and its Restore
 	Items    []Item
 	Rejected bool // of a Deduct: its outcome
-	// Begin and End bound the moment of the effect, in nanoseconds of one
-	// clock. Forever as End says that the answer never came.
+	// Begin and End bound the moment of the effect, in nanoseconds of one clock. Forever as End means that the answer
+	// never came.
 	Begin, End int64
-	// Hint, if not 0, is the time that was recorded for the effect. The search
-	// begins there. A wrong hint makes it slower, but does not change its result.
+	// Hint, if not 0, is the recorded time of the effect. The search begins there. A wrong hint makes it slower, but does
+	// not change its result.
 	Hint int64
 	// Undone is true for a Deduct whose flag has a Restore in the history.
 	Undone bool
@@ -48,8 +47,8 @@ type Call struct {
 // Forever is the End of a call that was never answered.
 const Forever = int64(1) << 62
 
-// state is the stock at one moment: the levels, and the flags whose deduction
-// is done and whose restore is still to come. It is never changed, only replaced.
+// state is the stock at one moment: the levels, and the flags whose deduction is done and whose restore is still to
+// come. It is immutable.
 type state struct {
 	levels []Item   // by rising goods id
 	open   []string // sorted
@@ -124,8 +123,8 @@ func step(s state, c *Call) (bool, state) {
 // batch is calls that take effect at one moment.
 type batch []*Call
 
-// sort puts the calls in the order that is most likely possible: first additions of
-// stock, then deductions, then the refusals, when the least is left.
+// sort puts the calls in the most likely order: first additions of stock, then deductions, then the refusals, when the
+// least is left.
 func (b batch) sort() {
 	rank := func(c *Call) int {
 		switch {
@@ -148,8 +147,7 @@ func (b batch) step(s state) (ok bool, next state) {
 	return true, s
 }
 
-// model hands the specification to porcupine. The state travels with its key,
-// made once, which porcupine compares states by.
+// model adapts the specification to porcupine. The state travels with its precomputed key, which porcupine compares.
 func model() porcupine.Model {
 	type keyed struct {
 		state

@@ -17,7 +17,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Config says how to measure. Every field but Servers is required.
+// Config configures Run. Every field but Servers is required.
 type Config struct {
 	Plan Plan
 	// Servers are the addresses of a running ZooKeeper, separated by commas; empty: Run starts one.
@@ -36,9 +36,8 @@ type bench struct {
 	classes string // compiled Java, once it was needed
 }
 
-// Row is one lock in one shape: a line of the table and of the file. A latency is the time from the
-// call to the grant; for "raw" it is the time of the pair. A wake-up is a watch event that made a
-// waiter look again.
+// Row is one lock in one shape: a line of the table and of the file. Latency is the time from the call to the grant;
+// for "raw" it is the time of the pair. A wake-up is a watch event that made a waiter look again.
 type Row struct {
 	Lock              string  `json:"lock"`
 	Processes         int     `json:"processes"`
@@ -100,8 +99,8 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 	return rows, nil
 }
 
-// turns returns the number of turns that a window is measured in. The speed of the disk and of the machine drifts
-// within seconds, most of all for a lone contender, which waits for the disk alone.
+// turns returns the number of turns of a window. The speed of the disk and of the machine drifts within seconds, most
+// of all for a lone contender, which waits only for the disk.
 func (s shape) turns() int {
 	if s.contenders == 1 {
 		return 32
@@ -109,8 +108,8 @@ func (s shape) turns() int {
 	return 4
 }
 
-// runShape keeps the workers of all locks alive over the rounds, so that Java's code stays
-// compiled and connections stay open. At any time only one lock's workers work.
+// runShape keeps the workers of all locks alive over the rounds, so that Java's code stays compiled and connections
+// stay open. Only one lock's workers work at a time.
 func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 	cells := make([]*cell, len(b.Plan.Locks))
 	defer func() {

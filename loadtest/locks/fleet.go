@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// startGrace is the time between the order for a window and its start, for the order to reach all workers.
+	// startGrace is the time for the start of a window to reach all workers.
 	startGrace = 50 * time.Millisecond
-	// drainLimit bounds the time that contenders still waiting at a window's end may take.
+	// drainLimit bounds the time of contenders still waiting at a window's end.
 	drainLimit = 60 * time.Second
 	closeLimit = 10 * time.Second
 	// longestAnswer bounds a line of a worker: Java lists each wait.

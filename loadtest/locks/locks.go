@@ -24,9 +24,8 @@ const (
 	rawLock       = "raw"
 )
 
-// Names are all locks that can be measured, in the order of measurement. "named" and "shared" are the
-// case study's locks of a name under one root and of readers and writers; here all are writers. "raw" is no lock: it is
-// a create and a delete.
+// Names are all measurable locks, in the order of measurement. "named" and "shared" are the case study's locks of a
+// name under one root and of readers and writers; here all are writers. "raw" is no lock: it is a create and a delete.
 var Names = []string{
 	zklockLock, noHandoffLock, clientLock, curatorLock, singleLock, watchAllLock, namedLock,
 	sharedLock, rawLock,
@@ -57,7 +56,7 @@ func (j job) connect(ctx context.Context) (*subject, error) {
 	}
 }
 
-// connectClient measures the client library by itself.
+// connectClient measures the client library alone.
 func connectClient(j job) (*subject, error) {
 	// Only waiters watch, one for each node, so each event of a deletion is one wake-up.
 	var deletions atomic.Int64

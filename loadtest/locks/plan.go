@@ -14,8 +14,8 @@ type Plan struct {
 	Shapes []string
 	// Rounds is the number of windows for each lock and shape.
 	Rounds int
-	// Window is the length of one window, and Warmup the time before it that does not count, both over
-	// all turns of the window. The first turn has twice the warm-up of a window.
+	// Window is the length of one window, and Warmup the uncounted time before it, both over all turns of the window. The
+	// first turn has twice the warm-up of a window.
 	Window, Warmup time.Duration
 }
 
@@ -27,7 +27,7 @@ func Full() Plan {
 	}
 }
 
-// Quick is a short look: one short window each, without the many paths.
+// Quick is a short measurement: one short window each, without the many paths.
 func Quick() Plan {
 	return Plan{
 		Locks: Names, Shapes: []string{"1x1x1", "4x64x1"}, Rounds: 1, Window: 2 * time.Second,

@@ -36,12 +36,12 @@ func (t table) find(lock string, s shape) (Row, bool) {
 	return Row{}, false
 }
 
-// target is something that zklock has to reach; value and goal are in the same unit.
+// target is a goal for zklock; value and goal are in the same unit.
 type target struct {
 	text  string
 	value float64
 	goal  float64
-	most  bool // the value may be goal at most, rather than at least
+	most  bool // goal is the maximum, rather than the minimum
 }
 
 func (t target) reached() bool {
@@ -51,7 +51,7 @@ func (t target) reached() bool {
 	return t.value >= t.goal
 }
 
-// fairnessWindow is the least measured time that fairness is judged by.
+// fairnessWindow is the minimum measured time for a judgement of fairness.
 const fairnessWindow = 10 * time.Second
 
 // targets returns the targets that these rows can be judged by.

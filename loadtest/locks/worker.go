@@ -27,8 +27,8 @@ type job struct {
 	threads int
 }
 
-// Work is one process of contenders. Config.Worker runs it, with the arguments that Run gives it. It
-// reads orders for windows and answers them, until the orders end.
+// Work is one process of contenders. Config.Worker runs it, with the arguments from Run. It reads orders for windows
+// and answers them, until the orders end.
 func Work(ctx context.Context, args []string, orders io.Reader, answers io.Writer) error {
 	if len(args) != 6 {
 		return fmt.Errorf("a worker has the arguments lock, servers, path prefix, paths, first contender, contenders: got %q",

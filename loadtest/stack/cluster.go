@@ -12,19 +12,19 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Cluster is several servers of each kind, so that any one server may die. The other
-// fields of Servers then hold the addresses of all servers of a kind together.
+// Cluster is several servers of each kind, so that any one server may die. The other fields of Servers then hold the
+// addresses of all servers of a kind together.
 type Cluster struct {
 	MySQL     *servers.MySQLGroup
 	Redis     *servers.RedisFailover
 	ZooKeeper *servers.Ensemble
-	// Group is what package mysqlgroup needs to form the group of MySQL servers again.
+	// Group is the configuration for forming the group of MySQL servers again.
 	Group mysqlgroup.Config
 }
 
-// StartCluster starts three MySQL servers and forms a group of them, a Redis with a
-// replica and three Sentinels, and three ZooKeeper servers, each in a folder of dir.
-// member(i), if not nil, are further options of MySQL server i, counted from 0.
+// StartCluster starts three MySQL servers and forms a group of them, a Redis with a replica and three Sentinels, and
+// three ZooKeeper servers, each in a folder of dir. member(i), if not nil, are further options of MySQL server i,
+// counted from 0.
 func StartCluster(ctx context.Context, dir string, member func(i int) []servers.Option) (*Servers, error) {
 	var (
 		c       Cluster

@@ -10,37 +10,35 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Config says what Up brings up. Dir and Bin are required; the zero value of
-// any other field means its default.
+// Config configures Up. Dir and Bin are required; the zero value of any other field means its default.
 type Config struct {
-	// Dir is the run's folder, which holds data and logs. It is made if missing.
+	// Dir is the run's folder, for data and logs. It is created if missing.
 	Dir string
 	// Bin is the folder that holds the binaries order-service and stock-service; see Build.
 	Bin string
 
-	// Servers are the servers to use. Default: own ones in Dir, stopped by Stop.
+	// Servers are the servers to use. Default: new ones in Dir, stopped by Stop.
 	Servers *Servers
-	// ServerOptions go to the own servers.
+	// ServerOptions are the options of new servers.
 	ServerOptions []servers.Option
-	// Cluster makes the own servers several of each kind, so that any one may die. It needs MySQL, not MariaDB.
+	// Cluster starts several new servers of each kind, so that any one may die. It needs MySQL, not MariaDB.
 	Cluster bool
 
-	// OrderServices and StockServices are how many of each to run. Default 2;
-	// a negative number means none. They share this machine's processors: each gets
-	// an equal share as its GOMAXPROCS, at least 1, unless that is set for this process.
+	// OrderServices and StockServices are the numbers of services. Default 2; a negative number means none. They share
+	// this machine's processors: each gets an equal share as its GOMAXPROCS, at least 1, unless that is set for this
+	// process.
 	OrderServices, StockServices int
-	// OrderPort and StockPort are the ports of the first service of each kind, if nobody listens on them.
-	// Default, and otherwise: free ones.
+	// OrderPort and StockPort are the ports of the first service of each kind, if they are free. Default, and otherwise:
+	// free ones.
 	OrderPort, StockPort int
-	// OrderEnv and StockEnv are added to the environment of every service of
-	// that kind, and win over this package's settings.
+	// OrderEnv and StockEnv are added to the environment of every service of that kind, and override this package's
+	// settings.
 	OrderEnv, StockEnv map[string]string
-	// Strategy is how the stock services deduct. Default: strategy.Default. One that oversells is allowed.
+	// Strategy is the stock services' deduction strategy. Default: strategy.Default. One that oversells is allowed.
 	Strategy string
-	// Route, if not nil, is called before a service starts, with the
-	// service's name ("order-1", "stock-2", …) and the real addresses that it
-	// would call. The service is given the addresses that Route returns. Default: an order
-	// service finds the stock services in ZooKeeper.
+	// Route, if not nil, is called before a service starts, with the service's name ("order-1", "stock-2", …) and the real
+	// addresses that it would call. The service gets the addresses returned. Default: an order service finds the stock
+	// services in ZooKeeper.
 	Route func(service string, real Addresses) (Addresses, error)
 
 	// Accounts names databases and users. Default: migrations.DefaultAccounts.
@@ -48,14 +46,14 @@ type Config struct {
 	Accounts migrations.Accounts
 	// Token is the stock services' bearer token. Default: random.
 	Token string
-	// ZooKeeperRoot is the node that all of the services' nodes are under. Default "/orderstock".
+	// ZooKeeperRoot is the ZooKeeper root of the services. Default "/orderstock".
 	ZooKeeperRoot string
 
-	// Progress, if not nil, gets the present step in a few words.
+	// Progress, if not nil, gets a short description of each step.
 	Progress func(doing string)
 }
 
-// Addresses are the addresses that a service is given, as host:port.
+// Addresses are the addresses given to a service, as host:port.
 type Addresses struct {
 	MySQL     string
 	Redis     string
@@ -85,7 +83,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// list returns the environment as a command takes it.
+// list returns the environment in the form of a command.
 func list(envs ...map[string]string) []string {
 	all := map[string]string{}
 	for _, env := range envs {

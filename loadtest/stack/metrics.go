@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics reads the metrics that a process serves at url, by name, summed up over
-// their labels. A histogram counts its observations.
+// Metrics reads the metrics that a process serves at url, by name, summed over their labels. A histogram counts its
+// observations.
 func Metrics(ctx context.Context, client *http.Client, url string) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -22,7 +22,7 @@ func Metrics(ctx context.Context, client *http.Client, url string) (map[string]f
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	defer func() { _ = resp.Body.Close() }() // only read
+	defer func() { _ = resp.Body.Close() }() // read-only
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, 4<<20))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // EnvTestBin names the folder of both services' binaries for a run of tests. "bin/dev test" sets it, so that they are
-// linked once.
+// linked only once.
 const EnvTestBin = "ORDERSTOCK_TEST_BIN"
 
 // ModuleRoot returns the folder of the go.mod file at or above the working directory.

@@ -9,13 +9,12 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Servers are the three servers that the services need. Each is one that this
-// process started or one that it attached to.
+// Servers are the three servers of the services. Each was started by this process or attached to.
 type Servers struct {
 	MySQL     *servers.MySQL
 	Redis     *servers.Redis
 	ZooKeeper *servers.ZooKeeper
-	// Cluster is not nil if there are several of each, which the fields above name together.
+	// Cluster is not nil if there are several of each kind; the fields above then name them together.
 	Cluster *Cluster
 }
 

@@ -137,7 +137,7 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	env := st.envOf(told)
 	env["SERVICE_TOKEN"] = st.cfg.Token
 	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU())))
-	// Spans, if there are any, show which replica they come from.
+	// Spans show which replica they come from.
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
 	accounts := st.cfg.Accounts
 	if kind == Stock {
@@ -155,7 +155,7 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 	return env, nil
 }
 
-// share returns how many of so many processors each service uses.
+// share returns each service's share of the processors.
 func (st *Stack) share(processors int) int {
 	return max(1, processors/max(1, max(0, st.cfg.OrderServices)+max(0, st.cfg.StockServices)))
 }
@@ -181,5 +181,5 @@ func ask(ctx context.Context, url string) error {
 	return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
 }
 
-// probe keeps no connection open, as a service that stops would have to wait for it.
+// probe keeps no connection open, because a stopping service would have to wait for it.
 var probe = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

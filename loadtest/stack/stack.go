@@ -30,9 +30,9 @@ type Stack struct {
 	ownServers bool
 }
 
-// Up brings up the servers, the schemas, then the stock services, then the
-// order services, and returns when all of them are ready. If something fails, Up
-// kills what it started. The error names the failed part and holds the end of its log.
+// Up brings up the servers, the schemas, then the stock services, then the order services, and returns when all of them
+// are ready. If something fails, Up kills everything it has started. The error names the failed part and holds the end
+// of its log.
 func Up(ctx context.Context, cfg Config) (*Stack, error) {
 	cfg = cfg.withDefaults()
 	dir, err := filepath.Abs(cfg.Dir)
@@ -85,8 +85,7 @@ func (st *Stack) up(ctx context.Context) error {
 	return err
 }
 
-// startAll starts n services of a kind together. It returns the started ones
-// even if others did not start.
+// startAll starts n services of a kind together. It returns the started ones even if others failed to start.
 func (st *Stack) startAll(ctx context.Context, kind Kind, n int) ([]*Service, error) {
 	n = max(n, 0)
 	var (
@@ -112,7 +111,7 @@ func (st *Stack) Services() []*Service {
 	return append(append([]*Service{}, st.Order...), st.Stock...)
 }
 
-// Dead returns the services and own servers whose process has ended.
+// Dead returns the services and started servers whose process has ended.
 func (st *Stack) Dead() []*servers.Server {
 	var dead []*servers.Server
 	add := func(s *servers.Server) {
@@ -131,9 +130,8 @@ func (st *Stack) Dead() []*servers.Server {
 	return dead
 }
 
-// Stop stops the order services, then the stock services, then the servers
-// that Up started, each gracefully. All are stopped, even if one fails. The ones
-// that still run when ctx ends are killed.
+// Stop stops the order services, then the stock services, then the servers that Up started, each gracefully. All are
+// stopped, even if one fails. The ones still running when ctx ends are killed.
 func (st *Stack) Stop(ctx context.Context) error {
 	graceful := func(s *Service) error { return s.Stop(ctx) }
 	err := errors.Join(each(st.Order, graceful), each(st.Stock, graceful))
@@ -165,21 +163,21 @@ func each(services []*Service, do func(*Service) error) error {
 // Token returns the stock services' bearer token.
 func (st *Stack) Token() string { return st.cfg.Token }
 
-// Strategy returns how the stock services deduct.
+// Strategy returns the stock services' deduction strategy.
 func (st *Stack) Strategy() string { return st.cfg.Strategy }
 
-// ZooKeeperRoot returns the node that all of the services' nodes are under.
+// ZooKeeperRoot returns the ZooKeeper root of the services.
 func (st *Stack) ZooKeeperRoot() string { return st.cfg.ZooKeeperRoot }
 
 // Accounts returns the databases and users, with their passwords.
 func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
 
-// Target returns the addresses that the load tester fires at.
+// Target returns the addresses for the load tester.
 func (st *Stack) Target() fire.Target {
 	return fire.Target{OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token}
 }
 
-// Databases returns the databases that the load tester verifies.
+// Databases returns the databases for the verifier.
 func (st *Stack) Databases() verify.Databases {
 	a := st.cfg.Accounts
 	return verify.Databases{

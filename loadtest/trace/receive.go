@@ -50,7 +50,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.Add(request.GetResourceSpans())
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	// An empty message says that all was taken.
+	// An empty message means that all spans were accepted.
 	w.WriteHeader(http.StatusOK)
 }
 
@@ -75,7 +75,7 @@ func (s *Store) Read(r io.Reader) error {
 	return lines.Err()
 }
 
-// hexIDs finds the ids in a line of OTLP, which writes them in hex; protobuf's JSON wants base64.
+// hexIDs finds the ids in a line of OTLP, which writes them in hex; protobuf's JSON expects base64.
 var hexIDs = regexp.MustCompile(`"(traceId|spanId|parentSpanId)"\s*:\s*"([0-9a-fA-F]*)"`)
 
 func base64IDs(line []byte) (_ []byte, err error) {

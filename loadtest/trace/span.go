@@ -24,24 +24,24 @@ type Span struct {
 	Attributes map[string]string `json:"attributes"`
 	Events     []Event           `json:"events,omitempty"`
 	Links      []Link            `json:"links,omitempty"`
-	// Shared marks work that is in another order's trace and served this order, too.
+	// Shared marks work that belongs to another order's trace and served this order, too.
 	Shared bool `json:"shared,omitempty"`
 }
 
-// Event is something that happened within a span.
+// Event is an event within a span.
 type Event struct {
 	Name       string            `json:"name"`
 	AtUS       int64             `json:"at_us"`
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
-// Link names a span that belongs together with another, often of another trace.
+// Link names a related span, often of another trace.
 type Link struct {
 	Trace string `json:"trace"`
 	Span  string `json:"span"`
 }
 
-// spanOf reads a span that was received.
+// spanOf converts a received span.
 func spanOf(s *wire.Span, lane string) Span {
 	read := Span{
 		Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()),

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// The limits of a Store. The oldest trace goes first.
+// The limits of a Store. The oldest trace is dropped first.
 const (
 	maxTraces = 1000
 	maxSpans  = 60_000
@@ -22,7 +22,7 @@ type Store struct {
 	mu     sync.Mutex
 	traces map[string][]Span
 	order  []string       // the ids of the traces, the oldest first
-	orders map[string]ids // by order id: the traces that it stands in
+	orders map[string]ids // by order id: the traces that contain it
 	named  map[string]ids // by trace: the orders in it
 	spans  int
 }
@@ -42,7 +42,7 @@ func NewStore() *Store {
 	return &Store{traces: map[string][]Span{}, orders: map[string]ids{}, named: map[string]ids{}}
 }
 
-// laneOf names a process: by its instance, and by its service if that does not show from it, as in a container.
+// laneOf names a process: by its instance, and by its service if the instance does not show it, as in a container.
 func laneOf(service, instance string) string {
 	if kind, _, _ := strings.Cut(service, "-"); instance != "" && !strings.HasPrefix(instance, kind) {
 		return kind + "-" + instance[:min(len(instance), 4)]
@@ -50,7 +50,7 @@ func laneOf(service, instance string) string {
 	return cmp.Or(instance, service, "?")
 }
 
-// Add keeps spans as they come in a request of OTLP.
+// Add stores the spans of an OTLP request.
 func (s *Store) Add(received []*wire.ResourceSpans) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,9 +95,9 @@ func (s *Store) forget(trace string) {
 	delete(s.named, trace)
 }
 
-// Order returns the spans of an order: all of each trace that it has, and the spans of other traces that served it
-// together with other orders. They are sorted by their start, a parent before its children.
-// It returns none if the order was not traced, or was forgotten.
+// Order returns the spans of an order: all spans of its traces, and the spans of other traces that served it together
+// with other orders. They are sorted by start, a parent before its children. It returns none if the order was not
+// traced, or was dropped.
 func (s *Store) Order(id string) []Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Store) Order(id string) []Span {
 	return found
 }
 
-// below calls keep for the span that the link names and for all below it, once for each.
+// below calls keep for the linked span and for all below it, once for each.
 func (s *Store) below(at Link, keep func(Span)) {
 	seen := map[string]bool{at.Span: true} // received spans may be each other's parents
 	for next := []string{at.Span}; len(next) > 0; next = next[1:] {
@@ -146,14 +146,14 @@ func (s *Store) below(at Link, keep func(Span)) {
 	}
 }
 
-// Recent is an order that was traced.
+// Recent is a traced order.
 type Recent struct {
 	OrderID string `json:"order_id"`
 	// Status is the status in the answer to its client, or "".
 	Status string `json:"status"`
 }
 
-// Recent returns up to n orders that were traced, the latest first.
+// Recent returns up to n traced orders, the latest first.
 func (s *Store) Recent(n int) []Recent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *Store) Recent(n int) []Recent {
 	return recent
 }
 
-// told returns the status in the first answer that the trace's client got, or "".
+// told returns the status in the first answer to the trace's client, or "".
 func (s *Store) told(trace string) string {
 	for _, span := range s.traces[trace] {
 		if status := span.Attributes["status"]; status != "" && span.Parent == "" {
@@ -181,7 +181,7 @@ func (s *Store) told(trace string) string {
 	return ""
 }
 
-// Sort sorts spans by their start, a parent before its children.
+// Sort sorts spans by start, a parent before its children.
 func Sort(spans []Span) {
 	slices.SortStableFunc(spans, func(a, b Span) int {
 		switch {

@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// Write prints the spans of an order as a tree, in the order of their start. Work that served the order
-// together with others stands below the step that waited for it.
+// Write prints the spans of an order as a tree, in the order of their start. Work that served several orders appears
+// below the step that waited for it.
 func Write(w io.Writer, spans []Span) error {
 	spans = slices.Clone(spans)
 	Sort(spans)
@@ -40,8 +40,8 @@ func Write(w io.Writer, spans []Span) error {
 
 func at(s Span) Link { return Link{s.Trace, s.ID} }
 
-// nest returns the children of each span, and the spans that have no parent among them. A shared span whose
-// parent is not among them is the child of the first span of the order's own that has a link to it.
+// nest returns the children of each span, and the spans without a parent among them. A shared span whose parent is not
+// among them is the child of the first of the order's spans with a link to it.
 func nest(spans []Span) (children map[Link][]Span, roots []Span) {
 	parents := map[Link]Link{}
 	for _, span := range spans {
@@ -78,7 +78,7 @@ func has[V any](m map[Link]V, key Link) bool {
 	return ok
 }
 
-// words is the span's name and what else is worth a line.
+// words is the span's name with its other notable properties.
 func (s Span) words() string {
 	text := s.Name
 	for _, key := range []string{"http.response.status_code", "status", "state", "to", "token", "callers"} {

@@ -12,17 +12,16 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrHeld answers an item of a batch that was set aside because another transaction
-// holds a row that it needs. Nothing was done for it.
+// ErrHeld is the answer for an item of a batch that was set aside because another transaction holds a row that it
+// needs. Nothing was done for it.
 var ErrHeld = errors.New("another transaction holds the row")
 
-// Caution remembers that a batch has waited too long for a row, so that the next
-// batches look which rows are held before they wait. Safe for concurrent use. The
-// zero value is ready.
+// Caution remembers that a batch has waited too long for a row, so that the next batches check for held rows before
+// they wait. It is safe for concurrent use. The zero value is ready.
 type Caution struct{ until atomic.Int64 }
 
-// cautionTime is how long caution lasts after the last row that was found held. It
-// is longer than the server keeps the rows of a silent client.
+// cautionTime is how long caution lasts after the last held row was found. It is longer than the server keeps the rows
+// of a silent client.
 const cautionTime = 10 * time.Second
 
 func (c *Caution) raise() { c.until.Store(time.Now().Add(cautionTime).UnixNano()) }
@@ -32,13 +31,11 @@ func (c *Caution) on() bool { return time.Now().UnixNano() < c.until.Load() }
 // maxWaits bounds the lock waits of one batch.
 const maxWaits = 3
 
-// SetAside calls write with a batch of items, and returns the results in the order
-// of the items. If the transaction waits too long for a row, SetAside calls write
-// again without the items whose rows are held, and returns refused as their result.
-// While c remembers such a wait, it calls held first, so that no further batch waits.
+// SetAside calls write with a batch of items, and returns the results in the order of the items. If the transaction
+// waits too long for a row, SetAside calls write again without the items whose rows are held, and returns refused as
+// their result. While c remembers such a wait, it calls held first, so that no further batch waits.
 //
-// Held reports for each item whether another transaction holds a row that it needs,
-// for example by the function Held.
+// held reports for each item whether another transaction holds a row that it needs, for example by the function Held.
 func SetAside[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	held func(ctx context.Context, items []T) ([]bool, error),
 	write func(ctx context.Context, items []T) ([]R, error),
@@ -89,9 +86,8 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	return results, nil
 }
 
-// looks is how often a batch looks whether a row is held, with lookPause in
-// between, before it sets an item aside: a transaction that is only busy ends
-// in that time.
+// looks is the number of times that a batch checks whether a row is held, with lookPause in between, before it sets an
+// item aside: a transaction that is merely busy ends in that time.
 const (
 	looks     = 3
 	lookPause = 20 * time.Millisecond
@@ -118,13 +114,11 @@ func heldForLong[T any](
 	return aside, err
 }
 
-// Held returns the keys whose rows another transaction has inserted, changed, deleted
-// or locked, and not committed yet. It waits for no row. Column must have an index.
-// Table and column must not come from anybody but the program.
+// Held returns the keys whose rows another transaction has inserted, changed, deleted or locked, and not committed yet.
+// It waits for no row. column must have an index. table and column must be trusted text.
 //
-// It compares a read of uncommitted rows, which sees all rows, with a locking read
-// that skips locked rows (MySQL 8.0, MariaDB 10.6), which sees the free ones. A row that
-// neither sees may be deleted: a locking read that refuses to wait finds it.
+// It compares a read of uncommitted rows, which sees all rows, with a locking read that skips locked rows (MySQL 8.0,
+// MariaDB 10.6), which sees the free ones. A row that neither sees may be deleted: a locking read with NOWAIT finds it.
 func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column string, keys []K) (map[K]bool, error) {
 	held := map[K]bool{}
 	if len(keys) == 0 {
@@ -158,8 +152,8 @@ func Held[K int64 | string](ctx context.Context, db *gorm.DB, table, column stri
 	return held, nil
 }
 
-// markDeleted adds to held the keys for which the query, which refuses to wait, meets a row that is held. It asks for
-// all keys, and for each half if one of them is held.
+// markDeleted adds to held the keys of held rows, found by the query with NOWAIT. It asks for all keys, and for each
+// half if one of them is held.
 func markDeleted[K int64 | string](tx *gorm.DB, query string, keys []K, held map[K]bool) error {
 	if len(keys) == 0 {
 		return nil

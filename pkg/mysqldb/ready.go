@@ -11,14 +11,14 @@ import (
 	"gorm.io/gorm"
 )
 
-// ErrInvisible is returned by ReadyCheck if other connections do not see a write that was committed.
+// ErrInvisible is returned by ReadyCheck if other connections do not see a committed write.
 var ErrInvisible = errors.New("a committed write is not visible to another connection: a proxy in front of the server" +
 	" changes the settings of transactions, or sends reads to a replica; connect to the server itself")
 
-// ReadyCheck returns a function that asks the server for an answer. Until the check has passed once, it also commits a
-// transaction and a single statement, and returns ErrInvisible if another connection does not see both. They change the
-// row of the table write_check, which the migrations of both schemas make. A server whose max_allowed_packet is less
-// than MinPacket is not ready.
+// ReadyCheck returns a function that pings the server. Until the check has passed once, it also commits a transaction
+// and a single statement, and returns ErrInvisible if another connection does not see both. They change the row of the
+// table write_check, which the migrations of both schemas make. A server whose max_allowed_packet is below MinPacket is
+// not ready.
 func ReadyCheck(db *gorm.DB) func(ctx context.Context) error {
 	var seen atomic.Bool
 	return func(ctx context.Context) error {
@@ -53,8 +53,8 @@ func checkPacket(ctx context.Context, pool *sql.DB) error {
 
 const countWrite = "INSERT INTO write_check (id, writes) VALUES (1, 1) ON DUPLICATE KEY UPDATE writes = writes + 1"
 
-// checkWrites counts two writes, and compares the number that the writing connection reads with that of another one.
-// Writes of other processes only make the latter higher, and cannot come between as long as the row is locked.
+// checkWrites counts two writes, and compares the number read by the writing connection with the number read by another
+// one. Writes of other processes only raise the latter, and cannot come between while the row is locked.
 func checkWrites(ctx context.Context, pool *sql.DB) error {
 	writer, err := pool.Conn(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func checkWrites(ctx context.Context, pool *sql.DB) error {
 	if err != nil {
 		return errors.Join(err, writer.Close())
 	}
-	// In a pool of one connection the writer's own must be given up, which rolls back what is not committed.
+	// A pool of one connection needs the writer's back, which rolls back uncommitted writes.
 	if pool.Stats().MaxOpenConnections == 1 {
 		discard(writer)
 	} else {
@@ -80,7 +80,7 @@ func checkWrites(ctx context.Context, pool *sql.DB) error {
 	return nil
 }
 
-// writeTwice counts a write in a transaction and one without, and returns the number that is there then.
+// writeTwice counts a write in a transaction and one without, and returns the resulting number.
 func writeTwice(ctx context.Context, conn *sql.Conn) (writes int64, err error) {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
@@ -99,8 +99,8 @@ func writeTwice(ctx context.Context, conn *sql.Conn) (writes int64, err error) {
 	return writes, err
 }
 
-// discard closes the connection in place of its return to the pool.
+// discard closes the connection instead of returning it to the pool.
 func discard(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // that is how database/sql is asked for it
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // database/sql's way to ask for it
 	_ = conn.Close()                                           // it is closed already
 }

@@ -15,7 +15,7 @@ type commit struct {
 	made time.Time
 }
 
-// history returns the commits that Git knows, newest first; none without Git.
+// history returns the known commits, newest first; none without Git.
 func history(ctx context.Context, root string) (all []commit) {
 	lines, err := exec.CommandContext(ctx, "git", "-C", root, "log", "--first-parent", "--format=%h %cI").Output()
 	if err != nil {
@@ -30,7 +30,7 @@ func history(ctx context.Context, root string) (all []commit) {
 	return all
 }
 
-// measured says when the results in the file were written, and which commit was the newest then.
+// measured returns when the results in the file were written, and the newest commit at that time.
 func (s sources) measured(name string) (string, error) {
 	info, err := os.Stat(filepath.Join(s.out, name))
 	if err != nil {

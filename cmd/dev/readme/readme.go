@@ -1,5 +1,5 @@
-// Package readme fills the tables of the documents from the code and from the
-// results of runs, so that nobody copies them by hand.
+// Package readme fills the tables of the documents from the code and from the results of runs, so that nobody copies
+// them by hand.
 package readme
 
 import (
@@ -49,9 +49,8 @@ const (
 	resultsDoc  = "loadtest/RESULTS.md"
 )
 
-// Fill fills the tables of the module in the folder root, and the services' help
-// texts. A table whose run has left no results in the folder out stays as it is.
-// Fill fills all that it can, and returns an error that names the others.
+// Fill fills the tables of the module in the folder root, and the services' help texts. A table without results in the
+// folder out stays as it is. Fill fills as many tables as it can, and returns an error that names the others.
 func Fill(ctx context.Context, root, out string) (err error) {
 	from := sources{root: root, out: out, history: history(ctx, root)}
 	for _, t := range tables {

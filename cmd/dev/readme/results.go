@@ -18,8 +18,8 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// result reads the file that a run left in the folder out, and says when and with
-// which code it was measured; nil if there was no run.
+// result reads a run's file in the folder out, and returns when and with which commit it was measured; nil if there is
+// no such file.
 func result[T any](from sources, name string) (r *T, measured string, err error) {
 	data, err := os.ReadFile(filepath.Join(from.out, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +36,7 @@ func result[T any](from sources, name string) (r *T, measured string, err error)
 	return r, measured, err
 }
 
-// prose returns a table without its rows: the sentences that sum it up.
+// prose returns the summary sentences of a table, without its rows.
 func prose(text func(sources) (string, error)) func(sources) (string, error) {
 	return func(from sources) (string, error) {
 		whole, err := text(from)
@@ -285,7 +285,7 @@ func tour(from sources) (string, error) {
 		return "", err
 	}
 	if len(*pairs) < len(catalogue.Letters()) {
-		return "", nil // some of the faults
+		return "", nil // only some of the faults
 	}
 	text := "| | broken | fixed | seed | what was seen |\n| --- | --- | --- | --- | --- |\n"
 	shown := 0

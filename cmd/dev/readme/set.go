@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// Set replaces what stands in the file between the lines
-// "<!-- name:begin -->" and "<!-- name:end -->" by text. A file without that
-// pair of lines, in that order, is an error and stays as it is.
+// Set replaces the text in the file between the lines "<!-- name:begin -->" and "<!-- name:end -->". If the file does
+// not have that pair of lines, in that order, Set returns an error and leaves it unchanged.
 func Set(file, name, text string) error {
 	body, err := os.ReadFile(file)
 	if err != nil {

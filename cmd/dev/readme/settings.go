@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// setting is a variable of the environment that a binary reads.
+// setting is an environment variable of a program.
 type setting struct {
 	name, standard, says string
 	binaries             []string
@@ -40,7 +40,7 @@ func helpFile(root, binary string) string {
 	return filepath.Join(root, "cmd", binary, "environment.txt")
 }
 
-// help returns the variables of one program as its help lists them.
+// help returns the variables of one program for its help.
 func help(root, binary string) (string, error) {
 	all, err := variables(root, binary)
 	if err != nil {
@@ -68,8 +68,7 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// variables reads the variables, their defaults and their comments from the
-// settings structs of the binaries.
+// variables reads the variables, their defaults and their comments from the settings structs of the programs.
 func variables(root string, binaries ...string) (all []*setting, err error) {
 	for _, binary := range binaries {
 		fields, err := configFields(root, filepath.Join("cmd", binary), "")
@@ -88,9 +87,8 @@ func variables(root string, binaries ...string) (all []*setting, err error) {
 	return all, nil
 }
 
-// configFields returns the fields with tags of the structs in the folder, or of
-// the struct called name alone. A struct of the module that is embedded stands for
-// its fields.
+// configFields returns the tagged fields of the structs in the folder, or only of the struct called name. An embedded
+// struct of the module stands for its fields.
 func configFields(root, folder, name string) (fields []*ast.Field, err error) {
 	files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 	if err != nil {
@@ -174,10 +172,10 @@ var meanings = map[string]string{
 	"VERIFY_STOCK_DSN":    "the stock database, as the user verifier",
 }
 
-// linking is what stands between a field's name and its meaning.
+// linking is the text between a field's name and its meaning.
 var linking = regexp.MustCompile(`^(is|are) `)
 
-// addSetting adds a field's variable, or the binary to the one that is there.
+// addSetting adds a field's variable, or adds the program to the existing entry.
 func addSetting(all []*setting, binary string, field *ast.Field) []*setting {
 	tag, err := strconv.Unquote(field.Tag.Value)
 	if err != nil {

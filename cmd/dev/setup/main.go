@@ -1,6 +1,6 @@
-// Command setup prepares a machine: it installs missing packages while it compiles programs into bin/. It is made of
-// the standard library alone, so that it runs within seconds on a machine that has nothing but Go. The Makefile calls
-// it, in the folder of the module.
+// Command setup prepares a machine: it installs missing packages while it compiles programs into bin/. It imports only
+// the standard library, so that it runs within seconds on a machine that has nothing but Go. The Makefile calls it, in
+// the folder of the module.
 package main
 
 import (
