@@ -24,7 +24,7 @@ type surroundings struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the user:password with which the console reads the lock's queue.
+	// ZooKeeperAuth is the user:password of the console for reading the lock's queue.
 	ZooKeeperAuth string `env:"ZOOKEEPER_AUTH"`
 	// StockPartitions is the setting of the stock services; the console needs it to find the lock's queue.
 	StockPartitions int `env:"STOCK_PARTITIONS"`

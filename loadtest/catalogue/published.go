@@ -274,7 +274,7 @@ sort(children, by number)  // by a piece of the GUID`,
 		Idea: `
 lock(goods); n = read level
 ⏸ a pause longer than the session
-// another holder sells meanwhile
+// another holder sells
 write level = n - 1; commit   // nothing refuses it`,
 		Fix: "The handle's context ends with the session, and the fencing token refuses a write that comes too late.",
 		Tests: []Link{

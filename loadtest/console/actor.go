@@ -43,15 +43,14 @@ type actionInfo struct {
 	do func(*Console, context.Context, Action) (*strikeResult, error)
 }
 
-// strikeResult is the effect of an action. heal, if it does something, undoes a lasting one;
-// fired, if not nil, counts how often it struck. Without fired it was seen to
-// strike before it returned.
+// strikeResult is the effect of an action. heal undoes a lasting one; fired, if not nil, counts its strikes. Without
+// fired it was seen to strike before it returned.
 type strikeResult struct {
 	heal  remedy
 	fired func(context.Context) (int, error)
 }
 
-// remedy undoes the lasting effect of a strike; at is its place among other remedies.
+// remedy undoes the lasting effect of a strike; at is its place in the order of remedies.
 type remedy struct {
 	at int
 	do func(context.Context) error
@@ -96,7 +95,7 @@ func init() { // the functions below read the list
 	}
 }
 
-// Act runs an action now, records it as a Strike and returns it in words. The error says why it is refused.
+// Act runs an action now, records it as a Strike and describes it. The error says why it is refused.
 func (c *Console) Act(ctx context.Context, a Action) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
@@ -184,8 +183,8 @@ func (a Action) String() string {
 	return strings.Join(words, " ")
 }
 
-// ParseAction reads the time after the first order and what to do then: "1s pause
-// stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis".
+// ParseAction reads a time after the first order and an action: "1s pause stock-1", "500ms cut stock-2 to mysql", "2s
+// arm-kill stock-1 before commit", "3s flush-redis".
 func ParseAction(text string) (Action, error) {
 	words := strings.Fields(text)
 	wrong := func() (Action, error) {

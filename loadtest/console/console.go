@@ -26,7 +26,7 @@ type Console struct {
 	hub     *hub
 	runs    *runs
 	lab     *lab.Lab                   // nil if the console is attached
-	program string                     // how a shell calls the load tester
+	program string                     // the load tester's name in a shell
 	jobs    chan func(context.Context) // for Run to start
 	closing chan struct{}              // closed when Run ends
 
@@ -42,7 +42,7 @@ type Console struct {
 	run     *Run
 	other   bool // another process fires the run
 	live    bool // the books make the headline: from the beginning of a run until it is judged or has failed
-	era     int  // rises when a run begins or ends: books that were read in an earlier era are not shown
+	era     int  // rises when a run begins or ends: books read in an earlier era are not shown
 	strikes []*Strike
 	wrong   bool               // the books of the run have disagreed
 	heals   map[*Strike]remedy // of the strikes that last
@@ -74,8 +74,8 @@ func Lab(l *lab.Lab, dir string) (*Console, error) {
 	return c, nil
 }
 
-// Attach returns a console for a stack that is already running: it fires
-// and judges, but breaks nothing. Runs are kept in dir.
+// Attach returns a console for a stack that is already running: it fires and judges, but breaks nothing. Runs are kept
+// in dir.
 func Attach(target Target, dir string) (*Console, error) {
 	s, err := openSite(target)
 	if err != nil {
@@ -127,10 +127,9 @@ func newConsole(dir string) (*Console, error) {
 	return c, nil
 }
 
-// Run watches the stack, and plays the runs that it is asked for, until ctx ends. It
-// returns when everything that it started has ended, and ends the streams of
-// open pages. In a lab it starts the services first, so that the page has
-// something to show; its error says that they do not start. Call it once.
+// Run watches the stack, and plays the requested runs, until ctx ends. It returns when everything that it started has
+// ended, and ends the streams of open pages. In a lab it starts the services first, so that the page has something to
+// show; its error means that they do not start. Call it once.
 func (c *Console) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -180,7 +179,7 @@ func (c *Console) spawn(job func(context.Context)) bool {
 	}
 }
 
-// startFirst starts the services as they ship, unless a run was faster and has started its own.
+// startFirst starts the services unmodified, unless a run has already started its own.
 func (c *Console) startFirst(ctx context.Context) error {
 	c.acting.Lock()
 	defer c.acting.Unlock()
@@ -263,7 +262,7 @@ func (c *Console) showStarted(state string) {
 	c.hub.set(secReplicas, all)
 }
 
-// running returns the watched stack, or why no services run.
+// running returns the watched stack, or the reason why no services run.
 func (c *Console) running() (*site, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,7 +297,7 @@ func (c *Console) say(kind, format string, args ...any) {
 	c.hub.entry(Entry{At: time.Now().UTC(), TMS: c.sinceMS(), Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// Target says where the parts of a stack are. ZooKeeper, its user:password and the addresses of Redis may be empty.
+// Target locates the parts of a stack. ZooKeeper, its user:password and the addresses of Redis may be empty.
 type Target struct {
 	fire.Target
 	verify.Databases
@@ -306,20 +305,20 @@ type Target struct {
 	ZooKeeperRoot string
 	ZooKeeperAuth string
 	Redis         redis.UniversalOptions
-	// Strategy is how the stock services deduct, and Partitions their number of partitions; the zero values are their
-	// defaults.
+	// Strategy is the stock services' deduction strategy, and Partitions their number of partitions; the zero values are
+	// their defaults.
 	Strategy   string
 	Partitions int
-	// Program is how a shell calls the load tester, in the commands that are shown. Default: bin/loadtest.
+	// Program is the load tester's name in the commands shown. Default: bin/loadtest.
 	Program string
 	// Watched are the replicas to show. Default: the services that orders are fired at.
 	Watched []Watched
 }
 
-// Watched is where replicas of a service are.
+// Watched locates replicas of a service.
 type Watched struct {
 	Kind string // "order" or "stock"
-	// URL and Ops are where a replica answers and where it serves /metrics. Ops may
-	// be "". A host name with several addresses stands for that many replicas.
+	// URL and Ops are the addresses of a replica and of its /metrics. Ops may be "". A host name with several addresses
+	// stands for that many replicas.
 	URL, Ops string
 }

@@ -1,15 +1,12 @@
-// Package console serves a page that shows the stack while it works and while
-// it is broken: the way of an order, rates and latencies, the books, the queue
-// for the lock, and the verdict.
+// Package console serves a page that shows the stack while it works and while it is broken: the path of an order, rates
+// and latencies, the books, the queue for the lock, and the verdict.
 //
-// A Console watches a Stack. If it owns the stack (Lab), it can also play the
-// published faults, broken and fixed, and break replicas, servers and links.
-// If it is only attached (Attach), it says why it cannot.
+// A Console watches a Stack. If it owns the stack (Lab), it can also play the published faults, broken and fixed, and
+// break replicas, servers and links. If it is only attached (Attach), it explains why it cannot.
 //
-// All figures are read from the servers, from the services or from the calls of
-// the load tester in this process. Nothing is simulated.
+// All figures are read from the servers, from the services or from the calls of the load tester in this process.
+// Nothing is simulated.
 //
-// Everything that the page does is a call of the HTTP API of Server. GET /api/events
-// streams the state, GET /api/state is a snapshot of it; POST /api/play, /api/fire,
-// /api/stop, /api/act and /api/heal change it.
+// The page uses the HTTP API of Server only. GET /api/events streams the state, GET /api/state is a snapshot of it;
+// POST /api/play, /api/fire, /api/stop, /api/act and /api/heal change it.
 package console

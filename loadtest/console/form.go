@@ -14,11 +14,11 @@ type Form struct {
 	Actions    []actionInfo      `json:"actions"`
 	Wires      []string          `json:"wires"`
 	Defaults   Scenario          `json:"defaults"`
-	// Program is how a shell calls the load tester.
+	// Program is the load tester's name in a shell.
 	Program string `json:"program"`
 }
 
-// FormStrategy is a strategy of deduction.
+// FormStrategy is a deduction strategy.
 type FormStrategy struct {
 	Name   string `json:"name"`
 	Says   string `json:"says"`

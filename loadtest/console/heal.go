@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/lab"
 )
 
-// Heal ends every fault that lasts, and brings dead replicas and servers back.
+// Heal ends every lasting fault, and restarts dead replicas and servers.
 func (c *Console) Heal(ctx context.Context) (string, error) {
 	if c.lab == nil {
 		return "", conflict("%s", notOurs)
@@ -24,7 +24,7 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 	return "everything is whole again", c.heal(ctx)
 }
 
-// heal is Heal for a caller that holds acting. What cannot be healed is tried again the next time.
+// heal is Heal for a caller that holds acting. Faults that cannot be healed are tried again the next time.
 func (c *Console) heal(ctx context.Context) error {
 	c.mu.Lock()
 	strikes := slices.Clone(c.strikes)
@@ -70,7 +70,7 @@ func (c *Console) healAt(ctx context.Context, at int, s *Strike) error {
 	return nil
 }
 
-// reviveServers brings dead and paused servers back.
+// reviveServers restarts dead servers and resumes paused ones.
 func (c *Console) reviveServers(ctx context.Context) error {
 	var errs []error
 	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
@@ -81,7 +81,7 @@ func (c *Console) reviveServers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lasting is a process that can be brought back.
+// lasting is a process that can be restarted.
 type lasting interface {
 	Name() string
 	Running() bool
@@ -100,8 +100,8 @@ func revive(ctx context.Context, p lasting) error {
 	return nil
 }
 
-// reviveReplica brings a replica back with no rule armed. If a rule that is still
-// armed kills or stops it again, reviveReplica restarts it once more.
+// reviveReplica makes a replica run with no rule armed. If a rule that is still armed kills or stops it again,
+// reviveReplica restarts it once more.
 func reviveReplica(ctx context.Context, r *lab.Replica) error {
 	for {
 		if err := revive(ctx, r); err != nil && r.Running() {
@@ -119,6 +119,6 @@ func reviveReplica(ctx context.Context, r *lab.Replica) error {
 	}
 }
 
-// restartWithin is how long a replica that is started again may take to be ready. It never is while it is cut off from
-// MySQL, and nothing else can be done until then.
+// restartWithin is how long a restarted replica may take to be ready. It never is while it is cut off from MySQL, and
+// nothing else can be done until then.
 const restartWithin = 15 * time.Second

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// hub keeps the state that the page shows and sends its changes to every page
-// that is open. A page that does not read is dropped; it connects again and
-// gets a snapshot. It is safe for concurrent use.
+// hub keeps the state of the page and sends its changes to every open page. A page that does not read is dropped; it
+// reconnects and gets a snapshot. It is safe for concurrent use.
 type hub struct {
 	mu       sync.Mutex
 	sections map[string]json.RawMessage
@@ -31,7 +30,7 @@ type event struct {
 	data []byte
 }
 
-// backlog is how many events a page may be behind: a few seconds of them.
+// backlog is the number of events that a page may be behind: a few seconds of them.
 const backlog = 256
 
 func newHub() *hub {
@@ -124,15 +123,14 @@ func (h *hub) close(p *stream) {
 	h.drop(p)
 }
 
-// watched reports whether a page is open, or somebody asked for the state a short
-// while ago. Otherwise the sources need not be read.
+// watched reports whether a page is open, or the state was requested recently. Otherwise the sources need not be read.
 func (h *hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.pages) > 0 || time.Since(h.asked) < askedAgain
 }
 
-// askedAgain is how long somebody who has asked for the state counts as watching.
+// askedAgain is how long a client counts as watching after it has requested the state.
 const askedAgain = 5 * time.Second
 
 func (h *hub) send(name string, data []byte) {

@@ -19,7 +19,7 @@ import (
 	"orderstock/pkg/redisdb"
 )
 
-// Life is all that is known of one order.
+// Life is everything known about one order.
 type Life struct {
 	Order     map[string]any   `json:"order"` // nil if there is none
 	Items     []map[string]any `json:"items"`
@@ -197,8 +197,8 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 // handClient makes a new connection for each request, so that a dead order service refuses it.
 var handClient = &http.Client{Transport: probe.Transport}
 
-// postToFirst posts an order to the first of the order services that accepts a connection. It does not go on after any
-// other error, as the order may have been placed.
+// postToFirst posts an order to the first of the order services that accepts a connection. It stops at any other error,
+// since the order may have been placed.
 func postToFirst(ctx context.Context, urls []string, header http.Header, body []byte) (resp *http.Response, err error) {
 	err = errors.New("there is none")
 	for _, url := range urls {
@@ -254,7 +254,7 @@ func told(answer []byte) (id, status string) {
 	return order.ID, status
 }
 
-// problemOf returns the problem that the order service did not answer.
+// problemOf returns the problem for an order service that did not answer.
 func problemOf(err error) error { return conflict("the order service does not answer: %v", err) }
 
 // orderMinusFive orders minus five pieces of the run's first product.

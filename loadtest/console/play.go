@@ -22,11 +22,11 @@ import (
 // Verdict is the verdict on a run.
 type Verdict = verify.Verdict
 
-// attempts is how many seeds a broken variant is given before it counts as not
-// caught: whether two buyers meet is a matter of chance.
+// attempts is the number of seeds that a broken variant gets before it counts as not caught: whether two buyers collide
+// is a matter of chance.
 const attempts = 3
 
-// seedsFrom is the seed that a fault is played with unless the caller gives one.
+// seedsFrom is the default seed of a fault.
 const seedsFrom = 42
 
 // FaultInfo describes a published fault to the page.
@@ -61,10 +61,9 @@ func (c *Console) Faults() []FaultInfo {
 	return all
 }
 
-// Play starts the broken or the fixed variant of a published fault and returns
-// the run. A broken variant that passes is tried again, with up to three seeds in
-// all. The error is a *problem.Problem: the request is invalid, or another run is
-// in progress.
+// Play starts the broken or the fixed variant of a published fault and returns the run. A broken variant that passes is
+// tried again, with up to three seeds in all. The error is a *problem.Problem: the request is invalid, or another run
+// is in progress.
 func (c *Console) Play(letter string, v catalogue.Side, seed string) (Run, error) {
 	if c.lab == nil {
 		return Run{}, conflict("%s", notHere)

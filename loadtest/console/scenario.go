@@ -14,8 +14,8 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// Scenario is a load and the faults that strike during it. A zero field means the
-// default of package fire, but 12 for TimeoutS, 20 for SettleS and 0.01 for TraceSample.
+// Scenario is a load and the faults that strike during it. A zero field means the default of package fire, except 12
+// for TimeoutS, 20 for SettleS and 0.01 for TraceSample.
 type Scenario struct {
 	Path        string  `json:"path"`
 	Strategy    string  `json:"strategy"`
@@ -32,11 +32,11 @@ type Scenario struct {
 	Repeat      float64 `json:"repeat"`
 	Cancel      float64 `json:"cancel"`
 	TimeoutS    float64 `json:"timeout_s"` // of each call
-	// SettleS is how many seconds orders may take to end, after the last answer, before they count as hanging.
+	// SettleS is how many seconds after the last answer orders may take to finish before they count as hanging.
 	SettleS float64 `json:"settle_s"`
 	// TraceSample is the share of the orders that are traced.
 	TraceSample float64 `json:"trace_sample"`
-	// Seed is a decimal number, as text: a number of JavaScript does not hold 64 bits.
+	// Seed is a decimal number as text, since a JavaScript number does not hold 64 bits.
 	Seed   string   `json:"seed"`
 	Faults []Action `json:"faults"`
 }
@@ -135,7 +135,7 @@ func (s Scenario) seed() (uint64, error) {
 // timeout returns the timeout of each call.
 func (s Scenario) timeout() time.Duration { return cmp.Or(seconds(s.TimeoutS), 12*time.Second) }
 
-// settle returns how long orders may take to end before they count as hanging.
+// settle returns how long orders may take to finish before they count as hanging.
 func (s Scenario) settle() time.Duration { return cmp.Or(seconds(s.SettleS), 20*time.Second) }
 
 // traced returns the share of the orders that are traced.

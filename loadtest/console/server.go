@@ -22,8 +22,8 @@ import (
 	"orderstock/pkg/problem"
 )
 
-// Server is the HTTP side of a Console. It has no write deadline, as
-// streams stay open; each write to a stream has one.
+// Server is the HTTP side of a Console. It has no write deadline, since streams stay open; each write to a stream has
+// one.
 type Server struct {
 	console *Console
 	token   string
@@ -31,7 +31,7 @@ type Server struct {
 	hosts   []string
 }
 
-// ServerConfig says who may use the server.
+// ServerConfig restricts the use of the server.
 type ServerConfig struct {
 	// Token opens the server: it is shown once, in the address, and then kept in a cookie. Default: random.
 	Token string
@@ -114,7 +114,7 @@ func (s *Server) TracesHandler() http.Handler {
 	return mux
 }
 
-// outlasting returns a context that does not end with its request: a page that is closed leaves nothing half done.
+// outlasting returns a context that does not end with its request: closing a page leaves nothing half done.
 func outlasting(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(r.Context()), time.Minute)
 }
@@ -268,7 +268,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 // writeWithin is how long a page may take to read a message before it is dropped.
 const writeWithin = 5 * time.Second
 
-// answer replies with what do returns.
+// answer replies with the result of do.
 func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, err := do(r)

@@ -154,7 +154,7 @@ func (s *site) close() {
 	}
 }
 
-// zooKeeper returns a session to look at the lock's queue with.
+// zooKeeper returns a session for reading the lock's queue.
 func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	s.mu.Lock()
 	session := s.session
@@ -182,8 +182,8 @@ func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	return session, nil
 }
 
-// lockPath returns where the strategy's lock for a product is; goods is "" if there is no product yet. If path is "",
-// says is the reason.
+// lockPath returns the path of the strategy's lock for a product; goods is "" if there is no product yet. If path is
+// "", says is the reason.
 func (s *site) lockPath(goods string) (path, says string) {
 	root := s.ZooKeeperRoot
 	if s.oneLock {
@@ -210,7 +210,7 @@ func (s *site) lockPath(goods string) (path, says string) {
 	return path, ""
 }
 
-// probe keeps no connection, so that a dead replica is not taken for a living one.
+// probe keeps no connection, so that a dead replica is not mistaken for a live one.
 var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // state returns the state of a replica.
@@ -250,7 +250,7 @@ func (m member) state(ctx context.Context) Member {
 	return told
 }
 
-// count keeps how often a replica's process has passed each step.
+// count records how often a replica's process has passed each step.
 func (s *site) count(replica string, pid int, reached map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

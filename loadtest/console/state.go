@@ -36,12 +36,12 @@ const (
 	phaseJudging  = "judging"
 )
 
-// Can says for each kind of action why it cannot be done; "" means that it can.
+// Can has, for each kind of action, the reason why it is impossible; "" if it is possible.
 type Can struct {
 	Play  string `json:"play"`
 	Break string `json:"break"`
 	Fire  string `json:"fire"`
-	// Flags is why it is not counted how often the services set and take a flag in Redis.
+	// Flags is the reason why the set and taken flags in Redis are not counted.
 	Flags string `json:"flags"`
 }
 
@@ -109,7 +109,7 @@ const (
 	stateDead     = "dead"
 )
 
-// Strike is a fault as it was observed. Times are in milliseconds since the run began; 0 means not yet.
+// Strike is an observed fault. Times are in milliseconds since the run began; 0 means not yet.
 type Strike struct {
 	ID       string `json:"id"`
 	What     string `json:"what"`
@@ -117,7 +117,7 @@ type Strike struct {
 	Wire     string `json:"wire,omitempty"` // where the connection leads to that is struck
 	Status   string `json:"status"`         // armed, fired or healed
 	Fired    int    `json:"fired"`
-	Counted  bool   `json:"counted"` // Fired is a count; else it only says whether it struck
+	Counted  bool   `json:"counted"` // Fired is a count; otherwise it only shows whether it struck
 	ArmedMS  int64  `json:"armed_ms"`
 	FiredMS  int64  `json:"fired_ms,omitempty"`
 	HealedMS int64  `json:"healed_ms,omitempty"`
@@ -157,7 +157,7 @@ type BookRow struct {
 	Wrong string `json:"wrong"`
 }
 
-// Commits says how many transactions MySQL commits, and how many orders share one.
+// Commits is the number of MySQL's transactions per second, and of orders in each.
 type Commits struct {
 	PerS            float64 `json:"per_s"`
 	OrdersPerCommit float64 `json:"orders_per_commit"`
@@ -169,7 +169,7 @@ type Lock struct {
 	Holders []Contender `json:"holders"`
 	Waiters []Contender `json:"waiters"` // the first ten
 	Waiting int         `json:"waiting"` // how many wait in ZooKeeper
-	// Local is how many wait inside the stock services, behind a node here or for their group.
+	// Local is the number of requests waiting inside the stock services, behind a node here or for their group.
 	Local int    `json:"local"`
 	Says  string `json:"says"` // why there is no queue, if Path is ""
 }

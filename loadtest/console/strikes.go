@@ -186,7 +186,7 @@ func (c *Console) recordedStrikes() []*Strike {
 	return all
 }
 
-// strikeMeanwhile brings the faults of the scenario about, each at its time.
+// strikeMeanwhile runs the faults of the scenario, each at its time.
 func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Scenario, done <-chan struct{}) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -219,8 +219,8 @@ func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Sce
 	}
 }
 
-// strikeCell arms a cell of the fault matrix, waits until it has struck and its
-// time is over, and heals it, unless somebody else heals it first.
+// strikeCell arms a cell of the fault matrix, waits until it has struck and its time is over, and heals it, unless it
+// is healed before.
 func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, done <-chan struct{}) error {
 	select {
 	case <-time.After(500 * time.Millisecond):

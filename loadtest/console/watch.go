@@ -13,7 +13,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// source reads a part of the state again and again.
+// source is a part of the state that is read repeatedly.
 type source struct {
 	every time.Duration
 	read  func(context.Context, *site) error
@@ -23,7 +23,7 @@ type source struct {
 
 // share and ownShare bound the time that a source spends on reading, to 1/share or, in a lab, 1/ownShare, unless its
 // longest pause is over. A stack that the console did not start must lose little of its throughput (0.99 ± 0.02
-// was left when it was measured); in its own lab the console must follow a sale that lasts two seconds.
+// remained when measured); in a lab the console must follow a sale that lasts two seconds.
 const share, ownShare = 150, 20
 
 // watch reads all sources until ctx ends, but only while a page is open.
@@ -45,10 +45,9 @@ func (c *Console) watch(ctx context.Context) {
 	}
 }
 
-// repeat reads a source until ctx ends. Between two reads it waits for s.every or,
-// if that is longer, share times as long as the last read took, but not longer
-// than s.most. A source that cannot be read keeps its last value:
-// the members' states show which server is away.
+// repeat reads a source until ctx ends. Between two reads it waits for s.every or, if that is longer, share times as
+// long as the last read took, but not longer than s.most. A source that cannot be read keeps its last value: the
+// members' states show which server is away.
 func (c *Console) repeat(ctx context.Context, s source) {
 	pause, share := s.every, time.Duration(share)
 	if c.lab != nil {
@@ -334,11 +333,11 @@ func answering(ctx context.Context, name string, addrs []string) Member {
 	return told
 }
 
-// quiet is how long no order may be placed until another process's run counts as over.
+// quiet is how long after the last order another process's run counts as over.
 const quiet = 5 * time.Second
 
-// bystander shows the rates of a run that another process fires, from the database.
-// Nobody judges that run, as the console does not know the answers to its clients.
+// bystander shows the rates of a run that another process fires, from the database. That run is not judged, since the
+// console does not know the answers to its clients.
 func (c *Console) bystander() func(context.Context, *site) error {
 	var (
 		last          map[string]int64
@@ -402,8 +401,8 @@ func (c *Console) bystander() func(context.Context, *site) error {
 	}
 }
 
-// watchOther shows a run that another process fires, in place of the console's last one. It returns false if the
-// console has begun to fire itself.
+// watchOther shows a run that another process fires, replacing the console's last one. It returns false if the console
+// has begun to fire itself.
 func (c *Console) watchOther(now time.Time) bool {
 	run := Run{ID: "other", Title: "orders of another process", Attempt: 1, Attempts: 1, StartedAt: now.UTC()}
 	c.mu.Lock()

@@ -42,7 +42,7 @@ type ComposeScale struct {
 	Verdict              string  `json:"verdict"`
 }
 
-// ComposePlan says how to measure the compose file's stack.
+// ComposePlan configures MeasureCompose.
 type ComposePlan struct {
 	// Dir is the folder of docker-compose.yml, and Program docker-compose or docker compose.
 	Dir     string
@@ -70,8 +70,8 @@ var secrets = []string{
 	"MYSQL_ROOT_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD",
 }
 
-// MeasureCompose brings the compose file's stack up as its own project, lets the shapes take turns,
-// and takes it down.
+// MeasureCompose brings up the compose file's stack as a separate project, measures the shapes in turns, and takes it
+// down.
 func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err error) {
 	c := &composed{ComposePlan: plan, verdict: verify.Pass, password: rand.Text()}
 	for _, port := range []*int{&c.orderPort, &c.stockPort} {
@@ -167,7 +167,7 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 	}
 	var databases verify.Databases
 	if s == (shapeOf{}) {
-		// The services in compose idle now, as those without containers do while compose is measured.
+		// The services in compose are idle now, like the ones without containers while compose is measured.
 		load.Target, databases = c.direct.Target(), c.direct.Databases()
 	} else {
 		if _, err := c.run(ctx, "up", "-d", "--no-recreate", "--scale", "order-service="+strconv.Itoa(s.order),

@@ -34,10 +34,9 @@ const fillItems = 3
 // fillChunk is how many orders one statement inserts.
 const fillChunk = 20_000
 
-// MeasureGrowth measures whole orders on one hot product with the strategy over
-// empty tables and over tables that hold that many settled orders of three items
-// each, in turns on one database server. The rows that it fills in are as the
-// services would have written them, so that the verdict covers them too.
+// MeasureGrowth measures whole orders on one hot product with the strategy over empty tables and over tables that hold
+// that many settled orders of three items each, in turns on one database server. It fills in the same rows as the
+// services would, so that the verdict covers them too.
 func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int) (_ Growth, err error) {
 	g := Growth{Orders: int64(orders), Flows: int64(orders) * fillItems}
 	if g.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
@@ -70,8 +69,8 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 	return g, nil
 }
 
-// flushed waits until the database's dirty pages get no fewer, for two minutes at most: a server
-// that has just taken in millions of rows is still writing them, no matter which tables are measured.
+// flushed waits until the database's dirty pages stop falling, for at most two minutes: a server that has just received
+// millions of rows is still writing them, no matter which tables are measured.
 func flushed(ctx context.Context, m *servers.MySQL) (err error) {
 	db, err := sql.Open("mysql", m.AdminDSN())
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Failure is a measurement that is not as it has to be: a target that was missed, or a verdict that is
-// wrong. A verdict of unknown is an error of another type: nothing was found out.
+// Failure is a failed measurement: a missed target, or a wrong verdict. A verdict of unknown is an error of another
+// type.
 type Failure struct{ text string }
 
 func (f Failure) Error() string { return f.text }

@@ -33,8 +33,8 @@ type PathReplicas struct {
 // they are compared closely, they get three times that.
 const replicasWindow = 6 * time.Second
 
-// MeasureReplicas compares n stock services under the default strategy with one, on each path in that many
-// legs, two at least. If a leg fails, the result has those before it.
+// MeasureReplicas compares n stock services under the default strategy with one, on each path in that many legs, at
+// least two. If a leg fails, the result has the ones before it.
 func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (r Replicas, err error) {
 	r = Replicas{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly)}
 	if r.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {

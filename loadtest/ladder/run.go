@@ -26,19 +26,17 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// Config says how to measure. Every exported field but Progress is required.
+// Config configures the measurements. Every exported field but Progress is required.
 type Config struct {
 	Plan Plan
 	// Servers serve every row.
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir the folder of the run's logs.
 	Bin, Dir string
-	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the time that
-	// counts, over all rounds. A quick row is measured for twice as long, or, if rows are compared
-	// closely, those for many times as long.
+	// Warmup is sent and judged before each turn of a row, but not measured; Measure is the measured time over all rounds.
+	// A quick row is measured for twice as long; rows that are compared closely, many times as long.
 	Warmup, Measure time.Duration
-	// Table gets the rows as they are measured. Progress, if not nil, gets
-	// the present step in words.
+	// Table gets the rows as they are measured. Progress, if not nil, gets a description of each step.
 	Table    io.Writer
 	Progress func(doing string)
 
@@ -46,11 +44,10 @@ type Config struct {
 	tellStock bool
 }
 
-// Run measures the plan's rows. Each row has its own databases, Redis keys and
-// services, so that no row pays for the rows of another. The rows of one point
-// take turns, so that a change in the speed of the disk or of the machine meets
-// them all. A row that could not be measured ends the run with an error; the
-// points before it are in the result.
+// Run measures the plan's rows. Each row has separate databases, Redis keys and services, so that no row pays for the
+// rows of another. The rows of one point take turns, so that a change in the speed of the disk or of the machine
+// affects all of them. A row that could not be measured ends the run with an error; the points before it are in the
+// result.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
@@ -142,11 +139,10 @@ func measurePoint(ctx context.Context, cfg Config, before int, p point,
 	return rows, nil
 }
 
-// turns yields the contestant to fire at next, until the point is measured: all in turn, round after round,
-// each in the reverse order of the one before, so that a steady drift meets all of them. If the point
-// has rows that are compared closely, these take a turn after every other's too: they differ from each other
-// by far less than a few turns of one row do. Otherwise the quick rows take a second turn at the end of a
-// round, the last first, which costs little.
+// turns yields the contestant to fire at next, until the point is measured: all in turn, round after round, each in the
+// reverse order of the one before, so that a steady drift affects all of them. If the point has rows that are compared
+// closely, these also take a turn after every other's: they differ from each other by far less than a few turns of one
+// row do. Otherwise the quick rows take a second turn at the end of a round, the last first, which costs little.
 func turns(p point, all []*contestant) iter.Seq[*contestant] {
 	return func(yield func(*contestant) bool) {
 		order, near := slices.Clone(all), closest(p, all)
@@ -209,8 +205,8 @@ type contestant struct {
 	locks      lockCounts
 }
 
-// quick reports whether the last turn's clients were all served soon after its end. Clients of a slow strategy
-// wait longer than the turn lasted.
+// quick reports whether the last turn's clients were all served soon after its end. Clients of a slow strategy wait
+// longer than the turn lasted.
 func (c *contestant) quick() bool {
 	last := c.reports[len(c.reports)-1]
 	return last.Elapsed < 2*last.History.Window
@@ -232,7 +228,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		Timeout:     30 * time.Second,
 		Mix:         fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: max(1, p.items), NumMax: 1},
 	}
-	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and all is warm from the turn before
+	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and everything is warm from the turn before
 		load.Warmup /= 4
 	}
 	load.Duration = load.Warmup + cfg.Measure/time.Duration(p.rounds())
@@ -272,8 +268,8 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 	return nil
 }
 
-// asOrderService makes the load's deductions as the order service makes them: it sets the flag in Redis, then calls
-// the client that shares requests. Callers must call stop when the load has ended.
+// asOrderService makes the load's deductions like the order service: it sets the flag in Redis, then calls the client
+// that shares requests. Callers must call stop when the load has ended.
 func asOrderService(load *fire.Config, redis string, partitions int) (stop func() error, err error) {
 	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests),
 		stockapi.WithPartitions(cmp.Or(partitions, operation.Partitions)))
@@ -385,7 +381,7 @@ func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env ma
 	if path == PathDeduct || s.strategy == Direct {
 		c.OrderServices = -1
 	}
-	// The callers of a slow strategy wait: it is to be measured, not turned away.
+	// The callers of a slow strategy wait: it should be measured, not rejected.
 	patient := map[string]string{
 		"LOCK_TIMEOUT": "20s", "STOCK_TIMEOUT": "25s", "CONFIRM_BUDGET": "28s",
 		"PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",

@@ -16,8 +16,8 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// Scale says what more holders of locks, more replicas and the compose file's containers add or cost, and what
-// happens when a holder fails.
+// Scale measures the gain of more lock holders and replicas, the cost of the compose file's containers, and the failure
+// of a holder.
 type Scale struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`
@@ -30,7 +30,7 @@ type Scale struct {
 	Hot *HotRow `json:"hot,omitempty"`
 	// HotOrders compares whole orders of one hot product with an earlier build's.
 	HotOrders *HotRow `json:"hot_orders,omitempty"`
-	// Besides compares whole orders under further loads with those of an earlier build.
+	// Besides compares whole orders under further loads with an earlier build's.
 	Besides []*HotRow `json:"besides,omitempty"`
 	// Failing are the runs during which the holder of a lock fails.
 	Failing []FailingRow `json:"failing,omitempty"`
@@ -40,9 +40,9 @@ type Scale struct {
 
 // ScaleRow is the measurement with one number of holders.
 type ScaleRow struct {
-	// DelayMS is how long the database lets each commit wait, as a replicated primary does.
+	// DelayMS is the delay of each commit in the database, like a replicated primary's.
 	DelayMS float64 `json:"delay_ms"`
-	// Group is the most operations of one transaction.
+	// Group is the maximum number of operations in one transaction.
 	Group       int     `json:"group"`
 	Holders     int     `json:"holders"`
 	Products    int     `json:"products"`
@@ -71,14 +71,14 @@ type HotRow struct {
 	Verdict string  `json:"verdict"`
 }
 
-// ScalePlan says what to measure.
+// ScalePlan configures MeasureScale.
 type ScalePlan struct {
 	Delays  []time.Duration
 	Groups  []int
 	Holders []int
 	// Products, Clients and Replicas of the stock service, for the rows.
 	Products, Clients, Replicas int
-	// Legs is how often all take turns.
+	// Legs is the number of turns.
 	Legs int
 	// Before is a folder with the binaries of an earlier build to compare the hot product with, also by
 	// whole orders; empty: with one partition.
@@ -137,7 +137,7 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 	return s, nil
 }
 
-// baskets are the loads of orders of several products under which two builds are compared.
+// baskets are the loads of orders of several products for comparing two builds.
 var baskets = []HotRow{
 	{Path: PathOrder, Goods: 5, Items: 3, Replicas: 1, Want: 0.9},
 	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 1, Want: 0.9},
@@ -266,8 +266,8 @@ func measureLegs(
 	return rows, verdicts, nil
 }
 
-// delayCommits makes each commit of the server wait for d, as on a replicated primary. Commits that come during the
-// wait join it. The function that it returns ends the delay.
+// delayCommits makes each commit of the server wait for d, like on a replicated primary. Commits that arrive during the
+// wait join it. The returned function ends the delay.
 func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
 	set := func(ctx context.Context, d time.Duration) error {
 		version, err := serverVersion(ctx, m)
@@ -306,7 +306,7 @@ func (r ScaleRow) Line() string {
 		"  want %4.1f  %s", r.Group, r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
 }
 
-// load says what is asked for.
+// load describes the load.
 func (h HotRow) load() string {
 	if h.Goods == 1 {
 		return h.Path + " of one hot product"

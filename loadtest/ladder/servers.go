@@ -13,10 +13,9 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// OnServers compiles the services, starts MySQL, Redis and ZooKeeper, sets Servers, Bin and Dir of cfg,
-// calls measure with it, and stops the servers. mysql says which database to use: docker (Image),
-// local (the installed one), or auto (docker if it has the image). The folder with the logs stays if
-// something failed.
+// OnServers compiles the services, starts MySQL, Redis and ZooKeeper, sets Servers, Bin and Dir of cfg, calls measure
+// with it, and stops the servers. mysql selects the database: docker (Image), local (the installed one), or auto
+// (docker if it has the image). The folder with the logs stays if something failed.
 func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Config) error) (err error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}

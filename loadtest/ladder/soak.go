@@ -15,11 +15,11 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Soak says how each service's memory changed under long load.
+// Soak is the change of each service's memory under long load.
 type Soak struct {
 	Minutes  float64       `json:"minutes"`
 	Services []ServiceSoak `json:"services"`
-	// DonePerS is sales a second over the whole time.
+	// DonePerS is sales per second over the whole time.
 	DonePerS float64 `json:"done_per_s"`
 	Verdict  string  `json:"verdict"`
 }

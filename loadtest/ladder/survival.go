@@ -189,7 +189,7 @@ func (s Survival) lost() error {
 // broken is the prefix of what survived returns for a violation.
 const broken = "broken: "
 
-// survived describes in a few words what the fault left; "–" if that was not measured.
+// survived describes briefly what the fault left; "–" if not measured.
 func (r *Result) survived(name, fault string) string {
 	for _, s := range r.Survival {
 		if s.Strategy != name || s.Fault != fault {

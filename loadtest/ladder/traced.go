@@ -20,7 +20,7 @@ import (
 	"orderstock/pkg/tracing/otlp"
 )
 
-// Traced compares the whole orders a second of services that trace a share of them with services that trace none,
+// Traced compares the whole orders per second of services that trace a share of them with services that trace none,
 // under the default strategy.
 type Traced struct {
 	Server  string `json:"server"`
@@ -36,13 +36,13 @@ type Traced struct {
 	Ratio Ratio `json:"ratio"`
 }
 
-// tracedWant is the least part of its throughput that the default strategy is to keep.
+// tracedWant is the part of its throughput that the default strategy must keep.
 const tracedWant = 0.97
 
-// MeasureTraced fires whole orders from that many clients in pairs of turns of cfg.Measure, two at least: one at
-// services without tracing, one at services that trace the share. Each pair begins with the other. The services
-// restart for each turn: of two pairs of the same programs, the one may be some 5 % faster than the other for as long
-// as they live. Spans are received in this process.
+// MeasureTraced fires whole orders from that many clients in pairs of turns of cfg.Measure, at least two: one at
+// services without tracing, one at services that trace the share. Each pair begins with the other. The services restart
+// for each turn: of two processes of the same program, one may be about 5 % faster than the other for its whole life.
+// Spans are received in this process.
 func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pairs int) (t Traced, err error) {
 	t = Traced{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Share: share}
 	if t.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
@@ -115,8 +115,8 @@ func pairsRatio(name string, a, b []float64, want float64) Ratio {
 	return r
 }
 
-// fireAnew starts services, the nth of the run, with env in their environment, and fires at them. It returns the
-// orders a second.
+// fireAnew starts services, the nth of the run, with env in their environment, and fires at them. It returns the orders
+// per second.
 func fireAnew(
 	ctx context.Context, cfg Config, n int, load fire.Config, env map[string]string,
 ) (perS float64, err error) {

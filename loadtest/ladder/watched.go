@@ -9,8 +9,8 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// Watched compares the sales of the default strategy while something watches the
-// stack with its sales alone: whole orders on one hot product.
+// Watched compares the sales of the default strategy with and without an observer of the stack: whole orders on one hot
+// product.
 type Watched struct {
 	Server  string `json:"server"`
 	Machine string `json:"machine"`

@@ -14,7 +14,7 @@ type Config struct {
 	ConfirmBudget time.Duration
 	// PendingLimit is how long the placing process works on an order. The reconciler takes older orders. Default 5 s.
 	PendingLimit time.Duration
-	// CancelAfter is the age at which the reconciler cancels an order that the stock service has not settled. Default 60
+	// CancelAfter is how old an unsettled order may get before the reconciler cancels it. Default 60
 	// s.
 	CancelAfter time.Duration
 	// PriceTTL is how long a fetched price may be used. Default 2 s.

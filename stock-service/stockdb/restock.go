@@ -61,8 +61,8 @@ func insertRestock(tx *gorm.DB, r stock.Restock) error {
 	return nil
 }
 
-// ownFlag returns ErrFlagConflict if the flag is also that of an operation, or of the restock of another product. The
-// rows of r are written before: of two transactions that use one flag at the same time, one waits for the other's
+// ownFlag returns ErrFlagConflict if an operation, or the restock of another product, has the flag too. The
+// rows of r are written before: of two transactions that use one flag concurrently, one waits for the other's
 // rows here, or both do and the server ends one.
 func ownFlag(tx *gorm.DB, r stock.Restock) error {
 	for _, query := range []string{

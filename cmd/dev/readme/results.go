@@ -18,7 +18,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// result reads a run's file in the folder out, and returns when and with which commit it was measured; nil if there is
+// result reads a run's file in the folder out, and returns its time and its commit; nil if there is
 // no such file.
 func result[T any](from sources, name string) (r *T, measured string, err error) {
 	data, err := os.ReadFile(filepath.Join(from.out, name))

@@ -26,7 +26,7 @@ const (
 	Stop  Action = "stop"  // SIGSTOP: the process sleeps until it is continued
 	Error Action = "error" // the step fails (before) or its reply is lost (after)
 	Delay Action = "delay" // the step takes DelayMS longer
-	Call  Action = "call"  // POST to URL and wait for the answer: meanwhile the harness can cut a connection
+	Call  Action = "call"  // POST to URL and wait for the answer, so that the harness can cut a connection
 )
 
 // Rule arms one point.
