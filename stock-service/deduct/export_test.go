@@ -19,7 +19,7 @@ func NewKeeper(acquire Acquire, holder func(context.Context) (stock.Token, error
 	}}
 }
 
-func (k Keeper) Hold(ctx context.Context) Lock { return k.k.hold(ctx) }
+func (k Keeper) Hold(ctx context.Context) Lock { return k.k.hold(ctx, func() {}) }
 func (k Keeper) LetGo(ctx context.Context) {
 	select {
 	case k.k.turn <- struct{}{}:

@@ -2,6 +2,7 @@ package deduct
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"orderstock/pkg/operation"
@@ -15,13 +16,18 @@ type holding struct {
 }
 
 // holdAll takes the locks of the keepers, in their order. Every group of every process takes its locks by ascending
-// partition, so no two groups wait for each other. If one lock is not granted within the patience, the group runs
+// partition, so no two groups wait for each other. Before it waits for a lock, it releases those above that the process
+// keeps: their next holder may be whom it waits for. If one lock is not granted within the patience, the group runs
 // without any.
 func holdAll(ctx context.Context, keepers []*keeper, more func(*keeper) bool) holding {
 	h := holding{keepers: keepers}
 	for i, k := range keepers {
 		asked := time.Now()
-		lock := k.hold(ctx)
+		lock := k.hold(ctx, func() {
+			for _, above := range slices.Backward(keepers[i+1:]) {
+				above.rest(ctx)
+			}
+		})
 		lock.record(ctx, "acquire-lock", asked, lock.notHad())
 		if lock.Release == nil {
 			holding{keepers: keepers[:i]}.leave(ctx, more, false)

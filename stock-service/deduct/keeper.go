@@ -21,6 +21,7 @@ import (
 type keeper struct {
 	locker
 	partition int
+	above     int           // how many partitions are above: a holder may wait for each of their locks
 	turn      chan struct{} // holds a value while a group uses the keeper; guards the fields below
 	acquire   Acquire
 	holder    func(ctx context.Context) (stock.Token, error) // the token of the lock's holder, in any process
@@ -53,21 +54,23 @@ func newKeeper(cfg Config, l locker, s *Session, partition int) *keeper {
 	}
 	path := PartitionPath(cfg.Root, partition)
 	return &keeper{
-		locker: l, patience: cfg.LockPatience, partition: partition, turn: make(chan struct{}, 1),
+		locker: l, patience: cfg.LockPatience, partition: partition, above: max(cfg.Partitions-partition-1, 0),
+		turn:    make(chan struct{}, 1),
 		acquire: func(ctx context.Context) (Lock, error) { return s.Acquire(ctx, path) },
 		holder:  func(ctx context.Context) (stock.Token, error) { return s.Holder(ctx, path) },
 	}
 }
 
-// hold waits for the group's turn and returns the lock. It returns the zero Lock, and needs no leave, if the lock is
-// not granted within the patience or ctx ends.
-func (k *keeper) hold(ctx context.Context) Lock {
+// hold waits for the group's turn and returns the lock. It calls yield, in another goroutine, if it has to wait for
+// another process. It returns the zero Lock, and needs no leave, if the lock is not granted within the patience or ctx
+// ends.
+func (k *keeper) hold(ctx context.Context, yield func()) Lock {
 	select {
 	case k.turn <- struct{}{}:
 	case <-ctx.Done():
 		return Lock{}
 	}
-	if k.has(ctx) {
+	if k.has(ctx, yield) {
 		return *k.kept
 	}
 	<-k.turn
@@ -102,7 +105,7 @@ func (k *keeper) endTenure(ctx context.Context) {
 }
 
 // has reports whether the lock is held, and acquires it first if need be.
-func (k *keeper) has(ctx context.Context) bool {
+func (k *keeper) has(ctx context.Context, yield func()) bool {
 	if k.kept != nil && k.kept.Alive.Err() == nil {
 		return true
 	}
@@ -117,6 +120,7 @@ func (k *keeper) has(ctx context.Context) bool {
 	case k.denied:
 		patience = 0
 	}
+	defer time.AfterFunc(k.patience/10, yield).Stop() // a free lock is granted sooner
 	k.denied = !k.await(ctx, patience)
 	return !k.denied
 }
@@ -158,8 +162,8 @@ func (k *keeper) ask(ctx context.Context) {
 }
 
 // await waits for the pending acquisition and reports whether the lock is held now. After patience it looks at the
-// lock's holder. Each later pause lasts a tenure plus twice the time of the last group here, at least the keeper's
-// patience and at most five times that. It gives up when it sees the same holder again, when ZooKeeper does not answer,
+// lock's holder. Each later pause lasts a tenure plus twice the time of the last group here, for this lock and each
+// above, at least three times the keeper's patience and at most five times. It gives up when it sees the same holder again, when ZooKeeper does not answer,
 // or when ctx ends.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
@@ -167,7 +171,7 @@ func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 		return k.granted(got)
 	default:
 	}
-	again := max(k.patience, min(tenure+2*k.took, 5*k.patience))
+	again := min(max(3*k.patience, (tenure+2*k.took)*time.Duration(1+k.above)), 5*k.patience)
 	for pause := patience; pause > 0; pause = again {
 		timer := time.NewTimer(pause)
 		select {
