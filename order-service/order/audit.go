@@ -24,7 +24,7 @@ const (
 // the last. It counts in Stats the orders compared and the disagreements: each order that differs from its operation,
 // and each product of these orders with a level below zero. After an error the next audit begins with the same orders.
 func (r *Reconciler) Audit(ctx context.Context) error {
-	page, more, err := r.service.store.Page(ctx, "", r.audited, auditBatch)
+	page, more, err := r.service.store.Page(ctx, Range{After: r.audited, Limit: auditBatch})
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}

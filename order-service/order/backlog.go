@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// MeasureBacklog counts the unsettled orders of all replicas and sets Stats.Backlog and Stats.OldestMillis. If it
-// returns an error, ErrUnavailable, it changes nothing.
+// MeasureBacklog counts the unsettled orders of all replicas and sets Stats.Backlog, Stats.OldestMillis and
+// Stats.ClockLateMillis. If it returns an error, ErrUnavailable, it changes nothing.
 func (s *Service) MeasureBacklog(ctx context.Context) error {
 	now, err := s.store.Now(ctx)
 	if err != nil {
 		return err
 	}
+	late := -time.Since(now).Milliseconds()
 	var backlog, oldest int64
 	for _, status := range []Status{Pending, Cancelling} {
 		n, changed, err := s.store.Backlog(ctx, status, now.Add(-s.cfg.PendingLimit))
@@ -24,6 +25,7 @@ func (s *Service) MeasureBacklog(ctx context.Context) error {
 			oldest = max(oldest, now.Sub(changed).Milliseconds())
 		}
 	}
+	s.stats.ClockLateMillis.Store(late)
 	s.stats.Backlog.Store(backlog)
 	s.stats.OldestMillis.Store(oldest)
 	return nil

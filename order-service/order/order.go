@@ -46,6 +46,8 @@ type Order struct {
 	Total     int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// InsertBefore, if not zero, is when the store begins to refuse to insert the order. It is not stored.
+	InsertBefore time.Time
 	// Trace is the W3C traceparent of the request that placed the order, or "" if that was not traced.
 	Trace string
 }

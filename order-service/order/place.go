@@ -94,7 +94,7 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	return Order{
 		ID: id, Status: Pending, Key: r.key, BodyHash: r.hash,
-		Items: items, Total: sum, CreatedAt: now, UpdatedAt: now,
+		Items: items, Total: sum, CreatedAt: now, UpdatedAt: now, InsertBefore: now.Add(insertWithin),
 	}, nil
 }
 

@@ -25,9 +25,9 @@ type Store interface {
 	Get(ctx context.Context, id int64) (Order, error)
 	// Status returns an order without its items, or ErrNotFound.
 	Status(ctx context.Context, id int64) (Order, error)
-	// Page returns up to limit orders with ids above after, by ascending id, of one status unless it is "", and whether
-	// there are more. They have at most MaxPageItems items together.
-	Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool, err error)
+	// Page returns the first orders of the range, and whether there are more. They have at most MaxPageItems items
+	// together.
+	Page(ctx context.Context, r Range) (page []Order, more bool, err error)
 	// Now returns the store's time, which Stuck and Backlog use.
 	Now(ctx context.Context) (time.Time, error)
 	// Stuck returns up to limit orders of one status, with their items, whose id is above after and whose last change was
@@ -36,6 +36,16 @@ type Store interface {
 	// Backlog counts the orders of one status whose last change was before changed, and returns the earliest of these
 	// changes, or the zero time if there is none.
 	Backlog(ctx context.Context, status Status, changed time.Time) (count int64, oldest time.Time, err error)
+}
+
+// Range is a part of the orders, by ascending id.
+type Range struct {
+	// Status, if not "", leaves out orders of another status.
+	Status Status
+	// After is the id below the first, and Before, if not 0, the id above the last.
+	After, Before int64
+	// Limit is how many orders there may be.
+	Limit int
 }
 
 // Move is a change of an order's status.

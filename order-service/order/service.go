@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"orderstock/pkg/snowid"
 )
 
 // Config bounds the use cases. The zero value of a field means its default.
@@ -95,16 +97,37 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 	return o, err
 }
 
-// Page returns up to limit orders with ids above after, by ascending id, of one status unless it is "", and whether
-// there are more. They have at most MaxPageItems items together. Errors: ErrOverloaded, ErrUnavailable.
-func (s *Service) Page(ctx context.Context, status Status, after int64, limit int) (page []Order, more bool,
-	err error,
-) {
+// Page returns the first orders of the range, and whether there are more. They have at most MaxPageItems items together.
+// An order may become visible after orders with higher ids. With settled, the page ends before the first id that may
+// still be missing, which is SettledAfter old by the store's clock. Errors: ErrOverloaded, ErrUnavailable.
+func (s *Service) Page(ctx context.Context, r Range, settled bool) (page []Order, more bool, err error) {
 	err = s.inTurn(ctx, s.paging, pagePause, func(ctx context.Context) error {
-		page, more, err = s.store.Page(ctx, status, after, limit)
+		if settled {
+			page, more, err = s.settledPage(ctx, r)
+		} else {
+			page, more, err = s.store.Page(ctx, r)
+		}
 		return err
 	})
 	return page, more, err
+}
+
+const (
+	// insertWithin is the age after which an order is no longer inserted, as after a pause of its process.
+	insertWithin = 15 * time.Second
+	// SettledAfter is the age of ids that are visible or never will be. It allows for insertWithin, for the commit, and
+	// for a replica's clock that is late by half a minute.
+	SettledAfter = time.Minute
+)
+
+// settledPage returns the first orders of the range whose ids are SettledAfter old.
+func (s *Service) settledPage(ctx context.Context, r Range) (page []Order, more bool, err error) {
+	now, err := s.store.Now(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	r.Before = snowid.First(now.Add(-SettledAfter))
+	return s.store.Page(ctx, r)
 }
 
 // inTurn calls read once one of the slots is free, and returns ErrOverloaded if none is free in time. While orders are

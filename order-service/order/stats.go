@@ -29,6 +29,9 @@ type Stats struct {
 	// Backlog is the number of unsettled orders that did not change within the pending limit, and OldestMillis the time
 	// since the earliest of their last changes. MeasureBacklog sets both.
 	Backlog, OldestMillis atomic.Int64
+	// ClockLateMillis is how far this process's clock is behind the store's; below zero if it is ahead. MeasureBacklog
+	// sets it.
+	ClockLateMillis atomic.Int64
 	// Reconciled counts the orders that the reconciler settled, Rounds its rounds.
 	Reconciled, Rounds atomic.Int64
 	// BooksChecked counts the orders compared with their operations. BooksWrong counts the orders among them that

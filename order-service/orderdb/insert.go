@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -76,6 +77,11 @@ func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error)
 func (d *DB) insertSorted(ctx context.Context, orders []order.Order) ([]insertion, error) {
 	var taken map[int]bool // by index in orders: the key is in use
 	write := func(tx *gorm.DB) error {
+		for _, o := range orders {
+			if !o.InsertBefore.IsZero() && time.Now().After(o.InsertBefore) {
+				return retry.Stop(fmt.Errorf("insert orders: the process stood still after it had made order %d", o.ID))
+			}
+		}
 		wrote, err := insertOrders(tx, orders)
 		if err != nil {
 			return fmt.Errorf("insert orders: %w", err)

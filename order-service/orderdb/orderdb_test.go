@@ -126,7 +126,7 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 		{"", 15, 3, 0, false},
 		{order.Confirmed, 0, 3, 0, false},
 	} {
-		page, more, err := stores[0].Page(t.Context(), tc.status, tc.after, tc.limit)
+		page, more, err := stores[0].Page(t.Context(), order.Range{Status: tc.status, After: tc.after, Limit: tc.limit})
 		must(t, err)
 		if len(page) != tc.want || more != tc.more {
 			t.Errorf("after %d, limit %d: %d orders, more %v; want %d, %v",
@@ -400,7 +400,7 @@ func TestADatabaseThatCannotBeRead(t *testing.T) {
 	want("by key", err)
 	_, err = store.Status(ctx, 1)
 	want("a status", err)
-	_, _, err = store.Page(ctx, "", 0, 10)
+	_, _, err = store.Page(ctx, order.Range{Limit: 10})
 	want("a page", err)
 	_, err = store.Stuck(ctx, order.Pending, 0, time.Now(), 10)
 	want("unsettled orders", err)

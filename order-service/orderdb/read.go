@@ -84,19 +84,20 @@ func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
 }
 
 // Page implements order.Store.
-func (d *DB) Page(
-	ctx context.Context, status order.Status, after int64, limit int,
-) (page []order.Order, more bool, err error) {
-	query := d.db.Where("id > ?", after)
-	if status != "" {
-		query = query.Where("status = ?", string(status))
+func (d *DB) Page(ctx context.Context, r order.Range) (page []order.Order, more bool, err error) {
+	query := d.db.Where("id > ?", r.After)
+	if r.Before > 0 {
+		query = query.Where("id < ?", r.Before)
 	}
-	found, more, err := d.loadPart(ctx, query.Limit(limit+1), order.MaxPageItems) // one more row shows the end
+	if r.Status != "" {
+		query = query.Where("status = ?", string(r.Status))
+	}
+	found, more, err := d.loadPart(ctx, query.Limit(r.Limit+1), order.MaxPageItems) // one more row shows the end
 	if err != nil {
 		return nil, false, unavailable("read page of orders", err)
 	}
-	if len(found) > limit {
-		return found[:limit], true, nil
+	if len(found) > r.Limit {
+		return found[:r.Limit], true, nil
 	}
 	return found, more, nil
 }

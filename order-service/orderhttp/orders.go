@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -135,11 +136,11 @@ func (h *handlers) cancel(c *gin.Context) error {
 }
 
 func (h *handlers) page(c *gin.Context) error {
-	status, after, limit, err := pageQuery(c)
+	r, follow, err := pageQuery(c)
 	if err != nil {
 		return err
 	}
-	found, more, err := h.orders.Page(c.Request.Context(), status, after, limit)
+	found, more, err := h.orders.Page(c.Request.Context(), r, follow)
 	if err != nil {
 		return err
 	}
@@ -147,18 +148,21 @@ func (h *handlers) page(c *gin.Context) error {
 	for i, o := range found {
 		body.Orders[i] = present(o)
 	}
-	if more {
+	switch {
+	case len(found) > 0 && (more || follow):
 		body.Next = body.Orders[len(found)-1].ID
+	case follow && r.After > 0:
+		body.Next = strconv.FormatInt(r.After, 10)
 	}
 	c.JSON(http.StatusOK, body)
 	return nil
 }
 
-func pageQuery(c *gin.Context) (status order.Status, after int64, limit int, err error) {
-	limit = defaultPage
+func pageQuery(c *gin.Context) (r order.Range, follow bool, err error) {
+	r.Limit = defaultPage
 	query, err := httpapi.Query(c)
 	if err != nil {
-		return "", 0, 0, fmt.Errorf("%w: %w", errInvalidPage, err)
+		return r, false, fmt.Errorf("%w: %w", errInvalidPage, err)
 	}
 	for name, values := range query {
 		value := values[0]
@@ -166,23 +170,25 @@ func pageQuery(c *gin.Context) (status order.Status, after int64, limit int, err
 		case len(values) > 1:
 			err = fmt.Errorf("%w: %s is given twice", errInvalidPage, name)
 		case name == "status" && (value == "" || slices.Contains(order.Statuses, order.Status(value))):
-			status = order.Status(value)
+			r.Status = order.Status(value)
 		case name == "after" && value == "":
 		case name == "after":
-			if after, err = order.ParseID(value); err != nil {
+			if r.After, err = order.ParseID(value); err != nil {
 				err = fmt.Errorf("%w: after is an order id", errInvalidPage)
 			}
 		case name == "limit" && value == "":
 		case name == "limit":
-			if limit, err = httpapi.Limit(value, maxPage); err != nil {
+			if r.Limit, err = httpapi.Limit(value, maxPage); err != nil {
 				err = fmt.Errorf("%w: %w", errInvalidPage, err)
 			}
+		case name == "follow" && (value == "" || value == "false" || value == "true"):
+			follow = value == "true"
 		default:
 			err = fmt.Errorf("%w: %q cannot be %q", errInvalidPage, name, value)
 		}
 		if err != nil {
-			return "", 0, 0, err
+			return r, false, err
 		}
 	}
-	return status, after, limit, nil
+	return r, follow, nil
 }

@@ -18,7 +18,7 @@ type Orders interface {
 	Place(ctx context.Context, r order.Request) (order.Placement, error)
 	Cancel(ctx context.Context, id int64) (order.Order, error)
 	Get(ctx context.Context, id int64) (order.Order, error)
-	Page(ctx context.Context, status order.Status, after int64, limit int) (page []order.Order, more bool, err error)
+	Page(ctx context.Context, r order.Range, settled bool) (page []order.Order, more bool, err error)
 }
 
 var _ Orders = (*order.Service)(nil)

@@ -32,7 +32,7 @@ func (o orders) Get(context.Context, int64) (order.Order, error) {
 	return order.Order{ID: 7, Status: order.Confirmed, Items: []order.Item{{GoodsID: 1, Num: 1}}}, o.err
 }
 
-func (o orders) Page(context.Context, order.Status, int64, int) ([]order.Order, bool, error) {
+func (o orders) Page(context.Context, order.Range, bool) ([]order.Order, bool, error) {
 	return nil, false, o.err
 }
 

@@ -66,6 +66,9 @@ func Lease(ctx context.Context, conn Conn, root string, opts ...Option) (*Genera
 // writes: a data race.
 const timeShift = 22
 
+// First returns the lowest id of a time.
+func First(at time.Time) int64 { return max(at.UnixMilli()-snowflake.Epoch, 0) << timeShift }
+
 // Next returns an id, or ErrNoLease or ErrClockBack.
 func (g *Generator) Next() (int64, error) {
 	g.mu.Lock()

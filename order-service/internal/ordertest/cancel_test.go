@@ -284,7 +284,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	})
 
 	left := int64(stock)
-	all, _, err := replicas[0].store.Page(t.Context(), "", 0, 1000)
+	all, _, err := replicas[0].store.Page(t.Context(), order.Range{Limit: 1000})
 	must(t, err)
 	ends := map[order.Status]int{}
 	for _, o := range all {

@@ -2,7 +2,9 @@ package ordertest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +29,50 @@ func pageOf(t *testing.T, body string) (ids []string, next string) {
 		ids = append(ids, o.ID)
 	}
 	return ids, page.Next
+}
+
+// A page for followers ends before orders that others may still precede, and its cursor stays where it is.
+func TestFollowersMissNothing(t *testing.T) {
+	w := newWorld(t)
+	r := w.replica(order.Config{})
+	var aged []string
+	for _, age := range []time.Duration{3 * order.SettledAfter, order.SettledAfter + 5*time.Second, order.SettledAfter / 2, 0} {
+		at := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
+		o, _, err := r.store.Insert(t.Context(), order.Order{
+			ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at, Items: []order.Item{{GoodsID: 1, Num: 1}},
+		})
+		must(t, err)
+		aged = append(aged, o.Flag())
+	}
+	for _, c := range []struct {
+		query, next string
+		want        []string
+	}{
+		{"", "", aged},
+		{"follow=false", "", aged},
+		{"follow=true", aged[1], aged[:2]},
+		{"follow=true&limit=1", aged[0], aged[:1]},
+		{"follow=true&after=" + aged[1], aged[1], nil},
+		{"follow=true&after=" + aged[3], aged[3], nil},
+		{"follow=true&status=CONFIRMED", "", nil},
+	} {
+		got, next := pageOf(t, r.call("GET", "/v1/orders?"+c.query, "").body)
+		if !slices.Equal(got, c.want) || next != c.next {
+			t.Errorf("%q: %v, next %q; want %v, next %q", c.query, got, next, c.want, c.next)
+		}
+	}
+	if a := r.call("GET", "/v1/orders?follow=yes", ""); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("follow=yes is answered %d", a.status)
+	}
+	// That holds because an order is not inserted long after its id was drawn.
+	late := order.Order{ID: ids.at(time.Now()), Status: order.Pending, Items: []order.Item{{GoodsID: 1, Num: 1}}}
+	late.InsertBefore = time.Now().Add(-time.Millisecond)
+	if _, _, err := r.store.Insert(t.Context(), late); !errors.Is(err, order.ErrUnavailable) {
+		t.Errorf("an insert after its time: %v, want ErrUnavailable", err)
+	}
+	if _, err := r.store.Get(t.Context(), late.ID); !errors.Is(err, order.ErrNotFound) {
+		t.Errorf("it was inserted: %v", err)
+	}
 }
 
 // While the database does not answer, reads and cancellations are told so in
