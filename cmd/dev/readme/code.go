@@ -30,5 +30,5 @@ func caseStudyFaults(sources) (string, error) {
 	return text, nil
 }
 
-// link returns a link to a file of the module for the table in loadtestDoc.
+// link returns a link to a file of the module for the table in resultsDoc.
 func link(l catalogue.Link) string { return fmt.Sprintf("[`%s`](../%s)", l.Name, l.File) }

@@ -30,7 +30,7 @@ type sources struct {
 // tables lists all of them.
 var tables = []table{
 	{"invariants", loadtestDoc, invariants},
-	{"case-study-faults", loadtestDoc, caseStudyFaults},
+	{"case-study-faults", resultsDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
 	{"tour-summary", loadtestDoc, prose(tour)},
 	{"faults-summary", loadtestDoc, prose(faultMatrix)},
