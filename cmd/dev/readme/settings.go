@@ -26,9 +26,10 @@ func settings(from sources) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := "| variable | default | read by | what |\n| --- | --- | --- | --- |\n"
+	text := "| variable | default | read by | meaning |\n| --- | --- | --- | --- |\n"
 	for _, s := range all {
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, s.standard, strings.Join(s.binaries, ", "), s.says)
+		programs := strings.ReplaceAll(strings.Join(s.binaries, ", "), "-service", "")
+		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, s.standard, programs, s.says)
 	}
 	return text, nil
 }
