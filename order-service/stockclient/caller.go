@@ -62,8 +62,8 @@ func (c *Caller) Close() { c.ledger.Close() }
 // left to the reconciler.
 func (c *Caller) Down() bool { return c.client.Down() }
 
-// resting reports whether nothing was sent because the circuit breaker of every replica is open.
-func resting(err error) bool { return errors.Is(err, stockapi.ErrResting) }
+// breakerOpen reports whether nothing was sent because the circuit breaker of every replica is open.
+func breakerOpen(err error) bool { return errors.Is(err, stockapi.ErrBreakerOpen) }
 
 // unknown reports whether the call that failed with err may have taken effect.
 func unknown(err error) bool {

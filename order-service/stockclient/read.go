@@ -130,7 +130,7 @@ func (c *Caller) goods(ctx context.Context, goodsIDs []int64) ([]stockapi.Goods,
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 		defer cancel()
 		goods, err := c.client.Stock(ctx, ids...)
-		if err != nil && (resting(err) || stockapi.Final(err) || !c.budget.withdraw()) {
+		if err != nil && (breakerOpen(err) || stockapi.Final(err) || !c.budget.withdraw()) {
 			err = retry.Stop(err)
 		}
 		return goods, err

@@ -47,7 +47,7 @@ func (c *Caller) write(
 			return op, nil
 		}
 		mayHaveBeenDone = mayHaveBeenDone || unknown(err)
-		if stockapi.Final(err) || resting(err) || errors.Is(err, stockapi.ErrUnauthorized) {
+		if stockapi.Final(err) || breakerOpen(err) || errors.Is(err, stockapi.ErrUnauthorized) {
 			return op, retry.Stop(err)
 		}
 		if tries < c.cfg.Tries && !c.budget.withdraw() {
@@ -79,7 +79,7 @@ func (c *Caller) try(
 		defer cancel()
 	}
 	op, err := send(ctx)
-	if resting(err) {
+	if breakerOpen(err) {
 		c.counts.broken.Inc()
 		return op, err
 	}

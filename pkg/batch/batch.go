@@ -139,7 +139,7 @@ func (g *Group[In, Out]) enqueue(call *Call[In, Out]) error {
 		g.gathering.wanted = 0
 	}
 	another := g.waiting%g.opts.maxBatch == 0 // batch is full
-	if g.running < g.opts.concurrency || another && g.running < g.opts.surge {
+	if g.running < g.opts.concurrency || another && g.running < g.opts.fullConcurrency {
 		g.running++
 		g.workers.Go(g.work)
 	}

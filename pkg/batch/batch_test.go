@@ -150,9 +150,9 @@ func TestTheQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestSurge: further batches run once they are full, up to the bound, and end when none is full any more.
-func TestSurge(t *testing.T) {
-	g := newGated(t, batch.WithMaxSize(2), batch.WithSurge(3))
+// TestFullConcurrency: further batches run once they are full, up to the bound, and end when none is full any more.
+func TestFullConcurrency(t *testing.T) {
+	g := newGated(t, batch.WithMaxSize(2), batch.WithFullConcurrency(3))
 	waiting := []<-chan error{g.occupy(t), g.queue(t, t.Context(), 1)}
 	add := func(in int) {
 		answered := make(chan error, 1)
@@ -392,7 +392,7 @@ func TestManyCallersEachGetTheirOwnAnswer(t *testing.T) {
 			outs[i] = fmt.Sprint(in)
 		}
 		return outs, nil
-	}, batch.WithMaxSize(16), batch.WithConcurrency(3), batch.WithSurge(6))
+	}, batch.WithMaxSize(16), batch.WithConcurrency(3), batch.WithFullConcurrency(6))
 	var callers sync.WaitGroup
 	for w := range 100 {
 		callers.Go(func() {

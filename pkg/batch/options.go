@@ -6,10 +6,10 @@ import (
 )
 
 type options struct {
-	maxBatch, maxQueue, concurrency, surge int
-	timeout                                time.Duration
-	gather                                 int
-	idle                                   func(context.Context)
+	maxBatch, maxQueue, concurrency, fullConcurrency int
+	timeout                                          time.Duration
+	gather                                           int
+	idle                                             func(context.Context)
 }
 
 // Option changes a group. A bound below 1 is taken as 1.
@@ -26,9 +26,9 @@ func WithMaxQueue(n int) Option { return func(o *options) { o.maxQueue = max(1, 
 // batches run one after another, and all calls that arrive during one join the next.
 func WithConcurrency(n int) Option { return func(o *options) { o.concurrency = max(1, n) } }
 
-// WithSurge lets up to n batches run concurrently if the additional ones begin full: a batch that cannot grow gains
-// nothing by waiting. Default: WithConcurrency is the limit.
-func WithSurge(n int) Option { return func(o *options) { o.surge = n } }
+// WithFullConcurrency lets up to n batches run concurrently if the additional ones begin full: a batch that cannot grow
+// gains nothing by waiting. Default: WithConcurrency is the limit.
+func WithFullConcurrency(n int) Option { return func(o *options) { o.fullConcurrency = n } }
 
 // WithTimeout ends the context of a batch after d. Default: no bound.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }

@@ -10,8 +10,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// restFor is how long a breaker stays open.
-const restFor = time.Second
+// openFor is how long a breaker stays open.
+const openFor = time.Second
 
 // Open returns a client of the server in the options. It connects on first use. Each round trip takes at most timeout.
 // The client never retries: the second reply to a DEL whose first one was lost would be "nothing deleted". Callers must
@@ -28,7 +28,7 @@ func Open(where redis.UniversalOptions, timeout time.Duration) redis.UniversalCl
 func Breaker[T any](name string, failures uint32, log *slog.Logger) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Name:        name,
-		Timeout:     restFor,
+		Timeout:     openFor,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 		OnStateChange: func(name string, from, to gobreaker.State) {
 			log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())

@@ -9,9 +9,9 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// ErrResting is returned, with ErrUnavailable, if nothing was sent because the circuit breaker of every replica is
+// ErrBreakerOpen is returned, with ErrUnavailable, if nothing was sent because the circuit breaker of every replica is
 // open.
-var ErrResting = errors.New("stock service left alone")
+var ErrBreakerOpen = errors.New("circuit breaker open")
 
 // breaker is a circuit breaker. Allow returns an error while it is open.
 type breaker interface {
@@ -23,17 +23,17 @@ type breaker interface {
 // probes is the number of calls that a half-open breaker lets through.
 const probes = 5
 
-// WithBreakers opens a replica's circuit breaker for rest if, within a second or two, at least ten calls and six of ten
-// failed; calls for it go to the next one. Refusals by a healthy service are no failures. Writes and reads are counted
-// separately. Each change of a breaker's state is logged to log. Default: no breakers.
-func WithBreakers(rest time.Duration, log *slog.Logger) Option {
+// WithBreakers opens a replica's circuit breaker for openFor if, within a second or two, at least ten calls and six of
+// ten failed; calls for it go to the next one. Refusals by a healthy service are no failures. Writes and reads are
+// counted separately. Each change of a breaker's state is logged to log. Default: no breakers.
+func WithBreakers(openFor time.Duration, log *slog.Logger) Option {
 	return func(c *Client) {
 		c.newBreaker = func(name string) breaker {
 			return gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 				Name:        name,
 				MaxRequests: probes,
 				Interval:    2 * time.Second,
-				Timeout:     rest,
+				Timeout:     openFor,
 				ReadyToTrip: func(n gobreaker.Counts) bool {
 					return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*counted(n)
 				},

@@ -24,70 +24,70 @@ type replica struct {
 	// shared gathers deductions that share requests; nil if each has its own.
 	shared *batch.Group[Deduction, Operation]
 
-	mu    sync.Mutex
-	waits int       // requests in flight
-	heard time.Time // when the replica last answered, or when the first of the requests was sent
-	// doubtUntil is the end of the replica's ejection, after it left a request unanswered, and doubtFor the length of the
-	// last ejection. An answer resets both.
-	doubtUntil time.Time
-	doubtFor   time.Duration
+	mu         sync.Mutex
+	inFlight   int       // requests in flight
+	lastAnswer time.Time // or when the first of the requests was sent
+	// ejectedUntil is the end of the replica's ejection, after it left a request unanswered, and ejectedFor the length of
+	// the last ejection. An answer resets both.
+	ejectedUntil time.Time
+	ejectedFor   time.Duration
 }
 
-// silence is the hedging delay: a replica with requests in flight that answers none of them for so long is passed over
-// by further calls. A busy one answers something in that time.
-const silence = 300 * time.Millisecond
+// hedgeDelay is the hedging delay: a replica with requests in flight that answers none of them for so long is passed
+// over by further calls. A busy one answers something in that time.
+const hedgeDelay = 300 * time.Millisecond
 
 // The first and the longest ejection. Without an answer in between, each is twice as long as the last.
 const (
-	firstDoubt   = time.Second
-	longestDoubt = 8 * time.Second
+	firstEjection   = time.Second
+	longestEjection = 8 * time.Second
 )
 
 func (r *replica) sent() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waits == 0 {
-		r.heard = time.Now()
+	if r.inFlight == 0 {
+		r.lastAnswer = time.Now()
 	}
-	r.waits++
+	r.inFlight++
 }
 
 func (r *replica) answered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.heard, r.doubtUntil, r.doubtFor = time.Now(), time.Time{}, 0
+	r.lastAnswer, r.ejectedUntil, r.ejectedFor = time.Now(), time.Time{}, 0
 }
 
-// doubt ejects the replica for a while.
-func (r *replica) doubt() {
+// eject ejects the replica for a while.
+func (r *replica) eject() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := time.Now(); now.After(r.doubtUntil) {
-		r.doubtFor = min(max(2*r.doubtFor, firstDoubt), longestDoubt)
-		r.doubtUntil = now.Add(r.doubtFor)
+	if now := time.Now(); now.After(r.ejectedUntil) {
+		r.ejectedFor = min(max(2*r.ejectedFor, firstEjection), longestEjection)
+		r.ejectedUntil = now.Add(r.ejectedFor)
 	}
 }
 
 func (r *replica) ended() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waits--
+	r.inFlight--
 }
 
-// silent reports whether the replica has requests in flight and has answered none of them for too long, or is ejected.
-func (r *replica) silent() bool { return r.silentIn() <= 0 }
+// overdue reports whether the replica has requests in flight and has answered none of them for too long, or is ejected.
+func (r *replica) overdue() bool { return r.hedgeIn() <= 0 }
 
-// silentIn returns the remaining time without an answer until the replica counts as silent.
-func (r *replica) silentIn() time.Duration {
+// hedgeIn returns the remaining time without an answer until the replica is overdue.
+func (r *replica) hedgeIn() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case time.Now().Before(r.doubtUntil):
+	case time.Now().Before(r.ejectedUntil):
 		return 0
-	case r.waits == 0:
-		return silence
+	case r.inFlight == 0:
+		return hedgeDelay
 	}
-	return silence - time.Since(r.heard)
+	return hedgeDelay - time.Since(r.lastAnswer)
 }
 
 // fleet is an immutable snapshot of the replicas.
@@ -159,7 +159,7 @@ func (c *Client) newReplica(base string) *replica {
 	if c.requests > 0 {
 		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
 			batch.WithMaxSize(MaxDeductions), batch.WithConcurrency(c.requests),
-			batch.WithSurge(4*c.requests), batch.WithGather(8))
+			batch.WithFullConcurrency(4*c.requests), batch.WithGather(8))
 	}
 	return r
 }
@@ -202,8 +202,8 @@ func triesOf(ctx context.Context) int {
 	return tries
 }
 
-// errSilent is the failure of a replica that does not answer.
-var errSilent = errors.New("no answer")
+// errNoAnswer is the failure of a replica that does not answer.
+var errNoAnswer = errors.New("no answer")
 
 // sender sends a call to one replica, and returns the answer.
 type sender[T any] func(ctx context.Context, r *replica) (T, error)
@@ -215,7 +215,7 @@ func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (T, 
 	r.ended()
 	done(err)
 	if unanswered(err) {
-		r.doubt()
+		r.eject()
 	}
 	return value, err
 }
@@ -237,7 +237,7 @@ type result[T any] struct {
 }
 
 // at calls send with the first available replica of the order, and then with the next one while none was reached. If a
-// replica falls silent and another is not, the call is hedged: it goes to that one as well, and the first success
+// replica is overdue and another is not, the call is hedged: it goes to that one as well, and the first success
 // counts. So a call may run twice, under one flag. If all tries fail, the error says whether any of them may have taken
 // effect.
 func at[T any](ctx context.Context, order []*replica, breaker func(*replica) breaker, send sender[T]) (T, error) {
@@ -248,25 +248,25 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 	case 1: // no other to turn to
 		done, err := breaker(order[0]).Allow()
 		if err != nil {
-			return none, resting(err)
+			return none, breakerOpen(err)
 		}
 		return send.to(ctx, order[0], done)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &tries[T]{order: loudFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
+	t := &tries[T]{order: promptFirst(order), breaker: breaker, send: send, results: make(chan result[T], len(order))}
 	under, refused := t.next(ctx)
 	if !under {
 		return none, refused
 	}
 	var failed error
 	going := 1
-	look := time.NewTimer(t.last.silentIn())
+	look := time.NewTimer(t.last.hedgeIn())
 	defer look.Stop()
 	turn := func() {
 		if more, _ := t.next(ctx); more {
 			going++
-			look.Reset(t.last.silentIn())
+			look.Reset(t.last.hedgeIn())
 		}
 	}
 	for {
@@ -285,16 +285,16 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 				return none, failed
 			}
 		case <-look.C:
-			switch left := t.last.silentIn(); {
+			switch left := t.last.hedgeIn(); {
 			case left > 0:
 				look.Reset(left)
 			case len(t.order) == 0: // no other to turn to
-			case t.order[0].silent():
-				look.Reset(silence / 4)
+			case t.order[0].overdue():
+				look.Reset(hedgeDelay / 4)
 			default:
-				t.give(errSilent)
-				t.last.doubt()
-				failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errSilent)
+				t.give(errNoAnswer)
+				t.last.eject()
+				failed = fmt.Errorf("%w: %w", ErrUnknownOutcome, errNoAnswer)
 				turn()
 			}
 		}
@@ -314,7 +314,7 @@ func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 		t.order = t.order[1:]
 		done, err := t.breaker(r).Allow()
 		if err != nil {
-			refused = resting(err)
+			refused = breakerOpen(err)
 			continue
 		}
 		var once sync.Once
@@ -329,20 +329,21 @@ func (t *tries[T]) next(ctx context.Context) (begun bool, refused error) {
 	return false, refused
 }
 
-// resting returns the error of a call that an open breaker refused.
-func resting(err error) error { return fmt.Errorf("%w: %w: %w", ErrResting, ErrUnavailable, err) }
+// breakerOpen returns the error of a call that an open breaker refused.
+func breakerOpen(err error) error {
+	return fmt.Errorf("%w: %w: %w", ErrBreakerOpen, ErrUnavailable, err)
+}
 
-// loudFirst returns the order with the silent replicas last.
-func loudFirst(order []*replica) []*replica {
-	if !slices.ContainsFunc(order, (*replica).silent) {
+// promptFirst returns the order with the overdue replicas last.
+func promptFirst(order []*replica) []*replica {
+	if !slices.ContainsFunc(order, (*replica).overdue) {
 		return order
 	}
-	quiet := func(r *replica) bool { return r.silent() }
-	loud := slices.DeleteFunc(slices.Clone(order), quiet)
+	prompt := slices.DeleteFunc(slices.Clone(order), (*replica).overdue)
 	for _, r := range order {
-		if !slices.Contains(loud, r) {
-			loud = append(loud, r)
+		if !slices.Contains(prompt, r) {
+			prompt = append(prompt, r)
 		}
 	}
-	return loud
+	return prompt
 }

@@ -94,7 +94,7 @@ func (g *groups) run(ctx context.Context, take func() []*groupCall) {
 	case 0:
 	case 1:
 		lock := locks.first()
-		lock.record(ctx, "acquire-lock", asked, lock.notHad())
+		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
 	default:
 		locks = holdAll(ctx, g.needed(calls), g.more)
 	}

@@ -28,7 +28,7 @@ func holdAll(ctx context.Context, keepers []*keeper, more func(*keeper) bool) ho
 				above.rest(ctx)
 			}
 		})
-		lock.record(ctx, "acquire-lock", asked, lock.notHad())
+		lock.record(ctx, "acquire-lock", asked, lock.errNotHeld())
 		if lock.Release == nil {
 			holding{keepers: keepers[:i]}.leave(ctx, more, false)
 			return holding{}

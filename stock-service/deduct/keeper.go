@@ -127,8 +127,8 @@ func (k *keeper) has(ctx context.Context, yield func()) bool {
 
 var errPassedBy = errors.New("lock not granted within the patience; going on without it")
 
-// notHad returns an error if the lock is the zero Lock.
-func (l Lock) notHad() error {
+// errNotHeld returns an error if the lock is the zero Lock.
+func (l Lock) errNotHeld() error {
 	if l.Release == nil {
 		return errPassedBy
 	}
@@ -163,8 +163,8 @@ func (k *keeper) ask(ctx context.Context) {
 
 // await waits for the pending acquisition and reports whether the lock is held now. After patience it looks at the
 // lock's holder. Each later pause lasts a tenure plus twice the time of the last group here, for this lock and each
-// above, at least three times the keeper's patience and at most five times. It gives up when it sees the same holder again, when ZooKeeper does not answer,
-// or when ctx ends.
+// above, at least three times the keeper's patience and at most five times. It gives up when it sees the same holder
+// again, when ZooKeeper does not answer, or when ctx ends.
 func (k *keeper) await(ctx context.Context, patience time.Duration) bool {
 	select {
 	case got := <-k.asked:

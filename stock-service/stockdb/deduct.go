@@ -81,7 +81,7 @@ func takeItems(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short in
 			return 0, fmt.Errorf("update stock: %w", err)
 		}
 		if !hit {
-			return whyMissed(tx, items[i:], fence)
+			return missedReason(tx, items[i:], fence)
 		}
 	}
 	return 0, nil
@@ -125,8 +125,8 @@ func takeItem(tx *gorm.DB, item operation.Item, fence stock.Fence) (hit bool, er
 	return done.RowsAffected == 1, done.Error
 }
 
-// whyMissed reads the rows of the items that were not taken, and returns the reason why the first was not.
-func whyMissed(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
+// missedReason reads the rows of the items that were not taken, and returns the reason why the first was not.
+func missedReason(tx *gorm.DB, items []operation.Item, fence stock.Fence) (short int64, err error) {
 	levels, err := readLevels(tx, goodsOf(items), "")
 	if err != nil {
 		return 0, err
