@@ -35,7 +35,7 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 # The tests with the build tag "alone".
-ALONE := -tags $(TAGS),alone -run '^Test(Readers|SlowSenders)' ./cmd/order-service ./loadtest/stack
+ALONE := -tags $(TAGS),alone -run '^Test(Readers|SlowSenders|EveryDeduction)' ./cmd/order-service ./loadtest/stack
 
 CLUSTER_TESTS := ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
 

@@ -25,11 +25,12 @@ const (
 	OrderFrozen     = "order-frozen"     // an order service is paused in a transaction, its keys are repeated elsewhere
 	StockFrozen     = "stock-frozen"     // a stock service is paused in a transaction, its flags are repeated elsewhere
 	ZooKeeperFrozen = "zookeeper-frozen" // ZooKeeper is paused for 14 s
+	ZooKeeperGone   = "zookeeper-gone"   // ZooKeeper is stopped for 60 s
 	LeaderCut       = "leader-cut"       // no reply of a stock service reaches the order service that reconciles
 )
 
 // Alone lists those faults.
-var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen, LeaderCut}
+var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen, ZooKeeperGone, LeaderCut}
 
 // longLoads are the loads for the faults of Alone, and last as long. Where every order is sent to two replicas at once,
 // orders held by a frozen replica are repeated elsewhere. There are many clients, since a call to a paused process
@@ -38,6 +39,7 @@ var longLoads = map[string]Load{
 	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	StockFrozen:     {Orders: 1000, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
 	ZooKeeperFrozen: {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
+	ZooKeeperGone:   {Orders: 3600, PerS: 50, Clients: 256, Cancel: 0.1},
 	LeaderCut:       {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
 }
 
@@ -56,6 +58,7 @@ type demanding interface {
 var (
 	_ demanding = (*frozen)(nil)
 	_ demanding = (*recovering)(nil)
+	_ demanding = (*gone)(nil)
 	_ demanding = (*leaderCut)(nil)
 )
 
@@ -90,23 +93,25 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 }
 
 // Arm implements Fault. It first measures how many orders finish per second.
-func (f *frozen) Arm(ctx context.Context) error {
-	first, err := countEnded(ctx, f.lab)
-	if err != nil {
+func (f *frozen) Arm(ctx context.Context) (err error) {
+	if f.before, err = endRate(ctx, f.lab); err != nil {
 		return err
+	}
+	return f.strike.Arm(ctx)
+}
+
+// endRate returns how many orders finish per second, over measureFor.
+func endRate(ctx context.Context, l *lab.Lab) (float64, error) {
+	first, err := countEnded(ctx, l)
+	if err != nil {
+		return 0, err
 	}
 	began := time.Now()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(measureFor):
+	if err := sleep(ctx, measureFor); err != nil {
+		return 0, err
 	}
-	last, err := countEnded(ctx, f.lab)
-	if err != nil {
-		return err
-	}
-	f.before = float64(last-first) / time.Since(began).Seconds()
-	return f.strike.Arm(ctx)
+	last, err := countEnded(ctx, l)
+	return float64(last-first) / time.Since(began).Seconds(), err
 }
 
 // Fired implements Fault. It counts from the strike.
@@ -215,6 +220,46 @@ func countEnded(ctx context.Context, l *lab.Lab) (n int, err error) {
 		return 0, fmt.Errorf("count orders that ended: %w", err)
 	}
 	return n, nil
+}
+
+// gone stops a server. Orders must keep finishing at 0.8 of the rate before, or more.
+type gone struct {
+	*surrounding
+	lab            *lab.Lab
+	before, during float64 // orders that finish per second
+
+	struck time.Time
+	ended  int
+}
+
+// Arm implements Fault.
+func (f *gone) Arm(ctx context.Context) (err error) {
+	if f.before, err = endRate(ctx, f.lab); err != nil {
+		return err
+	}
+	if f.ended, err = countEnded(ctx, f.lab); err != nil {
+		return err
+	}
+	f.struck = time.Now()
+	return f.surrounding.Arm(ctx)
+}
+
+// Heal implements Fault.
+func (f *gone) Heal(ctx context.Context) error {
+	ended, err := countEnded(ctx, f.lab)
+	f.during = float64(ended-f.ended) / time.Since(f.struck).Seconds()
+	return errors.Join(err, f.surrounding.Heal(ctx))
+}
+
+// Unmet implements demanding.
+func (f *gone) Unmet() error {
+	if f.before == 0 {
+		return errors.New("no order ended before the fault")
+	}
+	if f.during < 0.8*f.before {
+		return fmt.Errorf("%.1f orders per second finished without the server, %.1f before: less than 0.8", f.during, f.before)
+	}
+	return nil
 }
 
 // recovering is a surrounding fault. After the heal, every order service must confirm an order within recoverWithin.
@@ -340,6 +385,11 @@ func newLong(l *lab.Lab, name string, rng *rand.Rand) Fault {
 			strike: func(context.Context) error { return l.ZooKeeper.Pause() },
 			mend:   func(context.Context) error { return l.ZooKeeper.Resume() },
 			hold:   14 * time.Second,
+		}}
+	case ZooKeeperGone:
+		return &gone{lab: l, surrounding: &surrounding{
+			strike: func(context.Context) error { return l.ZooKeeper.Kill() },
+			mend:   l.ZooKeeper.Restart, hold: time.Minute,
 		}}
 	case LeaderCut:
 		return &leaderCut{lab: l}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+	"orderstock/pkg/command"
+)
+
+// TestMain runs the command itself in place of the tests if a test asks for it.
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const asCommand = "LOADTEST_TEST_AS_COMMAND"
+
+// A client with file descriptors for a part of its connections proves nothing, and says so, unless it may raise its
+// limit itself.
+func TestTooFewFileDescriptors(t *testing.T) {
+	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	fire := func(limited string, flags ...string) (exit int, output string) {
+		t.Helper()
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		args := []string{"-c", limited + ` "$0" "$@"`, self, "fire", "--orders", "2000", "--out", t.TempDir()}
+		cmd := exec.CommandContext(ctx, "sh", append(args, flags...)...)
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		env := st.LoadtestEnv()
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			cmd.Env = append(cmd.Env, name+"="+env[name])
+		}
+		out, err := cmd.CombinedOutput()
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			return failed.ExitCode(), string(out)
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return command.Passed, string(out)
+	}
+	if exit, out := fire("ulimit -Sn 128; exec", "--concurrency", "500"); exit != command.Passed {
+		t.Errorf("with a low soft limit: exit code %d\n%s", exit, out)
+	}
+	hard := "ulimit -n 128; exec"
+	if os.Geteuid() == 0 { // who could raise it
+		if _, err := exec.LookPath("setpriv"); err != nil {
+			t.Fatalf("%v: install util-linux", err)
+		}
+		hard += " setpriv --bounding-set=-sys_resource"
+	}
+	exit, out := fire(hard, "--concurrency", "1000")
+	if exit != command.Unknown || !strings.Contains(out, "ulimit -n") {
+		t.Errorf("with a low hard limit: exit code %d, want %d and what to raise\n%s", exit, command.Unknown, out)
+	}
+}
