@@ -52,8 +52,8 @@ type firing struct {
 	plan  *plan
 	start time.Time
 	next  atomic.Int64
-	// telling guards the parts of the history that answers add to.
-	telling sync.Mutex
+	// items guards the parts of the history that answers add to.
+	items sync.Mutex
 }
 
 func fire(ctx context.Context, cfg Config, h *history.History) error {

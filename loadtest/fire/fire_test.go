@@ -326,7 +326,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	}
 	h, _ := run(t, cfg)
 	for i, want := range []history.Call{
-		{Status: history.Done, Code: 200, Told: history.ToldAsSent},
+		{Status: history.Done, Code: 200, AnswerItems: history.ItemsAsSent},
 		{Status: history.Rejected, Code: 200, Replayed: true},
 		{Code: 409, Problem: history.OtherProblem},
 		{Failure: history.Refused},
@@ -335,7 +335,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	} {
 		got := h.Calls[i]
 		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed ||
-			got.Failure != want.Failure || got.Problem != want.Problem || got.Told != want.Told {
+			got.Failure != want.Failure || got.Problem != want.Problem || got.AnswerItems != want.AnswerItems {
 			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 		}
 		if made[i] != h.Key(int(got.Op)) {
@@ -411,7 +411,7 @@ func TestFireIsStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestFailuresAreTold(t *testing.T) {
+func TestFailuresAreReported(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	cfg := s.config()
@@ -532,12 +532,12 @@ func TestNothingIsUp(t *testing.T) {
 			t.Errorf("%v; want that the %s at %s is not reached", err, name, nobody)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("told after %s", took)
+			t.Errorf("reported after %s", took)
 		}
 	}
 }
 
-// watcher notes what an observer is told.
+// watcher records the calls of an observer.
 type watcher struct {
 	mu       sync.Mutex
 	run      *history.History
@@ -562,7 +562,7 @@ func (w *watcher) End(e *fire.Event) {
 	w.ended = append(w.ended, *e)
 }
 
-func TestAnObserverIsToldOfEachCall(t *testing.T) {
+func TestAnObserverGetsEachCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	w, live := &watcher{begun: map[history.Kind]int{}}, &fire.Live{}
@@ -574,14 +574,14 @@ func TestAnObserverIsToldOfEachCall(t *testing.T) {
 		w.begun[history.Cancel] == 0 {
 		t.Errorf("%d calls ended, %v begun, %d on their way; want all %d", len(w.ended), w.begun, w.inFlight, len(h.Calls))
 	}
-	told := map[history.Call]int{}
+	seen := map[history.Call]int{}
 	for _, c := range h.Calls {
-		told[c]++
+		seen[c]++
 	}
 	again := 0
 	for _, e := range w.ended {
-		if told[e.Call]--; told[e.Call] < 0 {
-			t.Fatalf("told of %+v, which is not in the history", e.Call)
+		if seen[e.Call]--; seen[e.Call] < 0 {
+			t.Fatalf("observed %+v, which is not in the history", e.Call)
 		}
 		if e.Address != s.URL || e.Attempts < 1 || e.Attempts > 2 || (e.Kind == history.Cancel) != (e.Items == nil) {
 			t.Fatalf("%+v; want the address of the shop, and the items unless it is a cancellation", e)

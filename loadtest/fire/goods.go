@@ -80,12 +80,12 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 			}
 			return err
 		}
-		var told stockapi.Goods
-		if err := json.Unmarshal(a.body, &told); err != nil {
+		var reply stockapi.Goods
+		if err := json.Unmarshal(a.body, &reply); err != nil {
 			return retry.Stop(fmt.Errorf("read answer: %w", err))
 		}
-		if told.Num != g.Stock {
-			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, g.Stock))
+		if reply.Num != g.Stock {
+			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", reply.Num, g.Stock))
 		}
 		return nil
 	})
