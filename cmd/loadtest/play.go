@@ -65,7 +65,7 @@ Without FAULT, the flags say what is fired and what breaks meanwhile.`,
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
 	f.Lookup("seed").Usage = "makes the same orders again (default 42 for a fault, else random)"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		begin, err := cfg.performance(f, scenario, args)
+		begin, err := cfg.selected(f, scenario, args)
 		if err != nil {
 			return err
 		}
@@ -110,9 +110,9 @@ func names(f *pflag.FlagSet) (all []string) {
 	return all
 }
 
-// performance returns the run to play, or an error before minutes of compiling. scenario names the flags that a
+// selected returns the run to play, or an error before minutes of compiling. scenario names the flags that a
 // published fault ignores.
-func (cfg *playConfig) performance(
+func (cfg *playConfig) selected(
 	f *pflag.FlagSet, scenario, args []string,
 ) (func(*console.Console) (console.Run, error), error) {
 	seed := ""

@@ -21,10 +21,10 @@ const booksQuery = `SELECT s.goods_id, s.name,
 FROM stock s LEFT JOIN stock_flow f ON f.goods_id = s.goods_id
 WHERE s.goods_id IN (%s) GROUP BY s.goods_id, s.name, s.num ORDER BY s.goods_id`
 
-// readBooks returns the books of the goods. told has, for each product, the number of
+// readBooks returns the books of the goods. sold has, for each product, the number of
 // pieces acknowledged to clients; it is nil if this process did not fire the orders.
-func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64]int64) (Books, error) {
-	books := Books{Rows: []BookRow{}, Heard: told != nil}
+func readBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64]int64) (Books, error) {
+	books := Books{Rows: []BookRow{}, Heard: sold != nil}
 	if len(goods) == 0 {
 		return books, nil
 	}
@@ -45,17 +45,17 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, told map[int64
 		if err := rows.Scan(&id, &r.Name, &r.There, &r.In, &r.Out, &r.Back, &pruned); err != nil {
 			return books, fmt.Errorf("read books: %w", err)
 		}
-		r.Goods, r.Told = strconv.FormatInt(id, 10), told[id]
+		r.Goods, r.Sold = strconv.FormatInt(id, 10), sold[id]
 		if strings.HasPrefix(r.Name, "load test ") {
 			r.Name = fmt.Sprintf("product %d", len(books.Rows)+1)
 		}
 		r.In += pruned
-		r.Wrong = r.disagreement(told != nil)
+		r.Wrong = r.disagreement(sold != nil)
 		if r.Wrong != "" && books.Wrong == "" {
 			books.Wrong = r.Name + ": " + r.Wrong
 		}
 		books.Products++
-		books.Sold += max(r.Out-r.Back, r.Told)
+		books.Sold += max(r.Out-r.Back, r.Sold)
 		books.Stock += r.In
 		books.Rows = append(books.Rows, r)
 	}
@@ -81,15 +81,15 @@ func (b *Books) cut() {
 }
 
 // disagreement describes how a product's books disagree; "" if they agree.
-func (r BookRow) disagreement(told bool) string {
+func (r BookRow) disagreement(sold bool) string {
 	switch {
 	case r.There < 0:
 		return fmt.Sprintf("%d pieces are there: fewer than none", r.There)
 	case r.In-r.Out+r.Back != r.There:
 		return fmt.Sprintf("%d in, %d out, %d back make %d, but %d are there",
 			r.In, r.Out, r.Back, r.In-r.Out+r.Back, r.There)
-	case told && r.Told > r.In:
-		return fmt.Sprintf("clients were told that %d pieces are theirs, but only %d came in", r.Told, r.In)
+	case sold && r.Sold > r.In:
+		return fmt.Sprintf("%d pieces were confirmed to clients, but only %d came in", r.Sold, r.In)
 	}
 	return ""
 }

@@ -31,7 +31,7 @@ type Console struct {
 	closing chan struct{}              // closed when Run ends
 
 	mu      sync.Mutex
-	site    *site         // the watched stack; nil while no services run
+	view    *view         // the watched stack; nil while no services run
 	down    bool          // the services did not start, and nothing starts them
 	stop    func()        // ends the current run; nil if there is none
 	meter   *meter        // of the present or last run
@@ -77,7 +77,7 @@ func Lab(l *lab.Lab, dir string) (*Console, error) {
 // Attach returns a console for a stack that is already running: it fires and judges, but breaks nothing. Runs are kept
 // in dir.
 func Attach(target Target, dir string) (*Console, error) {
-	s, err := openSite(target)
+	s, err := openView(target)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func Attach(target Target, dir string) (*Console, error) {
 		s.close()
 		return nil, err
 	}
-	c.site, c.program = s, cmp.Or(target.Program, c.program)
+	c.view, c.program = s, cmp.Or(target.Program, c.program)
 	c.hub.set(secMode, "attached")
 	c.hub.set(secCan, Can{Play: notHere, Break: notOurs, Flags: notCounted})
 	return c, nil
@@ -161,9 +161,9 @@ func (c *Console) Run(ctx context.Context) error {
 	err = errors.Join(err, c.traces.close(ctx))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.site != nil {
-		c.site.close()
-		c.site = nil
+	if c.view != nil {
+		c.view.close()
+		c.view = nil
 	}
 	return err
 }
@@ -203,8 +203,8 @@ func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
 		return fmt.Errorf("start services: %w", err)
 	}
 	c.mu.Lock()
-	before := c.site
-	c.site, c.down = nil, false
+	before := c.view
+	c.view, c.down = nil, false
 	c.forgetStrikes()
 	c.showStarted(stateStarting)
 	c.mu.Unlock()
@@ -236,13 +236,13 @@ func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
 	if err := c.lab.StartServices(ctx, v.Strategy, env); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
-	s, err := labSite(c.lab, v, env)
+	s, err := labView(c.lab, v, env)
 	if err != nil {
 		return err
 	}
 	s.expired = expired + open
 	c.mu.Lock()
-	c.site = s
+	c.view = s
 	if c.stop == nil {
 		c.hub.set(secPhase, phaseIdle)
 	}
@@ -263,12 +263,12 @@ func (c *Console) showStarted(state string) {
 }
 
 // running returns the watched stack, or the reason why no services run.
-func (c *Console) running() (*site, error) {
+func (c *Console) running() (*view, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.site != nil:
-		return c.site, nil
+	case c.view != nil:
+		return c.view, nil
 	case c.down:
 		return nil, conflict("no services run: play or fire to start them")
 	}
@@ -276,10 +276,10 @@ func (c *Console) running() (*site, error) {
 }
 
 // current returns the watched stack, or nil while no services run.
-func (c *Console) current() *site {
+func (c *Console) current() *view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.site
+	return c.view
 }
 
 // sinceMS returns the time since the run began.

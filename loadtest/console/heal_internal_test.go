@@ -36,7 +36,7 @@ func idleLab(t *testing.T) *lab.Lab {
 // come back stays broken, is named, and is tried again.
 func TestHealOrder(t *testing.T) {
 	c := testConsole(t)
-	c.lab, c.site = idleLab(t), &site{}
+	c.lab, c.view = idleLab(t), &view{}
 	var (
 		order []string
 		stuck error
@@ -85,12 +85,12 @@ func TestHealOrder(t *testing.T) {
 func TestStopWhileServicesStart(t *testing.T) {
 	c := testConsole(t)
 	c.lab = idleLab(t)
-	c.site = &site{orders: ordersDB(t), stock: ordersDB(t)}
+	c.view = &view{orders: ordersDB(t), stock: ordersDB(t)}
 	c.hub.set(secReplicas, []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	p := &performance{title: "free play", tries: 1}
-	if v, err := c.perform(ctx, p, p.newRun(1)); err == nil {
+	p := &plan{title: "free play", tries: 1}
+	if v, err := c.execute(ctx, p, p.newRun(1)); err == nil {
 		t.Errorf("a run without services has the verdict %v", v)
 	}
 	c.shows(t, `{"name":"stock-1","kind":"stock","state":"dead"`, `"sentence":"stopped before an order was sent"`)
@@ -161,6 +161,6 @@ func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	over := make(chan struct{})
 	close(over)
 	scene := Scenario{Faults: []Action{{Action: "kill", Target: "stock-1", AfterMS: 60_000}}}
-	c.strikeMeanwhile(t.Context(), &performance{}, scene, over)
+	c.strikeMeanwhile(t.Context(), &plan{}, scene, over)
 	c.shows(t, "not brought about, as the run was over before: 1m0s kill stock-1")
 }

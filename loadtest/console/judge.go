@@ -11,7 +11,7 @@ import (
 )
 
 // judge waits until every order has ended, reads everything and judges.
-func (c *Console) judge(ctx context.Context, at *site, p *performance, h *history.History) (*Verdict, error) {
+func (c *Console) judge(ctx context.Context, at *view, p *plan, h *history.History) (*Verdict, error) {
 	ctx = context.WithoutCancel(ctx) // a run that was stopped is judged, too
 	c.hub.set(secPhase, phaseSettling)
 	v, err := verify.Run(ctx, verify.Config{
@@ -33,7 +33,7 @@ func (c *Console) judge(ctx context.Context, at *site, p *performance, h *histor
 }
 
 // keep shows the verdict and writes the record of the run.
-func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h *history.History, v *Verdict) error {
+func (c *Console) keep(ctx context.Context, at *view, p *plan, run Run, h *history.History, v *Verdict) error {
 	report := h.Measure()
 	if run.Orders == 0 {
 		run.Orders = report.Orders
@@ -87,19 +87,19 @@ func (c *Console) keep(ctx context.Context, at *site, p *performance, run Run, h
 }
 
 // compare records the rate of a fault that costs only time, and returns it with the other variant's.
-func (c *Console) compare(p *performance, rate float64) *Compare {
+func (c *Console) compare(p *plan, rate float64) *Compare {
 	if p.fault == nil || p.fault.Rate == "" {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := c.rates[p.fault.Letter]
-	told.What, told.BrokenSays, told.FixedSays = p.fault.Rate, p.fault.Broken.Says, p.fault.Fixed.Says
+	compare := c.rates[p.fault.Letter]
+	compare.What, compare.BrokenSays, compare.FixedSays = p.fault.Rate, p.fault.Broken.Says, p.fault.Fixed.Says
 	if p.variant == catalogue.Broken {
-		told.Broken = rate
+		compare.Broken = rate
 	} else {
-		told.Fixed = rate
+		compare.Fixed = rate
 	}
-	c.rates[p.fault.Letter] = told
-	return &told
+	c.rates[p.fault.Letter] = compare
+	return &compare
 }

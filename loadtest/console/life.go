@@ -79,7 +79,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 }
 
 // flag reports whether the order's flag is in Redis: "there", "gone" or "unknown".
-func (s *site) flag(ctx context.Context, flag string) string {
+func (s *view) flag(ctx context.Context, flag string) string {
 	if len(s.Redis.Addrs) == 0 {
 		return "unknown"
 	}
@@ -190,7 +190,7 @@ func (c *Console) PlaceByHand(ctx context.Context, o HandOrder) (*Placed, error)
 	if !json.Valid(text) {
 		placed.Body, _ = json.Marshal(string(text))
 	}
-	placed.OrderID, _ = told(text)
+	placed.OrderID, _ = orderOf(text)
 	return placed, nil
 }
 
@@ -241,8 +241,8 @@ func (c *Console) byHand() []string {
 	return slices.AppendSeq(slices.Clone(c.handKeys), maps.Keys(c.placed))
 }
 
-// told returns the order's id and status in an answer; both are "" in a problem.
-func told(answer []byte) (id, status string) {
+// orderOf returns the order's id and status in an answer; both are "" in a problem.
+func orderOf(answer []byte) (id, status string) {
 	var order struct {
 		ID     string `json:"id"`
 		Status any    `json:"status"` // a number in a problem

@@ -24,8 +24,8 @@ func TestOrderByHandWithoutAnOrderService(t *testing.T) {
 	}
 	for _, urls := range [][]string{nil, dead} {
 		c := testConsole(t)
-		c.site = &site{}
-		c.site.OrderURLs = urls
+		c.view = &view{}
+		c.view.OrderURLs = urls
 		placed, err := c.PlaceByHand(t.Context(), HandOrder{Items: []HandItem{{GoodsID: "1", Num: 1}}})
 		refused, ok := errors.AsType[*problem.Problem](err)
 		if !ok || refused.Status != http.StatusConflict {

@@ -17,15 +17,15 @@ const interval = 250 * time.Millisecond
 type meter struct {
 	hub *hub
 
-	mu        sync.Mutex
-	started   time.Time
-	path      history.Path
-	goods     []int64
-	stock     int64
-	told      map[int64]int64          // pieces by goods
-	confirmed map[int32][]history.Item // by the number of the order: what may still be cancelled
-	answers   map[int64][]Answer       // by order id
-	live      fire.Live
+	mu           sync.Mutex
+	started      time.Time
+	path         history.Path
+	goods        []int64
+	stock        int64
+	acknowledged map[int64]int64          // pieces by goods
+	confirmed    map[int32][]history.Item // by the number of the order: what may still be cancelled
+	answers      map[int64][]Answer       // by order id
+	live         fire.Live
 
 	// Since the last sample.
 	ends      [3]int // confirmed, rejected, the rest
@@ -47,7 +47,7 @@ const keepAnswers = 20_000
 
 func newMeter(h *hub) *meter {
 	return &meter{
-		hub: h, told: map[int64]int64{}, confirmed: map[int32][]history.Item{}, answers: map[int64][]Answer{},
+		hub: h, acknowledged: map[int64]int64{}, confirmed: map[int32][]history.Item{}, answers: map[int64][]Answer{},
 		begun: make(chan struct{}),
 	}
 }
@@ -78,7 +78,7 @@ func (m *meter) Begin(*fire.Event) {}
 func (m *meter) End(e *fire.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tell(e)
+	m.acknowledge(e)
 	if e.Order != 0 && len(m.answers) < keepAnswers {
 		m.answers[e.Order] = append(m.answers[e.Order], Answer{
 			TMS: e.Done.Milliseconds(), Code: int(e.Code), Status: e.Status.String(), Kind: kindOf(e.Kind),
@@ -100,20 +100,20 @@ func (m *meter) End(e *fire.Event) {
 	}
 }
 
-// tell counts the pieces that the answer acknowledges or takes back.
-func (m *meter) tell(e *fire.Event) {
+// acknowledge counts the pieces that the answer confirms or takes back.
+func (m *meter) acknowledge(e *fire.Event) {
 	held, holds := m.confirmed[e.Op]
 	switch e.Status {
 	case history.Confirmed, history.Done:
 		if !holds {
 			m.confirmed[e.Op] = slices.Clone(e.Items)
 			for _, it := range e.Items {
-				m.told[it.GoodsID] += it.Num
+				m.acknowledged[it.GoodsID] += it.Num
 			}
 		}
 	case history.Cancelled, history.Restored:
 		for _, it := range held {
-			m.told[it.GoodsID] -= it.Num
+			m.acknowledged[it.GoodsID] -= it.Num
 		}
 		delete(m.confirmed, e.Op)
 	}
@@ -153,11 +153,11 @@ func (m *meter) take(length time.Duration) Sample {
 func (m *meter) soldOf() map[int64]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told := make(map[int64]int64, len(m.told))
-	for goods, n := range m.told {
-		told[goods] = n
+	sold := make(map[int64]int64, len(m.acknowledged))
+	for goods, n := range m.acknowledged {
+		sold[goods] = n
 	}
-	return told
+	return sold
 }
 
 // answersFor returns the answers to the calls for an order.

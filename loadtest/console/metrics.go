@@ -13,7 +13,7 @@ type figures map[string]float64
 // readMetrics reads the metrics of the replicas that serve them. They count
 // the requests that wait inside the stock services and, if the console is only
 // attached, how often each edge of the picture was taken.
-func (c *Console) readMetrics(ctx context.Context, s *site) error {
+func (c *Console) readMetrics(ctx context.Context, s *view) error {
 	var (
 		members = s.replicas(ctx)
 		each    = make([]figures, len(members))

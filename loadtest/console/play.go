@@ -84,7 +84,7 @@ func (c *Console) Play(letter string, v catalogue.Side, seed string) (Run, error
 	if seed == "" {
 		first = c.firstSeed(f.Letter, v)
 	}
-	p := &performance{fault: &f, variant: v, services: f.Fixed, scene: scene, tries: 1, seed: first}
+	p := &plan{fault: &f, variant: v, services: f.Fixed, scene: scene, tries: 1, seed: first}
 	p.title = f.Title
 	if v == catalogue.Broken {
 		p.services = f.Broken
@@ -127,7 +127,7 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 		return Run{}, err
 	}
 	if c.lab == nil && s.Strategy != "" {
-		return Run{}, conflict("the strategy is that of the running stock services; leave it empty here")
+		return Run{}, conflict("the running stock services keep their strategy; leave it empty here")
 	}
 	if c.lab == nil && len(s.Faults) > 0 {
 		return Run{}, conflict("%s", notOurs)
@@ -137,7 +137,7 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 	}
 	seed, _ := s.seed() // validated
 	services := catalogue.Variant{Strategy: s.Strategy}
-	p := &performance{title: "free play", scene: s, tries: 1, seed: seed, services: services}
+	p := &plan{title: "free play", scene: s, tries: 1, seed: seed, services: services}
 	p.command = c.program + " fire" + s.flags()
 	if s.TraceSample > 0 {
 		p.command += fmt.Sprintf(" --trace-sample %g", s.TraceSample)
@@ -159,8 +159,8 @@ func (c *Console) Stop() (string, error) {
 	return "stopping; what was sent is judged", nil
 }
 
-// performance is a run with all its attempts.
-type performance struct {
+// plan is a run with all its attempts.
+type plan struct {
 	title    string
 	command  string           // the command line in free play
 	fault    *catalogue.Fault // nil in free play
@@ -171,8 +171,8 @@ type performance struct {
 	seed     uint64
 }
 
-// begin starts a performance unless another is in progress.
-func (c *Console) begin(p *performance) (Run, error) {
+// begin starts a run unless another is in progress.
+func (c *Console) begin(p *plan) (Run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop != nil {
@@ -180,8 +180,8 @@ func (c *Console) begin(p *performance) (Run, error) {
 	}
 	if c.lab != nil {
 		p.services.Strategy = cmp.Or(p.services.Strategy, strategy.Default)
-	} else if c.site != nil {
-		p.services.Strategy = c.site.Strategy
+	} else if c.view != nil {
+		p.services.Strategy = c.view.Strategy
 	}
 	run, stopped, ended := p.newRun(1), make(chan struct{}), make(chan struct{})
 	c.ended = ended
@@ -196,7 +196,7 @@ func (c *Console) begin(p *performance) (Run, error) {
 			case <-ctx.Done():
 			}
 		}()
-		v, err := c.perform(ctx, p, run)
+		v, err := c.execute(ctx, p, run)
 		c.mu.Lock()
 		c.stop, c.result, c.failed = nil, v, err
 		c.hub.set(secPhase, phaseIdle) // before another run can begin
@@ -211,7 +211,7 @@ func (c *Console) begin(p *performance) (Run, error) {
 	return run, nil
 }
 
-func (p *performance) newRun(attempt int) Run {
+func (p *plan) newRun(attempt int) Run {
 	now := time.Now().UTC()
 	seed := p.seed + uint64(attempt-1)
 	cfg := p.scene.config(fire.Target{})
@@ -225,7 +225,7 @@ func (p *performance) newRun(attempt int) Run {
 }
 
 // commandOf returns the command line that repeats the run with a seed.
-func (p *performance) commandOf(seed uint64) string {
+func (p *plan) commandOf(seed uint64) string {
 	if p.fault == nil {
 		return p.command
 	}
@@ -237,11 +237,11 @@ func (p *performance) commandOf(seed uint64) string {
 }
 
 // notCaught reports whether a broken variant passed although its books should have gone wrong.
-func (p *performance) notCaught(v *Verdict) bool {
+func (p *plan) notCaught(v *Verdict) bool {
 	return p.variant == catalogue.Broken && p.fault.Rate == "" && v.Outcome == verify.Pass
 }
 
-func (p *performance) letter() string {
+func (p *plan) letter() string {
 	if p.fault == nil {
 		return ""
 	}
@@ -269,8 +269,8 @@ func (c *Console) Await(ctx context.Context) (*Verdict, error) {
 	}
 }
 
-// perform runs the attempts. It shows an error on the page, and returns it.
-func (c *Console) perform(ctx context.Context, p *performance, run Run) (*Verdict, error) {
+// execute runs the attempts. It shows an error on the page, and returns it.
+func (c *Console) execute(ctx context.Context, p *plan, run Run) (*Verdict, error) {
 	for attempt := 1; ; attempt++ {
 		if attempt > 1 {
 			run = p.newRun(attempt)
@@ -308,7 +308,7 @@ func (c *Console) unjudged(ctx context.Context, err error) Hero {
 
 // attempt makes one run, from fresh services to the verdict, and keeps its
 // record.
-func (c *Console) attempt(ctx context.Context, p *performance, run Run) (*Verdict, error) {
+func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Verdict, error) {
 	m := newMeter(c.hub)
 	c.mu.Lock()
 	c.meter, c.run, c.other, c.began, c.wrong = m, &run, false, time.Time{}, false
@@ -361,7 +361,7 @@ func label(v catalogue.Side) string {
 
 // fire sends the orders while the faults of the scenario strike, and then heals them.
 func (c *Console) fire(
-	ctx context.Context, at *site, p *performance, scene Scenario, m *meter,
+	ctx context.Context, at *view, p *plan, scene Scenario, m *meter,
 ) (_ *history.History, err error) {
 	client, err := c.traces.client(scene.traced())
 	if err != nil {

@@ -43,9 +43,9 @@ func stillOf(r *Record) page.Sheet {
 		s.Sentence, s.Word = r.Hero.Sentence, r.Hero.Word
 	}
 	if r.Books != nil {
-		table := &page.Table{Head: []string{"Product", "In", "Out", "Back", "There", "Told", "Disagreement"}}
+		table := &page.Table{Head: []string{"Product", "In", "Out", "Back", "There", "Sold", "Disagreement"}}
 		for _, b := range r.Books.Rows {
-			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Told, b.Wrong)
+			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Sold, b.Wrong)
 		}
 		s.Parts = append(s.Parts, page.Part{Title: "The books", Table: table})
 	}
@@ -186,7 +186,7 @@ func RecordOf(
 	}
 	defer func() { _ = stock.Close() }() // only read
 	samples, m := replay(h)
-	books, err := readBooks(ctx, stock, m.goods, m.told)
+	books, err := readBooks(ctx, stock, m.goods, m.acknowledged)
 	if err != nil {
 		return nil, err
 	}

@@ -53,12 +53,13 @@ func openRuns(dir string) (*runs, error) {
 func ratesOf(r *runs) map[string]Compare {
 	rates := map[string]Compare{}
 	for _, record := range r.compared {
-		told, known := rates[record.Row.Fault]
+		compare, known := rates[record.Row.Fault]
 		if !known {
-			told = *record.Compare
+			compare = *record.Compare
 		}
-		told.Broken, told.Fixed = cmp.Or(told.Broken, record.Compare.Broken), cmp.Or(told.Fixed, record.Compare.Fixed)
-		rates[record.Row.Fault] = told
+		compare.Broken = cmp.Or(compare.Broken, record.Compare.Broken)
+		compare.Fixed = cmp.Or(compare.Fixed, record.Compare.Fixed)
+		rates[record.Row.Fault] = compare
 	}
 	return rates
 }

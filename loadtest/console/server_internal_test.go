@@ -85,7 +85,7 @@ func TestFormNamesTheProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(c.site.close)
+		t.Cleanup(c.view.close)
 		if got := c.form().Program; got != want {
 			t.Errorf("%q: the form says %q, want %q", called, got, want)
 		}

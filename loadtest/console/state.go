@@ -152,8 +152,8 @@ type BookRow struct {
 	Out   int64  `json:"out"`
 	Back  int64  `json:"back"`
 	There int64  `json:"there"`
-	// Told is the number of acknowledged pieces.
-	Told  int64  `json:"told"`
+	// Sold is the number of acknowledged pieces.
+	Sold  int64  `json:"told"`
 	Wrong string `json:"wrong"`
 }
 

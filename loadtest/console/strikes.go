@@ -187,7 +187,7 @@ func (c *Console) recordedStrikes() []*Strike {
 }
 
 // strikeMeanwhile runs the faults of the scenario, each at its time.
-func (c *Console) strikeMeanwhile(ctx context.Context, p *performance, scene Scenario, done <-chan struct{}) {
+func (c *Console) strikeMeanwhile(ctx context.Context, p *plan, scene Scenario, done <-chan struct{}) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	if p.fault != nil && p.fault.Strike != "" {

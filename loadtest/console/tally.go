@@ -36,13 +36,13 @@ const (
 	tallyAll = 20 * time.Second
 )
 
-// show reads the number of orders of each status and passes it to told, in the order of the reads.
-func (t *tally) show(ctx context.Context, orders *sql.DB, told func(map[string]int64)) (map[string]int64, error) {
+// show reads the number of orders of each status and passes it to report, in the order of the reads.
+func (t *tally) show(ctx context.Context, orders *sql.DB, report func(map[string]int64)) (map[string]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	counts, err := t.read(ctx, orders)
 	if err == nil {
-		told(counts)
+		report(counts)
 	}
 	return counts, err
 }

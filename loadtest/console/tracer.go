@@ -49,7 +49,7 @@ func (t *tracer) begin(ctx context.Context, header http.Header, key string) (end
 		if p.Status == 0 {
 			span.SetStatus(codes.Error, "no answer")
 		} else {
-			_, status := told(p.Body)
+			_, status := orderOf(p.Body)
 			span.SetAttributes(attribute.Int("http.response.status_code", p.Status), attribute.String("status", status))
 		}
 		if p.OrderID != "" {
@@ -64,7 +64,7 @@ func (t *tracer) close(ctx context.Context) error {
 }
 
 // readTraces shows which orders were traced last.
-func (c *Console) readTraces(context.Context, *site) error {
+func (c *Console) readTraces(context.Context, *view) error {
 	c.hub.set(secRecent, c.traces.store.Recent(8))
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // source is a part of the state that is read repeatedly.
 type source struct {
 	every time.Duration
-	read  func(context.Context, *site) error
+	read  func(context.Context, *view) error
 	// most is the longest pause between two reads. Default: 2 s.
 	most time.Duration
 }
@@ -76,7 +76,7 @@ const newest = 10
 
 // goodsOf returns the goods of the run, and the acknowledged pieces of each. If this
 // process does not fire, it returns the newest goods and nil.
-func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int64, error) {
+func (c *Console) goodsOf(ctx context.Context, s *view) ([]int64, map[int64]int64, error) {
 	c.mu.Lock()
 	m := c.meter
 	c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *Console) goodsOf(ctx context.Context, s *site) ([]int64, map[int64]int6
 	return goods, nil, err
 }
 
-func (c *Console) readBooks(ctx context.Context, s *site) error {
+func (c *Console) readBooks(ctx context.Context, s *view) error {
 	era, books, err := c.books(ctx, s)
 	if err != nil {
 		return err
@@ -120,18 +120,18 @@ func (c *Console) showBooks(era int, books Books) {
 }
 
 // books reads the books, and returns the era that it began in.
-func (c *Console) books(ctx context.Context, s *site) (era int, books Books, err error) {
+func (c *Console) books(ctx context.Context, s *view) (era int, books Books, err error) {
 	c.mu.Lock()
 	era = c.era
 	c.mu.Unlock()
-	goods, told, err := c.goodsOf(ctx, s)
+	goods, sold, err := c.goodsOf(ctx, s)
 	if err != nil {
 		return era, books, err
 	}
-	if books, err = readBooks(ctx, s.stock, goods, told); err != nil {
+	if books, err = readBooks(ctx, s.stock, goods, sold); err != nil {
 		return era, books, err
 	}
-	if told == nil {
+	if sold == nil {
 		if books.Scope, err = scopeOf(ctx, s.stock, len(goods)); err != nil {
 			return era, books, err
 		}
@@ -141,17 +141,17 @@ func (c *Console) books(ctx context.Context, s *site) (era int, books Books, err
 }
 
 // showStatuses shows how many orders there are of each status.
-func (c *Console) showStatuses(ctx context.Context, s *site) (map[string]int64, error) {
+func (c *Console) showStatuses(ctx context.Context, s *view) (map[string]int64, error) {
 	return s.tally.show(ctx, s.orders, func(counts map[string]int64) { c.hub.set(secStatuses, counts) })
 }
 
 // orderReader reads how many orders there are of each status, and how many ended with each commit.
-func (c *Console) orderReader() func(context.Context, *site) error {
+func (c *Console) orderReader() func(context.Context, *view) error {
 	var (
 		last, orders int64
 		at           time.Time
 	)
-	return func(ctx context.Context, s *site) error {
+	return func(ctx context.Context, s *view) error {
 		statuses, err := c.showStatuses(ctx, s)
 		if err != nil {
 			return err
@@ -163,18 +163,18 @@ func (c *Console) orderReader() func(context.Context, *site) error {
 		ended := statuses["CONFIRMED"] + statuses["REJECTED"] + statuses["CANCELLED"]
 		now := time.Now()
 		if seconds := now.Sub(at).Seconds(); !at.IsZero() && n >= last && ended >= orders {
-			told := Commits{PerS: float64(n-last) / seconds}
+			commits := Commits{PerS: float64(n-last) / seconds}
 			if n > last {
-				told.OrdersPerCommit = float64(ended-orders) / float64(n-last)
+				commits.OrdersPerCommit = float64(ended-orders) / float64(n-last)
 			}
-			c.hub.set(secCommits, told)
+			c.hub.set(secCommits, commits)
 		}
 		last, orders, at = n, ended, now
 		return nil
 	}
 }
 
-func (c *Console) readLock(ctx context.Context, s *site) error {
+func (c *Console) readLock(ctx context.Context, s *view) error {
 	goods := ""
 	if ids, _, err := c.goodsOf(ctx, s); err == nil && len(ids) > 0 {
 		goods = strconv.FormatInt(ids[0], 10)
@@ -229,7 +229,7 @@ var edges = map[string]string{
 
 // readEdges adds up the steps that the replicas have taken. The counts of a replica
 // that died are kept.
-func (c *Console) readEdges(ctx context.Context, s *site) error {
+func (c *Console) readEdges(ctx context.Context, s *view) error {
 	if c.lab == nil {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (c *Console) readEdges(ctx context.Context, s *site) error {
 	return nil
 }
 
-func (c *Console) readMembers(ctx context.Context, s *site) error {
+func (c *Console) readMembers(ctx context.Context, s *view) error {
 	members := s.replicas(ctx)
 	replicas := make([]Member, len(members))
 	var asked sync.WaitGroup
@@ -264,14 +264,14 @@ func (c *Console) readMembers(ctx context.Context, s *site) error {
 	asked.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.site == s { // else others are starting
+	if c.view == s { // else others are starting
 		c.hub.set(secReplicas, replicas)
 	}
 	c.hub.set(secServers, servers)
 	return nil
 }
 
-func (c *Console) servers(ctx context.Context, s *site) []Member {
+func (c *Console) servers(ctx context.Context, s *view) []Member {
 	mysql := Member{Name: "mysql", State: stateReady}
 	if err := s.orders.PingContext(ctx); err != nil {
 		mysql.State, mysql.Says = stateNotReady, "does not answer"
@@ -297,7 +297,7 @@ func (c *Console) servers(ctx context.Context, s *site) []Member {
 }
 
 // readExpired counts the services' sessions that ZooKeeper has expired since they started.
-func (c *Console) readExpired(ctx context.Context, s *site) error {
+func (c *Console) readExpired(ctx context.Context, s *view) error {
 	if c.lab == nil {
 		return nil
 	}
@@ -311,10 +311,10 @@ func (c *Console) readExpired(ctx context.Context, s *site) error {
 
 // answering reports at how many of the addresses something listens.
 func answering(ctx context.Context, name string, addrs []string) Member {
-	told := Member{Name: name, State: stateReady}
+	shown := Member{Name: name, State: stateReady}
 	if len(addrs) == 0 {
-		told.State, told.Says = stateNotReady, "its address was not given"
-		return told
+		shown.State, shown.Says = stateNotReady, "its address was not given"
+		return shown
 	}
 	up := 0
 	for _, addr := range addrs {
@@ -326,11 +326,11 @@ func answering(ctx context.Context, name string, addrs []string) Member {
 	}
 	switch {
 	case up == 0:
-		told.State, told.Says = stateDead, "does not answer"
+		shown.State, shown.Says = stateDead, "does not answer"
 	case up < len(addrs):
-		told.Says = fmt.Sprintf("%d of %d answer", up, len(addrs))
+		shown.Says = fmt.Sprintf("%d of %d answer", up, len(addrs))
 	}
-	return told
+	return shown
 }
 
 // quiet is how long after the last order another process's run counts as over.
@@ -338,7 +338,7 @@ const quiet = 5 * time.Second
 
 // bystander shows the rates of a run that another process fires, from the database. That run is not judged, since the
 // console does not know the answers to its clients.
-func (c *Console) bystander() func(context.Context, *site) error {
+func (c *Console) bystander() func(context.Context, *view) error {
 	var (
 		last          map[string]int64
 		at, begun     time.Time
@@ -346,7 +346,7 @@ func (c *Console) bystander() func(context.Context, *site) error {
 		byHand        int   // orders that were placed by hand here
 		moved         time.Time
 	)
-	return func(ctx context.Context, s *site) error {
+	return func(ctx context.Context, s *view) error {
 		if c.lab != nil {
 			return nil
 		}

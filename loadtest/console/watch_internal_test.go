@@ -58,7 +58,7 @@ func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 
 // TestVerdictStandsBesideItsOrders: it comes with the orders as they have ended, not with those of an earlier read.
 func TestVerdictStandsBesideItsOrders(t *testing.T) {
-	c, s := testConsole(t), &site{orders: ordersDB(t)}
+	c, s := testConsole(t), &view{orders: ordersDB(t)}
 	insertOrders(t, s.orders, "PENDING", orderID(0, 1))
 	if _, err := c.showStatuses(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestVerdictStandsBesideItsOrders(t *testing.T) {
 	execOn(t, s.orders, "UPDATE orders SET status = 'CONFIRMED'")
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Minute, 1)) // written long after its id was made
 	c.meter = newMeter(c.hub)
-	err := c.keep(t.Context(), s, &performance{}, Run{ID: "1"}, &history.History{}, &Verdict{Outcome: verify.Pass})
+	err := c.keep(t.Context(), s, &plan{}, Run{ID: "1"}, &history.History{}, &Verdict{Outcome: verify.Pass})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +76,13 @@ func TestVerdictStandsBesideItsOrders(t *testing.T) {
 
 // TestFixedPlaysTheSeedThatCaughtTheBrokenOne also if that was not the first, or another run came between.
 func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
-	c, s := testConsole(t), &site{orders: ordersDB(t)}
+	c, s := testConsole(t), &view{orders: ordersDB(t)}
 	c.meter = newMeter(c.hub)
 	f, err := catalogue.Find("K")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &performance{fault: &f, variant: catalogue.Broken}
+	p := &plan{fault: &f, variant: catalogue.Broken}
 	for _, test := range []struct {
 		seed    string
 		outcome verify.Outcome
@@ -112,7 +112,7 @@ func TestWhatIsPlayedIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &performance{fault: &f, variant: catalogue.Fixed, services: f.Fixed}
+	p := &plan{fault: &f, variant: catalogue.Fixed, services: f.Fixed}
 	if got := p.newRun(1).Says; !strings.Contains(got, "not the plain product") {
 		t.Errorf("the run says %q", got)
 	}
@@ -120,7 +120,7 @@ func TestWhatIsPlayedIsTold(t *testing.T) {
 
 // TestBooksOfAnotherSayWhatTheyAreOf: the newest products alone are read, and the page says so.
 func TestBooksOfAnotherSayWhatTheyAreOf(t *testing.T) {
-	c, s := testConsole(t), &site{stock: database(t, "stock")}
+	c, s := testConsole(t), &view{stock: database(t, "stock")}
 	c.other = true
 	add := func(from, to int) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestBooksOfAnotherSayWhatTheyAreOf(t *testing.T) {
 
 // TestOrderByHandIsNobodyElses: it does not count as another process's run, which would erase the verdict.
 func TestOrderByHandIsNobodyElses(t *testing.T) {
-	c, s := testConsole(t), &site{orders: ordersDB(t)}
+	c, s := testConsole(t), &view{orders: ordersDB(t)}
 	look := c.bystander()
 	read := func(other bool) {
 		t.Helper()
@@ -174,22 +174,22 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 
 func TestWhereTheLockIs(t *testing.T) {
 	for _, test := range []struct {
-		site  *site
+		view  *view
 		goods string
 		want  string
 	}{
-		{&site{}, "700", "/r/stock/partition-"},
-		{&site{Target: Target{Partitions: 1}}, "700", "/r/stock/partition-00"},
-		{&site{Target: Target{Strategy: "sequential"}}, "700", "/r/stock/700"},
-		{&site{Target: Target{Strategy: "sequential"}}, "", ""},
-		{&site{Target: Target{Strategy: "sequential"}, oneLock: true}, "700", "/r/stock/0"},
-		{&site{Target: Target{Strategy: "single-node"}}, "700", ""},
-		{&site{Target: Target{Strategy: "optimistic"}}, "700", ""},
+		{&view{}, "700", "/r/stock/partition-"},
+		{&view{Target: Target{Partitions: 1}}, "700", "/r/stock/partition-00"},
+		{&view{Target: Target{Strategy: "sequential"}}, "700", "/r/stock/700"},
+		{&view{Target: Target{Strategy: "sequential"}}, "", ""},
+		{&view{Target: Target{Strategy: "sequential"}, oneLock: true}, "700", "/r/stock/0"},
+		{&view{Target: Target{Strategy: "single-node"}}, "700", ""},
+		{&view{Target: Target{Strategy: "optimistic"}}, "700", ""},
 	} {
-		test.site.ZooKeeperRoot = "/r"
-		path, says := test.site.lockPath(test.goods)
+		test.view.ZooKeeperRoot = "/r"
+		path, says := test.view.lockPath(test.goods)
 		if !strings.HasPrefix(path, test.want) || (path == "") != (test.want == "") || (says == "") != (path != "") {
-			t.Errorf("%+v: %q, %q; want %q", test.site.Target, path, says, test.want)
+			t.Errorf("%+v: %q, %q; want %q", test.view.Target, path, says, test.want)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestCommandRepeatsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &performance{fault: &f, variant: catalogue.Broken, seed: 42}
+	p := &plan{fault: &f, variant: catalogue.Broken, seed: 42}
 	for attempt, want := range map[int]string{1: "make play FAULT=A SEED=42", 3: "make play FAULT=A SEED=44"} {
 		if got := p.newRun(attempt).Command; got != want {
 			t.Errorf("attempt %d: %q, want %q", attempt, got, want)
@@ -233,7 +233,7 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &performance{fault: &f, variant: test.variant}
+		p := &plan{fault: &f, variant: test.variant}
 		if got := p.notCaught(&Verdict{Outcome: test.outcome}); got != test.want {
 			t.Errorf("%+v: %t", test, got)
 		}

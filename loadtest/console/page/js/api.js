@@ -13,7 +13,7 @@ async function call(method, path, body) {
   }
   const text = await response.text();
   let value = null;
-  try { value = text ? JSON.parse(text) : null; } catch { /* an answer that is not JSON is told by its status */ }
+  try { value = text ? JSON.parse(text) : null; } catch { /* an answer that is not JSON is described by its status */ }
   if (!response.ok) throw new Error(value?.detail || value?.title || `the console answered ${response.status}`);
   return value;
 }

@@ -10,7 +10,7 @@ export function Books() {
   return html`
     <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
       ${books?.rows?.length ? html`${booksWords(h, books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(h, books)}`
-        : html`<${Empty}>No products yet: a run makes its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
+        : html`<${Empty}>No products yet: a run creates its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
     <//>`;
 }
 
@@ -33,7 +33,7 @@ export function Verdict() {
   const verdict = useValue(state.verdict);
   const [all, setAll] = useState(false);
   if (!verdict) {
-    return html`<${Panel} id="judged" title="The verdict"><${Empty}>Not judged yet. Once a run has settled, the judge reads the databases and what clients were told, not what the services say of themselves.<//><//>`;
+    return html`<${Panel} id="judged" title="The verdict"><${Empty}>Not judged yet. Once a run has settled, the judge reads the databases and the answers to clients, never the services' claims.<//><//>`;
   }
   return html`
     <${Panel} id="judged" title="The verdict" aside=${html`<button type="button" class="quiet" aria-pressed=${all ? "true" : "false"} onClick=${() => setAll(!all)}>all</button>`}>

@@ -49,7 +49,7 @@ function Settings() {
   const isDefault = FIELDS.every(([name]) => MAIN.includes(name) || now[name] === (known?.defaults?.[name] ?? now[name]));
   return html`
     <div class="fields">${fields(true)}</div>
-    ${attached ? html`<p class="muted">The strategy is that of the running stock services.</p>` : html`<label class="whole">Strategy: how buyers are kept apart
+    ${attached ? html`<p class="muted">The running stock services keep their strategy.</p>` : html`<label class="whole">Strategy: how buyers are kept apart
       <select name="strategy" value=${now.strategy || "grouped"} onChange=${(event) => change({ strategy: event.target.value })}>
         ${(known?.strategies || []).map((one) => html`<option key=${one.name} value=${one.name}>${one.name}${one.unsafe ? " (not safe)" : ""}</option>`)}
       </select></label>`}

@@ -64,7 +64,7 @@ export function Hero() {
           ${word ? verdictWord(h, word) : null}
         </h1>
         <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${doing} …</span> ` : null}
-          ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version sells what is not there. Press Fixed: the same buyers, and the books stay right."}
+          ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version oversells. Press Fixed: the same buyers, and the books stay right."}
           ${word === "UNKNOWN" ? reasons.map((why) => html` ${why}.`) : null}</p>
         ${run?.command ? html`<p class="command"><code>${flags(run.command)}</code> <button type="button" class="quiet"
           onClick=${() => copy(run.command)}>Copy as command</button></p>` : null}

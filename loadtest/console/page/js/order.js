@@ -37,7 +37,7 @@ const STEPS = {
   "POST /v1/orders": "the request", "POST /v1/orders/:id/cancel": "the cancellation", "PUT /v1/operations/:flag": "the call",
 };
 const stepWords = (name) => STEPS[name] || name.replaceAll("-", " ");
-// What the figure shows: the steps, and whatever failed. The table has the statements and calls within them too.
+// The figure shows the steps and all failures. The table also has the statements and calls within them.
 // A commit of the order service is part of its step.
 const isStep = (one) => (one.name in STEPS && !(one.name === "commit" && one.lane.startsWith("order"))) || one.error;
 const happened = (one, name) => (one.events || []).filter((event) => event.name === name);

@@ -19,24 +19,24 @@ const head = (h, names) => h("thead", {}, h("tr", {}, names.map(([name, isNumber
 
 const BOOK_COLUMNS = [["Product"],
   ["In", 1, "pieces that came in"], ["Out", 1, "pieces that orders took"], ["Back", 1, "pieces that cancelled orders put back"],
-  ["There", 1, "pieces on the shelf by the stock table"], ["Told", 1, "pieces that clients were told are theirs"]];
+  ["There", 1, "pieces on the shelf by the stock table"], ["Sold", 1, "pieces confirmed to clients"]];
 
-// booksTable is the ledger beside the shelf, the products that disagree first.
+// booksTable is the ledger compared with the shelf, the products that disagree first.
 export const booksTable = (h, books, most = 8) => {
   const rows = [...books.rows].sort((a, b) => Boolean(b.wrong) - Boolean(a.wrong));
   const all = books.products || rows.length;
-  const told = (n) => (books.heard === false ? "–" : count(n)); // another process fired, and only that one knows
+  const sold = (n) => (books.heard === false ? "–" : count(n)); // another process fired, and only that one knows
   const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
   return h("table", { class: "books" },
-    h("caption", { class: "hidden" }, "The books: what came in, went out, came back and is there"),
+    h("caption", { class: "hidden" }, "The books: pieces in, out, back and there"),
     head(h, BOOK_COLUMNS),
     h("tbody", {}, rows.slice(0, most).map((row) =>
       h("tr", { class: row.wrong ? "bad" : "", key: row.goods },
         h("th", { scope: "row" }, row.wrong ? h("span", { class: "sign" }, "✗ ") : null, row.name || row.goods),
-        cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, told(row.told))))),
+        cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, sold(row.told))))),
     rows.length > 1 && all === rows.length
       ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, all > most ? `All ${all}` : "Total"),
-        ["in", "out", "back", "there", "told"].map((key) => cell(h, key === "told" ? told(sum(key)) : count(sum(key)), { key }))))
+        ["in", "out", "back", "there", "told"].map((key) => cell(h, key === "told" ? sold(sum(key)) : count(sum(key)), { key }))))
       : all > rows.length ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, `All ${count(all)}`),
         h("td", { class: "number", colspan: 5 }, `${count(books.sold)} sold of ${count(books.stock)}`))) : null);
 };
@@ -45,7 +45,7 @@ export const booksTable = (h, books, most = 8) => {
 export const booksWords = (h, books) => {
   const wrong = books.rows.filter((row) => row.wrong).map((row) => `${row.name || row.goods}: ${row.wrong}`);
   if (books.wrong && !wrong.length) wrong.push(books.wrong);
-  if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), "The books agree: in − out + back is what is there.");
+  if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), "The books agree: in − out + back equals there.");
   return h("ul", { class: "plain bad" }, wrong.slice(0, 3).map((text, i) => h("li", { key: i }, h("span", { class: "sign" }, "✗ "), text)),
     wrong.length > 3 ? h("li", { key: "more" }, `and ${wrong.length - 3} more`) : null);
 };
@@ -72,13 +72,13 @@ export const invariantsWords = (verdict) => {
   return `Of ${list.length} things that must hold, ${list.filter((one) => !one.violations).length} hold`;
 };
 
-// verdictWords says in one line what the verdict counted.
+// verdictWords sums up the verdict in one line.
 export const verdictWords = (verdict) => [
   many(verdict.orders, "order"), `${count(verdict.confirmed)} confirmed`, `${count(verdict.rejected)} rejected`,
   `${count(verdict.cancelled)} cancelled`, `${count(verdict.pending)} without an end`,
   `${count(verdict.oversold)} sold too many`, `${count(verdict.double_deducted)} deducted twice`].join(" · ");
 
-// faultLine says what was observed of a fault: armed, fired so many times (or struck, if that is not counted), healed.
+// faultLine describes an observed fault: armed, fired so many times (or struck, if that is not counted), healed.
 export const faultLine = (h, fault) => {
   const fired = fault.fired > 0;
   const struck = fault.counted === false ? "struck" : `fired ${count(fault.fired)}×`;

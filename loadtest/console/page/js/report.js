@@ -95,6 +95,6 @@ export function renderReport(data, h = node) {
     log.length ? h("section", {}, h("h2", {}, "What happened"), eventsTable(h, log)) : null);
 }
 
-// In a report file the data stands beside the script. The page has no such element.
+// In a report file the data is next to the script. The page has no such element.
 const blob = typeof document === "undefined" ? null : document.getElementById("report-data");
 if (blob) document.getElementById("report").replaceChildren(renderReport(JSON.parse(blob.textContent)));

@@ -13,7 +13,7 @@ export const FIELDS = [
   ["warmup_s", "warmup", "Warm-up seconds", "sent and judged, but not measured", "any", "s"],
   ["items_max", "items-max", "Products in an order", "at most", 1],
   ["num_max", "num-max", "Pieces in a line", "at most", 1],
-  ["zipf", "zipf", "Crowding", "0: every product is wanted alike; 1 and more: a few are wanted most (Zipf)", "any"],
+  ["zipf", "zipf", "Crowding", "0: all products are equally popular; 1 and more: a few are most popular (Zipf)", "any"],
   ["repeat", "repeat", "Sent again", "share of orders sent again under the same key, 0 to 1", "any"],
   ["cancel", "cancel", "Cancelled", "share of orders cancelled, 0 to 1", "any"],
   ["timeout_s", "timeout", "Patience in seconds", "of each call; 0: 12 s", "any", "s"],

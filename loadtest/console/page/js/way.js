@@ -80,14 +80,14 @@ function Service({ title, x, replicas, faults, chosen }) {
     </g>`;
 }
 
-function Server({ of, told, faults }) {
-  const [symbol, words] = STATES[told?.state] || ["", ""];
+function Server({ of, member, faults }) {
+  const [symbol, words] = STATES[member?.state] || ["", ""];
   const struck = mark(faults, of.name);
   return html`
-    <g class="server ${(told?.state || "").replace(" ", "-")} ${struck || ""}" transform="translate(${of.x} ${of.y})">
+    <g class="server ${(member?.state || "").replace(" ", "-")} ${struck || ""}" transform="translate(${of.x} ${of.y})">
       <rect width="88" height="44" rx="4" /><text class="title" x="44" y="19" text-anchor="middle">${of.title}</text>
       <text class="state" x="44" y="35" text-anchor="middle">${symbol} ${words}</text>
-      <title>${of.title}: ${words} ${told?.says || ""}. ${of.says}${struck ? `; a fault is ${struck}` : ""}</title>
+      <title>${of.title}: ${words} ${member?.says || ""}. ${of.says}${struck ? `; a fault is ${struck}` : ""}</title>
     </g>`;
 }
 
@@ -137,7 +137,7 @@ export function Way() {
         <g class="server"><rect x="12" y="108" width="80" height="44" rx="4" /><text class="title" x="52" y="134" text-anchor="middle">buyers</text></g>
         <${Service} title="order service" x=${164} replicas=${replicas.filter((one) => one.kind === "order")} faults=${faults} chosen=${chosen} />
         <${Service} title="stock service" x=${424} replicas=${replicas.filter((one) => one.kind === "stock")} faults=${faults} chosen=${chosen} />
-        ${SERVERS.map((of) => html`<${Server} key=${of.name} of=${of} told=${servers.find((one) => one.name === of.name)} faults=${faults} />`)}
+        ${SERVERS.map((of) => html`<${Server} key=${of.name} of=${of} member=${servers.find((one) => one.name === of.name)} faults=${faults} />`)}
       </svg>
       <table class="way-list">
         <caption class="hidden">The way of an order in numbers</caption>

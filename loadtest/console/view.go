@@ -27,14 +27,14 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// site is the stack that is watched at present.
-type site struct {
+// view is the watched stack.
+type view struct {
 	Target
 	orders, stock *sql.DB // as a user that may only read
 	tally         tally
 	members       []member // of a lab; nil if attached
 	oneLock       bool     // fault H is broken: all products have the lock of product 0
-	expired       int      // ZooKeeper's count of expired sessions before this site's services started
+	expired       int      // ZooKeeper's count of expired sessions before its services started
 
 	mu      sync.Mutex
 	session *zklock.Session // nil until it is first needed
@@ -48,10 +48,10 @@ type member struct {
 	replica              *lab.Replica // nil if attached
 }
 
-// labSite returns the site of a lab whose services run as a variant, in an environment.
-func labSite(l *lab.Lab, v catalogue.Variant, env map[string]string) (*site, error) {
+// labView returns the view of a lab whose services run as a variant, in an environment.
+func labView(l *lab.Lab, v catalogue.Variant, env map[string]string) (*view, error) {
 	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
-	s, err := openSite(Target{
+	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
 		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(),
 		Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}}, Strategy: v.Strategy, Partitions: partitions,
@@ -66,8 +66,8 @@ func labSite(l *lab.Lab, v catalogue.Variant, env map[string]string) (*site, err
 	return s, nil
 }
 
-func openSite(t Target) (*site, error) {
-	s := &site{Target: t, steps: map[string]map[string]int{}}
+func openView(t Target) (*view, error) {
+	s := &view{Target: t, steps: map[string]map[string]int{}}
 	var err error
 	if s.orders, err = openReader(t.OrderDSN); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func openSite(t Target) (*site, error) {
 
 // replicas returns the lab's replicas, or one for each address that the watched
 // names have at present. A name that cannot be resolved counts as one replica, which does not answer.
-func (s *site) replicas(ctx context.Context) []member {
+func (s *view) replicas(ctx context.Context) []member {
 	if s.members != nil {
 		return s.members
 	}
@@ -143,7 +143,7 @@ func openReader(dsn string) (*sql.DB, error) {
 	return db, nil
 }
 
-func (s *site) close() {
+func (s *view) close() {
 	_, _ = s.orders.Close(), s.stock.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *site) close() {
 }
 
 // zooKeeper returns a session for reading the lock's queue.
-func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
+func (s *view) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	s.mu.Lock()
 	session := s.session
 	s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *site) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 
 // lockPath returns the path of the strategy's lock for a product; goods is "" if there is no product yet. If path is
 // "", says is the reason.
-func (s *site) lockPath(goods string) (path, says string) {
+func (s *view) lockPath(goods string) (path, says string) {
 	root := s.ZooKeeperRoot
 	if s.oneLock {
 		goods = "0"
@@ -215,50 +215,50 @@ var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Di
 
 // state returns the state of a replica.
 func (m member) state(ctx context.Context) Member {
-	told := Member{Name: m.name, Kind: m.kind, Ops: m.ops, State: stateReady}
+	shown := Member{Name: m.name, Kind: m.kind, Ops: m.ops, State: stateReady}
 	if m.replica != nil {
 		if !m.replica.Running() {
-			told.State = stateDead
-			return told
+			shown.State = stateDead
+			return shown
 		}
 		if paused(m.replica.Pid()) {
-			told.State = statePaused
-			return told
+			shown.State = statePaused
+			return shown
 		}
 		if m.replica.Starting() {
-			told.State = stateStarting
-			return told
+			shown.State = stateStarting
+			return shown
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/readyz", nil)
 	if err != nil {
-		told.State, told.Says = stateNotReady, err.Error()
-		return told
+		shown.State, shown.Says = stateNotReady, err.Error()
+		return shown
 	}
 	resp, err := probe.Do(req)
 	switch {
 	case err != nil && m.replica == nil:
-		told.State, told.Says = stateDead, "does not answer"
+		shown.State, shown.Says = stateDead, "does not answer"
 	case err != nil:
-		told.State, told.Says = stateNotReady, "does not answer"
+		shown.State, shown.Says = stateNotReady, "does not answer"
 	default:
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			told.State, told.Says = stateNotReady, resp.Status
+			shown.State, shown.Says = stateNotReady, resp.Status
 		}
 	}
-	return told
+	return shown
 }
 
 // count records how often a replica's process has passed each step.
-func (s *site) count(replica string, pid int, reached map[string]int) {
+func (s *view) count(replica string, pid int, reached map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps[fmt.Sprintf("%s/%d", replica, pid)] = reached
 }
 
 // edgeCounts adds up the steps of all processes, dead ones included.
-func (s *site) edgeCounts() map[string]int64 {
+func (s *view) edgeCounts() map[string]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sums := map[string]int64{}
