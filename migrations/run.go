@@ -123,7 +123,7 @@ func await(ctx context.Context, db *sql.DB, limit time.Duration) error {
 		err := db.PingContext(ctx)
 		var refused *mysql.MySQLError
 		if errors.As(err, &refused) && refused.Number == 1045 { // access denied
-			return retry.Stop(fmt.Errorf("%w: the server keeps the password with which its data was made; give that password, "+
+			return retry.Stop(fmt.Errorf("%w: the server keeps the password of its data; give that one, "+
 				"or begin without data, as after \"docker-compose down -v\"", err))
 		}
 		return err

@@ -41,7 +41,7 @@ func (s *size) flags(cmd *cobra.Command) {
 	f.StringVar(&s.strategy, "strategy", strategy.Default,
 		"how the stock services deduct: "+strings.Join(strategy.Names(), ", "))
 	f.BoolVar(&s.cluster, "cluster", false,
-		"three servers of each kind, of which any one may die; needs MySQL itself (MYSQLD names its mysqld)")
+		"three servers of each kind, so that any one may die; needs MySQL itself (MYSQLD names its mysqld)")
 }
 
 // args returns the arguments for the flags of the same size.

@@ -103,7 +103,7 @@ func fireCommand() *cobra.Command {
 		}
 		ctx := cmd.Context()
 		if ctx.Err() != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: judging what was fired; interrupt again to stop")
+			fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: judging the run so far; interrupt again to stop")
 			var stop context.CancelFunc
 			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
 			defer stop()

@@ -58,8 +58,8 @@ func (o *output) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.out, "out", "out",
 		"folder for verdict.json and history.jsonl; or the verdict's file, if it ends in .json")
 	f.StringVar(&o.keep, "history", "",
-		"file for every call with its times and its answer (default history.jsonl beside the verdict)")
-	f.BoolVar(&o.all, "all", false, "print every invariant, not only those that do not hold")
+		"file for every call with its times and its answer (default history.jsonl next to the verdict)")
+	f.BoolVar(&o.all, "all", false, "print every invariant, not only the broken ones")
 	f.BoolVar(&o.json, "json", false, "print the verdict as JSON, in place of the table")
 }
 
@@ -102,7 +102,7 @@ func loadFlags(f *pflag.FlagSet, c *fire.Config) {
 	f.Int64Var(&c.Mix.Stock, "stock", 300, "pieces of each product")
 	f.IntVar(&c.Mix.ItemsMax, "items-max", 3, "most products in one order")
 	f.IntVar(&c.Mix.NumMax, "num-max", 3, "most pieces of one product in an order")
-	f.Float64Var(&c.Mix.Zipf, "zipf", 0, "how much more popular the first products are: weight 1/i^zipf; 0: all alike")
+	f.Float64Var(&c.Mix.Zipf, "zipf", 0, "how much more popular the first products are: weight 1/i^zipf; 0: all equally")
 	f.Float64Var(&c.Mix.Repeat, "repeat", 0.1, "share of orders sent again under the same key, at the same time and later")
 	f.Float64Var(&c.Mix.Cancel, "cancel", 0, "share of orders that are cancelled")
 	f.Uint64Var(&c.Mix.Seed, "seed", 0, "makes the same orders again; 0: random")

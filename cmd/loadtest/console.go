@@ -43,7 +43,7 @@ func consoleCommand() *cobra.Command {
 		Long: `Serve a page that shows the stack at work, plays the published faults and breaks things.
 
 Without --attach it builds the services with all their broken variants, starts
-MySQL, Redis and ZooKeeper and the services of its own, and stops them when it
+new MySQL, Redis and ZooKeeper servers and services, and stops them when it
 ends. With --attach it watches the stack that the environment names, fires at it
 and judges, but breaks nothing.
 
@@ -60,12 +60,12 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 	f := cmd.Flags()
 	f.StringVar(&cfg.listen, "listen", "127.0.0.1:0",
 		"address to serve on; one that is not of this machine alone needs --remote")
-	f.StringVar(&cfg.published, "published", "", "host:port by which others reach --listen; printed in its place")
+	f.StringVar(&cfg.published, "published", "", "host:port that others use to reach --listen; printed instead")
 	f.StringVar(&cfg.traces, "traces", "",
-		"second address, which takes the services' spans, from whoever reaches it, and nothing else")
+		"second address, which only receives the services' spans, from anyone who can reach it")
 	f.BoolVar(&cfg.remote, "remote", false,
 		"serve other machines, too, under an IP address or a name of --host; needs --token")
-	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: names under which the page may be asked for")
+	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: host names of the page")
 	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")
 	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
 	f.StringArrayVar(&cfg.watch, "watch", nil,

@@ -45,7 +45,7 @@ func ladderCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "ladder",
-		Short: "Measure the deduction strategies beside one another",
+		Short: "Compare the deduction strategies",
 		Long: `Starts MySQL, Redis and ZooKeeper, then measures every strategy with the same
 load: sales a second and latency by clients, on one hot product and on many, on
 the deduction call alone and on whole orders. All strategies take turns at each
@@ -80,7 +80,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	p.StringVar(&f.mysql, "mysql", "auto",
 		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond,
-		"load before each of the turns in which a row is measured")
+		"load before each measured turn of a row")
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second,
 		"time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); "+
 			"fast strategies get twice as much, and more for the closest comparisons")

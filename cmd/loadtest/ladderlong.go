@@ -65,11 +65,11 @@ func replicasCommand(f *ladderFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replicas",
 		Short: "Compare several stock services with one, closely",
-		Long: `Compares what several stock services get done with what one does, under the
+		Long: `Compares the throughput of several stock services with one's, under the
 default strategy, on one hot product: the deduction call alone and whole orders.
-They do the same work, so a few turns cannot tell them apart: this takes many,
-in legs of about a minute for each path. Every leg has services and databases
-of its own, and the error of the ratio is that of the legs.
+They do the same work, so a few turns cannot distinguish them: this takes many,
+in legs of about a minute for each path. Every leg has separate services and
+databases, and the error of the ratio is the spread of the legs.
 
 Writes out/ladder-replicas.json.`,
 		Args: cobra.NoArgs,

@@ -21,7 +21,7 @@ func tracedCommand(f *ladderFlags) *cobra.Command {
 		Short: "Compare orders a second with a share of them traced with those without tracing",
 		Long: `Compares whole orders under the default strategy, on one hot product, at services
 that trace a share of them and at services without tracing, in turns. The services
-start anew for each turn.
+restart for each turn.
 
 Writes out/ladder-traced.json.`,
 		Args: cobra.NoArgs,
@@ -44,6 +44,6 @@ Writes out/ladder-traced.json.`,
 	}
 	c.Flags().Float64Var(&share, "share", 0.01, "share of the orders that are traced")
 	c.Flags().IntVar(&clients, "clients", 256, "concurrent clients")
-	c.Flags().IntVar(&pairs, "pairs", 16, "pairs of turns, each of services of its own")
+	c.Flags().IntVar(&pairs, "pairs", 16, "pairs of turns, each with separate services")
 	return c
 }

@@ -25,7 +25,7 @@ func watchedCommand(f *ladderFlags) *cobra.Command {
 	var clients, pairs int
 	c := &cobra.Command{
 		Use:   "watched",
-		Short: "Measure what the console costs the stack that it watches",
+		Short: "Measure the cost of a watching console",
 		Long: `Measures what the console costs the stack that it watches: whole orders under
 the default strategy on one hot product, in pairs of turns on the same services,
 one alone and one with a console and an open page.

@@ -25,7 +25,7 @@ func locksCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "locks",
-		Short: "Measure ZooKeeper locks beside each other",
+		Short: "Compare ZooKeeper locks",
 		Long: `Starts a ZooKeeper of its own and runs, for each shape of contention and each
 lock, processes of contenders that acquire and release without a pause. All
 locks of a shape take turns over several rounds, each in another order, many

@@ -48,7 +48,7 @@ func mutantsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cfg.Only, "only", cfg.Only, "run the rows whose name holds this (ONLY)")
-	cmd.Flags().IntVar(&cfg.Tries, "tries", cfg.Tries, "seeds with which an absorbed variant is run, 3 by default (TRIES)")
+	cmd.Flags().IntVar(&cfg.Tries, "tries", cfg.Tries, "seeds for an absorbed variant, 3 by default (TRIES)")
 	cmd.Flags().IntVar(&cfg.Changes, "changes", cfg.Changes,
 		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
 	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")

@@ -38,7 +38,7 @@ func playCommand() *cobra.Command {
 		Short: "Play a published fault, A to Q, broken or fixed, or a scenario of your own; the exit code is the verdict's",
 		Long: `Play a published fault, A to Q, broken or fixed, or a scenario of your own.
 
-It starts servers and services of its own, and stops them at the end. A broken
+It starts new servers and services, and stops them at the end. A broken
 variant that is not caught is tried with the two seeds after the first, too, and
 a line above the verdict says so if none of them caught it. The last line is the
 verdict, the exit code the verdict's. The run is kept as the console keeps its

@@ -37,10 +37,10 @@ func scaleCommand() *cobra.Command {
 		Use:   "scale",
 		Short: "Measure what more holders and more replicas add",
 		Long: `Measures deductions of many products with 1, 2, 4 and 8 locks, without delay and
-with commits that wait as on a replicated primary; one hot product beside one
-partition; a minute of orders in the middle of which a holder is killed or
-paused; and the compose file's stack beside the same services without
-containers. All legs take turns. Only ratios of one run mean anything.
+with delayed commits, like a replicated primary's; one hot product against one
+partition; a minute of orders with a holder killed or paused in the middle;
+and the compose file's stack against the same services without containers.
+All legs take turns. Only ratios of one run mean anything.
 
 Writes out/scale.json and out/scale.svg.`,
 		Args: cobra.NoArgs,
@@ -56,13 +56,13 @@ Writes out/scale.json and out/scale.svg.`,
 	p.DurationVar(&window, "window", 3*time.Second, "time of each leg")
 	p.IntVar(&plan.Legs, "legs", 4, "how often all take turns, 2 at least")
 	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8},
-		"numbers of partitions; the first is what the others are compared with")
+		"numbers of partitions; the others are compared with the first")
 	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
 		"how long the database delays a commit")
 	p.IntSliceVar(&plan.Groups, "groups", []int{32, deduct.MaxGroup},
 		"the most operations of one transaction: with small groups the holders wait for commits side by side, "+
 			"with large ones each commit serves more")
-	p.IntVar(&plan.Products, "products", 100, "products that are asked for, all alike")
+	p.IntVar(&plan.Products, "products", 100, "products in demand, all equally")
 	p.IntVar(&plan.Clients, "clients", 2000,
 		"clients of the many products; if they fill only a few groups, one holder is as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")

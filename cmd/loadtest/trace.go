@@ -31,8 +31,8 @@ func traceCommand() *cobra.Command {
 		Short: "Print the steps of an order that was traced, as a tree",
 		Long: `Print the steps of an order that was traced, as a tree.
 
-The spans come from a console, which keeps those of the last orders: the one that
-runs, or the one at --from. They may also come from a file with a line of OTLP as
+The spans come from a console, which keeps the last orders': the running one,
+or the one at --from. They may also come from a file with a line of OTLP as
 JSON for each export, as the file exporter of OpenTelemetry's Collector writes it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,7 +119,7 @@ func (t *traceSample) flag(f *pflag.FlagSet) {
 	t.flags = f
 	f.Float64Var(&t.share, "trace-sample", 0,
 		"share of the orders that are traced, 0 to 1; "+
-			"the services are told of each (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
+			"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
 }
 
 // provider returns the tracing client, or nil if the flag is not given.

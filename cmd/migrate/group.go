@@ -31,7 +31,7 @@ func readGroup(needsPassword bool) (mysqlgroup.Config, error) {
 	cfg, err := environment.Read[groupConfig]()
 	if err == nil && needsPassword && cfg.GroupPassword == "" {
 		err = errors.New("GROUP_DB_PASSWORD is not set: " +
-			"the password of the account by which the members read from each other")
+			"the password of the account that the members use to read from each other")
 	}
 	if err != nil {
 		return mysqlgroup.Config{}, fmt.Errorf("read configuration: %w", err)
@@ -44,7 +44,7 @@ func readGroup(needsPassword bool) (mysqlgroup.Config, error) {
 func newGroup() *cobra.Command {
 	group := &cobra.Command{
 		Use: "group",
-		Short: "Form a group of MySQL servers, of which one may die; " +
+		Short: "Form a group of MySQL servers, so that one may die; " +
 			"MYSQL_ADMIN_DSN names all: root:…@group(a:3306,b:3306,c:3306)/",
 	}
 	var force bool

@@ -35,7 +35,7 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	counter("order_replayed_total", "Requests answered with the order of an earlier one.", nil, &orders.Replayed)
 	counter("order_unsettled_total", "Orders left to the reconciler.", nil, &orders.Unsettled)
 	counter("order_shed_total", "Requests refused because too many were in flight.", nil, &orders.Shed)
-	counter("order_cancellations_total", "Cancellations carried out.", nil, &orders.Cancelled)
+	counter("order_cancellations_total", "Completed cancellations.", nil, &orders.Cancelled)
 	counter("order_flags_missed_total", "Orders whose operation flag could not be set in Redis.", nil, &orders.FlagsMissed)
 	gauge("order_in_flight", "Orders being placed.", &orders.InFlight, 1)
 

@@ -45,7 +45,7 @@ commit`,
 	{
 		Letter: "C", Title: "The flag is deleted, then the process dies",
 		Says: "The flag in Redis is gone, and the transaction never committed. " +
-			"Every retry is told \"repeat\", and the order can never be deducted.",
+			"Every retry gets \"repeat\", and the order can never be deducted.",
 		Idea: `
 if redis.del(flag) == 0:
   return repeat          // believed without a look at the ledger
@@ -62,8 +62,8 @@ begin; deduct; commit`,
 	},
 	{
 		Letter: "D", Title: "A repeat is answered with nothing",
-		Says: "The first answer gets lost, and the retry is told only that it is a repeat. " +
-			"The caller cannot tell \"done\" from \"refused\" and guesses.",
+		Says: "The first answer gets lost, and the retry only learns that it is a repeat. " +
+			"The caller cannot distinguish \"done\" from \"refused\" and guesses.",
 		Idea: `
 if seen(flag):
   return                 // no outcome
@@ -81,7 +81,7 @@ caller: empty answer → the order fails`,
 	},
 	{
 		Letter: "E", Title: "A timeout counts as a failure",
-		Says: "The stock service is slow, and the order is told \"failed\" while the deduction lands later. " +
+		Says: "The stock service is slow, and the order gets \"failed\" while the deduction lands later. " +
 			"The stock is gone, and nobody owns it.",
 		Idea: `
 answer = call(stock, timeout)
@@ -173,7 +173,7 @@ create(parent + "/lock-")`,
 	},
 	{
 		Letter: "J", Title: "The waiter looks, then starts to listen",
-		Says: "The predecessor goes away between the look and the moment at which the waiter listens. " +
+		Says: "The predecessor goes away between the look and the start of listening. " +
 			"Nobody wakes the waiter.",
 		Idea: `
 there = exists(predecessor, watch)
@@ -269,8 +269,8 @@ sort(children, by number)  // by a piece of the GUID`,
 		Fixed:  Variant{Strategy: "sequential"},
 	},
 	{
-		Letter: "O", Title: "Nothing tells the holder that its session expired",
-		Says: "The holder sleeps, and its session expires. When it wakes up it goes on writing beside the next holder.",
+		Letter: "O", Title: "The holder does not notice that its session expired",
+		Says: "The holder sleeps, and its session expires. When it wakes up it writes while the next holder does.",
 		Idea: `
 lock(goods); n = read level
 ⏸ a pause longer than the session

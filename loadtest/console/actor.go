@@ -86,7 +86,7 @@ func init() { // the functions below read the list
 		{"cut", "close the connections and refuse new ones", toWire, wireAction((*lab.Wire).Cut)},
 		{"slow", "delay each direction by 200 ms", toWire, wireAction(func(w *lab.Wire) error { return w.Slow(slowBy) })},
 		{"lose-replies", "let requests through and drop what comes back", toWire, wireAction((*lab.Wire).LoseReplies)},
-		{"lose-requests", "drop what is sent; nobody tells the sender", toWire, wireAction((*lab.Wire).LoseRequests)},
+		{"lose-requests", "drop sent data; the sender gets no error", toWire, wireAction((*lab.Wire).LoseRequests)},
 		{"reset", "answer every connection with a reset", toWire, wireAction((*lab.Wire).Reset)},
 		{"arm-kill", "kill the process at this step", toStep, armAction("kill", 1)},
 		{"arm-pause", "pause the process at this step", toStep, armAction("stop", 1)},
@@ -188,7 +188,7 @@ func (a Action) String() string {
 func ParseAction(text string) (Action, error) {
 	words := strings.Fields(text)
 	wrong := func() (Action, error) {
-		return Action{}, invalid("%q: want a time, an action and what it is done to, such as \"1s pause stock-1\", "+
+		return Action{}, invalid("%q: want a time, an action and its target, such as \"1s pause stock-1\", "+
 			"\"1s cut stock-1 to mysql\" or \"1s arm-kill stock-1 before commit\"; the actions are %s",
 			text, strings.Join(actionNames(), ", "))
 	}

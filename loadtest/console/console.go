@@ -93,10 +93,10 @@ func Attach(target Target, dir string) (*Console, error) {
 }
 
 const (
-	notHere = "The broken variants are built for a lab of their own: start it with \"make console\"."
+	notHere = "The broken variants need a lab: start it with \"make console\"."
 	notOurs = "This console did not start these processes, so it does not break them. " +
 		"\"make console\" starts a stack that it may break."
-	notCounted = "These services do not count how often they ask Redis. Those that \"make console\" starts do."
+	notCounted = "These services do not count their requests to Redis. The ones started by \"make console\" do."
 )
 
 func newConsole(dir string) (*Console, error) {

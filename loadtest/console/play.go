@@ -156,7 +156,7 @@ func (c *Console) Stop() (string, error) {
 		return "nothing is running", nil
 	}
 	c.stop()
-	return "stopping; what was sent is judged", nil
+	return "stopping; the run so far is judged", nil
 }
 
 // plan is a run with all its attempts.
@@ -371,9 +371,9 @@ func (c *Console) fire(
 	c.hub.set(secPhase, phaseFiring)
 	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
 	done := make(chan struct{})
-	var beside sync.WaitGroup
-	beside.Go(func() { m.run(done) })
-	beside.Go(func() {
+	var striking sync.WaitGroup
+	striking.Go(func() { m.run(done) })
+	striking.Go(func() {
 		select {
 		case <-m.begun:
 			c.mu.Lock()
@@ -389,7 +389,7 @@ func (c *Console) fire(
 	cfg.Tracer = client
 	h, err := fire.Run(ctx, cfg)
 	close(done)
-	beside.Wait()
+	striking.Wait()
 	if err != nil {
 		return nil, err
 	}

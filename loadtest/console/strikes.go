@@ -188,24 +188,24 @@ func (c *Console) recordedStrikes() []*Strike {
 
 // strikeMeanwhile runs the faults of the scenario, each at its time.
 func (c *Console) strikeMeanwhile(ctx context.Context, p *plan, scene Scenario, done <-chan struct{}) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
+	var striking sync.WaitGroup
+	defer striking.Wait()
 	if p.fault != nil && p.fault.Strike != "" {
-		beside.Go(func() {
+		striking.Go(func() {
 			if err := c.strikeCell(ctx, p.fault.Strike, scene, done); err != nil {
 				c.say("error", "%v", err)
 			}
 		})
 	}
 	if p.fault != nil && p.fault.MinusFive {
-		beside.Go(func() {
+		striking.Go(func() {
 			if err := c.orderMinusFive(ctx); err != nil {
 				c.say("error", "%v", err)
 			}
 		})
 	}
 	for _, a := range scene.Faults {
-		beside.Go(func() {
+		striking.Go(func() {
 			select {
 			case <-time.After(time.Duration(a.AfterMS) * time.Millisecond):
 			case <-done:

@@ -59,7 +59,7 @@ func (r *Result) Picture(w io.Writer) error {
 		`font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%.0f" height="%.0f" fill="#ffffff"/>`+"\n", width, height)
 	fmt.Fprintf(&b, `<text x="%.0f" y="28" font-size="17" font-weight="bold" fill="#222">`+
-		`One hot product: what each strategy sells, and how long a buyer waits</text>`+"\n", marginLeft)
+		`One hot product: sales of each strategy, and waiting time of a buyer</text>`+"\n", marginLeft)
 	facts := slices.DeleteFunc([]string{r.Server, r.Machine, r.Date}, func(s string) bool { return s == "" })
 	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n",
 		marginLeft, html.EscapeString(strings.Join(facts, " · ")))

@@ -157,7 +157,7 @@ func (r *Result) LockCost() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "What the lock of `grouped` costs or gives, beside the same groups without it (`grouped-rows`), " +
+	return "Cost or gain of the lock of `grouped`, against the same groups without it (`grouped-rows`), " +
 		"one hot product:\n\n- " + strings.Join(parts, "\n- ") + "\n"
 }
 

@@ -30,8 +30,8 @@ type Scale struct {
 	Hot *HotRow `json:"hot,omitempty"`
 	// HotOrders compares whole orders of one hot product with an earlier build's.
 	HotOrders *HotRow `json:"hot_orders,omitempty"`
-	// Besides compares whole orders under further loads with an earlier build's.
-	Besides []*HotRow `json:"besides,omitempty"`
+	// Others compares whole orders under further loads with an earlier build's.
+	Others []*HotRow `json:"besides,omitempty"`
 	// Failing are the runs during which the holder of a lock fails.
 	Failing []FailingRow `json:"failing,omitempty"`
 	// Compose is the compose file's stack.
@@ -132,7 +132,7 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 		if err != nil {
 			return s, err
 		}
-		s.Besides = append(s.Besides, done)
+		s.Others = append(s.Others, done)
 	}
 	return s, nil
 }
@@ -181,7 +181,7 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*H
 		row.Than = "the build in " + filepath.Base(plan.Before)
 		shapes[0] = partitioned{replicas: row.Replicas, bin: plan.Before}
 	}
-	cfg.Progress(row.load() + ", beside " + row.Than)
+	cfg.Progress(row.load() + ", against " + row.Than)
 	p := point{path: row.Path, goods: row.Goods, items: row.Items, uniform: true, clients: UsualClients}
 	legs, verdicts, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
 	if err != nil {
@@ -340,7 +340,7 @@ func (s Scale) Missed() (missed []string) {
 			missed = append(missed, r.Line())
 		}
 	}
-	for _, h := range append([]*HotRow{s.Hot, s.HotOrders}, s.Besides...) {
+	for _, h := range append([]*HotRow{s.Hot, s.HotOrders}, s.Others...) {
 		if h != nil && h.missed() {
 			missed = append(missed, h.Line())
 		}

@@ -17,7 +17,7 @@ func (s Scale) Draw(file string) error {
 		`font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", left+width+right, top+height+50)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/>`+
 		`<text x="%.0f" y="26" font-size="17" font-weight="bold" fill="#222">`+
-		`Deductions by holders of locks, as times those of one holder</text>`+"\n", left)
+		`Deductions by lock holders, relative to one holder</text>`+"\n", left)
 	fmt.Fprintf(&b, `<text x="%.0f" y="46" fill="#555">%s</text>`+"\n",
 		left, html.EscapeString(s.Server+" · "+s.Machine+" · "+s.Date))
 	most, highest := 1, 1.0

@@ -15,7 +15,7 @@ import (
 // Sheet returns the report of the
 func (r *Result) Sheet() (page.Sheet, error) {
 	s := page.Sheet{
-		Title: "The strategies of deduction beside one another", Word: r.word(),
+		Title: "The deduction strategies compared", Word: r.word(),
 		Facts: []page.Fact{
 			{Name: "Database", Value: r.Server}, {Name: "Machine", Value: r.Machine}, {Name: "Date", Value: r.Date},
 		},
@@ -45,7 +45,7 @@ func (r *Result) Sheet() (page.Sheet, error) {
 		{Title: "Every row", Says: "Only ratios between rows of one run mean anything.", Table: table},
 	}
 	if len(r.Ratios) > 0 {
-		ratios := &page.Table{Head: []string{"What the default strategy is held to", "Measured", "At least"}}
+		ratios := &page.Table{Head: []string{"Target of the default strategy", "Measured", "At least"}}
 		for _, ratio := range r.Ratios {
 			ratios.Add(!ratio.OK, ratio.Name, fmt.Sprintf("%.2f", ratio.Value), fmt.Sprintf("%.2f", ratio.Want))
 		}

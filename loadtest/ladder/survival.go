@@ -172,7 +172,7 @@ func written(ctx context.Context, st *stack.Stack) error {
 
 // Line returns what survived as a line to print.
 func (s Survival) Line() string {
-	return fmt.Sprintf("%-19s %-8s %7d told  %s %v", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
+	return fmt.Sprintf("%-19s %-8s %7d acknowledged  %s %v", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
 }
 
 // lost returns the error for a strategy that lost deductions.

@@ -11,7 +11,7 @@ import (
 
 // Sheet returns the report of a measurement of locks.
 func Sheet(rows []Row) page.Sheet {
-	s := page.Sheet{Title: "ZooKeeper locks beside each other"}
+	s := page.Sheet{Title: "ZooKeeper locks compared"}
 	if PrintTargets(io.Discard, rows) {
 		s.Word = "MISSED"
 	}

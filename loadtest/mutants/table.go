@@ -111,7 +111,7 @@ var mutants = []Mutant{
 		Expected: verify.OrderMatchesOperation,
 	},
 	{
-		Name: "a repeat is told nothing", Switches: "repeat-untold,error-is-failed", Cell: duplicated,
+		Name: "a repeat gets no outcome", Switches: "repeat-untold,error-is-failed", Cell: duplicated,
 		Expected: verify.OrderMatchesOperation,
 	},
 	{

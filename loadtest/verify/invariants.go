@@ -27,7 +27,7 @@ var catalogue = []struct{ name, says string }{
 	{StockBalances, "each stock level is the sum of the product's flow rows, and not below zero"},
 	{NotOversold, "no more pieces are deducted and not restored, or acknowledged to clients, than were restocked"},
 	{DeductedOnce, "a flag has one operation, and one deduct and one restore row for each of its products"},
-	{OperationComplete, "the flow rows under a flag are those of its operation's state and items"},
+	{OperationComplete, "the flow rows under a flag match its operation's state and items"},
 	{
 		OrderMatchesOperation,
 		"an order's status, first outcome, reason and items agree with its operation; each has the other",
@@ -35,7 +35,7 @@ var catalogue = []struct{ name, says string }{
 	{OrderAsRequested, "an order has the items, prices, total and body hash of the request that placed it"},
 	{Unexplained, "every row under the run's keys or of its products has exactly one request that explains it"},
 	{Settled, "no order is still PENDING or CANCELLING after the time to settle"},
-	{AnswerWellFormed, "answers are what the contract says, and no valid call is refused"},
+	{AnswerWellFormed, "answers obey the contract, and no valid call is refused"},
 	{AnswersTrue, "every answer agrees with the books: order, end, items and total; or that nothing has changed"},
 	{AnswersOverTime, "no answer contradicts an earlier one, and of all answers to a key one is the first"},
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its products is short"},

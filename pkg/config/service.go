@@ -112,7 +112,7 @@ func (s RedisServer) checkRedis() error {
 		return errors.New("REDIS_ADDR is for one server, REDIS_ADDRS and REDIS_MASTER are for Sentinels: " +
 			"set one or the other")
 	case s.RedisAddr == "" && s.RedisMaster == "":
-		return errors.New("REDIS_MASTER is not set: the name by which the Sentinels of REDIS_ADDRS know the server")
+		return errors.New("REDIS_MASTER is not set: the server's name at the Sentinels of REDIS_ADDRS")
 	}
 	return nil
 }

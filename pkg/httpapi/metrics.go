@@ -20,7 +20,7 @@ func measure(r prometheus.Registerer) gin.HandlerFunc {
 		Buckets:                     prometheus.ExponentialBuckets(0.001, 2, 14),
 		NativeHistogramBucketFactor: 1.1,
 	}, []string{"method", "route"})
-	inFlight := with.NewGauge(prometheus.GaugeOpts{Name: "http_requests_in_flight", Help: "Requests in work."})
+	inFlight := with.NewGauge(prometheus.GaugeOpts{Name: "http_requests_in_flight", Help: "Requests in flight."})
 	return func(c *gin.Context) {
 		start := time.Now()
 		inFlight.Inc()

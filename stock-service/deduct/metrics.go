@@ -82,7 +82,7 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 			Name: "stock_group_waiting", Help: "Operations of this process that wait for their group, or for its transaction.",
 		}),
 		size: with.NewHistogram(prometheus.HistogramOpts{
-			Name: "stock_group_size", Help: "Operations carried out in one transaction.",
+			Name: "stock_group_size", Help: "Operations in one transaction.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 9), NativeHistogramBucketFactor: 1.1,
 		}),
 		seconds: with.NewHistogram(prometheus.HistogramOpts{
@@ -90,11 +90,11 @@ func newGroupMetrics(r prometheus.Registerer) groupMetrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12), NativeHistogramBucketFactor: 1.1,
 		}),
 		broken: with.NewCounter(prometheus.CounterOpts{
-			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were carried out one by one.",
+			Name: "stock_groups_broken_total", Help: "Groups that failed as a whole and were executed one by one.",
 		}),
 		unlocked: with.NewCounter(prometheus.CounterOpts{
 			Name: "stock_groups_unlocked_total",
-			Help: "Groups carried out without their locks, because one was not granted in time.",
+			Help: "Groups executed without their locks, because one was not granted in time.",
 		}),
 	}
 }

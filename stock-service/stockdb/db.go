@@ -67,7 +67,7 @@ var (
 	// errShort ends a transaction that found too little stock.
 	errShort = errors.New("too little stock")
 	// errMoved ends a transaction whose guarded update changed no row although a read says that it should.
-	errMoved = errors.New("row changed meanwhile")
+	errMoved = errors.New("row changed concurrently")
 )
 
 func isDecision(err error) bool {

@@ -74,7 +74,7 @@ func ownFlag(tx *gorm.DB, r stock.Restock) error {
 			return fmt.Errorf("look for the flag: %w", err)
 		}
 		if others > 0 {
-			return fmt.Errorf("%w: flag %s is that of an operation, or of another product's restock", stock.ErrFlagConflict,
+			return fmt.Errorf("%w: flag %s belongs to an operation, or to another product's restock", stock.ErrFlagConflict,
 				r.Flag)
 		}
 	}

@@ -119,7 +119,7 @@ func clusterFaults(from sources) (string, error) {
 	if report == nil || err != nil {
 		return "", err
 	}
-	text := measured + ".\n\n| fault | orders | confirmed | rejected | told nothing certain | violations | unsettled |" +
+	text := measured + ".\n\n| fault | orders | confirmed | rejected | unknown outcome | violations | unsettled |" +
 		" writes again | verdict |\n| --- | --: | --: | --: | --: | --: | --: | --: | --- |\n"
 	retried := ""
 	for _, c := range report.Cells {
@@ -144,7 +144,7 @@ func mutantTable(from sources) (string, error) {
 		return "", err
 	}
 	ok := 0
-	text := "| | what is broken | under | caught by, or absorbed by | as expected |\n| --- | --- | --- | --- | --- |\n"
+	text := "| | defect | under | caught by, or absorbed by | as expected |\n| --- | --- | --- | --- | --- |\n"
 	for _, row := range report.Rows {
 		mark := "**no**"
 		if row.OK {
@@ -220,7 +220,7 @@ times within half a second.
 %s
 ![Throughput and latency by clients for each strategy](ladder.svg)
 
-What the default strategy must reach. The error is the standard error over slices of 250 ms. It is too small for a row
+The targets of the default strategy. The error is the standard error over slices of 250 ms. It is too small for a row
 of few turns, as one turn is off by a sixth. "One hot product" is the best of 64 and 256 clients.
 
 %s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder),
@@ -287,7 +287,7 @@ func tour(from sources) (string, error) {
 	if len(*pairs) < len(catalogue.Letters()) {
 		return "", nil // only some of the faults
 	}
-	text := "| | broken | fixed | seed | what was seen |\n| --- | --- | --- | --- | --- |\n"
+	text := "| | broken | fixed | seed | observed |\n| --- | --- | --- | --- | --- |\n"
 	shown := 0
 	for _, p := range *pairs {
 		broken, seen := string(p.Broken.Outcome), p.Broken.Says

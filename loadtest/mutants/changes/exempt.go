@@ -51,10 +51,10 @@ var exemptions = []exemption{
 	{"calls", "Problem", "the call failed either way, and neither code contradicts the books", failed},
 	{"calls", "Code", "the call failed either way, and neither code contradicts the books", failed},
 	{
-		"calls", "Replayed", "the first answer may be a repeat: the stock service reads again what a lost commit left",
+		"calls", "Replayed", "the first answer may be a repeat: the stock service reads the result of a lost commit",
 		deduction,
 	},
-	{"calls", "Replayed", "the answer may repeat that of a call whose answer was lost", lostBefore},
+	{"calls", "Replayed", "the answer may repeat a lost one", lostBefore},
 	{"calls", "Status", "the cancellation was under way: the deduction may have been read before it or after", underWay},
 }
 

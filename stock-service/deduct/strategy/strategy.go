@@ -33,8 +33,8 @@ var All = []Info{
 	},
 	{
 		Name: "redis-prededuct", Warning: "loses operations that it reported as done if Redis loses data",
-		Summary: "a Lua script takes the stock in Redis, the ledger is written behind: a flush loses what was told; " +
-			"only with `--allow-unsafe`",
+		Summary: "a Lua script takes the stock in Redis, the ledger is written behind: a flush loses acknowledged " +
+			"deductions; only with `--allow-unsafe`",
 	},
 	{
 		Name: "single-node", LockServer: "ZooKeeper",
@@ -42,7 +42,7 @@ var All = []Info{
 	},
 	{
 		Name: "case-study", LockServer: "ZooKeeper",
-		Summary: "as published, with its faults put right: one lock for all products, a new session for each lock",
+		Summary: "as published, with its faults fixed: one lock for all products, a new session for each lock",
 	},
 	{
 		Name: "zk-lock", LockServer: "ZooKeeper",
@@ -53,26 +53,24 @@ var All = []Info{
 		Summary: "a mutex for each product, taken in order; one session for the process",
 	},
 	{Name: "redis-lock", LockServer: "Redis", Summary: "a Redlock for each product (redsync): no fencing token"},
-	{Name: "pessimistic", Summary: "each operation by itself: `SELECT … FOR UPDATE`, then the update"},
-	{Name: "optimistic", Summary: "each operation by itself: a version column, and another try if it has changed"},
+	{Name: "pessimistic", Summary: "each operation separately: `SELECT … FOR UPDATE`, then the update"},
+	{Name: "optimistic", Summary: "each operation separately: a version column, and a retry if it has changed"},
 	{
-		Name: "skip-locked",
-		Summary: "each product split into 16 rows; an operation takes one that nobody holds " +
-			"(`FOR UPDATE SKIP LOCKED`)",
+		Name:    "skip-locked",
+		Summary: "each product split into 16 rows; an operation takes a free one (`FOR UPDATE SKIP LOCKED`)",
 	},
 	{
 		Name:    "conditional-update",
-		Summary: "no lock: the condition of the update and the row locks of the database",
+		Summary: "no lock: the condition of the update and the row locks",
 	},
 	{
-		Name: "grouped-rows",
-		Summary: "groups as `grouped` makes them, without its lock: the condition and the row locks of the " +
-			"database",
+		Name:    "grouped-rows",
+		Summary: "the groups of `grouped` without its lock: the condition and the row locks",
 	},
 	{
 		Name: Default, LockServer: "ZooKeeper",
-		Summary: "a lock for each partition of the products, by default one for all; the operations that wait go in one " +
-			"transaction with one commit",
+		Summary: "a lock for each partition of the products, by default one for all; waiting operations share one " +
+			"transaction and commit",
 	},
 }
 

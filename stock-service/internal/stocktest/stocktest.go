@@ -112,7 +112,7 @@ var Invariants = map[string]string{
 	"deductions have an operation that is done or restored": `
 		SELECT f.flag FROM stock_flow f LEFT JOIN operations o ON o.flag = f.flag
 		WHERE f.kind IN ('deduct', 'restore') AND (o.flag IS NULL OR o.state NOT IN ('DONE', 'RESTORED'))`,
-	"restores are those of restored operations": `
+	"restores belong to restored operations": `
 		SELECT f.flag FROM stock_flow f JOIN operations o ON o.flag = f.flag
 		WHERE f.kind = 'restore' AND o.state <> 'RESTORED'`,
 	"an operation's flows are its items": `

@@ -65,7 +65,7 @@ func Suite(t *testing.T, name string, except ...string) {
 		{"unknown goods leave no trace", s.unknownGoodsLeaveNoTrace},
 		{"rejected stays rejected", s.rejectedStaysRejected},
 		{"cancelled before", s.cancelledBefore},
-		{"cancelled meanwhile", s.cancelledMeanwhile},
+		{"cancelled during the deduction", s.cancelledMeanwhile},
 		{"restored once", s.restoredOnce},
 	} {
 		if slices.Contains(except, test.name) {
