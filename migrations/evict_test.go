@@ -11,8 +11,8 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// TestStockServiceMayEvict leaves a transaction standing still while it holds a row. A user with the right to see that
-// ends the transaction; another user waits in vain, and logs the reason once.
+// TestStockServiceMayEvict leaves a transaction idle while it holds a row. A user with the right to see that ends the
+// transaction; another user waits for nothing, and logs the reason once.
 func TestStockServiceMayEvict(t *testing.T) {
 	t.Parallel()
 	a := migrated(t)
@@ -57,7 +57,7 @@ func TestStockServiceMayEvict(t *testing.T) {
 			_ = stopped.Rollback()
 		}
 		if n := strings.Count(says.String(), "cannot find who holds"); !c.may && n != 1 || c.may && n != 0 {
-			t.Errorf("%s is told %d times that it may not look: %s", c.user.Name, n, &says)
+			t.Errorf("%s learns %d times that it may not look: %s", c.user.Name, n, &says)
 		}
 	}
 }

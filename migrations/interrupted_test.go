@@ -77,7 +77,7 @@ type dyingTx struct {
 // Commit counts the commit.
 func (t dyingTx) Commit() error {
 	if err := t.conn.alive(); err != nil {
-		_ = t.Tx.Rollback() // what the server does when the connection ends
+		_ = t.Tx.Rollback() // the server does this when the connection ends
 		return err
 	}
 	return t.Tx.Commit()

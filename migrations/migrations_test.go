@@ -55,7 +55,7 @@ func migrated(t *testing.T) migrations.Accounts {
 	return a
 }
 
-// as returns the configuration with which the user connects to the database.
+// as returns the configuration for the user's connection to the database.
 func as(t *testing.T, u migrations.User, database string) *mysql.Config {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(serverstest.MySQLAdminDSN(t))

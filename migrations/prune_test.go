@@ -42,8 +42,8 @@ INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES ('1', 1, '
 INSERT INTO stock (goods_id, num, updated_at) SELECT goods_id, SUM(num), '2026-03-01' FROM stock_flow GROUP BY goods_id`
 )
 
-// A pruning is killed after each of its statements in turn. The sums are right
-// at every moment, and the next pruning ends what was begun.
+// A pruning is killed after each of its statements in turn. The sums are always right, and the next pruning finishes
+// the work.
 func TestPruneAfterADeathAtEachStatement(t *testing.T) {
 	t.Parallel()
 	connector := func(which string) driver.Connector {

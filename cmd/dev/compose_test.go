@@ -103,7 +103,7 @@ func TestNoCounterOutlivesACrashOfRedis(t *testing.T) {
 	}
 }
 
-// TestWhatUsersOfRedisMayDo: each user may do what the stack needs, and nothing else.
+// TestWhatUsersOfRedisMayDo: each user has the rights that the stack needs, and no others.
 func TestWhatUsersOfRedisMayDo(t *testing.T) {
 	t.Parallel()
 	_, at := composeRedis(t)

@@ -18,7 +18,7 @@ import (
 	"orderstock/pkg/command"
 )
 
-// TestNoProgramLinksTheTests looks for what only tests need in what is shipped.
+// TestNoProgramLinksTheTests looks for test dependencies in the released programs.
 func TestNoProgramLinksTheTests(t *testing.T) {
 	t.Parallel()
 	for _, tags := range []string{"nomsgpack", "nomsgpack,faults"} {
@@ -218,11 +218,11 @@ func TestWhereSpansGo(t *testing.T) {
 		"CONSOLE_OTLP_ENDPOINT": page.URL, "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20abc",
 	}
 	if got := page.traced(); !maps.Equal(got, want) {
-		t.Errorf("the services are told %v, want %v", got, want)
+		t.Errorf("the services get %v, want %v", got, want)
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 	if got := page.traced(); len(got) > 0 {
-		t.Errorf("the services are told %v beside an endpoint of the user's", got)
+		t.Errorf("the services get %v in addition to the user's endpoint", got)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestStrategyIsChecked(t *testing.T) {
 	}
 }
 
-// What an earlier run left is gone also if the demo ends before it fires.
+// The results of an earlier run are removed even if the demo ends before it fires.
 func TestADemoRemovesTheEarlierVerdict(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

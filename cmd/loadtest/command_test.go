@@ -159,13 +159,13 @@ func TestQuickLocksKeepWhatIsGiven(t *testing.T) {
 	}
 }
 
-// TestFormHasEverySettingOfFire: what "loadtest fire" can be told, the console's page can be told, too.
+// TestFormHasEverySettingOfFire: the console's page has every setting of "loadtest fire".
 func TestFormHasEverySettingOfFire(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "loadtest", "console", "page", "js", "scenario.js"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := []string{ // fields of their own, and what says where to fire and where the results go
+	elsewhere := []string{ // fields with their own flags, and the flags for the target and the results
 		"path", "seed", "url", "stock-url", "out", "history", "report", "all", "json", "samples", "no-verify", "help",
 	}
 	fireCommand().Flags().VisitAll(func(f *pflag.Flag) {
@@ -239,7 +239,7 @@ func TestVerdictAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(saved) != out {
-		t.Error("what is printed is not what is saved")
+		t.Error("the printed output differs from the saved one")
 	}
 	var v map[string]any
 	if err := json.Unmarshal(saved, &v); err != nil {

@@ -107,7 +107,7 @@ func served(t *testing.T, args []string) (at *url.URL, end func()) {
 	return nil, end
 }
 
-// ask reads what the console answers.
+// ask reads the console's answer.
 func ask(t *testing.T, console *url.URL, path string, into any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, console.Scheme+"://"+console.Host+"/"+path, nil)

@@ -29,7 +29,7 @@ func earlierRun(t *testing.T) (folder string) {
 	return folder
 }
 
-// One stock replica is dead from the start, and the run is interrupted: what was fired is judged all the same.
+// One stock replica is dead from the start, and the run is interrupted: the run so far is judged nevertheless.
 func TestAnInterruptedRunIsJudged(t *testing.T) {
 	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices = 1 })
 	if err := st.Stock[1].Kill(); err != nil {
@@ -77,7 +77,7 @@ func TestFireWithNothingUp(t *testing.T) {
 		t.Errorf("exit code %d, printed %q; want %d and what to do", exit, &stderr, command.Unknown)
 	}
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("told after %s", took)
+		t.Errorf("reported after %s", took)
 	}
 	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are left of an earlier run", left, err)

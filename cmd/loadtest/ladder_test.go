@@ -11,8 +11,8 @@ import (
 	"orderstock/pkg/command"
 )
 
-// TestComparisonsOnRealServers makes the two comparisons of the default strategy with itself, for a moment each: beside
-// a console that watches, and with all orders traced.
+// TestComparisonsOnRealServers makes the two comparisons of the default strategy with itself, for a moment each: with a
+// console that watches, and with all orders traced.
 func TestComparisonsOnRealServers(t *testing.T) {
 	out := t.TempDir()
 	for name, of := range map[string][]string{"watched": nil, "traced": {"--share", "1"}} {

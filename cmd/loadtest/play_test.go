@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/command"
 )
 
-// The last line of what was played is the verdict, and the exit code the verdict's.
+// The last line of a played run is the verdict, and the exit code the verdict's.
 func TestPlayEndsInItsVerdict(t *testing.T) {
 	t.Parallel()
 	broken := console.Run{Fault: "A", Variant: string(catalogue.Broken), Seed: "42", Attempt: 1, Attempts: 3}
@@ -50,7 +50,7 @@ func TestPlayEndsInItsVerdict(t *testing.T) {
 	}
 }
 
-// A published fault goes wrong on servers and services of its own, and the program ends as its verdict says.
+// A published fault goes wrong on new servers and services, and the program exits with its verdict.
 func TestPlayOnRealServers(t *testing.T) {
 	out, exit := execute(t, "play", "A", "--out", t.TempDir())
 	lines := strings.Split(strings.TrimSpace(out), "\n")

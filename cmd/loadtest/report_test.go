@@ -18,7 +18,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// outside finds what a page loads from elsewhere: anything but what a link leads to.
+// outside finds everything that a page loads from elsewhere, except the targets of links.
 var outside = regexp.MustCompile(`(?i)<(?:img|script|iframe|link|use|image|object|embed)\b[^>]*\b(?:src|href|data)=` +
 	`|@import|url\(\s*["']?(?:https?:|//)`)
 
@@ -185,7 +185,7 @@ func TestReportSaysWhatTheVerdictSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if top := headline.FindSubmatch(html); top == nil || string(top[4]) != strings.ToUpper(string(v.Outcome)) {
-		t.Errorf("the headline is %q, want that of %s", top, &v)
+		t.Errorf("the headline is %q, want the one of %s", top, &v)
 	}
 	if !strings.Contains(string(html), v.String()) {
 		t.Errorf("without scripts the report does not say %q", &v)

@@ -99,7 +99,7 @@ func hasAll(text string, parts []string) bool {
 	return true
 }
 
-// printed runs the program and returns what it prints, errors as well.
+// printed runs the program and returns its output, including errors.
 func printed(t *testing.T, args ...string) (out string, exit int) {
 	t.Helper()
 	var both bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// The command makes accounts of fixed names, so it has a server of its own.
+// The command creates accounts with fixed names, so it has a separate server.
 func TestMigrateUpTwiceThenStatus(t *testing.T) {
 	server, err := servers.StartMySQL(t.Context(), t.TempDir())
 	if err != nil {
@@ -30,7 +30,7 @@ func TestMigrateUpTwiceThenStatus(t *testing.T) {
 		return out.String(), err
 	}
 	if _, err := run("up"); err == nil || !strings.Contains(err.Error(), "MYSQL_ADMIN_DSN") {
-		t.Fatalf("without configuration: %v; want the name of what is missing", err)
+		t.Fatalf("without configuration: %v; want the name of the missing variable", err)
 	}
 	t.Setenv("MYSQL_ADMIN_DSN", server.AdminDSN())
 	for _, name := range []string{"ORDER_DB_PASSWORD", "STOCK_DB_PASSWORD", "MIGRATE_DB_PASSWORD", "VERIFY_DB_PASSWORD"} {

@@ -42,8 +42,7 @@ func heavy(t *testing.T, cfg settings, orders int) {
 
 const heavyPage = "/v1/orders?limit=500"
 
-// TestReadersLeaveOrdersTheirRate places orders with and without readers of
-// heavy pages beside them, in turns.
+// TestReadersLeaveOrdersTheirRate places orders with and without concurrent readers of heavy pages, in turns.
 func TestReadersLeaveOrdersTheirRate(t *testing.T) {
 	const (
 		clients, readers = 32, 16
@@ -115,7 +114,7 @@ func TestReadersLeaveOrdersTheirRate(t *testing.T) {
 		pages += p
 	}
 	ratio := float64(beside) / float64(alone)
-	t.Logf("%d orders alone, %d beside %d readers who got %d pages: ratio %.2f", alone, beside, readers, pages, ratio)
+	t.Logf("%d orders alone, %d with %d readers who got %d pages: ratio %.2f", alone, beside, readers, pages, ratio)
 	if alone == 0 || pages == 0 || ratio < 0.8 {
 		t.Errorf("orders keep %.2f of their rate, want 0.8; %d orders alone, %d pages", ratio, alone, pages)
 	}

@@ -201,7 +201,7 @@ func stoppingCutsNoOrder(t *testing.T, orders, shared int) {
 	clients.Wait()
 	must(t, <-ended)
 
-	// What it left is whole, and a new process goes on with it.
+	// Its data is whole, and a new process continues with it.
 	url, stop, ended = start(t, cfg)
 	status, body := send(t, "GET", url+"/v1/orders?status=CONFIRMED&limit=100", "")
 	if status != http.StatusOK || strings.Count(body, `"CONFIRMED"`) != orders {
@@ -231,7 +231,7 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 		t.Errorf("an order without ids: %d %s", status, answer)
 	}
 	if status, answer := send(t, "GET", url+"/v1/orders", ""); status != http.StatusOK {
-		t.Errorf("what needs no ids: %d %s", status, answer)
+		t.Errorf("a request without ids: %d %s", status, answer)
 	}
 	must(t, zookeeper.Resume())
 	eventually(t, "orders go through", func() bool {
@@ -242,7 +242,7 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 	must(t, <-ended)
 }
 
-// Without addresses, the stock services are found in ZooKeeper, also those that come later.
+// Without addresses, the stock services are found in ZooKeeper, including later ones.
 func TestStockServicesAreFound(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
@@ -266,7 +266,7 @@ func TestStockServicesAreFound(t *testing.T) {
 	must(t, <-ended)
 }
 
-// What the service cannot begin with is an error of run, at once.
+// A setting that the service cannot start with is an error of run, at once.
 func TestRefusedStart(t *testing.T) {
 	good := testConfig(t, "http://127.0.0.1:1")
 	for want, spoil := range map[string]func(*settings){

@@ -26,7 +26,7 @@ import (
 	"orderstock/stock-service/stockhttp"
 )
 
-// settingsFor returns the settings of a service on the test's servers, with a database of its own.
+// settingsFor returns the settings of a service on the test's servers, with a separate database.
 func settingsFor(t *testing.T, strategy string) settings {
 	t.Helper()
 	dsn := serverstest.Database(t)

@@ -17,7 +17,7 @@ import (
 	"orderstock/loadtest/console"
 )
 
-// prefers has the browser tell the page what its user prefers.
+// prefers sets a preference of the browser's user.
 func (b *browser) prefers(name, value string) {
 	b.t.Helper()
 	tell(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -25,8 +25,8 @@ func (b *browser) prefers(name, value string) {
 	})
 }
 
-// TestThemeSwitch switches the colours by the button. What was chosen holds against the system's, also when the page
-// is loaded again.
+// TestThemeSwitch switches the colours by the button. The choice overrides the system's, also after the page is loaded
+// again.
 func TestThemeSwitch(t *testing.T) {
 	b := open(t, theStage(t).entry())
 	b.idle()
@@ -127,7 +127,7 @@ func TestHiddenTabIsNotReadFor(t *testing.T) {
 	close(d.hold)
 	b := open(t, d.url)
 	b.tile("order-1", "ready")
-	// Chromium without a window shows every tab: the page is told that it is hidden.
+	// Chromium without a window shows every tab: the page must be hidden by a command.
 	hidden := func(is bool) {
 		t.Helper()
 		eval[bool](b, fmt.Sprintf(`Object.defineProperty(document, "hidden", { configurable: true, get: () => %t }), `+

@@ -82,7 +82,7 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// eval returns what a JavaScript expression yields.
+// eval returns the value of a JavaScript expression.
 func eval[T any](b *browser, expression string) T {
 	b.t.Helper()
 	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -106,7 +106,7 @@ func (b *browser) await(limit time.Duration, expression string) {
 	}
 }
 
-// text returns what an element shows.
+// text returns the text of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
@@ -196,7 +196,7 @@ func (b *browser) starts(s *stage, do func()) console.Run {
 	return s.until(b.t, func(now shown) bool { return now.Run.ID != before }).Run
 }
 
-// says reports whether an element shows a text, whatever the case.
+// says reports whether an element shows a text, ignoring case.
 func (b *browser) says(selector, text string) bool {
 	b.t.Helper()
 	return strings.Contains(strings.ToLower(b.text(selector)), strings.ToLower(text))

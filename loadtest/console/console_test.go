@@ -108,7 +108,7 @@ func TestKillAndRestart(t *testing.T) {
 	b.clean()
 }
 
-// TestKeys does by keys what the buttons do.
+// TestKeys presses the keys of the buttons.
 func TestKeys(t *testing.T) {
 	s := theStage(t)
 	b := open(t, s.entry()+endless)
@@ -171,7 +171,7 @@ func TestKeys(t *testing.T) {
 	b.clean()
 }
 
-// TestAddress opens links: what they say is offered, and nothing in them reaches a shell.
+// TestAddress opens links: their settings are offered, and nothing in them reaches a shell.
 func TestAddress(t *testing.T) {
 	s := theStage(t)
 	before := s.state(t).Run.ID
@@ -259,7 +259,7 @@ func TestPausedHolder(t *testing.T) {
 		t.Errorf("without fencing: %s", v)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("VIOLATION")`)
-	// What was observed stands at the replica that was paused.
+	// The observation is shown at the paused replica.
 	b.await(10*time.Second, `/arm-pause|pause|stop/.test(document.querySelector("#way .struck").innerText) && `+
 		`/fired 1×/.test(document.querySelector("#way .struck").innerText)`)
 	b.picture("paused", 1440, 1000, false)
@@ -346,7 +346,7 @@ func TestStalledPageSlowsNobody(t *testing.T) {
 		}
 	})
 	if beside < alone/2 {
-		t.Errorf("%.0f orders a second beside a page that does not read, %.0f without it", beside, alone)
+		t.Errorf("%.0f orders per second with a page that does not read, %.0f without it", beside, alone)
 	}
 	b.await(5*time.Second, `document.querySelector(".hero")?.innerText.includes("PASS")`)
 	select {
@@ -402,7 +402,7 @@ func (s *stage) ordersPerS(t *testing.T, meanwhile func()) float64 {
 }
 
 // TestReportNeedsNoServer opens the report of a run from the disk, with the network off, with and without scripts. It
-// says what the run's record says.
+// shows the run's record.
 func TestReportNeedsNoServer(t *testing.T) {
 	s := theStage(t)
 	s.play(t, "A", catalogue.Fixed)

@@ -127,7 +127,7 @@ func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	c.shows(t, `"phase":"firing"`)
 }
 
-// TestRatesOutliveTheConsole: those of kept runs stand beside the next.
+// TestRatesOutliveTheConsole: the rates of kept runs are shown with the next.
 func TestRatesOutliveTheConsole(t *testing.T) {
 	dir := t.TempDir()
 	r, err := openRuns(dir)

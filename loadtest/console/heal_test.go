@@ -52,7 +52,7 @@ func (s *stage) act(t *testing.T, a console.Action) {
 	}
 }
 
-// statuses returns what the faults have come to, each with its name.
+// statuses returns the states of the faults, each with its name.
 func (s shown) statuses() (all []string) {
 	for _, f := range s.Faults {
 		all = append(all, strings.TrimSpace(f.What+" "+f.Where)+": "+f.Status)
@@ -74,7 +74,7 @@ func TestRestartAndResumeHeal(t *testing.T) {
 	s.act(t, console.Action{Action: "pause", Target: "stock-1"})
 	s.act(t, console.Action{Action: "slow", Target: "stock-1", Wire: "mysql"})
 	s.act(t, console.Action{Action: "resume", Target: "stock-1"})
-	// What is thrown at a connection is armed until something comes by.
+	// A fault of a connection is armed until data passes.
 	s.until(t, func(now shown) bool {
 		for _, id := range goods { // some of them prefer stock-1
 			if _, err := s.console.PlaceByHand(t.Context(), console.HandOrder{

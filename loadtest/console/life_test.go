@@ -79,7 +79,7 @@ func refused(s trace.Span) bool {
 	return strings.Contains(s.Error, "token") || strings.Contains(s.Error, "Duplicate entry")
 }
 
-// TestShareOfARunIsTraced fires orders of which all are traced, and not the usual one in a hundred.
+// TestShareOfARunIsTraced fires orders that are all traced, instead of the usual one in a hundred.
 func TestShareOfARunIsTraced(t *testing.T) {
 	s := theStage(t)
 	s.stocked(t) // orders that came before
@@ -129,9 +129,8 @@ func TestLifeOfAnOrderByHand(t *testing.T) {
 	b.clean()
 }
 
-// TestLifeOfAPausedHolder pauses the holder of the lock before it writes. Another carries the order out, and the first
-// one is refused when it wakes up. It may also find that its caller is gone, before it writes: then another order is
-// tried.
+// TestLifeOfAPausedHolder pauses the holder of the lock before it writes. Another executes the order, and the first one
+// is refused when it wakes up. It may also find that its caller is gone, before it writes: then another order is tried.
 func TestLifeOfAPausedHolder(t *testing.T) {
 	s := theStage(t)
 	goods := s.stocked(t)
@@ -187,8 +186,8 @@ func (s *stage) stopped(t *testing.T, name string) bool {
 	return false
 }
 
-// pausedOrder pauses stock-1 at the next order that it is about to write, and lets it go on once another stock service
-// has carried that order out.
+// pausedOrder pauses stock-1 at the next order that it is about to write, and resumes it once another stock service has
+// executed that order.
 func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order string) {
 	t.Helper()
 	arm := console.Action{Action: "arm-pause", Target: "stock-1", Step: "update-stock", When: "before"}
@@ -199,7 +198,7 @@ func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order stri
 	until := time.Now().Add(45 * time.Second)
 	for try := 0; order == ""; try++ {
 		if time.Now().After(until) {
-			t.Fatal("no order was carried out by stock-1")
+			t.Fatal("no order was executed by stock-1")
 		}
 		placed, err := s.console.PlaceByHand(t.Context(), console.HandOrder{
 			Items: []console.HandItem{{GoodsID: goods[try%len(goods)], Num: 1}}, Key: fmt.Sprintf("paused-%d-%d", scene, try),

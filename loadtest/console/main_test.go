@@ -22,7 +22,7 @@ import (
 	"orderstock/loadtest/trace"
 )
 
-// stage is a console with a lab of its own, served on a port of 127.0.0.1.
+// stage is a console with its own lab, served on a port of 127.0.0.1.
 type stage struct {
 	console *console.Console
 	lab     *lab.Lab

@@ -14,7 +14,7 @@ import (
 // waitStill is how long a page that asks no service may take.
 const waitStill = 10 * time.Second
 
-// stalled is a run in which no order was answered in three intervals of eight.
+// stalled is a run with no answers in three intervals of eight.
 const stalled = `[
 	{"t_ms": 250, "orders_per_s": 80, "confirmed_per_s": 80, "p50_ms": 4, "p99_ms": 90},
 	{"t_ms": 500, "orders_per_s": 80, "confirmed_per_s": 80, "p50_ms": 5, "p99_ms": 80},
@@ -31,7 +31,7 @@ const aRun = `{"row": {"id": "r1", "title": "free play", "variant": "", "seed": 
 	"faults": [{"id": "1", "what": "kill", "where": "stock-1", "status": "healed", "fired": 1, "fired_ms": 600},
 		{"id": "2", "what": "kill", "where": "too-late", "status": "fired", "fired": 1, "fired_ms": 9000}]}`
 
-// report renders the report of aRun, beside the page.
+// report renders the report of aRun in the page.
 func (s *still) report() {
 	s.t.Helper()
 	eval[bool](s.browser, `import("./js/report.js").then(({ renderReport }) => {
@@ -177,7 +177,7 @@ func (s *still) posted(path string, n int) []string {
 	}
 }
 
-// TestFormSaysWhatItDoes: what free play shows is what it fires, breaks and copies.
+// TestFormSaysWhatItDoes: free play fires, breaks and copies the settings that it shows.
 func TestFormSaysWhatItDoes(t *testing.T) {
 	s := openStill(t, "", map[string]string{"/api/act": "{}"})
 	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)

@@ -83,7 +83,7 @@ func TestReportOfFiredOrders(t *testing.T) {
 		}
 		word := b.text("#report h1 .verdict")
 		if !strings.HasSuffix(word, strings.ToUpper(string(v.Outcome))) {
-			t.Errorf("scripts: %t; the report's word is %q, want that of %s", test.scripts, word, &v)
+			t.Errorf("scripts: %t; the report's word is %q, want the one of %s", test.scripts, word, &v)
 		}
 		if !b.says("#report", test.counts) {
 			t.Errorf("scripts: %t; the report does not say %q: %s", test.scripts, test.counts, b.text("#report"))

@@ -21,7 +21,7 @@ func (s *Server) answers(t *testing.T, url string, cookies ...*http.Cookie) *htt
 
 // TestTwoConsolesInOneBrowser: neither's cookie takes the place of the other's.
 func TestTwoConsolesInOneBrowser(t *testing.T) {
-	var jar []*http.Cookie // what a browser keeps for 127.0.0.1, whatever the port
+	var jar []*http.Cookie // a browser's cookies for 127.0.0.1, for all ports
 	servers := map[string]*Server{"http://127.0.0.1:8090": nil, "http://127.0.0.1:8091": nil}
 	for base := range servers {
 		servers[base] = NewServer(testConsole(t), ServerConfig{})
@@ -41,7 +41,7 @@ func TestTwoConsolesInOneBrowser(t *testing.T) {
 	}
 }
 
-// TestPageWithoutToken: a browser is told what to do, in a page.
+// TestPageWithoutToken: a browser gets a page with instructions.
 func TestPageWithoutToken(t *testing.T) {
 	s := NewServer(testConsole(t), ServerConfig{})
 	got := s.answers(t, `http://127.0.0.1:8090/?fault=A&x="><script>`)

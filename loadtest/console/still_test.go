@@ -13,7 +13,7 @@ import (
 	"orderstock/loadtest/console/page"
 )
 
-// still is the page before a server that says what a test wants it to say, and that notes what the page asks for.
+// still is the page with a server that returns given answers, and records the page's requests.
 type still struct {
 	*browser
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ const stillState = `"phase": "idle", "can": {},
 	"servers": [{"name": "redis", "state": "ready"}, {"name": "mysql", "state": "ready"},
 		{"name": "zookeeper", "state": "ready"}]`
 
-// openStill opens the page. state holds members of the state, as JSON; answers are those of the API, by path.
+// openStill opens the page. state holds members of the state, as JSON; answers are the API's, by path.
 func openStill(t *testing.T, state string, answers map[string]string) *still {
 	t.Helper()
 	if state != "" {

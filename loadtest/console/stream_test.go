@@ -49,8 +49,8 @@ func openDoor(t *testing.T, server *console.Server) *door {
 	return d
 }
 
-// TestPageComesBack ends the stream of a page. The page says so, and once it has a stream again it shows what happened
-// meanwhile, and what happens then.
+// TestPageComesBack ends the stream of a page. The page says so, and once it has a stream again it shows the events
+// since, and later ones.
 func TestPageComesBack(t *testing.T) {
 	s := theStage(t)
 	d := openDoor(t, s.server)

@@ -61,7 +61,7 @@ func execOn(t *testing.T, db *sql.DB, statement string, args ...any) {
 	}
 }
 
-// TestTally: the counts are those of the whole table while orders come, end and go.
+// TestTally: the counts match the whole table while orders come, end and go.
 func TestTally(t *testing.T) {
 	pool, id := ordersDB(t), orderID
 	insert := func(status string, ids ...int64) { t.Helper(); insertOrders(t, pool, status, ids...) }
@@ -80,7 +80,7 @@ func TestTally(t *testing.T) {
 	insert("CONFIRMED", id(time.Hour, 1), id(time.Minute, 1), id(0, 1))
 	open := id(30*time.Second, 1)
 	insert("PENDING", open)
-	check(1, 0) // what is late is noticed when all are counted
+	check(1, 0) // late orders are noticed when all are counted
 	counted.all = time.Time{}
 	check(3, 1)
 	insert("CONFIRMED", id(0, 2))

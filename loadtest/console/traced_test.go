@@ -18,7 +18,8 @@ import (
 	"orderstock/loadtest/stack/stacktest"
 )
 
-// TestAttachedConsoleTracesAnOrderByHand at services that it did not start. What others send there is not traced.
+// TestAttachedConsoleTracesAnOrderByHand at services that it did not start. Orders that others send there are not
+// traced.
 func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
 	t.Parallel()
 	receiver := httptest.NewUnstartedServer(nil)

@@ -34,8 +34,8 @@ func (c *Console) shows(t *testing.T, texts ...string) {
 	}
 }
 
-// TestVerdictOutlivesAReadInFlight: books that were read before the verdict do not take the headline back, and those of
-// a run are not shown in the next.
+// TestVerdictOutlivesAReadInFlight: books read before the verdict do not change the headline back, and books of a run
+// are not shown in the next.
 func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c := testConsole(t)
 	c.live = true
@@ -56,7 +56,7 @@ func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
 }
 
-// TestVerdictStandsBesideItsOrders: it comes with the orders as they have ended, not with those of an earlier read.
+// TestVerdictStandsBesideItsOrders: it comes with the orders' final states, not with an earlier read's.
 func TestVerdictStandsBesideItsOrders(t *testing.T) {
 	c, s := testConsole(t), &view{orders: ordersDB(t)}
 	insertOrders(t, s.orders, "PENDING", orderID(0, 1))
@@ -105,7 +105,7 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 func TestWhatIsPlayedIsTold(t *testing.T) {
 	for _, f := range catalogue.Published {
 		if f.Fixed.Mutants != "" && f.Fixed.Says == "" {
-			t.Errorf("fault %s does not say what is played as fixed", f.Letter)
+			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
 		}
 	}
 	f, err := catalogue.Find("O")
@@ -146,7 +146,7 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 	look := c.bystander()
 	read := func(other bool) {
 		t.Helper()
-		s.tally.at, s.tally.all = time.Time{}, time.Time{} // count anew
+		s.tally.at, s.tally.all = time.Time{}, time.Time{} // count again
 		if err := look(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

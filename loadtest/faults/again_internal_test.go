@@ -11,7 +11,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// A call is sent at each of the seconds 0 to 9 and answered half a second later; those of a gap are not acknowledged.
+// A call is sent at each of the seconds 0 to 9 and answered half a second later; calls in a gap are not acknowledged.
 func callsWithout(gap ...int) *history.History {
 	h := &history.History{Started: time.Unix(1000, 0)}
 	out := map[int]bool{}

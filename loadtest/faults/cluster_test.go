@@ -43,7 +43,7 @@ func TestAsynchronousReplicationIsCaught(t *testing.T) {
 	h := fireWhile(t, st, func() error {
 		time.Sleep(2 * time.Second) // of traffic
 		err := replica.Exec(t.Context(), "STOP REPLICA IO_THREAD")
-		time.Sleep(time.Second) // in which more orders are acknowledged
+		time.Sleep(time.Second) // time for more acknowledged orders
 		return errors.Join(err, source.Kill())
 	})
 	must(t, replica.Exec(t.Context(), "STOP REPLICA"))
@@ -58,7 +58,7 @@ func TestAsynchronousReplicationIsCaught(t *testing.T) {
 }
 
 // A cluster whose secondaries take writes: one stock service deducts at a secondary, while the other deducts from the
-// same row at the primary. No lock keeps them apart. Each order service has a stock service of its own, and nothing is
+// same row at the primary. No lock isolates them. Each order service has its own stock service, and nothing is
 // reconciled: the members stop on a duplicate key if one operation is written at both.
 func TestWritableSecondariesAreCaught(t *testing.T) {
 	s, err := stack.StartCluster(t.Context(), t.TempDir(), nil)

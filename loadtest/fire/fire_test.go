@@ -344,8 +344,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	}
 }
 
-// A server that stalls is charged with the wait of the orders that were meant
-// to be sent meanwhile.
+// A server that stalls is charged with the wait of the orders that should have been sent during the stall.
 func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -379,7 +378,7 @@ func TestRateAndDuration(t *testing.T) {
 	if report.OrdersPerS < 150 {
 		t.Errorf("%.0f orders/s, want about 200", report.OrdersPerS)
 	}
-	// The pace is in the intended times, whatever the machine does: one each 5 ms.
+	// The pace is in the intended times, even on a slow machine: one each 5 ms.
 	var last time.Duration
 	for _, c := range h.Calls {
 		last = max(last, c.Intended)
@@ -436,7 +435,7 @@ func TestFailuresAreReported(t *testing.T) {
 	}
 }
 
-// A client that insists repeats what was not served, under the same key and at the next address, and nothing else.
+// A client that insists repeats unserved calls, under the same key and at the next address, and no others.
 func TestAClientInsists(t *testing.T) {
 	t.Parallel()
 	stopping, s := newShop(t), newShop(t)
@@ -495,10 +494,10 @@ func TestAnAddressWhereNobodyListens(t *testing.T) {
 	}
 }
 
-// nobody is an address at which nobody listens.
+// nobody is an address where nothing listens.
 const nobody = "http://127.0.0.1:1"
 
-// listenOnce returns an address at which one connection is accepted, and none after it.
+// listenOnce returns an address that accepts one connection, and none after it.
 func listenOnce(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

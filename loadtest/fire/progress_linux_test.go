@@ -15,7 +15,7 @@ import (
 	"orderstock/loadtest/fire"
 )
 
-// terminal returns a terminal, and what was written to it once it is closed.
+// terminal returns a terminal, and its output once it is closed.
 func terminal(t *testing.T) (tty *os.File, written func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -63,8 +63,7 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever the file holds, Read returns a history that is written as it was read, or an error that names the
-// line.
+// FuzzRead: for any file, Read returns a history that is written as it was read, or an error that names the line.
 func FuzzRead(f *testing.F) {
 	text := strings.Join(newHistoryText(), "\n") + "\n"
 	f.Add([]byte(text))
@@ -83,7 +82,7 @@ func FuzzRead(f *testing.F) {
 		}
 		again, err := history.Read(bytes.NewReader(first.Bytes()))
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, &first)
+			t.Fatalf("the written file cannot be read: %v\n%s", err, &first)
 		}
 		if err := again.Write(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Fatalf("written\n%s\nand then (%v)\n%s", &first, err, &second)

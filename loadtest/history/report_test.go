@@ -7,7 +7,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Two runs of different length come to what one run would have come to.
+// Two runs of different length add up to one run.
 func TestSumOfReports(t *testing.T) {
 	run := func(warmup, window time.Duration, latency time.Duration, status history.Status, n int) *history.Report {
 		h := &history.History{Warmup: warmup, Window: window, Elapsed: window}

@@ -28,7 +28,7 @@ func TestFirstSuccessIsThatOfTheLastProduct(t *testing.T) {
 		t.Errorf("%+v with a product that was never sold again; want -1, 4 answers, 1 other", row)
 	}
 	call(2, 11*time.Second, 15*time.Second, history.Confirmed)
-	call(2, 12*time.Second, 13*time.Second, history.Confirmed) // the first to be told
+	call(2, 12*time.Second, 13*time.Second, history.Confirmed) // the first to be answered
 	if row := count(); row.FirstSuccessS != 3 {
 		t.Errorf("sold again after %v s, want 3", row.FirstSuccessS)
 	}

@@ -12,7 +12,7 @@ import (
 func TestWhileFalling(t *testing.T) {
 	unread := errors.New("not read")
 	for name, test := range map[string]struct {
-		pages []int64 // what is read; after the last of them, reading fails
+		pages []int64 // the readings; after the last of them, reading fails
 		reads int
 		err   error
 	}{

@@ -81,7 +81,7 @@ func TestPlanCheck(t *testing.T) {
 	}
 }
 
-// What an unsafe strategy loses is shown, but is no failure.
+// The losses of an unsafe strategy are shown, but are no failure.
 func TestJudgeSurvival(t *testing.T) {
 	t.Parallel()
 	lost := func(strategy, verdict string) error {

@@ -47,7 +47,7 @@ func TestRatios(t *testing.T) {
 		delete(lines, name)
 	}
 	if len(lines) > 0 {
-		t.Errorf("of what was not measured: %v", lines)
+		t.Errorf("for unmeasured rows: %v", lines)
 	}
 }
 

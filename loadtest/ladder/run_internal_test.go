@@ -29,7 +29,7 @@ func TestTurns(t *testing.T) {
 				"grouped/1", "sequential/1", "case-study/1", "sequential/1", "grouped/1",
 			},
 		},
-		"what is compared closely goes after every other": {
+		"a row compared closely goes after every other": {
 			point{goods: 1, clients: 64},
 			[]shape{{"case-study", 1}, {Default, 1}, {Default, 3}},
 			[]string{
@@ -46,7 +46,7 @@ func TestTurns(t *testing.T) {
 				"grouped/1", "case-study/3", "case-study/1", "grouped/1",
 			},
 		},
-		"a sell-out is not what is judged":  {point{goods: 1, clients: 64, sellOut: true}, both, twice},
+		"a sell-out is not judged":          {point{goods: 1, clients: 64, sellOut: true}, both, twice},
 		"nor are many products":             {point{goods: 100, clients: 64}, both, twice},
 		"nor clients that make no load yet": {point{goods: 1, clients: 16}, both, twice},
 	} {
@@ -102,7 +102,7 @@ func contestants(shapes []shape) (all []*contestant) {
 	return all
 }
 
-// The quick plan also says what the lock costs with three replicas, and measures only groups with and without it there.
+// The quick plan also measures the cost of the lock with three replicas, with only the groups with and without it.
 func TestQuickHasALockPass(t *testing.T) {
 	t.Parallel()
 	quick := Quick()

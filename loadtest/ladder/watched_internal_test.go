@@ -9,7 +9,7 @@ func TestWatchedMayLoseTwoInAHundred(t *testing.T) {
 	}{
 		{[]float64{1000, 1000}, []float64{990, 990}, true},
 		{[]float64{1000, 1000}, []float64{970, 970}, false},
-		{[]float64{1000, 1100}, []float64{1000, 1040}, true}, // within what the pairs differ by
+		{[]float64{1000, 1100}, []float64{1000, 1040}, true}, // within the spread of the pairs
 	} {
 		var w Watched
 		for i := range test.alone {

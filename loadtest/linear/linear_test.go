@@ -181,9 +181,8 @@ func TestThousandCallsAndOneLie(t *testing.T) {
 	}
 }
 
-// recordStock makes n calls by several clients to a stock behind one mutex, and
-// returns what they saw, with a reading at the end. Of a thousand calls, unanswered
-// are never answered.
+// recordStock makes n calls by several clients to a stock behind one mutex, and returns their observations, with a
+// reading at the end. Of a thousand calls, unanswered are never answered.
 func recordStock(n, clients int, goods int64, unanswered int) []linear.Call {
 	var (
 		mu      sync.Mutex

@@ -79,7 +79,7 @@ func TestReport(t *testing.T) {
 	good := Row{Kind: "mutant", Mutant: "a", Expected: verify.DeductedOnce, CaughtBy: verify.DeductedOnce, OK: true}
 	report := &Report{Rows: []Row{good}}
 	if !report.OK() {
-		t.Error("a report of what was expected fails")
+		t.Error("a report as expected fails")
 	}
 	path := filepath.Join(t.TempDir(), "mutants.json")
 	if err := report.Save(path); err != nil {

@@ -11,8 +11,8 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// With ZOOKEEPER_AUTH a stranger who reaches ZooKeeper can neither look at what the services keep there, nor
-// change it: locks, claims of numbers, announcements, the reconciler's election.
+// With ZOOKEEPER_AUTH a stranger who reaches ZooKeeper can neither read the services' nodes nor change them: locks,
+// claims of numbers, announcements, the reconciler's election.
 func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
@@ -50,7 +50,7 @@ func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 		} {
 			leaf := errors.Is(err, zk.ErrNoChildrenForEphemerals) // nobody puts a node below an ephemeral one
 			root := node == st.ZooKeeperRoot() && what == "deletes" && errors.Is(err, zk.ErrNotEmpty)
-			gone := errors.Is(err, zk.ErrNoNode) // a lock was given up meanwhile
+			gone := errors.Is(err, zk.ErrNoNode) // a lock was released since
 			if !errors.Is(err, zk.ErrNoAuth) && !leaf && !root && !gone {
 				t.Errorf("a stranger %s %s: %v", what, node, err)
 			}

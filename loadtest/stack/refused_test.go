@@ -35,7 +35,7 @@ func TestUpIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoMetrics: what is no address, does not answer, or answers something else is an error.
+// TestNoMetrics: an invalid address, no answer, and any other answer are errors.
 func TestNoMetrics(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"http://[::1", "http://127.0.0.1:1/metrics", "http://" + serverstest.Redis(t).Addr()} {

@@ -21,10 +21,10 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// TestSlowSendersLeaveOrdersTheirRate places orders beside 10,000 connections that send one byte a second each: half of
-// them of a header, half of a body. A connection that is cut is made again. It compares the rate of orders, in turns,
-// with that beside the same senders at a port where nobody reads: so the work of sending, which other machines do in
-// production, slows both. The rate of orders alone is only logged.
+// TestSlowSendersLeaveOrdersTheirRate places orders while 10,000 connections send one byte per second each: half of
+// them in a header, half in a body. A connection that is cut is opened again. It compares the rate of orders, in turns,
+// with the rate while the same senders use a port where nobody reads: so the work of sending, which other machines do
+// in production, slows both. The rate of orders alone is only logged.
 func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 	const (
 		clients, slow = 32, 10_000
@@ -91,13 +91,13 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 		besideRead := orders()
 		cut += read.leave(t)
 		ratios[i] = float64(besideRead) / float64(besideUnread)
-		t.Logf("orders: %d alone, %d beside senders that nobody reads, %d beside senders that the service reads: "+
+		t.Logf("orders: %d alone, %d with senders that nobody reads, %d with senders that the service reads: "+
 			"%.2f of the second, %.2f of the first",
 			alone, besideUnread, besideRead, ratios[i], float64(besideRead)/float64(alone))
 	}
 	slices.Sort(ratios)
-	ratio := ratios[turns/2] // one turn beside other work on the machine does not count
-	t.Logf("orders keep %.2f of their rate beside %d slow senders; %d were cut and came again", ratio, slow, cut)
+	ratio := ratios[turns/2] // one turn disturbed by other work on the machine does not count
+	t.Logf("orders keep %.2f of their rate with %d slow senders; %d were cut and came again", ratio, slow, cut)
 	if n := refused.Load(); n > 0 || !(ratio >= 0.8) {
 		t.Errorf("orders keep %.2f of their rate, want 0.8; %d refused", ratio, n)
 	}

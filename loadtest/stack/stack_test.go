@@ -46,7 +46,7 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		t.Fatalf("%d order and %d stock services, dead: %v; want 1, 2 and none", len(st.Order), len(st.Stock), st.Dead())
 	}
 	if got := routed["order-1"].Stock; len(got) != 2 || got[0] == got[1] {
-		t.Errorf("the order service was told of stock services %v; want both", got)
+		t.Errorf("the order service got stock services %v; want both", got)
 	}
 	if len(routed) != 3 || routed["stock-2"].MySQL != st.Servers.MySQL.Addr() || routed["stock-2"].Stock != nil {
 		t.Errorf("routed: %v", routed)
@@ -158,8 +158,8 @@ func TestUpFailsWithTheServicesOwnWords(t *testing.T) {
 	}
 }
 
-// config returns the configuration of a stack on the shared servers, with databases, users and
-// ZooKeeper nodes of its own.
+// config returns the configuration of a stack on the shared servers, with separate databases, users and ZooKeeper
+// nodes.
 func config(t *testing.T) stack.Config {
 	t.Helper()
 	mysql := serverstest.MySQL(t)
@@ -224,7 +224,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// described returns a client to which each answer must be as the service's description says. Metrics have none.
+// described returns a client whose answers must match the service's description. Metrics have none.
 func described(t *testing.T, next http.RoundTripper) *http.Client {
 	t.Helper()
 	order := contracttest.Read(t, orderhttp.OpenAPI).Transport(t, next)

@@ -65,7 +65,7 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The certificate of the stock service is for a name, wherever it runs; that of the order service for the address.
+	// The certificate of the stock service is for a name on any machine; the order service's for the address.
 	common := map[string]string{
 		"REDIS_ADDR": cfg.Servers.Redis.Addr(), "ZOOKEEPER_ADDRS": cfg.Servers.ZooKeeper.Addr(),
 		"ZOOKEEPER_ROOT": cfg.ZooKeeperRoot, "SERVICE_TOKEN": cfg.Token,

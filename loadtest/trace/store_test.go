@@ -21,7 +21,7 @@ func text(key, value string) *common.KeyValue {
 	}
 }
 
-// export is what a process sends: spans of one lane.
+// export is a process's export: spans of one lane.
 func export(lane string, spans ...*wire.Span) []*wire.ResourceSpans {
 	return []*wire.ResourceSpans{{
 		Resource:   &resource.Resource{Attributes: []*common.KeyValue{text("service.instance.id", lane)}},
@@ -74,7 +74,7 @@ func TestTreeHasWhatServedSeveral(t *testing.T) {
 	}
 }
 
-// Whoever sends spans may make them each other's parents.
+// A sender may make spans each other's parents.
 func TestSpansInACircleAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()
@@ -105,7 +105,8 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 }
 
-// What a Collector's file exporter writes can be read.
+// The output of a Collector's file exporter can be read.
+//
 // TestLanes: each names a process by its service, also where the instance is a container's id.
 func TestLanes(t *testing.T) {
 	t.Parallel()
@@ -148,7 +149,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// What is no export is refused, and nothing is kept.
+// Anything but an export is refused, and nothing is kept.
 func TestReceiverRefusesWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()

@@ -46,7 +46,7 @@ func (r receiver) exporting(c *stack.Config) {
 	c.OrderEnv, c.StockEnv = env, env
 }
 
-// fire sends orders, of which the share is traced, and returns the history.
+// fire sends orders, traces a share of them, and returns the history.
 func (r receiver) fire(t *testing.T, cfg fire.Config, share float64) *history.History {
 	t.Helper()
 	client, err := otlp.NewClient("client", share, r.Exporter())
@@ -105,7 +105,7 @@ var steps = []string{
 	"acquire-lock", "update-stock", "insert-flow", "commit", "reply", "confirm", "set-status",
 }
 
-// more are spans of an order without a place of their own in that order.
+// more are spans of an order without a fixed place in that order.
 var more = []string{"release-lock", "twin", "again", "redis.pipeline set", "redis.pipeline del"}
 
 func TestTraces(t *testing.T) {
@@ -117,8 +117,7 @@ func TestTraces(t *testing.T) {
 	t.Run("off by default", func(t *testing.T) { t.Parallel(); offByDefault(t, bin) })
 }
 
-// A whole order's spans come from real services, in the order of the protocol and in one trace, whatever
-// the strategy.
+// A whole order's spans come from real services, in the order of the protocol and in one trace, under every strategy.
 func oneOrderIsOneTrace(t *testing.T, bin string) {
 	t.Helper()
 	for _, strategy := range []string{"grouped", "sequential"} {
@@ -251,7 +250,7 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 	}
 }
 
-// offByDefault: the services do not export, and tell each other nothing of traces.
+// offByDefault: the services neither export nor propagate traces.
 func offByDefault(t *testing.T, bin string) {
 	t.Helper()
 	r := receive(t)
@@ -262,7 +261,7 @@ func offByDefault(t *testing.T, bin string) {
 	h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}}, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := st.Stop(ctx); err != nil { // what was recorded is exported by then
+	if err := st.Stop(ctx); err != nil { // recorded spans are exported by then
 		t.Fatal(err)
 	}
 	spans := r.await(t, h.Calls[0].Order, func([]trace.Span) bool { return true })

@@ -339,7 +339,7 @@ func TestFiguresOfTheVerdict(t *testing.T) {
 		t.Errorf("%d deducted twice, want the 3 items of one order", v.DoubleDeducted)
 	}
 	if v.Oversold < 40 {
-		t.Errorf("%d oversold, want the 50 pieces less what was left", v.Oversold)
+		t.Errorf("%d oversold, want the 50 pieces less the remaining ones", v.Oversold)
 	}
 }
 
@@ -391,6 +391,6 @@ func TestWhatCannotBeReadIsUnknown(t *testing.T) {
 	}
 	exec(t, good.stock, "UPDATE stock SET num = -1 WHERE goods_id = 1")
 	if v := judge(func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere" }); v.Outcome != verify.Violation {
-		t.Errorf("a violation beside what cannot be read: %s", v.Outcome)
+		t.Errorf("a violation with an unreadable part: %s", v.Outcome)
 	}
 }

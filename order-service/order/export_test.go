@@ -1,4 +1,4 @@
 package order
 
-// Hash returns the hash by which requests are compared.
+// Hash returns the hash for comparing requests.
 func Hash(r Request) [32]byte { return r.hash }

@@ -46,8 +46,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Requests are compared by what they order, not by how they are written; any
-// other difference makes another request.
+// Requests are compared by their items, not by their spelling; any other difference makes another request.
 func TestRequestsThatOrderTheSameAreEqual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) order.Item {
@@ -102,7 +101,7 @@ func TestAnOrderRemembersItsFirstEnd(t *testing.T) {
 	} {
 		told := order.Order{Status: c.stands, Outcome: c.outcome, Reason: "why"}.AtFirstEnd()
 		if told.Status != c.told || told.Reason != c.reason {
-			t.Errorf("%s with outcome %q is told as %s (%q)", c.stands, c.outcome, told.Status, told.Reason)
+			t.Errorf("%s with outcome %q is answered as %s (%q)", c.stands, c.outcome, told.Status, told.Reason)
 		}
 	}
 }

@@ -144,8 +144,8 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 	}
 }
 
-// Many goroutines of two replicas insert orders of which many share a key, in
-// batches that mix them: one of each key wins, and the others are told which.
+// Many goroutines of two replicas insert orders, many of them with the same key, in batches that mix them: one of each
+// key wins, and the others get the winner.
 func TestConcurrentInsertsOfOneKey(t *testing.T) {
 	db, stores := open(t, 2)
 	const keys, copies = 40, 6
@@ -159,7 +159,7 @@ func TestConcurrentInsertsOfOneKey(t *testing.T) {
 	for n := range keys * copies {
 		key := fmt.Sprintf("key-%d", n%keys)
 		if n%keys == 0 {
-			key = "" // each of these is an order of its own
+			key = "" // each of these is a separate order
 		}
 		all.Go(func() {
 			<-start
@@ -179,7 +179,7 @@ func TestConcurrentInsertsOfOneKey(t *testing.T) {
 			}
 			told[key][stored.ID] = true
 			if stored.Key != key || len(stored.Items) != 2 || stored.Items[0].Price != stored.ID {
-				t.Errorf("told of %+v", stored)
+				t.Errorf("answered %+v", stored)
 			}
 		})
 	}
@@ -191,7 +191,7 @@ func TestConcurrentInsertsOfOneKey(t *testing.T) {
 			want = copies
 		}
 		if len(won) != want || len(told[key]) != want {
-			t.Errorf("key %q: %v won, told of %v", key, won, told[key])
+			t.Errorf("key %q: %v won, answers %v", key, won, told[key])
 		}
 	}
 	var orders, items int64
@@ -272,7 +272,7 @@ func TestConcurrentMovesOfOneOrder(t *testing.T) {
 		must(t, err)
 		won := slices.Index(ends, o.Status)
 		if won < 0 || moved[1-won][id] || o.Outcome != o.Status {
-			t.Errorf("order %d: %s, outcome %s; the two were told %v and %v",
+			t.Errorf("order %d: %s, outcome %s; the two got %v and %v",
 				id+1, o.Status, o.Outcome, moved[0][id], moved[1][id])
 		}
 	}

@@ -213,8 +213,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	}
 }
 
-// The calls by which an open breaker tries whether the service is back are
-// withdrawn by their caller, as a reconciler does that loses the lead.
+// The probes of a half-open breaker are withdrawn by their caller, as by a reconciler that loses the lead.
 func TestWithdrawnCallsDoNotKeepTheBreakerFromClosing(t *testing.T) {
 	const probes = 5
 	var answer atomic.Pointer[http.HandlerFunc]

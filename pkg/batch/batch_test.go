@@ -162,10 +162,10 @@ func TestFullConcurrency(t *testing.T) {
 		}()
 		waiting = append(waiting, answered)
 	}
-	for first := 2; first <= 4; first += 2 { // full batches beside the first one
+	for first := 2; first <= 4; first += 2 { // full batches in addition to the first one
 		add(first)
 		if got := <-g.taken; len(got) != 2 {
-			t.Fatalf("a batch of %v runs beside another, want a full one", got)
+			t.Fatalf("a batch of %v runs in addition, want a full one", got)
 		}
 		waiting = append(waiting, g.queue(t, t.Context(), first+1))
 	}
@@ -445,8 +445,8 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// Idle comes after the last batch of each rush and never beside a batch; a call that comes meanwhile
-// is served after it.
+// Idle comes after the last batch of each rush and never during a batch; a call that arrives during it is served after
+// it.
 func TestIdle(t *testing.T) {
 	var batches, idles, inside atomic.Int32
 	enter := func() {
@@ -488,7 +488,7 @@ func TestIdle(t *testing.T) {
 	go func() { _, err := g.Do(t.Context(), 1); late <- err }()
 	eventually(t, func() bool { return g.Waiting() == 1 })
 	if batches.Load() != before {
-		t.Error("served beside idle")
+		t.Error("served during idle")
 	}
 	goOn <- struct{}{}
 	if err := <-late; err != nil {

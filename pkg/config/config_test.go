@@ -27,7 +27,7 @@ func (s shop) Check() error {
 		config.Var("CLERKS", s.Clerks).AtLeast(1))
 }
 
-// TestAnErrorNamesWhatIsBroken: each variable that is wrong is named with its value and what it must be.
+// TestAnErrorNamesWhatIsBroken: each wrong variable is named with its value and the valid ones.
 func TestAnErrorNamesWhatIsBroken(t *testing.T) {
 	good := map[string]string{
 		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x,y", "SERVICE_TOKEN": "x",

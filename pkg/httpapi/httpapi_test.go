@@ -220,7 +220,7 @@ func TestReadyNamesWhatFails(t *testing.T) {
 			}
 		}
 		if tc.mysql != nil && strings.Count(log.String(), `"mysql":"access denied`) != 1 {
-			t.Errorf("the cause is not told once in the log:\n%s", log)
+			t.Errorf("the cause is not once in the log:\n%s", log)
 		}
 	}
 	if rec := call(e, "GET", "/healthz", ""); rec.Code != 200 {

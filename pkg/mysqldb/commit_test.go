@@ -28,7 +28,7 @@ func TestAnErrorOfTheCommitIsUnknown(t *testing.T) {
 		}
 		if unknown && (mysqldb.IsDeadlock(err) || mysqldb.IsLockWait(err) ||
 			mysqldb.IsRefusal(err) || mysqldb.IsDuplicate(err)) {
-			t.Errorf("error %d is unknown, and told as something after which nothing changed", number)
+			t.Errorf("error %d is unknown, and reported as one that changed nothing", number)
 		}
 		// Inside a transaction, before its commit, nothing has changed in any case.
 		err = mysqldb.Transact(t.Context(), db, func(tx *gorm.DB) error { return tx.Exec(answer(number)).Error })

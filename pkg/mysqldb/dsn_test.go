@@ -8,8 +8,7 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// An update that changes nothing hits no row: that is how a guarded update
-// tells that somebody else was first.
+// An update that changes nothing hits no row: this is how a guarded update detects that somebody else was first.
 func TestAnOptionThatChangesResultsIsRefused(t *testing.T) {
 	dsn := serverstest.Database(t)
 	if strings.Contains(dsn, "?") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// said is a row of a member's list of members: a member and what is said of it.
+// said is a row of a member's list of members.
 type said struct{ id, state, role string }
 
 func answered(self string, readOnly bool, rows ...said) answer {
@@ -34,7 +34,7 @@ func TestElect(t *testing.T) {
 		"it answers alone":                  {[]answer{of("a", false, "a"), silent, silent}, 0},
 		"it is not writable yet":            {[]answer{of("a", true, "a"), of("b", true, "a"), silent}, -1},
 		"no list, as on a server by itself": {[]answer{{}, {}, {}}, -1},
-		"one that thaws, against those that went on": {
+		"one that thaws, against the ones that continued": {
 			[]answer{of("a", false, "a"), of("b", false, "b"), of("c", true, "b")}, 1,
 		},
 		"one that thaws, against one": {[]answer{of("a", false, "a"), of("b", false, "b"), silent}, -1},
@@ -69,7 +69,7 @@ func TestElect(t *testing.T) {
 	}
 }
 
-// What is said of a member when there is no primary must tell an operator where to look.
+// The description of a member, when there is no primary, must show an operator where to look.
 func TestWhatIsSaidOfAMember(t *testing.T) {
 	t.Parallel()
 	two := func(readOnly bool, role, other string) answer {

@@ -10,7 +10,7 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// What a caller does with the three answers of a transaction.
+// How a caller handles the three results of a transaction.
 func ExampleTransact() {
 	db, err := mysqldb.Open("app:secret@tcp(127.0.0.1:1)/shop", mysqldb.Options{}) // connects on first use
 	if err != nil {

@@ -41,6 +41,6 @@ func TestAServerWithoutAGroupIsNoPrimary(t *testing.T) {
 	defer func() { must(t, pool.Close()) }()
 	err = pool.PingContext(t.Context())
 	if !errors.Is(err, mysqldb.ErrNoPrimary) || !strings.Contains(err.Error(), "127.0.0.1:1 does not answer") {
-		t.Errorf("error %v; want ErrNoPrimary with what each member says", err)
+		t.Errorf("error %v; want ErrNoPrimary with each member's answer", err)
 	}
 }

@@ -48,7 +48,7 @@ func TestConnectionsAreSetUp(t *testing.T) {
 		t.Errorf("by default: innodb_lock_wait_timeout = %d, wait_timeout = %d; want 1 and 5", wait, idle)
 	}
 
-	// READ COMMITTED: a second look sees what others committed in between.
+	// READ COMMITTED: a second look sees the commits in between.
 	must(t, db.Transaction(func(tx *gorm.DB) error {
 		var before, after int
 		must(t, tx.Raw("SELECT num FROM rows_of_test WHERE id = 1").Scan(&before).Error)
@@ -133,7 +133,7 @@ func TestDuplicate(t *testing.T) {
 	db := open(t, mysqldb.Options{})
 	err := db.Exec("INSERT INTO rows_of_test VALUES (1, 1)").Error
 	if !mysqldb.IsDuplicate(err) || mysqldb.IsLockWait(err) || mysqldb.IsDeadlock(err) || !mysqldb.IsRefusal(err) {
-		t.Errorf("second row under a key: %v: not told as that", err)
+		t.Errorf("second row under a key: %v: not reported as that", err)
 	}
 }
 

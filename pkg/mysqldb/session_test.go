@@ -8,7 +8,7 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// session are the variables of a new connection. Those that are not named here are 0.
+// session are the variables of a new connection. Variables not named here are 0.
 var session = map[string]string{
 	"autocommit": "1", "completion_type": "NO_CHAIN",
 	"transaction_isolation": "READ-COMMITTED", "tx_isolation": "READ-COMMITTED",
@@ -23,8 +23,8 @@ var session = map[string]string{
 	"net_read_timeout": "60", "net_write_timeout": "60",
 }
 
-// TestDefaultsOfTheServerHaveNoEffect: whatever an administrator chose, a connection of an ordinary user has the values
-// on which our statements depend.
+// TestDefaultsOfTheServerHaveNoEffect: with any defaults of an administrator, a connection of an ordinary user has the
+// values that the services' statements depend on.
 func TestDefaultsOfTheServerHaveNoEffect(t *testing.T) {
 	t.Parallel()
 	server, spoiled := serverstest.BadServer(t)

@@ -13,7 +13,7 @@ import (
 	"orderstock/pkg/mysqldb"
 )
 
-// Values come back as they were written, whatever stands in them.
+// All values come back as they were written.
 func TestStatementsKeepTheirValues(t *testing.T) {
 	db := open(t, mysqldb.Options{})
 	must(t, db.Exec(`CREATE TABLE kept (n BIGINT, b VARBINARY(64), s VARCHAR(64), at DATETIME(6))

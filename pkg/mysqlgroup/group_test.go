@@ -128,7 +128,7 @@ func TestReboot(t *testing.T) {
 	must(t, mysqlgroup.Up(t.Context(), cfg))
 	all := g.MySQL()
 	must(t, all.Exec(t.Context(), "CREATE DATABASE kept", "CREATE TABLE kept.rows_of_test (id INT PRIMARY KEY)"))
-	// The third misses what the others commit.
+	// The third misses the others' commits.
 	must(t, g.Members[2].Kill())
 	await(t, func() bool { return all.Exec(t.Context(), "INSERT IGNORE INTO kept.rows_of_test VALUES (1)") == nil })
 	must(t, g.Kill())
@@ -191,7 +191,7 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// TestServersWithHistories: servers that are in no group, and what was written to them.
+// TestServersWithHistories: servers that are in no group, with their transactions.
 func TestServersWithHistories(t *testing.T) {
 	g, cfg := start(t)
 	holding, other := g.Members[1], g.Members[2]
@@ -206,7 +206,7 @@ func TestServersWithHistories(t *testing.T) {
 		t.Errorf("reboot of two histories: %v; want ErrParted", err)
 	}
 
-	// Another run holds one member's lock, and its first member need not be that of this one.
+	// Another run holds one member's lock, and its first member may differ from this one's.
 	short := cfg
 	short.Wait = 2 * time.Second
 	run := connect(t, other)
@@ -214,7 +214,7 @@ func TestServersWithHistories(t *testing.T) {
 	must(t, err)
 	for _, err := range []error{mysqlgroup.Up(t.Context(), short), reboot(t.Context(), short)} {
 		if !errors.Is(err, mysqlgroup.ErrBusy) || !strings.Contains(err.Error(), other.Addr()) {
-			t.Errorf("beside another run: %v; want ErrBusy, and where", err)
+			t.Errorf("during another run: %v; want ErrBusy, and where", err)
 		}
 	}
 	_, err = run.ExecContext(t.Context(), "DO RELEASE_LOCK('orderstock-group')")
@@ -309,7 +309,7 @@ func await(t *testing.T, holds func() bool) {
 	}
 }
 
-// TestNoSecondGroup: whatever list somebody gives, and wherever a run was killed, no second group begins.
+// TestNoSecondGroup: with any list of members, and a run killed anywhere, no second group begins.
 func TestNoSecondGroup(t *testing.T) {
 	g, cfg := start(t)
 	listing := func(members ...*servers.MySQL) mysqlgroup.Config {

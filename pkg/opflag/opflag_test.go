@@ -99,7 +99,7 @@ func TestHangingRedisCostsLittle(t *testing.T) {
 	}
 }
 
-// TestWhatIsMeasured: the metrics tell a Redis that answers from one that does not.
+// TestWhatIsMeasured: the metrics distinguish a Redis that answers from one that does not.
 func TestWhatIsMeasured(t *testing.T) {
 	for name, test := range map[string]struct {
 		addr        string

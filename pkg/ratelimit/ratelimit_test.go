@@ -68,7 +68,7 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 	one, two := newReplica(t, addr, db), newReplica(t, addr, db)
 	for name, who := range map[string][3][2]string{ // three requests of one client, each from and forwarded
 		"by itself": {{"192.0.2.1:1"}, {"192.0.2.1:2"}, {"192.0.2.1:3"}},
-		"a header of its own changes nothing": {
+		"another header changes nothing": {
 			{"192.0.2.2:1", "1.1.1.1"}, {"192.0.2.2:1", "1.1.1.2"}, {"192.0.2.2:1", "1.1.1.3"},
 		},
 		"behind proxies": {

@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// TestSetChildCounter also says what the server does at the end of its counter: it stays there.
+// TestSetChildCounter also shows the server at the end of its counter: it stays there.
 func TestSetChildCounter(t *testing.T) {
 	t.Parallel()
 	z, err := servers.StartZooKeeper(t.Context(), t.TempDir())

@@ -27,7 +27,7 @@ func TestAttachedServerIsNotOurs(t *testing.T) {
 		}
 	}
 	if s.Done() != nil {
-		t.Error("the end of a process is told that is not known")
+		t.Error("the end of an unknown process is reported")
 	}
 }
 

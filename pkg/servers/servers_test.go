@@ -356,7 +356,7 @@ func TestServersDieWithTheirProcess(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 			t.Fatalf("server %d outlives the process that started it by 10 s", pid)
 		}
-		time.Sleep(10 * time.Millisecond) // no event tells of the end of another's child
+		time.Sleep(10 * time.Millisecond) // there is no event for the end of another's child
 	}
 }
 

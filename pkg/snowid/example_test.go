@@ -11,7 +11,7 @@ import (
 	"orderstock/pkg/snowid"
 )
 
-// Two processes share a path in ZooKeeper. Each has a node number of its own, and no id comes twice.
+// Two processes share a path in ZooKeeper. Each has a separate node number, and all ids are unique.
 func ExampleLease() {
 	ctx := context.Background()
 	t, end := serverstest.Example()

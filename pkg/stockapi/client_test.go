@@ -50,8 +50,7 @@ func refusing(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestCodesAreReadBackwards: whatever code the server answers with, the client
-// has the error that stands beside it in the table.
+// TestCodesAreReadBackwards: for every code of the server, the client has the error in the table.
 func TestCodesAreReadBackwards(t *testing.T) {
 	for code, want := range map[stockapi.Code]error{
 		stockapi.CodeUnavailable:    stockapi.ErrUnavailable,
@@ -200,7 +199,7 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 
 func refuse(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
 
-// goodsAt returns a product whose deductions go to the server of that index, of those that replicas made.
+// goodsAt returns a product whose deductions go to the server of that index among those in replicas.
 func goodsAt(t *testing.T, c *stockapi.Client, calls *[2]atomic.Int64, index int) []stockapi.Item {
 	t.Helper()
 	for id := 1; id < 1000; id++ {

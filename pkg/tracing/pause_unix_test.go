@@ -15,7 +15,7 @@ import (
 	"orderstock/pkg/tracing"
 )
 
-// A step of a process that is stopped and goes on tells of the pause; one before it does not.
+// A step of a process that is stopped and resumed shows the pause; one before it does not.
 func TestPauseOfTheProcess(t *testing.T) {
 	if os.Getenv("TRACING_TEST_CHILD") != "" {
 		pausedChild(t)
@@ -56,7 +56,7 @@ func TestPauseOfTheProcess(t *testing.T) {
 	}
 	fmt.Fprintln(in)
 	if told := await("PAUSES "); told != "calm 0, stopped 1" {
-		t.Errorf("spans tell of the pauses: %s", told)
+		t.Errorf("spans show the pauses: %s", told)
 	}
 }
 

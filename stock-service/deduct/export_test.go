@@ -28,7 +28,7 @@ func (k Keeper) LetGo(ctx context.Context) {
 	k.k.leave(ctx, false)
 }
 
-// Waiting returns how many operations wait for the next group, of whichever partition.
+// Waiting returns the number of operations that wait for the next group, of any partition.
 func Waiting(s Strategy) int {
 	g := s.(*grouped)
 	n := g.across.calls.Waiting()

@@ -40,7 +40,7 @@ func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, fence 
 	return outcomes, err
 }
 
-// lockPaths are the nodes below the root at which the strategies lock a product, by strategy.
+// lockPaths returns the strategies' lock nodes of a product, below the root, by strategy.
 func lockPaths(goods int64) map[string]string {
 	return map[string]string{
 		"sequential": "/stock/" + operation.FormatGoodsID(goods),
@@ -136,8 +136,8 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 	}
 }
 
-// TestFaultCFlagTakenThenDied: the case study deletes the flag, dies before
-// the commit, and tells every retry "repeat".
+// TestFaultCFlagTakenThenDied: the case study deletes the flag, dies before the commit, and answers every retry
+// "repeat".
 func TestFaultCFlagTakenThenDied(t *testing.T) {
 	p := stocktest.New(t)
 	s := p.Service(p.Open(t, "grouped"))
@@ -151,8 +151,8 @@ func TestFaultCFlagTakenThenDied(t *testing.T) {
 	}
 }
 
-// TestFaultDRepeatIsAnswered: the case study answers a repeat with nothing.
-// Here every repeat gets the first attempt's outcome, whatever tells it.
+// TestFaultDRepeatIsAnswered: the case study answers a repeat with nothing. Here every repeat gets the first attempt's
+// outcome, from Redis or MySQL.
 func TestFaultDRepeatIsAnswered(t *testing.T) {
 	p := stocktest.New(t)
 	s := p.Service(p.Open(t, "grouped"))

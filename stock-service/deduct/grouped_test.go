@@ -145,8 +145,8 @@ func TestAStuckHolderIsPassedBy(t *testing.T) {
 	})
 }
 
-// TestASlowHolderIsWaitedFor: two processes whose transactions take longer than the patience take turns. A stall
-// of the machine may look like a stuck holder, hence "most".
+// TestASlowHolderIsWaitedFor: two processes whose transactions take longer than the patience take turns. A stall of the
+// machine may look like a stuck holder, so the test asks for "most".
 func TestASlowHolderIsWaitedFor(t *testing.T) {
 	const patience = 100 * time.Millisecond
 	p := stocktest.New(t)
@@ -277,8 +277,8 @@ func TestEveryDeductionIsUnderItsLocks(t *testing.T) {
 	p.CheckLedger(t)
 }
 
-// TestARowIsFencedByItsOwnPartition: each row keeps the token of its own lock, and refuses an earlier one of that
-// lock even if another lock of the group is later.
+// TestARowIsFencedByItsOwnPartition: each row keeps the token of its partition's lock, and refuses an earlier one of
+// that lock even if another lock of the group is later.
 func TestARowIsFencedByItsOwnPartition(t *testing.T) {
 	p := stocktest.New(t)
 	a, b, c := p.Goods(t, 10), p.Goods(t, 10), p.Goods(t, 10)
@@ -323,10 +323,9 @@ func TestARowIsFencedByItsOwnPartition(t *testing.T) {
 	}
 }
 
-// TestOrdersOverPartitions lets two processes deduct orders of one and of several partitions at the same
-// time, under locks that others keep or not. Stock only falls meanwhile, so an order was rejected rightly
-// if the stock in the end is too low for it. A row keeps the highest token that an order of its partition alone wrote,
-// or a later one.
+// TestOrdersOverPartitions lets two processes deduct orders of one and of several partitions concurrently, under locks
+// that others keep or not. Stock only falls, so an order was rejected rightly if the stock in the end is too low for
+// it. A row keeps the highest token written by an order of its partition alone, or a later one.
 func TestOrdersOverPartitions(t *testing.T) {
 	p := stocktest.New(t)
 	other := session(t)

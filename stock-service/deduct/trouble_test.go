@@ -31,7 +31,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for: %s", what)
+			t.Fatalf("not within the time limit: %s", what)
 		}
 	}
 }
@@ -81,8 +81,8 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	}
 }
 
-// Some flags of a group have an outcome already that neither Redis nor the table showed before. The
-// group is still carried out together.
+// Some flags of a group already have an outcome that neither Redis nor the table showed before. The group still runs as
+// a whole.
 func TestGroupWithRepeatsInIt(t *testing.T) {
 	p := stocktest.New(t)
 	goods := p.Goods(t, 100)
@@ -216,8 +216,8 @@ func TestUnknownOutcomeIsSaid(t *testing.T) {
 	}
 }
 
-// vanishing is a ledger whose first group is carried out and not answered. A lone deduction is held up
-// before that, and gets the outcome and the error of again after it.
+// vanishing is a ledger whose first group is executed and not answered. A lone deduction is held up before that, and
+// gets the outcome and the error of again after it.
 type vanishing struct {
 	compared.Ledger
 	gone          *atomic.Bool
@@ -243,8 +243,8 @@ func (v vanishing) DeductGroup(ctx context.Context, requests []stock.Request, fe
 	return nil, stock.ErrUnknownOutcome
 }
 
-// TestUnknownOutcomeOfAGroupIsSaid: if the database does not tell what became of an operation of the
-// group, that does not mean that nothing was done.
+// TestUnknownOutcomeOfAGroupIsSaid: if the database does not report the outcome of an operation of the group, that does
+// not mean that nothing was done.
 func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	for name, again := range map[string]func() ([]stock.Outcome, error){
 		"the database is away": func() ([]stock.Outcome, error) { return nil, stock.ErrUnavailable },
@@ -394,7 +394,7 @@ func TestReleaseIsNotALoss(t *testing.T) {
 	must(t, s.Close())
 	for _, ctx := range contexts {
 		if cause := context.Cause(ctx); cause != context.Canceled { //nolint:errorlint // Cause returns it as it is
-			t.Fatalf("a transaction that was committed was told: %v", cause)
+			t.Fatalf("a committed transaction was reported as: %v", cause)
 		}
 	}
 }

@@ -64,8 +64,8 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
-// In every group, no level falls below zero, the pieces taken are those of the new
-// outcomes, and a refused request could not have been served at its turn.
+// In every group, no level falls below zero, the pieces taken match the new outcomes, and a refused request could not
+// have been served at its turn.
 func TestAllocateAnyGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels, left := map[int64]*stock.Level{}, map[int64]int64{}

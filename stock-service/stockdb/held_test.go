@@ -37,8 +37,8 @@ func hold(t *testing.T, db *gorm.DB, statement string, args ...any) (release fun
 	return release
 }
 
-// A process that froze holds a row of one request, of whichever table. The other
-// requests of its groups are carried out, and only the first group waits.
+// A frozen process holds a row of one request, in any of the tables. The other requests of its groups are executed, and
+// only the first group waits.
 func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		statement string
@@ -72,7 +72,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 					}
 					for i, o := range outcomes {
 						if i == 0 && (!errors.Is(o.Err, stock.ErrUnavailable) || !errors.Is(o.Err, mysqldb.ErrHeld)) {
-							t.Errorf("what is held: %+v; want it set aside", o)
+							t.Errorf("held rows: %+v; want them set aside", o)
 						}
 						if i > 0 && (o.Err != nil || o.Operation.State != operation.Done) {
 							t.Errorf("another: %+v", o)

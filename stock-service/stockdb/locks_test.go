@@ -80,7 +80,7 @@ func TestNoDeadlocks(t *testing.T) {
 	for i := range 24 {
 		all.Go(func() {
 			for time.Now().Before(end) {
-				// A group may find a flag used meanwhile.
+				// A group may find that a flag has been used since.
 				if err := work[i%4](ledgers[i/4%2]); err != nil && !errors.Is(err, stock.ErrUnavailable) &&
 					!mysqldb.IsDuplicate(err) {
 					t.Error(err)

@@ -49,7 +49,7 @@ func TestARestockIsRepeatedOnlyByItsEqual(t *testing.T) {
 	}
 }
 
-// A flag is that of one restock, or of one operation. Everything else under it is refused, and changes nothing.
+// A flag belongs to one restock, or to one operation. Everything else under it is refused, and changes nothing.
 func TestARestocksFlagIsItsOwn(t *testing.T) {
 	p := stocktest.New(t)
 	for id := int64(1); id <= 2; id++ {

@@ -66,7 +66,7 @@ func done(state string, err error) error {
 	return err
 }
 
-// spread shares b.N calls, each with a flag of its own, among the clients.
+// spread shares b.N calls, each with a new flag, among the clients.
 func spread(b *testing.B, p *stocktest.Place, clients int, call func(flag string) error) {
 	b.Helper()
 	flags := make([]string, b.N)

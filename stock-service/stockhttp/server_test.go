@@ -32,7 +32,7 @@ type server struct {
 	client *stockapi.Client
 }
 
-// serve starts the service on a place of its own. If d is not nil it replaces the strategy.
+// serve starts the service on a new place. If d is not nil it replaces the strategy.
 func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 	t.Helper()
 	p := stocktest.New(t)
@@ -102,7 +102,7 @@ func TestAnOperationFromRestockToRestore(t *testing.T) {
 		t.Errorf("cancel: %+v, %v", op, err)
 	}
 	if op, err = s.client.Cancel(ctx, "f3"); err != nil || op.State != operation.Rejected {
-		t.Errorf("cancel what was rejected: %+v, %v", op, err)
+		t.Errorf("cancel a rejected deduction: %+v, %v", op, err)
 	}
 	named, err := s.client.Stock(ctx, "1001", "5")
 	if err != nil || len(named) != 1 || named[0].Num != 10 {

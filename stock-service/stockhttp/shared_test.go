@@ -103,8 +103,8 @@ func TestSharedRequestsAnswerEachByItself(t *testing.T) {
 	s.CheckLedger(t)
 }
 
-// gated is a strategy in which the flags that begin with "slow" wait for the gate, "panic" panics,
-// and all others are done at once.
+// gated is a strategy whose flags that begin with "slow" wait for the gate, "panic" panics, and all others are done at
+// once.
 type gated struct {
 	entered chan string
 	open    chan struct{}
@@ -189,7 +189,7 @@ func TestASharedRequestHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// The bound on operations in work counts each of a shared request.
+// The bound on operations in flight counts each operation of a shared request.
 func TestSharedRequestsAreShedOneByOne(t *testing.T) {
 	g := gated{make(chan string, 8), make(chan struct{})}
 	s := serve(t, g, stockhttp.Config{MaxInFlight: 2})

@@ -14,7 +14,7 @@ import (
 	"orderstock/loadtest/faults"
 )
 
-// The tables that are made from the code are up to date. "make readme" makes them anew.
+// The tables generated from the code are up to date. "make readme" updates them.
 func TestTablesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..", "..")

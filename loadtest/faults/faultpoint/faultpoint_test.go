@@ -140,7 +140,7 @@ func TestActions(t *testing.T) {
 		}
 	})
 
-	t.Run("error fails the step as often as it is told", func(t *testing.T) {
+	t.Run("error fails the step as often as requested", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "error", "times": 2})
 		for i, want := range []int{500, 500, 200} {
@@ -170,14 +170,14 @@ func TestActions(t *testing.T) {
 		}
 	})
 
-	t.Run("call tells the harness before the step goes on", func(t *testing.T) {
+	t.Run("call notifies the harness before the step continues", func(t *testing.T) {
 		var told atomic.Int32
 		harness := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
 		defer harness.Close()
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "call", "url": harness.URL})
 		if code, body := v.step(5 * time.Second); code != http.StatusOK || told.Load() != 1 {
-			t.Errorf("answers %d %s, harness told %d times", code, body, told.Load())
+			t.Errorf("answers %d %s, harness called %d times", code, body, told.Load())
 		}
 	})
 }

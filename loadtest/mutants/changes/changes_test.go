@@ -63,7 +63,7 @@ func TestEachColumnIsReadOrExempt(t *testing.T) {
 
 var tries = flag.Int("changes", 24_000, "how many changes to try")
 
-// Whatever is changed in the books or the answers of a run is found.
+// Every change in the books or the answers of a run is found.
 func TestEveryChangeIsFound(t *testing.T) {
 	bin := stacktest.Build(t)
 	kinds := changes.Kinds()

@@ -23,7 +23,7 @@ func connect(t *testing.T) *zk.Conn {
 	return conn
 }
 
-// result is what a crowd at one lock saw.
+// result is the observation of a crowd at one lock.
 type result struct {
 	acquired, failed, overlaps atomic.Int64
 }

@@ -82,7 +82,7 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 	w.wantLevel(1, 10)
 	if again := r.place("key", 1, 4); again.status != http.StatusConflict ||
 		again.order.Status != order.Cancelled || !again.replayed {
-		t.Errorf("the repeat is told %d %s", again.status, again.body)
+		t.Errorf("the repeat gets %d %s", again.status, again.body)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	a := r.place("", 1, 4)
 	link.cutAfter("SET status = 'CANCELLING'")
 	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.id(t) != a.id(t) {
-		t.Errorf("told %d %s; want 202 with the order: it may stand or not", c.status, c.body)
+		t.Errorf("answered %d %s; want 202 with the order: it may stand or not", c.status, c.body)
 	}
 	other := w.replica(order.Config{PendingLimit: time.Millisecond})
 	other.wantOrder(a.id(t), order.Cancelling, order.Confirmed)
@@ -152,8 +152,8 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	w.wantLevel(1, 10)
 }
 
-// An order for a product that is gone must be cancelled. Another process has
-// ended it meanwhile, and reading how it ended fails.
+// An order for a product that is gone must be cancelled. Another process has ended it since, and reading its outcome
+// fails.
 func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
 	w := newWorld(t)
 	link, dsn := newLink(t, w.orderDSN)
@@ -168,7 +168,7 @@ func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
 	link.cutAfter("SELECT * FROM `orders` WHERE id IN")
 	w.wire.heal()
 	if a := <-placed; a.status != http.StatusAccepted || a.order.ID == "0" || a.order.Status != order.Pending {
-		t.Errorf("told %d %s", a.status, a.body)
+		t.Errorf("answered %d %s", a.status, a.body)
 	}
 }
 
@@ -188,9 +188,9 @@ func TestAMoveThatWasNotSentIsRefused(t *testing.T) {
 	w.replica(order.Config{}).wantOrder(o.ID, order.Pending, "")
 }
 
-// Cancellations raced against the deduction, the confirmation, the reconciler,
-// repeats and each other, with replies lost on the way: each order ends once,
-// the stock of a cancelled one comes back once, and nobody is told two ends.
+// Cancellations raced against the deduction, the confirmation, the reconciler, repeats and each other, with replies
+// lost on the way: each order is settled once, the stock of a cancelled one is restored once, and no client sees two
+// outcomes.
 func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	w := newWorld(t)
 	replicas := []*replica{
@@ -256,7 +256,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 					return
 				}
 				select {
-				case <-placed: // refused, so that it never will be; or it ended meanwhile
+				case <-placed: // refused, so that it never will be; or it ended before
 					return
 				default:
 				}
@@ -301,7 +301,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 		must(t, scanSuffix(o.Key, &number))
 		for end := range told[number] {
 			if end != o.Outcome {
-				t.Errorf("order %d: a client was told %s, its outcome is %s", o.ID, end, o.Outcome)
+				t.Errorf("order %d: a client got %s, its outcome is %s", o.ID, end, o.Outcome)
 			}
 		}
 	}

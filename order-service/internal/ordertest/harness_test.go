@@ -224,7 +224,7 @@ func (r *replica) wantOrder(id int64, status, outcome order.Status) order.Order 
 	return o
 }
 
-// answer is what a client got.
+// answer is a client's answer.
 type answer struct {
 	status   int
 	replayed bool

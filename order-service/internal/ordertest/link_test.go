@@ -10,10 +10,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// link stands between a replica and MySQL. Once it is told to cut, it passes
-// the next statement with the given text on, waits until MySQL has answered
-// it, and then drops all connections and refuses new ones. The replica never
-// sees that answer.
+// link stands between a replica and MySQL. After cut, it passes on the next statement with the given text, waits until
+// MySQL has answered it, and then drops all connections and refuses new ones. The replica never sees that answer.
 type link struct {
 	listener net.Listener
 	server   string
@@ -73,7 +71,7 @@ func (l *link) accept() {
 	}
 }
 
-// sent sees what a replica sends before the server does.
+// sent sees the replica's data before the server does.
 func (l *link) sent(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +79,7 @@ func (l *link) sent(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// answered sees what the server sends before the replica does.
+// answered sees the server's data before the replica does.
 func (l *link) answered(b []byte) (int, error) {
 	l.mu.Lock()
 	cut := l.reached

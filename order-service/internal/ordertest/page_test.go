@@ -75,8 +75,8 @@ func TestFollowersMissNothing(t *testing.T) {
 	}
 }
 
-// While the database does not answer, reads and cancellations are told so in
-// time, those that wait for a turn too, and nothing has changed.
+// While the database does not answer, reads and cancellations fail in time, including the ones that wait for a slot,
+// and nothing has changed.
 func TestReadsAndCancelsEndInTime(t *testing.T) {
 	w := newWorld(t)
 	w.restock(1001, 10)

@@ -38,7 +38,7 @@ func TestAnOrderTakesStockAndPrice(t *testing.T) {
 	}
 }
 
-// Fault D: a repeat was answered with nothing, so that nobody could tell done from refused.
+// Fault D: a repeat was answered with nothing, so that nobody could distinguish done from refused.
 func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.replica(order.Config{}), w.replica(order.Config{})
@@ -53,7 +53,7 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 		t.Errorf("reason %q", rejected.order.Reason)
 	}
 	w.restock(1, 100) // a rejected order stays rejected
-	// Also after a cancellation: the first answer is what a repeat is told.
+	// Also after a cancellation a repeat gets the first answer.
 	if c := one.call("POST", "/v1/orders/"+confirmed.order.ID+"/cancel", ""); c.status != http.StatusOK ||
 		c.order.Status != order.Cancelled {
 		t.Fatalf("cancel: %d %s", c.status, c.body)
@@ -152,7 +152,7 @@ func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
 	})
 	first := r.place("late", 1, 4)
 	if first.status != http.StatusAccepted || first.order.Status != order.Pending {
-		t.Fatalf("the deduction is on its way, and the client is told %d %s", first.status, first.body)
+		t.Fatalf("the deduction is in flight, and the client gets %d %s", first.status, first.body)
 	}
 	w.wantLevel(1, 10)
 	w.wire.heal() // and now it lands
@@ -161,7 +161,7 @@ func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
 	r.wantOrder(first.id(t), order.Confirmed, order.Confirmed)
 	again := r.place("late", 1, 4)
 	if again.status != http.StatusCreated || again.order.ID != first.order.ID || !again.replayed {
-		t.Errorf("the repeat is told %d %s", again.status, again.body)
+		t.Errorf("the repeat gets %d %s", again.status, again.body)
 	}
 	w.wantLevel(1, 6)
 }
@@ -191,10 +191,10 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 	}
 }
 
-// Fault P: the request thread slept through the confirmation, so that a few
-// hundred slow orders used up the server.
-// TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client is told that
-// it is pending, and the reconciler sets the status later.
+// Fault P: the request thread slept through the confirmation, so that a few hundred slow orders used up the server.
+//
+// TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client gets it as
+// pending, and the reconciler sets the status later.
 func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: 2 * time.Second})
@@ -205,7 +205,7 @@ func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	w.wire.heal()
 	a := <-placed
 	if a.status != http.StatusAccepted || a.order.Status != order.Pending {
-		t.Errorf("told %d %s; want 202, pending", a.status, a.body)
+		t.Errorf("answered %d %s; want 202, pending", a.status, a.body)
 	}
 	eventually(t, "the order is left to the reconciler", func() bool { return r.Stats().Unsettled.Load() == 1 })
 	must(t, w.orderDB.Exec("DROP TRIGGER refuse").Error)
@@ -243,7 +243,7 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 		})
 	}
 	eventually(t, "the server is full", func() bool { return r.Stats().InFlight.Load() == orders })
-	// What needs no stock is served meanwhile; what would be too much is told so at once.
+	// Requests without stock are served during it; requests beyond the limit are refused at once.
 	if a := r.call("GET", "/v1/orders/"+placed.order.ID, ""); a.status != http.StatusOK {
 		t.Errorf("GET while orders are slow: %d %s", a.status, a.body)
 	}
@@ -363,6 +363,6 @@ func TestTheFirstAnswerIsWhatIsStored(t *testing.T) {
 	repeat := r.place("key", 1, 4)
 	stored := r.wantOrder(o.ID, order.Cancelled, order.Cancelled)
 	if first.order.Reason != stored.Reason || repeat.order.Reason != stored.Reason {
-		t.Errorf("stored %q, told first %q and then %q", stored.Reason, first.order.Reason, repeat.order.Reason)
+		t.Errorf("stored %q, answered first %q and then %q", stored.Reason, first.order.Reason, repeat.order.Reason)
 	}
 }

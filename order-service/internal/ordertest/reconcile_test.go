@@ -124,12 +124,12 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: operation.Cancelled, level: 10,
 		},
 		{
-			name: "wish to cancel, deducted meanwhile", age: young, prepare: then(moved(order.Pending, order.Cancelling),
+			name: "wish to cancel, deducted since", age: young, prepare: then(moved(order.Pending, order.Cancelling),
 				deducted),
 			status: order.Cancelled, outcome: order.Cancelled, reason: order.ReasonClient, state: operation.Restored, level: 10,
 		},
 		{
-			name: "wish to cancel, rejected meanwhile", age: young, prepare: then(soldOut,
+			name: "wish to cancel, rejected since", age: young, prepare: then(soldOut,
 				moved(order.Pending, order.Cancelling), deducted),
 			status: order.Rejected, outcome: order.Rejected, state: operation.Rejected, level: 2,
 		},
@@ -178,7 +178,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 			_, err = reconciler.Round(t.Context())
 			must(t, err)
 			if op, err := w.client.Deduct(t.Context(), o.Flag(), wireItems(o.Items)); err == nil && op.State != s.state {
-				t.Errorf("a late deduction is told %s, want %s", op.State, s.state)
+				t.Errorf("a late deduction gets %s, want %s", op.State, s.state)
 			}
 			r.wantOrder(o.ID, s.status, s.outcome)
 			w.wantLevel(goods, s.level)
@@ -215,7 +215,7 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 		must(t, err)
 		if oldest := time.Duration(r.Stats().OldestMillis.Load()) * time.Millisecond; oldest < 10*time.Second ||
 			oldest > time.Minute {
-			t.Errorf("id off by %s: the oldest order is told to be %s old", off, oldest)
+			t.Errorf("id off by %s: the oldest order is reported as %s old", off, oldest)
 		}
 		r.wantOrder(o.ID, order.Confirmed, order.Confirmed)
 	}
@@ -339,8 +339,8 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 	w.wantLevel(1, 8)
 }
 
-// A reconciler loses the lead while its calls are the ones by which the breaker
-// tries the stock service again. The replica takes orders once the service is back.
+// A reconciler loses the lead while its calls are the breaker's probes of the stock service. The replica takes orders
+// once the service is back.
 func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) {
 	const probes = 5
 	w := newWorld(t)

@@ -11,9 +11,8 @@ import (
 	"orderstock/pkg/httpapi"
 )
 
-// wire stands between an order service and the real stock service and breaks
-// as a network does. It never answers in the stock service's place but with a
-// 5xx of its own, and never changes what it passes on.
+// wire stands between an order service and the real stock service and breaks like a network. It never answers for the
+// stock service except with its own 5xx, and never changes the data that it passes on.
 type wire struct {
 	stock http.Handler
 
@@ -29,9 +28,9 @@ type fault int
 
 const (
 	pass      fault = iota
-	drop            // the connection ends before the request is carried out
-	dropReply       // the request is carried out; its answer is lost
-	hold            // the request waits, unanswered, until heal or release, and is then carried out
+	drop            // the connection ends before the request takes effect
+	dropReply       // the request takes effect; its answer is lost
+	hold            // the request waits, unanswered, until heal or release, and then takes effect
 	refuse          // 503, as from a proxy that has no stock service to reach
 )
 

@@ -18,7 +18,7 @@ const thing = `{"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "pat
 		"content": {"application/json": {"schema": {"type": "object", "required": ["num"], "additionalProperties": false,
 			"properties": {"num": {"type": "integer"}}}}}}}}}}}`
 
-// failures are the errors that a check tells a test.
+// failures are the errors that a check reports to a test.
 type failures struct {
 	testing.TB
 	told []string
@@ -73,7 +73,7 @@ func TestWhatIsNotAsDescribedIsTold(t *testing.T) {
 		}
 		for _, f := range []*failures{handler, client} {
 			if got := strings.Join(f.told, "\n"); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-				t.Errorf("%s: told %q, want %q", c.name, got, c.want)
+				t.Errorf("%s: reported %q, want %q", c.name, got, c.want)
 			}
 		}
 	}

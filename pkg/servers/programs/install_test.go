@@ -14,7 +14,7 @@ func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "redis-server, java") ||
 		!strings.Contains(err.Error(), "a b redis-server") {
-		t.Errorf("error %v; want what is missing and the packages", err)
+		t.Errorf("error %v; want the missing program and the packages", err)
 	}
 	if err := programs.Install(t.Context(), func(string) {}, nil); err != nil {
 		t.Errorf("with nothing missing: %v", err)

@@ -19,7 +19,7 @@ import (
 // The strategy keeps the promises of the others, except if a cancellation comes before
 // an operation that was reported as done is in the ledger.
 func TestSuite(t *testing.T) {
-	stocktest.Suite(t, "redis-prededuct", "cancelled before", "cancelled meanwhile", "restored once")
+	stocktest.Suite(t, "redis-prededuct", "cancelled before", "cancelled during the deduction", "restored once")
 }
 
 // gated is a ledger that can be put out of reach of the writer.
@@ -80,7 +80,7 @@ func (s *shop) told(t *testing.T, d *prededuct.Strategy, n int) (flags []string)
 	for range n {
 		flags = append(flags, s.Flag())
 		if op := s.take(t, d, flags[len(flags)-1], 1); op.State != operation.Done {
-			t.Errorf("told %s; want done", op.State)
+			t.Errorf("answered %s; want done", op.State)
 		}
 	}
 	return flags
@@ -116,7 +116,7 @@ func TestTheLogOutlivesTheProcess(t *testing.T) {
 		t.Errorf("%d of %d in the ledger, %d left; want all, 89", n, len(flags), s.Level(t, s.goods))
 	}
 	if op := s.take(t, second, flags[0], 1); op.State != operation.Done || !op.Repeat {
-		t.Errorf("a repeat is told %+v", op)
+		t.Errorf("a repeat gets %+v", op)
 	}
 	must(t, second.Close())
 }
@@ -141,8 +141,8 @@ func TestAFlushLosesWhatWasTold(t *testing.T) {
 	must(t, d.Close())
 }
 
-// Operations that the ledger decides reserve pieces in Redis too, and the level there
-// follows restocks: nobody is refused, or sold what is gone, because Redis is behind.
+// Operations that the ledger decides reserve pieces in Redis too, and the level there follows restocks: nobody is
+// refused, or oversold, because Redis is behind.
 func TestARestockComesToRedis(t *testing.T) {
 	s := newShop(t, 3)
 	d := s.open()
