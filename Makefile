@@ -68,7 +68,7 @@ up: setup-stack ## The same stack, left running; prints the addresses. CLUSTER=1
 	bin/dev up --strategy '$(STRATEGY)' $(if $(CLUSTER),--cluster --stock-services 3)
 
 .PHONY: down
-down: bin/dev ## Stop what "make up" left running
+down: bin/dev ## Stop the stack of "make up"
 	bin/dev down
 
 .PHONY: status
@@ -82,7 +82,7 @@ test: setup-dev ## All tests on real servers, with short rounds [PKG RUN]
 .PHONY: check
 check: setup-dev ## All tests with the race detector and long rounds, then those that must run alone [PKG RUN]
 	bin/dev test -- env CGO_ENABLED=1 $(GO) test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(PKG)
-# Tests with the build tag "alone" compare rates and growth: nothing else may run beside them.
+# Tests with the build tag "alone" compare rates and growth: nothing else may run at the same time.
 	$(if $(RUN),,$(if $(filter ./...,$(PKG)),bin/dev test -- env CGO_ENABLED=1 $(GO) test -p 1 -race -timeout 20m $(ALONE)))
 
 .PHONY: test-console
@@ -105,7 +105,7 @@ fmt: $(GOLANGCI) ## Format all Go files
 	$(GOLANGCI) fmt ./...
 
 .PHONY: bench-lock
-bench-lock: setup-loadtest ## Measure the locks beside each other; writes out/lock-bench.json and .html [BENCH_FLAGS]
+bench-lock: setup-loadtest ## Compare the locks; writes out/lock-bench.json and .html [BENCH_FLAGS]
 	bin/loadtest locks $(BENCH_FLAGS)
 
 .PHONY: faults
@@ -163,7 +163,7 @@ vuln: ## Known vulnerabilities in the code that the programs call; needs the net
 	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: clean
-clean: ## Remove bin/, out/ and what "make up" left of logs and data; stops it first
+clean: ## Remove bin/, out/ and the logs and data of "make up"; stops it first
 	@[ ! -x bin/dev ] || bin/dev down
 	rm -rf bin out .run
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts a Redis server on which each user may do what it must, and a stranger nothing but PING:
+# Starts a Redis server with the necessary rights for each user, and only PING for strangers:
 #
 #   order     sets operation flags, and counts the requests of clients
 #   stock     takes the flags, and owns the keys of the strategies redis-lock and redis-prededuct

@@ -244,7 +244,7 @@ func TestAGrantIsForOneDatabase(t *testing.T) {
 	}
 }
 
-func TestBootstrapRefusesWhatItCannotMake(t *testing.T) {
+func TestBootstrapRefusesInvalidAccounts(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*migrations.Accounts){
 		"empty password":       func(a *migrations.Accounts) { a.StockApp.Password = "" },
@@ -263,7 +263,7 @@ func TestBootstrapRefusesWhatItCannotMake(t *testing.T) {
 	}
 }
 
-func TestRunWaitsNotLongerThanTold(t *testing.T) {
+func TestRunWaitsNotLongerThanConfigured(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	cfg := migrations.Config{AdminDSN: "root:secret@tcp(127.0.0.1:1)/", Accounts: accounts(t), Wait: time.Second}

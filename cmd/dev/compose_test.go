@@ -103,8 +103,8 @@ func TestNoCounterOutlivesACrashOfRedis(t *testing.T) {
 	}
 }
 
-// TestWhatUsersOfRedisMayDo: each user has the rights that the stack needs, and no others.
-func TestWhatUsersOfRedisMayDo(t *testing.T) {
+// TestRightsOfRedisUsers: each user has the rights that the stack needs, and no others.
+func TestRightsOfRedisUsers(t *testing.T) {
 	t.Parallel()
 	_, at := composeRedis(t)
 	for user, commands := range map[string]map[string]bool{

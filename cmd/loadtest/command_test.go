@@ -144,7 +144,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-func TestQuickLocksKeepWhatIsGiven(t *testing.T) {
+func TestQuickLocksKeepGivenFlags(t *testing.T) {
 	t.Parallel()
 	plan := locks.Full()
 	f := pflag.NewFlagSet("locks", pflag.ContinueOnError)
@@ -267,7 +267,7 @@ func TestVerdictAsJSON(t *testing.T) {
 }
 
 // A part of the matrix is not written over the whole.
-func TestResultsOfFaultsAreNamedByWhatRan(t *testing.T) {
+func TestResultsOfFaultsAreNamedByTheirPart(t *testing.T) {
 	for want, cfg := range map[string]faultsConfig{
 		"faults": {}, "faults-reduced": {Reduced: true},
 		"faults-cluster": {Cluster: true}, "faults-cluster-reduced": {Cluster: true, Reduced: true},

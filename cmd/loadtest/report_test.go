@@ -26,7 +26,7 @@ var outside = regexp.MustCompile(`(?i)<(?:img|script|iframe|link|use|image|objec
 var headline = regexp.MustCompile(`<h1><span class="sentence">(.*?)</span>(?: ` +
 	`<span class="verdict (.*?)"><span class="sign" aria-hidden="true">(.*?)</span> (.*?)</span>)?</h1>`)
 
-func TestSheetsSayWhatWasMeasured(t *testing.T) {
+func TestSheetsShowTheMeasurements(t *testing.T) {
 	t.Parallel()
 	onLadder := func(change func(*ladder.Result)) (page.Sheet, error) {
 		row := func(name, verdict string, perS float64) ladder.Row {
@@ -160,7 +160,7 @@ func TestSheetsSayWhatWasMeasured(t *testing.T) {
 var embedded = regexp.MustCompile(`<script type="application/json" id="report-data">(.*?)</script>`)
 
 // The report of orders that were fired says what verdict.json says, with scripts and without.
-func TestReportSaysWhatTheVerdictSays(t *testing.T) {
+func TestReportMatchesTheVerdict(t *testing.T) {
 	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.Strategy = 1, ladder.Unsafe })
 	for name, value := range st.LoadtestEnv() {
 		t.Setenv(name, value)

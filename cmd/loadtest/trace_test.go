@@ -109,7 +109,7 @@ func printed(t *testing.T, args ...string) (out string, exit int) {
 	return both.String(), exit
 }
 
-func TestTraceSaysWhatItWants(t *testing.T) {
+func TestTraceNamesMissingArguments(t *testing.T) {
 	empty := t.TempDir()
 	file := filepath.Join(empty, "spans.json")
 	if err := os.WriteFile(file, []byte("{\n"), 0o600); err != nil {

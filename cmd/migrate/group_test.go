@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestGroupSaysWhatItNeeds(t *testing.T) {
+func TestGroupNamesMissingSettings(t *testing.T) {
 	run := func(args ...string) error {
 		cmd := newCommand(&bytes.Buffer{})
 		cmd.SetArgs(append([]string{"group"}, args...))

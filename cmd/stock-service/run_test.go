@@ -214,7 +214,7 @@ func TestFlowsOfTheMostAndLongestFlags(t *testing.T) {
 	}
 }
 
-func TestWhatSettingsAreRefused(t *testing.T) {
+func TestInvalidSettingsAreRefused(t *testing.T) {
 	if err := run(t.Context(), settingsFor(t, "unsafe"), options{}); !errors.Is(err, compared.ErrUnsafe) {
 		t.Errorf("started without --allow-unsafe: %v", err)
 	}

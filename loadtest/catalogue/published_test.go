@@ -55,8 +55,8 @@ func TestEveryRegressionTestIsListed(t *testing.T) {
 	}
 }
 
-// TestWhatIsPlayedExists: the patches, switches, strategies, cells and files that the faults name.
-func TestWhatIsPlayedExists(t *testing.T) {
+// TestSourcesOfFaultsExist: the patches, switches, strategies, cells and files that the faults name.
+func TestSourcesOfFaultsExist(t *testing.T) {
 	patches, err := patch.All()
 	if err != nil {
 		t.Fatal(err)

@@ -177,8 +177,8 @@ func (s *still) posted(path string, n int) []string {
 	}
 }
 
-// TestFormSaysWhatItDoes: free play fires, breaks and copies the settings that it shows.
-func TestFormSaysWhatItDoes(t *testing.T) {
+// TestFormMatchesItsScenario: free play fires, breaks and copies the settings that it shows.
+func TestFormMatchesItsScenario(t *testing.T) {
 	s := openStill(t, "", map[string]string{"/api/act": "{}"})
 	eval[bool](s.browser, `document.querySelector("#tab-free").click(), true`)
 	s.await(waitStill, `document.querySelector(".free select[name=action]")`)
@@ -242,8 +242,8 @@ func TestLifeWithoutAKnownStep(t *testing.T) {
 	s.clean()
 }
 
-// TestWayMarksWhatStruck: each fault is amber where it strikes, and nothing is once all is healed.
-func TestWayMarksWhatStruck(t *testing.T) {
+// TestWayMarksStrikes: each fault is amber where it strikes, and nothing is once all is healed.
+func TestWayMarksStrikes(t *testing.T) {
 	s := openStill(t, "", nil)
 	const marked = `[...document.querySelectorAll("#way .edge, #way .tile, #way .server")]
 		.filter((e) => e.matches(".struck, .armed"))

@@ -56,8 +56,8 @@ func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
 }
 
-// TestVerdictStandsBesideItsOrders: it comes with the orders' final states, not with an earlier read's.
-func TestVerdictStandsBesideItsOrders(t *testing.T) {
+// TestVerdictComesWithItsOrders: it comes with the orders' final states, not with an earlier read's.
+func TestVerdictComesWithItsOrders(t *testing.T) {
 	c, s := testConsole(t), &view{orders: ordersDB(t)}
 	insertOrders(t, s.orders, "PENDING", orderID(0, 1))
 	if _, err := c.showStatuses(t.Context(), s); err != nil {
@@ -101,8 +101,8 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 	}
 }
 
-// TestWhatIsPlayedIsTold: a fixed variant that is not the product says so.
-func TestWhatIsPlayedIsTold(t *testing.T) {
+// TestVariantsDescribeTheirDifference: a fixed variant that is not the product says so.
+func TestVariantsDescribeTheirDifference(t *testing.T) {
 	for _, f := range catalogue.Published {
 		if f.Fixed.Mutants != "" && f.Fixed.Says == "" {
 			t.Errorf("fault %s does not describe its fixed variant", f.Letter)
@@ -118,8 +118,8 @@ func TestWhatIsPlayedIsTold(t *testing.T) {
 	}
 }
 
-// TestBooksOfAnotherSayWhatTheyAreOf: the newest products alone are read, and the page says so.
-func TestBooksOfAnotherSayWhatTheyAreOf(t *testing.T) {
+// TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
+func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 	c, s := testConsole(t), &view{stock: database(t, "stock")}
 	c.other = true
 	add := func(from, to int) {
@@ -259,8 +259,8 @@ func TestReportWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptIsBounded: a console may watch for days, and each page gets all that is kept.
-func TestWhatIsKeptIsBounded(t *testing.T) {
+// TestRecordsAreBounded: a console may watch for days, and each page gets all that is kept.
+func TestRecordsAreBounded(t *testing.T) {
 	h := newHub()
 	for i := range mostSamples + 5 {
 		h.sample(Sample{TMS: int64(i)})

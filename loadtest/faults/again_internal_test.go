@@ -52,7 +52,7 @@ func TestWritesAgainIsTheLongestGap(t *testing.T) {
 }
 
 // A rolling restart may answer 503 or lose a connection, if the client that repeats the order is served.
-func TestServedCountsWhatWasRetried(t *testing.T) {
+func TestServedCountsRetries(t *testing.T) {
 	t.Parallel()
 	code := func(op int32, kind history.Kind, code uint16) history.Call {
 		return history.Call{Op: op, Kind: kind, Code: code}

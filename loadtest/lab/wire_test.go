@@ -123,8 +123,8 @@ func awaitStruck(t *testing.T, w *Wire, n int) {
 	}
 }
 
-// TestWireCountsWhatItCloses: the connections that are open when it is cut or reset.
-func TestWireCountsWhatItCloses(t *testing.T) {
+// TestWireCountsClosedConnections: the connections that are open when it is cut or reset.
+func TestWireCountsClosedConnections(t *testing.T) {
 	for name, breakIt := range map[string]func(*Wire) error{"cut": (*Wire).Cut, "reset": (*Wire).Reset} {
 		t.Run(name, func(t *testing.T) {
 			addr, _ := echo(t)

@@ -80,7 +80,7 @@ func TestTheMarkdownTableLeavesOtherShapesOut(t *testing.T) {
 	}
 }
 
-func TestTheTableOfRatiosTellsWhatWasMissed(t *testing.T) {
+func TestTheTableOfRatiosMarksMissedTargets(t *testing.T) {
 	r := &ladder.Result{Ratios: []ladder.Ratio{
 		{Name: "a", Value: 13, Error: 0.5, Want: 12, OK: true},
 		{Name: "b", Value: 0.8, Want: 0.9},
@@ -93,7 +93,7 @@ func TestTheTableOfRatiosTellsWhatWasMissed(t *testing.T) {
 	}
 }
 
-func TestWhatSurvivedStandsBesideTheThroughput(t *testing.T) {
+func TestSurvivalIsInTheTableOfThroughput(t *testing.T) {
 	r := sample()
 	table := r.Markdown(ladder.PathDeduct)
 	for strategy, want := range map[string]string{

@@ -21,9 +21,9 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// TestWhatIsMeasured runs both services and Prometheus itself: promtool finds nothing to say of the metrics and
+// TestMetrics runs both services and Prometheus itself: promtool finds nothing to say of the metrics and
 // of the rules, each rule fires when its test says so, and each metric that a panel or a rule names is served.
-func TestWhatIsMeasured(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	root, err := stack.ModuleRoot()
 	if err != nil {

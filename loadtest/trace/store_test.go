@@ -49,7 +49,7 @@ func linked(s *wire.Span, trace, id byte) *wire.Span {
 }
 
 // An order whose transaction is in another's trace still has its steps, below the step that waited.
-func TestTreeHasWhatServedSeveral(t *testing.T) {
+func TestTreeHasSharedWork(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()
 	s.Add(export("stock-1",
@@ -150,7 +150,7 @@ func TestReadFile(t *testing.T) {
 }
 
 // Anything but an export is refused, and nothing is kept.
-func TestReceiverRefusesWhatItCannotRead(t *testing.T) {
+func TestReceiverRefusesUnreadableSpans(t *testing.T) {
 	t.Parallel()
 	s := trace.NewStore()
 	for _, test := range []struct {

@@ -343,7 +343,7 @@ func TestFiguresOfTheVerdict(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsUnknown(t *testing.T) {
+func TestUnreadableIsUnknown(t *testing.T) {
 	t.Parallel()
 	good, stocked := newWorld(t), newStock(t)
 	judge := func(change func(*verify.Config)) *verify.Verdict {

@@ -269,7 +269,7 @@ func TestACallerThatHasLeftIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheLateTakeGathersWhoComesMeanwhile(t *testing.T) {
+func TestTheLateTakeGathersLaterCalls(t *testing.T) {
 	started, locked := make(chan struct{}), make(chan struct{})
 	sizes := make(chan int, 1)
 	g := batch.New(func(_ context.Context, take func() []*batch.Call[int, int]) {

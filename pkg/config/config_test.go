@@ -27,8 +27,8 @@ func (s shop) Check() error {
 		config.Var("CLERKS", s.Clerks).AtLeast(1))
 }
 
-// TestAnErrorNamesWhatIsBroken: each wrong variable is named with its value and the valid ones.
-func TestAnErrorNamesWhatIsBroken(t *testing.T) {
+// TestAnErrorNamesTheInvalidVariable: each wrong variable is named with its value and the valid ones.
+func TestAnErrorNamesTheInvalidVariable(t *testing.T) {
 	good := map[string]string{
 		"MYSQL_DSN": "x", "REDIS_ADDR": "x", "ZOOKEEPER_ADDRS": "x,y", "SERVICE_TOKEN": "x",
 		"CONFIRM_TIMEOUT": "2s", "REQUEST_TIMEOUT": "3s", "CLERKS": "1",

@@ -193,7 +193,7 @@ func TestForeignRequestIDsAreHeldHarmless(t *testing.T) {
 	}
 }
 
-func TestReadyNamesWhatFails(t *testing.T) {
+func TestReadyNamesFailingChecks(t *testing.T) {
 	e, log := serve(t)
 	var mysql, redis error
 	httpapi.Health(e, map[string]httpapi.Check{

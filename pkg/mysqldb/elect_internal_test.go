@@ -70,7 +70,7 @@ func TestElect(t *testing.T) {
 }
 
 // The description of a member, when there is no primary, must show an operator where to look.
-func TestWhatIsSaidOfAMember(t *testing.T) {
+func TestDescriptionOfAMember(t *testing.T) {
 	t.Parallel()
 	two := func(readOnly bool, role, other string) answer {
 		return answered("a", readOnly,

@@ -99,8 +99,8 @@ func TestHangingRedisCostsLittle(t *testing.T) {
 	}
 }
 
-// TestWhatIsMeasured: the metrics distinguish a Redis that answers from one that does not.
-func TestWhatIsMeasured(t *testing.T) {
+// TestMetrics: the metrics distinguish a Redis that answers from one that does not.
+func TestMetrics(t *testing.T) {
 	for name, test := range map[string]struct {
 		addr        string
 		connections bool

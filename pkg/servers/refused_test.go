@@ -31,8 +31,8 @@ func TestAttachedServerIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestWhatCannotStart: the error names the server, and says why.
-func TestWhatCannotStart(t *testing.T) {
+// TestFailedStarts: the error names the server, and says why.
+func TestFailedStarts(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -123,8 +123,8 @@ func TestSlowSync(t *testing.T) {
 	}
 }
 
-// TestZooKeeperAdmitsWhatTestsNeed checks the settings that tests of locks rest on.
-func TestZooKeeperAdmitsWhatTestsNeed(t *testing.T) {
+// TestZooKeeperAdmitsTheTestsFeatures checks the settings that tests of locks rest on.
+func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
 		return servers.StartZooKeeper(ctx, dir, servers.WithContainerCheckInterval(200*time.Millisecond))

@@ -181,7 +181,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 }
 
 // Without the documents, Fill fills nothing and says which tables those are.
-func TestFillNamesWhatItCouldNotFill(t *testing.T) {
+func TestFillNamesUnfilledTables(t *testing.T) {
 	t.Parallel()
 	err := Fill(t.Context(), t.TempDir(), t.TempDir())
 	if err == nil {

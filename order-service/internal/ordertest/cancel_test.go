@@ -154,7 +154,7 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 
 // An order for a product that is gone must be cancelled. Another process has ended it since, and reading its outcome
 // fails.
-func TestAnOrderThatCannotBeCancelledIsStillTold(t *testing.T) {
+func TestAnOrderThatCannotBeCancelledIsStillAnswered(t *testing.T) {
 	w := newWorld(t)
 	link, dsn := newLink(t, w.orderDSN)
 	cut := *w

@@ -17,7 +17,7 @@ func holdDeductions(r *http.Request) fault {
 	return pass
 }
 
-func TestClosingFinishesWhatItsClientsNoLongerWaitFor(t *testing.T) {
+func TestClosingFinishesAbandonedOrders(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute})
 	w.restock(1, 10)

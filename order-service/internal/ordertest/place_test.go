@@ -348,7 +348,7 @@ func TestPages(t *testing.T) {
 
 // The order is cancelled through another replica, for the client's reason,
 // while this one places it and finds the same end in the ledger.
-func TestTheFirstAnswerIsWhatIsStored(t *testing.T) {
+func TestTheFirstAnswerIsTheStoredOne(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{})
 	w.restock(1, 10)

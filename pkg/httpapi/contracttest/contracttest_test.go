@@ -28,8 +28,8 @@ func (f *failures) Errorf(format string, args ...any) {
 	f.told = append(f.told, fmt.Sprintf(format, args...))
 }
 
-// TestWhatIsNotAsDescribedIsTold, by the handler and by the transport.
-func TestWhatIsNotAsDescribedIsTold(t *testing.T) {
+// TestViolationsAreReported, by the handler and by the transport.
+func TestViolationsAreReported(t *testing.T) {
 	t.Parallel()
 	d := contracttest.Read(t, []byte(thing))
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-func TestInstallSaysWhatToDoWhereItCannot(t *testing.T) {
+func TestInstallNamesPackagesWhereItCannot(t *testing.T) {
 	t.Setenv("PATH", t.TempDir()) // no apt-get here
 	err := programs.Install(t.Context(), func(string) {}, []*programs.MissingError{
 		{Program: "redis-server", Packages: []string{"redis-server"}}, {Program: "java", Packages: []string{"b", "a"}},

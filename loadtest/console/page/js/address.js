@@ -1,4 +1,4 @@
-// The address bar holds what the page shows, so that a link shares it: free play, the chosen fault, the tour's stop.
+// The address bar holds the page's state, so that a link shares it: free play, the chosen fault, the tour's stop.
 import { batch, effect } from "./ui.js";
 import { chosen, variant } from "./state.js";
 import { changes, FIELDS } from "./scenario.js";
@@ -11,7 +11,7 @@ const FAULT = ["action", "target", "step", "when", "wire", "after_ms"];
 // A link may come from anybody, and its texts end up in a command line: nothing in them means anything to a shell.
 const plain = (text) => /^[\w.-]*$/.test(text);
 
-// read takes over what the address says. It fires nothing.
+// read applies the address. It fires nothing.
 function read() {
   const query = new URLSearchParams(location.hash.slice(1));
   const found = {};

@@ -1,4 +1,4 @@
-// The bar that is always in sight: what the console does, heal all, the theme, the keys.
+// The bar that is always visible: the console's activity, heal all, the theme, the keys.
 import { Button, html, noted, signal, useEffect, useRef, useValue } from "./ui.js";
 import { connection, halt, heal, running, state, whyNotBreak } from "./state.js";
 

@@ -1,4 +1,4 @@
-// Free play: what is fired, and what breaks.
+// Free play: the load and the faults.
 import { Button, Empty, html, note, notNow, signal, useValue } from "./ui.js";
 import { act } from "./api.js";
 import { form, state, victim, whyNotBreak, whyNotFire } from "./state.js";
@@ -33,7 +33,7 @@ function Setting({ field, now }) {
       onInput=${(event) => event.target.value !== "" && change({ [name]: Number(event.target.value) })} /></label>`;
 }
 
-// strategyWords says what a strategy does. The page starts the services itself, so their flag for a strategy that is
+// strategyWords describes a strategy. The page starts the services itself, so their flag for a strategy that is
 // not safe is left out.
 const strategyWords = (says) => says.replace(/; only with `--allow-unsafe`/, "").split("`")
   .map((piece, i) => (i % 2 ? html`<code key=${i}>${piece}</code>` : piece));

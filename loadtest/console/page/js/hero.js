@@ -1,4 +1,4 @@
-// The headline: what was sold, and whether that is right.
+// The headline: the pieces sold, and whether that is right.
 import { Button, h, html, notNow, useEffect, useState, useValue } from "./ui.js";
 import { chosenFault, connection, halt, play, running, state, variant, whyNotPlay } from "./state.js";
 import { compareBars, sentence, verdictWord } from "./parts.js";

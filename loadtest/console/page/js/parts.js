@@ -111,7 +111,7 @@ export const CHARTS = [
     ["p99_ms", "99 of 100 within", "all", []], ["p50_ms", "half within", "rejected", [2, 3]]] },
 ];
 
-// seriesOf returns what a chart draws: the seconds since the start, then the values of each line.
+// seriesOf returns the data of a chart: the seconds since the start, then the values of each line.
 export const seriesOf = (chart, samples) =>
   [samples.map((one) => one.t_ms / 1000), ...chart.lines.map(([key]) => samples.map((one) => one[key] ?? null))];
 

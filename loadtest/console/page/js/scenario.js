@@ -2,7 +2,7 @@
 import { computed, html, signal } from "./ui.js";
 import { form, state } from "./state.js";
 
-// FIELDS are the settings of "loadtest fire": name in a Scenario, flag, words, what the words mean, step, unit.
+// FIELDS are the settings of "loadtest fire": name in a Scenario, flag, label, explanation, step, unit.
 export const FIELDS = [
   ["orders", "orders", "Orders", "how many orders are sent", 1],
   ["concurrency", "concurrency", "Buyers", "how many clients send at the same time", 1],
@@ -37,13 +37,13 @@ export function change(part) {
 }
 export const reset = () => { changes.value = {}; };
 
-// faultWords says what a planned fault does.
+// faultWords describes a planned fault.
 export const faultWords = (fault) => [fault.action, fault.target, fault.wire && `→ ${fault.wire}`, fault.when, fault.step].filter(Boolean).join(" ");
 
 // The seconds that the console waits for each call unless the scenario says; the commands wait longer.
 const PATIENCE = 12;
 
-// command is the command line of a scenario: the same on a stack of its own, or, of an attached console, the load alone.
+// command is the command line of a scenario: the same on a new stack or, for an attached console, only the load.
 export function command(of, attached = state.mode.value === "attached") {
   const words = [`${form.value?.program || "bin/loadtest"} ${attached ? "fire" : "play"}`];
   if (of.path && of.path !== "order") words.push(`--path ${of.path}`);

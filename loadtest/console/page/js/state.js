@@ -17,7 +17,7 @@ export const state = Object.fromEntries(Object.entries(EMPTY).map(([name, value]
 // connection is "connecting", "open", "lost", "refused" or "asleep".
 export const connection = signal("connecting");
 
-// What does not change: the faults, the tour, what the form may hold. null until loaded.
+// The constants: the faults, the tour, the form's values. null until loaded.
 export const catalogue = signal(null);
 export const tour = signal(null);
 export const form = signal(null);

@@ -29,7 +29,7 @@ export function useWidth() {
   return [ref, width];
 }
 
-// notNow says why something cannot be done. A whole sentence stays as it is; anything else is what is in the way now.
+// notNow explains why something is impossible. A whole sentence is kept; anything else names the present obstacle.
 export const notNow = (why) => (/^[A-Z].*\.$/.test(why) ? why : `Not now: ${why}.`);
 
 // Button is a button that says why it cannot be pressed: why is "" if it can. It stays focusable,
@@ -49,7 +49,7 @@ export const Panel = ({ id, title, aside, class: kind = "", children }) => html`
 // Empty says in words why there is nothing to see.
 export const Empty = ({ children }) => html`<p class="empty">${children}</p>`;
 
-// The note at the foot of the page: what an action came to. It disappears by itself.
+// The note at the foot of the page: the result of an action. It disappears by itself.
 export const noted = signal({ text: "", bad: false });
 let leaving = 0;
 export function note(text, bad = false) {

@@ -6,7 +6,7 @@ import { faultLine } from "./parts.js";
 
 const STATES = { ready: ["●", "ready"], "not ready": ["◐", "not ready"], paused: ["‖", "paused"], dead: ["✕", "dead"], starting: ["○", "starting"] };
 
-// Where each edge runs, where its count stands, and what it counts.
+// The path of each edge, the place of its count, and its meaning.
 const EDGES = [
   { id: "client_order", from: [92, 130], to: [164, 130], at: [128, 120], unit: "orders", says: "client to order service" },
   { id: "order_stock", from: [312, 130], to: [424, 130], at: [368, 120], unit: "calls", says: "order service to stock service" },
@@ -39,7 +39,7 @@ function Moving({ edge, n }) {
   return html`<circle ref=${dot} class="moving" r="4" opacity="0" />`;
 }
 
-// places lists what a fault is seen at: a replica, a server, edges.
+// places lists the parts that show a fault: a replica, a server, edges.
 function places({ what, where, wire }) {
   if (wire) return [where, `${where.split("-")[0]}_${wire}`];
   if (what === "flush-redis") return ["redis"];

@@ -122,7 +122,7 @@ func TestTheLogOutlivesTheProcess(t *testing.T) {
 }
 
 // This is why a service refuses the strategy: a flush loses operations that were reported as done.
-func TestAFlushLosesWhatWasTold(t *testing.T) {
+func TestAFlushLosesAcknowledgedDeductions(t *testing.T) {
 	s := newShop(t, 100)
 	d := s.open()
 	flags := s.told(t, d, 10)

@@ -1,4 +1,4 @@
--- Removes entries that are in the ledger from the log, and sets the levels to the ledger's, less what is still in the
+-- Removes entries that are in the ledger from the log, and sets the levels to the ledger's, less the pieces still in the
 -- log. KEYS[1] prefix; ARGV: writer, number of entries, their ids, then for each product its id and its level.
 local p, n = KEYS[1], tonumber(ARGV[2])
 for i = 3, 2 + n do
