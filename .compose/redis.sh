@@ -8,7 +8,7 @@
 #   sentinel  makes one of the two servers the primary
 #
 # Nothing is kept on a disk: flags are hints, and counters live for seconds. A server that reads an append-only file
-# does so as the user default, who may only PING here: it would drop each transaction, carry out each plain command,
+# does so as the user default, who may only PING here: it would drop each transaction, execute each plain command,
 # and leave counters that never expire.
 #
 # Arguments go to redis-server. The passwords are in the files of the folder SECRETS. The server gets them on

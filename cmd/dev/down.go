@@ -16,7 +16,7 @@ import (
 func downCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Stop what up left running; doing it twice does no harm",
+		Short: "Stop the stack of up; repeatable",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, err := stack.ModuleRoot()
