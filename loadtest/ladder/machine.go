@@ -25,8 +25,8 @@ const Image = "mysql:9.7"
 
 const containerPassword = "ladder"
 
-// maxConnections is how many connections the database must admit: the services of all
-// rows of a point run at the same time, and each keeps its pool.
+// maxConnections is the number of connections that the database must admit: the services of all rows of a point run at
+// the same time, and each keeps its pool.
 const maxConnections = 5000
 
 // haveImage reports whether a Docker engine answers and has the image.
@@ -34,9 +34,8 @@ func haveImage(ctx context.Context) bool {
 	return exec.CommandContext(ctx, "docker", "image", "inspect", Image).Run() == nil
 }
 
-// startContainer runs the image's MySQL as durable as a production primary, on
-// the host's network, so that no proxy stands between it and the services. The
-// function that it returns removes the container and its data.
+// startContainer runs the image's MySQL, as durable as a production primary, on the host's network, so that there is no
+// proxy between it and the services. The returned function removes the container and its data.
 func startContainer(ctx context.Context) (*servers.MySQL, func(context.Context) error, error) {
 	port, err := servers.FreePort()
 	if err != nil {
@@ -98,7 +97,7 @@ func serverVersion(ctx context.Context, m *servers.MySQL) (string, error) {
 		syncBinlog, flush), nil
 }
 
-// machine describes the processor in a few words.
+// machine describes the processor briefly.
 func machine() string {
 	text := fmt.Sprintf("%d cores", runtime.NumCPU())
 	info, err := os.ReadFile("/proc/cpuinfo")

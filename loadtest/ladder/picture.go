@@ -21,10 +21,10 @@ const (
 	titleHeight             = 46.0
 )
 
-// lineHeight is the height of a row in the block that says what survived.
+// lineHeight is the height of a row in the block of survivals.
 const lineHeight = 18.0
 
-// colours are Okabe and Ito's palette, which colour-blind readers can tell apart.
+// colours are Okabe and Ito's palette, which colour-blind readers can distinguish.
 var colours = []string{"#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"}
 
 // Draw writes the picture into the file.
@@ -183,7 +183,7 @@ func (p panel) draw(b *strings.Builder, rows []Row, strategies []string) {
 		}
 		ends = append(ends, end{strategy: s, colour: colour, y: lastY})
 	}
-	// Labels stand at the ends of the lines, pushed apart if lines end close together.
+	// Labels are at the ends of the lines, pushed apart if lines end close together.
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.y, b.y) })
 	for i := range ends {
 		ends[i].labelY = ends[i].y

@@ -11,10 +11,10 @@ import (
 // Default is the stock service's default strategy. The ladder compares it with the others.
 const Default = strategy.Default
 
-// Unsafe is the strategy that the verifier must find a violation in.
+// Unsafe is the strategy whose violation the verifier must find.
 const Unsafe = "unsafe"
 
-// shape is the setting that all rows of one stack share.
+// shape is the setting shared by all rows of one stack.
 type shape struct {
 	strategy string
 	replicas int
@@ -22,7 +22,7 @@ type shape struct {
 
 func (s shape) String() string { return fmt.Sprintf("%s/%d", s.strategy, s.replicas) }
 
-// point is a load that every shape is measured with.
+// point is a load for measuring every shape.
 type point struct {
 	path    string
 	goods   int
@@ -32,8 +32,8 @@ type point struct {
 	items   int  // the most products of one order; 0: one
 }
 
-// rounds returns how often the rows of the point take turns. The rate of one client is one over the disk's
-// latency, which changes by the second, so it is compared over more and shorter turns.
+// rounds returns the number of turns of the rows of the point. The rate of one client is one over the disk's latency,
+// which changes every second, so it is compared over more and shorter turns.
 func (p point) rounds() int {
 	if p.clients == 1 {
 		return 4
@@ -52,14 +52,14 @@ func (p point) String() string {
 	return text
 }
 
-// Plan says which rows a run measures.
+// Plan selects the rows of a run.
 type Plan struct {
 	Strategies []string
 	Replicas   []int
 	Clients    []int
 	Goods      []int
 	Paths      []string
-	// Faults adds a look at the deductions that each strategy keeps when a service is killed and when Redis is flushed.
+	// Faults counts the deductions that each strategy keeps when a service is killed and when Redis is flushed.
 	Faults bool
 	// LockCost adds a pass of grouped and grouped-rows alone, with three stock services; see Result.LockCost.
 	LockCost bool
@@ -75,13 +75,12 @@ func Full() Plan {
 	}
 }
 
-// QuickWindow is Config.Measure for the quick plan. Orders under conditional-update come in bursts of up to a
-// second, and a turn has to hold several bursts.
+// QuickWindow is Config.Measure for the quick plan. Orders under conditional-update come in bursts of up to a second,
+// and a turn has to hold several bursts.
 const QuickWindow = 5 * time.Second
 
-// Quick is a plan for a few minutes: the strategy of the case study, the plain
-// update, groups with and without a lock, and the limit, under load, on one hot
-// product.
+// Quick is a plan for a few minutes: the strategy of the case study, the plain update, groups with and without a lock,
+// and the limit, under load, on one hot product.
 func Quick() Plan {
 	return Plan{
 		Strategies: []string{"case-study", "conditional-update", "grouped-rows", Default, Direct}, Replicas: []int{1},
@@ -90,8 +89,8 @@ func Quick() Plan {
 	}
 }
 
-// Only returns the plan with these strategies alone. It measures the cost of the lock if the two
-// strategies that show it are among them.
+// Only returns the plan with only these strategies. It measures the cost of the lock if they include the two strategies
+// that show it.
 func (p Plan) Only(strategies []string) Plan {
 	p.Strategies = strategies
 	p.LockCost = p.LockCost && slices.Contains(strategies, Default) && slices.Contains(strategies, "grouped-rows")
@@ -111,8 +110,7 @@ func (p Plan) passes() []Plan {
 	return []Plan{p, lock}
 }
 
-// Check returns an error for an unknown strategy, and for a number of clients or replicas that cannot be
-// run.
+// Check returns an error for an unknown strategy, and for an impossible number of clients or replicas.
 func (p Plan) Check() error {
 	for _, s := range p.Strategies {
 		if s == Direct {
