@@ -6,4 +6,6 @@ const (
 	EnvTestMySQL     = "ORDERSTOCK_TEST_MYSQL"
 	EnvTestRedis     = "ORDERSTOCK_TEST_REDIS"
 	EnvTestZooKeeper = "ORDERSTOCK_TEST_ZOOKEEPER"
+	// EnvTestZKLock is ZooKeeper's for the tests of package zklock, which know nothing of this project.
+	EnvTestZKLock = "ZKLOCK_TEST_ZOOKEEPER"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // Ten thousand contexts end at random moments of an acquisition: no node, no watch and no goroutine
@@ -21,7 +21,7 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 		workers = 20
 		each    = 250
 	)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	s := connect(t)
 	other := connect(t)
 	locks := map[string]acquirer{
@@ -73,10 +73,7 @@ func awaitNoWatches(t *testing.T, s *zklock.Session, dir string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		watches, err := serverstest.ZooKeeper(t).Command(t.Context(), "wchp") // watches by path
-		if err != nil {
-			t.Fatal(err)
-		}
+		watches := zktest.Command(t, "wchp") // watches by path
 		if !watchedBelow(watches, dir, s.ID()) {
 			return
 		}

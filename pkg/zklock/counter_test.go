@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // numbersLeft is the count of children that the parents of the test's locks can number before the
@@ -82,12 +82,8 @@ func TestCounterAtItsEnd(t *testing.T) {
 // serverAtItsEnd starts a server with the parents, whose counters are near their end.
 func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
 	t.Helper()
-	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Kill() })
-	conn, _, err := zk.Connect([]string{server.Addr()}, 20*time.Second, zk.WithLogInfo(false))
+	server := zktest.Start(t)
+	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +96,7 @@ func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
 	if err := server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...); err != nil {
 		t.Fatal(err)
 	}
-	return server.Addr()
+	return server.Addr
 }
 
 func connectTo(t *testing.T, addr string) *zklock.Session {

@@ -20,7 +20,8 @@
 //     the server gives the lock to another holder, if the two clocks run at one rate, the machine's
 //     monotonic clock does not stop while the machine is suspended, and the server that answers is not
 //     itself cut off from its ensemble. If these assumptions hold, work under that context stops in
-//     time. If they do not, the token protects.
+//     time. If they do not, the token protects. If someone else deletes the queue node, the context ends
+//     as soon as the server says so, and within 100 ms if the node was younger than that.
 //   - First come, first served, in the order in which ZooKeeper saw the contenders arrive. With local
 //     hand-off, the default of Mutex, that order is among the processes and, in each process, among
 //     its goroutines, within bounds: see WithHandoff.
@@ -66,8 +67,8 @@
 //	Curator's InterProcessSemaphoreV2    Semaphore
 //	Curator's InterProcessMultiLock      Multi; give Curator the paths sorted, as Multi takes them
 //
-// On one path, Curator's lock and the one beside it exclude each other; package interop tests this for
-// each with Curator 5.4 itself.
+// On one path, Curator's lock and the one beside it exclude each other; this was tested for each with
+// Curator 5.4 itself.
 //
 // The locks of package herd are there to be measured and not to be used. Each fault of the published
 // forms has a test that names it:
@@ -93,5 +94,6 @@
 //
 // mutex.go reads from Acquire to the held lock; handoff.go and linger.go are local hand-off. Package
 // internal/conn is everything that talks to ZooKeeper, internal/queue is how a contender stands in
-// line; their documentation says what may be changed.
+// line; their documentation says what may be changed. Package zklocktest is for tests of code that uses
+// locks.
 package zklock

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // A writer becomes a reader: the readers before the next writer join it, that writer waits for all of
@@ -16,7 +16,7 @@ import (
 func TestDowngrade(t *testing.T) {
 	for name, cut := range map[string]bool{"answered": false, "reply lost": true} {
 		t.Run(name, func(t *testing.T) {
-			dir := serverstest.ZooKeeperRoot(t) + "/rw"
+			dir := zktest.Root(t) + "/rw"
 			s, l := dialLink(t)
 			other := connect(t)
 			here, there := zklock.NewRWMutex(s, dir), zklock.NewRWMutex(other, dir)
@@ -64,14 +64,14 @@ func TestDowngrade(t *testing.T) {
 }
 
 func TestDowngradeRefusesNil(t *testing.T) {
-	m := zklock.NewRWMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewRWMutex(connect(t), zktest.Root(t)+"/lock")
 	if _, err := m.Downgrade(t.Context(), nil); err == nil {
 		t.Error("Downgrade accepts nil")
 	}
 }
 
 func TestDowngradeRefuses(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/rw"
+	dir := zktest.Root(t) + "/rw"
 	s, l := dialLink(t)
 	m := zklock.NewRWMutex(s, dir)
 	for name, lock := range map[string]*zklock.Lock{

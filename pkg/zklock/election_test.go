@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // candidacy is a campaign that goes on in the background.
@@ -62,7 +62,7 @@ func (o *observer) expect(t *testing.T, value string, token zklock.Token) {
 }
 
 func TestElection(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/election"
+	dir := zktest.Root(t) + "/election"
 	s, l := dialLink(t)
 	other, third := connect(t), connect(t)
 	here, there := zklock.NewElection(s, dir), zklock.NewElection(other, dir)
@@ -125,7 +125,7 @@ func TestElection(t *testing.T) {
 
 // A candidate keeps its place over a reconnect, and an observer its watch.
 func TestElectionSurvivesReconnects(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/election"
+	dir := zktest.Root(t) + "/election"
 	s, l := dialLink(t)
 	other := connect(t)
 	here, there := zklock.NewElection(s, dir), zklock.NewElection(other, dir)
@@ -153,7 +153,7 @@ func TestElectionSurvivesReconnects(t *testing.T) {
 }
 
 func TestElectionEndsWithItsContext(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/election"
+	dir := zktest.Root(t) + "/election"
 	s, other := connect(t), connect(t)
 	first := stand(t.Context(), zklock.NewElection(other, dir), "one").wait(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // crowd keeps n goroutines acquiring and releasing until the test ends, and counts. Each holds the lock
@@ -69,7 +69,7 @@ func (c *crowd) awaitMore(t *testing.T) {
 
 func TestHandoffNeedsNoZooKeeper(t *testing.T) {
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithLinger(time.Minute))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithLinger(time.Minute))
 	release(t, acquire(t, m))
 	awaitRequests(t, l, opChildren, 2) // to get the lock, and to look for others
 	creates, deletes := l.requests(opCreate), l.requests(opDelete)
@@ -98,7 +98,7 @@ func awaitRequests(t *testing.T, l *link, op int32, n int) {
 
 func TestHandoffIsFirstComeFirstServed(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
 	lock := acquire(t, m)
 	var (
 		mu    sync.Mutex
@@ -149,7 +149,7 @@ func (w waitSignal) Done() <-chan struct{} {
 
 func TestHandoffIsBoundedByCount(t *testing.T) {
 	const bound = 50
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour)))
 	rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
 	c.awaitMore(t)
@@ -161,7 +161,7 @@ func TestHandoffIsBoundedByCount(t *testing.T) {
 
 func TestHandoffIsBoundedByTime(t *testing.T) {
 	const bound = 20 * time.Millisecond
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, zklock.WithHandoff(1<<30, bound)))
 	rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
 	c.awaitMore(t)
@@ -176,7 +176,7 @@ func TestHandoffIsBoundedByTime(t *testing.T) {
 func TestEveryTenureIsOfUse(t *testing.T) {
 	for _, opt := range []zklock.Option{zklock.WithHandoff(100, 0), zklock.WithHandoff(100, time.Nanosecond)} {
 		const want = 25
-		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		path := zktest.Root(t) + "/lock"
 		crowds := []*crowd{
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
@@ -194,7 +194,7 @@ func TestEveryTenureIsOfUse(t *testing.T) {
 // the queue when the turn begins.
 func TestTenureCounts(t *testing.T) {
 	const bound = 7
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	other := connect(t)
 	held := acquire(t, zklock.NewMutex(other, path, zklock.WithHandoff(1, 0)))
 	m := zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour))
@@ -244,7 +244,7 @@ func TestTenureCounts(t *testing.T) {
 }
 
 func TestLingeringPlaceGoesToARival(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	s, other := connect(t), connect(t)
 	m := zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))
 	release(t, acquire(t, m))
@@ -258,7 +258,7 @@ func TestLingeringPlaceGoesToARival(t *testing.T) {
 
 func TestLingerEnds(t *testing.T) {
 	for _, linger := range []time.Duration{0, 20 * time.Millisecond} {
-		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		path := zktest.Root(t) + "/lock"
 		s := connect(t)
 		release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithLinger(linger))))
 		awaitChildren(t, s.Conn(), path, 0)
@@ -266,7 +266,7 @@ func TestLingerEnds(t *testing.T) {
 }
 
 func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	s := connect(t)
 	m := zklock.NewMutex(s, path)
 	lock := acquire(t, m)
@@ -292,12 +292,12 @@ func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
 func TestContextHasTheValuesOfAcquire(t *testing.T) {
 	type key struct{}
 	ofConnect := context.WithValue(t.Context(), key{}, "of connect")
-	s, err := zklock.Connect(ofConnect, []string{serverstest.ZooKeeper(t).Addr()})
+	s, err := zklock.Connect(ofConnect, []string{zktest.Addr(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeSession(t, s) })
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	kinds := map[string]acquirer{"reentrant": zklock.NewReentrantMutex(s, path+"-reentrant")}
 	for name, m := range kindsOfMutex(s, path) {
 		kinds[name] = m

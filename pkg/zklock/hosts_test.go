@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 const unknownName = "no-such-host.invalid"
@@ -17,7 +17,7 @@ func TestConnectPassesOverANameThatDoesNotResolve(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", serverstest.ZooKeeper(t).Addr()})
+	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", zktest.Addr(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	servers := []string{" " + serverstest.ZooKeeper(t).Addr() + "\n"}
+	servers := []string{" " + zktest.Addr(t) + "\n"}
 	s, err := zklock.Connect(ctx, servers)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 
 func TestConnectRefusesBadServers(t *testing.T) {
 	t.Parallel()
-	addr := serverstest.ZooKeeper(t).Addr()
+	addr := zktest.Addr(t)
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)

@@ -12,12 +12,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := zktest.Root(t) + "/lock"
 	s, other := connect(t), connect(t)
 	if status, err := zklock.Inspect(t.Context(), s, dir); err != nil || len(status.Holders)+len(status.Waiters) > 0 {
 		t.Errorf("of a lock that nobody wants: %+v, %v", status, err)
@@ -64,7 +64,7 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 }
 
 func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := zktest.Root(t) + "/lock"
 	s := connect(t)
 	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0)))
 	defer release(t, lock)
@@ -137,7 +137,7 @@ func (c *told) hooks() zklock.Option {
 func TestHooksAreCalled(t *testing.T) {
 	s, l := dialLink(t)
 	c := &told{n: map[string]int{}, ch: make(chan string, 1000)}
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", c.hooks(), zklock.WithLinger(time.Minute))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", c.hooks(), zklock.WithLinger(time.Minute))
 	release(t, acquire(t, m))
 	lock := acquire(t, m)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

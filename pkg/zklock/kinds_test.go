@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestReadersShareAndWritersExclude(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/rw"
+	dir := zktest.Root(t) + "/rw"
 	a, b := zklock.NewRWMutex(connect(t), dir), zklock.NewRWMutex(connect(t), dir)
 	other := connect(t)
 
@@ -86,7 +86,7 @@ func (w writerOf) Acquire(ctx context.Context) (*zklock.Lock, error) { return w.
 
 func TestSemaphoreLimits(t *testing.T) {
 	const leases = 3
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := zktest.Root(t) + "/sem"
 	sessions := []*zklock.Session{connect(t), connect(t)}
 	var (
 		all     sync.WaitGroup
@@ -126,7 +126,7 @@ func TestSemaphoreLimits(t *testing.T) {
 }
 
 func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := zktest.Root(t) + "/sem"
 	s, l := dialLink(t)
 	other := connect(t)
 	m, theirs := zklock.NewSemaphore(s, dir, 2), zklock.NewSemaphore(other, dir, 2)
@@ -164,7 +164,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 // A semaphore that could never be acquired fails at once.
 func TestSemaphoreNeedsLeases(t *testing.T) {
 	s := connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := zktest.Root(t) + "/sem"
 	for _, leases := range []int{0, -1} {
 		m := zklock.NewSemaphore(s, dir, leases)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -182,7 +182,7 @@ func TestSemaphoreNeedsLeases(t *testing.T) {
 
 func TestReentrantMutex(t *testing.T) {
 	s, l := dialLink(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := zktest.Root(t) + "/lock"
 	m := zklock.NewReentrantMutex(s, dir, zklock.WithHandoff(1, 0))
 	if _, err := m.Acquire(t.Context()); !errors.Is(err, zklock.ErrNoOwner) {
 		t.Errorf("acquire without an owner: %v", err)
@@ -233,7 +233,7 @@ func TestReentrantMutex(t *testing.T) {
 // A try does not wait for a waiting acquisition of its owner.
 func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 	s, other := connect(t), connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := zktest.Root(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(other, dir))
 	m := zklock.NewReentrantMutex(s, dir)
 	ctx := zklock.WithOwner(t.Context())
@@ -258,8 +258,8 @@ func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 
 // Two owners are different, even if the context of Connect had an owner.
 func TestOwnersAreNotTheSessions(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
-	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{serverstest.ZooKeeper(t).Addr()})
+	dir := zktest.Root(t)
+	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{zktest.Addr(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestOwnersAreNotTheSessions(t *testing.T) {
 }
 
 func TestReentrantMutexExcludesOwners(t *testing.T) {
-	m := zklock.NewReentrantMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewReentrantMutex(connect(t), zktest.Root(t)+"/lock")
 	var (
 		all   sync.WaitGroup
 		inUse sync.Mutex
@@ -312,7 +312,7 @@ func TestReentrantMutexExcludesOwners(t *testing.T) {
 }
 
 func TestMultiIsAllOrNothing(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	s, other := connect(t), connect(t)
 	mutex := func(name string) *zklock.Mutex { return zklock.NewMutex(s, dir+name, zklock.WithHandoff(1, 0)) }
 	multi := zklock.NewMulti(mutex("/c"), mutex("/a"), mutex("/b"), mutex("/a"))
@@ -369,7 +369,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 
 // Two acquisitions of the same locks in opposite orders do not deadlock.
 func TestMultiCannotDeadlock(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	var all sync.WaitGroup
 	for i, names := range [][]string{{"/a", "/b"}, {"/b", "/a"}} {
 		s := connect(t)
@@ -390,7 +390,7 @@ func TestMultiCannotDeadlock(t *testing.T) {
 }
 
 func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := zktest.Root(t) + "/sem"
 	s, other := connect(t), connect(t)
 	here, there := zklock.NewSemaphore(s, dir, 3), zklock.NewSemaphore(other, dir, 3)
 	for _, n := range []int{-1, 0, 4} {
@@ -449,7 +449,7 @@ func (l leases) Acquire(ctx context.Context) (*zklock.Lock, error) { return l.m.
 // Many contenders each want more than half of the leases: none waits for ever, and no lease is given twice.
 func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
 	const all = 3
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := zktest.Root(t) + "/sem"
 	sessions := []*zklock.Session{connect(t), connect(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -481,7 +481,7 @@ func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
 
 // An acquisition with another number of leases than that of the holders is refused.
 func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t) + "/sem"
+	dir := zktest.Root(t) + "/sem"
 	s, other := connect(t), connect(t)
 	lease := acquire(t, zklock.NewSemaphore(s, dir, 2))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // ZooKeeper's numbers of operations.
 const (
-	opCreate          = 1
+	opCreate          = 15 // create2, of queue nodes
 	opCreateContainer = 19
 	opDelete          = 2
 	opExists          = 3
@@ -132,7 +132,7 @@ func (l *link) expire(t testing.TB) {
 	l.mu.Lock()
 	id, secret := l.id, l.secret
 	l.mu.Unlock()
-	conn, err := net.DialTimeout("tcp", serverstest.ZooKeeper(t).Addr(), patience)
+	conn, err := net.DialTimeout("tcp", zktest.Addr(t), patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,21 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, zktest.Goroutines()...) }
+
+// All that this package's tests and examples say of locks holds on the server of package zklocktest too.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	zktest.Again(t,
+		"TestSessionKnowsTheNegotiatedTimeout", // the server in memory grants what is asked for
+		"TestTheLibraryMissesEvents",           // the one in memory is too fast
+		// They start a ZooKeeper that is short of numbers or threads, or loses its data.
+		"TestCounterAtItsEnd", "TestThrottledServer", "TestThrottledServerAtClose", "TestServerLosesItsData")
+}
 
 // patience is how long a test waits for an event that must happen.
 const patience = 20 * time.Second
@@ -21,7 +31,7 @@ const patience = 20 * time.Second
 // connect returns a new session on the shared server.
 func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, opts...)
+	s, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)}, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"path"
 	"testing"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // A lock that is lost while Acquire waits for the next one is acquired again: Acquire does not return
@@ -23,7 +23,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 		"session expired": func(t *testing.T, l *link, _ *zklock.Session, _ string) { l.expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := serverstest.ZooKeeperRoot(t)
+			dir := zktest.Root(t)
 			s, l := dialLink(t)
 			other := connect(t)
 			held := acquire(t, zklock.NewMutex(other, dir+"/b"))
@@ -58,7 +58,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 
 // Several kinds at once, some given twice: each is taken once, and of two sides the writer's.
 func TestMultiOfAllKinds(t *testing.T) {
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	s, other := connect(t), connect(t)
 	rw := zklock.NewRWMutex(s, dir+"/b")
 	multi := zklock.NewMulti(

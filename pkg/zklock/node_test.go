@@ -10,15 +10,16 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/memory"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // The reply of a create is lost, so that the node may be there or not. It is, and must be found again:
 // a second node would wait for ever behind the first, which has no contender.
 func TestLostReplyOfCreateLeavesNoGhost(t *testing.T) {
 	s, l := dialLink(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			release(t, acquire(t, m)) // its parent is there now
@@ -42,7 +43,7 @@ func TestLostReplyOfCreateLeavesNoGhost(t *testing.T) {
 // The same with a context that ends while the connection is away.
 func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	release(t, acquire(t, m))
 	ctx, cancel := context.WithCancel(t.Context())
 	l.mu.Lock()
@@ -70,7 +71,7 @@ func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 func TestCutAtEveryRequest(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	for name, m := range kindsOfMutex(s, dir+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			release(t, acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))) // its parent is there now
@@ -78,7 +79,7 @@ func TestCutAtEveryRequest(t *testing.T) {
 			for cutAtRequest(t, l, m, other, k) {
 				k++
 			}
-			const least = 4 // create, look at the queue, watch the node, delete
+			const least = 3 // create, look at the queue, delete
 			if k <= least {
 				t.Errorf("only %d requests were cut, want at least %d", k-1, least)
 			}
@@ -112,7 +113,7 @@ func cutAtRequest(t *testing.T, l *link, m *zklock.Mutex, other *zklock.Session,
 // The reply of a delete is lost: Release waits for the reconnect, and the node is gone.
 func TestLostReplyOfDelete(t *testing.T) {
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	l.cutAfter(opDelete)
 	release(t, lock)
@@ -122,7 +123,7 @@ func TestLostReplyOfDelete(t *testing.T) {
 // A context that has ended bounds the wait for the release, not the release.
 func TestReleaseWithAnEndedContext(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -135,7 +136,7 @@ func TestReleaseWithAnEndedContext(t *testing.T) {
 // An administrator, or a faulty client, deletes the holder's node: the holder's context ends.
 func TestDeletedNodeIsALoss(t *testing.T) {
 	s, other := connect(t), connect(t)
-	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+	for name, m := range kindsOfMutex(s, zktest.Root(t)+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			lock := acquire(t, m)
 			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
@@ -174,7 +175,7 @@ func TestWithoutDeletePermission(t *testing.T) {
 		"linger":      {[]zklock.Option{zklock.WithLinger(time.Millisecond)}, nil}, // the node is deleted later
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", test.opts...)
+			m := zklock.NewMutex(s, zktest.Root(t)+"/lock", test.opts...)
 			if _, err := other.Conn().Create(m.Path(), nil, 0, acl(0)); err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +210,7 @@ func TestWithoutDeletePermission(t *testing.T) {
 // An administrator deletes a waiter's node: it queues again when its turn would have come.
 func TestDeletedWaiterQueuesAgain(t *testing.T) {
 	s, other := connect(t), connect(t)
-	for name, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
+	for name, m := range kindsOfMutex(s, zktest.Root(t)+"/lock") {
 		t.Run(name, func(t *testing.T) {
 			held := acquire(t, zklock.NewMutex(other, m.Path()))
 			holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
@@ -232,7 +233,7 @@ func TestDeletedWaiterQueuesAgain(t *testing.T) {
 func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	for range 6 {
 		held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
 		holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
@@ -270,7 +271,7 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 // Other nodes under the lock's path do not matter to it.
 func TestForeignChildrenAreIgnored(t *testing.T) {
 	s := connect(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := zktest.Root(t) + "/lock"
 	for _, p := range []string{
 		dir, dir + "/_c_", dir + "/_c_lock-", dir + "/lock-", dir + "/config", dir + "/0000000000",
 	} {
@@ -293,7 +294,7 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 // The client library's own Lock excludes this one and is excluded.
 func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	s, other := connect(t), connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
 	foreign := zk.NewLock(other.Conn(), m.Path(), zk.WorldACL(zk.PermAll))
 	if err := foreign.Lock(); err != nil {
 		t.Fatal(err)
@@ -335,7 +336,7 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	held := acquire(t, zklock.NewMutex(other, m.Path(), zklock.WithHandoff(1, 0)))
 	holder := awaitChildren(t, other.Conn(), m.Path(), 1)[0]
 	waiter := func() string {
@@ -369,7 +370,7 @@ func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 func TestTwoNodesWithOneGUID(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	release(t, acquire(t, m))
 	l.cutAfter(opCreate)
 	l.dialing.Lock() // no search before the test has seen them
@@ -379,4 +380,62 @@ func TestTwoNodesWithOneGUID(t *testing.T) {
 	l.dialing.Unlock()
 	release(t, a.wait(t))
 	awaitChildren(t, other.Conn(), m.Path(), 0)
+}
+
+// A server before 3.5 knows no create2: then the token comes from the request that sets the watch.
+func TestServerBeforeCreate2(t *testing.T) {
+	t.Parallel()
+	server := memory.New()
+	server.Old = true
+	defer server.Close()
+	addr, err := server.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := connectTo(t, addr)
+	m := zklock.NewMutex(s, "/locks/stock", zklock.WithHandoff(1, 0))
+	first := acquire(t, m)
+	release(t, first)
+	second := acquire(t, m)
+	release(t, second)
+	if first.Token().Czxid == 0 || !first.Token().Less(second.Token()) {
+		t.Errorf("token %v after %v", second.Token(), first.Token())
+	}
+	closeSession(t, s)
+}
+
+// An acquisition without a wait costs a create, a look and a delete, as the client library's lock does, and its
+// token is the node's czxid.
+func TestRequestsOfAnAcquisition(t *testing.T) {
+	s, l := dialLink(t)
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
+	release(t, acquire(t, m)) // the parent is there
+	count := func() (n int) {
+		for _, op := range []int32{opCreate, opChildren, opDelete, opGetData, opExists, opSync} {
+			n += l.requests(op)
+		}
+		return n
+	}
+	var lock *zklock.Lock
+	for try := 1; ; try++ {
+		before := count()
+		lock = acquire(t, m)
+		n := count() - before
+		if n == 2 {
+			break
+		}
+		if try == 10 { // on a machine that stands still for 100 ms, the watch is set too
+			t.Fatalf("%d requests for an acquisition, want 2", n)
+		}
+		release(t, lock)
+	}
+	names, _, err := s.Conn().Children(m.Path())
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	_, stat, err := s.Conn().Get(m.Path() + "/" + names[0])
+	if err != nil || stat.Czxid != lock.Token().Czxid {
+		t.Errorf("token %v, the node's czxid is %#x, %v", lock.Token(), stat.Czxid, err)
+	}
+	release(t, lock)
 }

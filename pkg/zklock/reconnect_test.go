@@ -14,16 +14,15 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers"
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // The client library sends its credentials again after a reconnect, and its loop stopped for good when
 // that write failed.
 func TestWriteOfCredentialsFailsOnReconnect(t *testing.T) {
 	s, l := dialLink(t, zklock.WithAuth("digest", []byte("clerk:secret")))
-	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
+	m := zklock.NewMutex(s, zktest.Root(t)+"/lock",
 		zklock.WithHandoff(1, 0), zklock.WithACL(zk.WorldACL(zk.PermAll)))
 	for range 3 {
 		l.cutAfter(opSetAuth)
@@ -38,13 +37,13 @@ func TestWriteOfCredentialsFailsInConnect(t *testing.T) {
 	l.cutAfter(opSetAuth)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()},
+	s, err := zklock.Connect(ctx, []string{zktest.Addr(t)},
 		zklock.WithDialer(l.dial), zklock.WithAuth("digest", []byte("clerk:secret")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeSession(t, s)
-	mine := serverstest.ZooKeeperRoot(t) + "/mine"
+	mine := zktest.Root(t) + "/mine"
 	_, err = s.Conn().Create(mine, nil, 0, s.ACL())
 	if err != nil {
 		t.Fatal(err) // the ACL needs the credentials
@@ -74,7 +73,7 @@ func (quiet) Printf(string, ...any) {}
 // The library's loop ends when its connection is closed, although writes fail at the same time and
 // nobody reads the answers of the requests that were under way.
 func TestLibraryEndsWhileWritesFail(t *testing.T) {
-	addr := serverstest.ZooKeeper(t).Addr()
+	addr := zktest.Addr(t)
 	rounds := 40
 	if testing.Short() {
 		rounds = 10
@@ -134,15 +133,10 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 // Session begins a new ZooKeeper session when the old one is over.
 func TestServerLosesItsData(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	server, err := servers.StartZooKeeper(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Kill() })
+	server := zktest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{server.Addr()}, zklock.WithSessionTimeout(2*time.Second))
+	s, err := zklock.Connect(ctx, []string{server.Addr}, zklock.WithSessionTimeout(2*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +148,8 @@ func TestServerLosesItsData(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(server.Kill(), os.RemoveAll(filepath.Join(dir, "data")), server.Restart(ctx)); err != nil {
+	server.Kill()
+	if err := errors.Join(os.RemoveAll(filepath.Join(server.Dir, "data")), server.Restart(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

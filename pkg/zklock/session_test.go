@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
@@ -44,7 +44,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 
 func TestReconnectKeepsLocks(t *testing.T) {
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		lock := acquire(t, m)
 		id := s.ID()
@@ -72,7 +72,7 @@ func kindsOfMutex(s *zklock.Session, path string) map[string]*zklock.Mutex {
 
 func TestExpiryWhileHolding(t *testing.T) {
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		t.Run(name, func(t *testing.T) {
 			old := acquire(t, m)
@@ -105,7 +105,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 
 func TestExpiryWhileWaiting(t *testing.T) {
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		t.Run(name, func(t *testing.T) {
 			other := connect(t)
@@ -123,7 +123,7 @@ func TestExpiryWhileWaiting(t *testing.T) {
 
 func TestExpiryWhileReleasing(t *testing.T) {
 	s, l := dialLink(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	m := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	l.mu.Lock()
@@ -151,7 +151,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	var locks []*zklock.Lock
 	for _, m := range kindsOfMutex(s, path) {
 		locks = append(locks, acquire(t, m))
@@ -186,7 +186,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 
 func TestCloseEndsLocksAndWaits(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
-		path := serverstest.ZooKeeperRoot(t) + "/lock"
+		path := zktest.Root(t) + "/lock"
 		s := connect(t)
 		if wrapped {
 			s, _ = wrap(t)
@@ -223,7 +223,7 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 // wrap returns a session on a connection that the caller owns.
 func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	t.Helper()
-	return wrapAt(t, serverstest.ZooKeeper(t).Addr())
+	return wrapAt(t, zktest.Addr(t))
 }
 
 func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
@@ -250,7 +250,7 @@ func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
 // A wrapped connection that its owner has closed does not come back: acquisitions fail.
 func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	s, conn := wrap(t)
-	dir := serverstest.ZooKeeperRoot(t) + "/lock"
+	dir := zktest.Root(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(s, dir+"-held"))
 	theirs := acquire(t, zklock.NewMutex(connect(t), dir+"-theirs"))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -281,7 +281,7 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 // Wrap refuses what it cannot use, and does not wait for ever.
 func TestWrapRefuses(t *testing.T) {
 	monitor := zklock.NewMonitor(nil)
-	addr := []string{serverstest.ZooKeeper(t).Addr()}
+	addr := []string{zktest.Addr(t)}
 	open := func(dial zk.Dialer) *zk.Conn {
 		conn, events, err := zk.Connect(addr, 10*time.Second, zk.WithDialer(dial), zk.WithLogInfo(false))
 		if err != nil {
@@ -325,7 +325,7 @@ func TestWrapRefuses(t *testing.T) {
 func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	dir := serverstest.ZooKeeperRoot(t)
+	dir := zktest.Root(t)
 	var locks []*zklock.Lock
 	for _, m := range kindsOfMutex(s, dir+"/lock") {
 		locks = append(locks, acquire(t, m))
@@ -357,7 +357,7 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 
 func TestWrapUsesTheCallersConnection(t *testing.T) {
 	s, conn := wrap(t)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	lock := acquire(t, zklock.NewMutex(s, path))
 	names := awaitChildren(t, conn, path, 1)
 	_, stat, err := conn.Get(path + "/" + names[0])

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // With a linger of zero the lock is free for all processes when Release has returned.
 func TestTryAfterReleaseWithoutLinger(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	s, other := connect(t), connect(t)
 	refused := 0
 	for range 50 {
@@ -54,7 +54,7 @@ func tryUntil(t *testing.T, m *zklock.Mutex) (lock *zklock.Lock, refused int) {
 func TestTryEndsAnothersLinger(t *testing.T) {
 	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
 		t.Run(name, func(t *testing.T) {
-			path := serverstest.ZooKeeperRoot(t) + "/lock"
+			path := zktest.Root(t) + "/lock"
 			s, other := connect(t), connect(t)
 			lingering := zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))
 			asking := zklock.NewMutex(other, path, opts...)
@@ -82,7 +82,7 @@ func TestTryEndsAnothersLinger(t *testing.T) {
 // Tries of a held lock read, and only the first one writes: a notice for the holder's process.
 func TestTriesWriteOnce(t *testing.T) {
 	const tries = 100
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	s, l := dialLink(t)
 	other := connect(t)
 	try := func(m *zklock.Mutex) {
@@ -109,7 +109,7 @@ func TestTriesWriteOnce(t *testing.T) {
 
 // A notice that comes before the holder's process watches the queue is not overlooked.
 func TestTryBeforeTheHolderLooks(t *testing.T) {
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	path := zktest.Root(t) + "/lock"
 	s, l := dialLink(t)
 	other := connect(t)
 	asking := zklock.NewMutex(other, path)

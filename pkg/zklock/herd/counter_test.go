@@ -11,9 +11,9 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/herd"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // TestCounterAtItsEnd: the server gives its last number again and again, and so one name to
@@ -21,13 +21,9 @@ import (
 func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
 	const numbersLeft = 40
-	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Kill() })
+	server := zktest.Start(t)
 	paths := []string{"/sequential", "/shared", "/named"}
-	conn, _, err := zk.Connect([]string{server.Addr()}, 20*time.Second, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +36,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 	if err := server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, paths...); err != nil {
 		t.Fatal(err)
 	}
-	s, err := zklock.Connect(within(t), []string{server.Addr()})
+	s, err := zklock.Connect(within(t), []string{server.Addr})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/herd"
+	"orderstock/pkg/zklock/internal/zktest"
 )
+
+// The locks are the same on the server of package zklocktest.
+func TestInMemory(t *testing.T) {
+	t.Parallel()
+	zktest.Again(t, "TestCounterAtItsEnd") // it starts a ZooKeeper that is short of numbers
+}
 
 // limit bounds each step; a lost wake-up makes a test reach it.
 const limit = 30 * time.Second
@@ -35,7 +41,7 @@ func locks(t *testing.T, s *zklock.Session, root string) map[string]acquireFunc 
 
 func connect(t *testing.T) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+	s, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +79,7 @@ func release(t *testing.T, lock *herd.Lock) {
 // TestExclusion also covers fault I, as all contenders begin at once on a path that is not there,
 // and fault J: of so many releases some fall between a waiter's look and its wait.
 func TestExclusion(t *testing.T) {
-	root := serverstest.ZooKeeperRoot(t)
+	root := zktest.Root(t)
 	sessions := []*zklock.Session{connect(t), connect(t)}
 	for name := range locks(t, sessions[0], root) {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +127,7 @@ func TestExclusion(t *testing.T) {
 // TestFaultK: the waiter ahead gives up while the lock is held; the one behind it must look again
 // and go on waiting.
 func TestFaultK(t *testing.T) {
-	for name, f := range locks(t, connect(t), serverstest.ZooKeeperRoot(t)) {
+	for name, f := range locks(t, connect(t), zktest.Root(t)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			holder := acquire(t, within(t), f)
@@ -158,7 +164,7 @@ func TestFaultK(t *testing.T) {
 // TestFaultL: a waiter that gives up leaves no node behind.
 func TestFaultL(t *testing.T) {
 	s := connect(t)
-	root := serverstest.ZooKeeperRoot(t)
+	root := zktest.Root(t)
 	sequential := herd.NewSequential(s, root+"/sequential")
 	shared := herd.NewShared(s, root+"/shared", "host")
 	named, err := herd.NewNamed(s, root+"/named", "goods", 100*time.Millisecond)
@@ -198,11 +204,11 @@ func TestFaultL(t *testing.T) {
 
 // TestFaultM: a holder whose session was lost releases late, and must not touch the next holder's node.
 func TestFaultM(t *testing.T) {
-	root := serverstest.ZooKeeperRoot(t)
+	root := zktest.Root(t)
 	for name := range locks(t, connect(t), root) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lost, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
+			lost, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +237,7 @@ func TestFaultM(t *testing.T) {
 // TestLoss: a holder learns that its node was deleted.
 func TestLoss(t *testing.T) {
 	s := connect(t)
-	root := serverstest.ZooKeeperRoot(t)
+	root := zktest.Root(t)
 	lock := acquire(t, within(t), herd.NewSequential(s, root+"/lock").Acquire)
 	names, _, err := s.Conn().Children(root + "/lock")
 	if err != nil || len(names) != 1 {
@@ -251,7 +257,7 @@ func TestLoss(t *testing.T) {
 
 func TestReadersShare(t *testing.T) {
 	s := connect(t)
-	m := herd.NewShared(s, serverstest.ZooKeeperRoot(t)+"/lock", "a-R-b")
+	m := herd.NewShared(s, zktest.Root(t)+"/lock", "a-R-b")
 	one, two := acquire(t, within(t), m.AcquireRead), acquire(t, within(t), m.AcquireRead)
 	writing := make(chan *herd.Lock)
 	go func() { writing <- acquireOrNil(within(t), m.AcquireWrite) }()
@@ -283,7 +289,7 @@ func acquireOrNil(ctx context.Context, f acquireFunc) *herd.Lock {
 // name is the beginning of another.
 func TestNames(t *testing.T) {
 	s := connect(t)
-	root := serverstest.ZooKeeperRoot(t)
+	root := zktest.Root(t)
 	var held []*herd.Lock
 	for _, name := range []string{"a", "a_lock_b", "b", "a-0000000001"} {
 		m, err := herd.NewNamed(s, root+"/locks", name, 5*time.Second)
@@ -305,7 +311,7 @@ func TestNames(t *testing.T) {
 // TestHerd shows the herd effect: each release wakes all waiters, except with the named locks.
 func TestHerd(t *testing.T) {
 	s := connect(t)
-	root := serverstest.ZooKeeperRoot(t)
+	root := zktest.Root(t)
 	named, err := herd.NewNamed(s, root+"/named", "goods", 0)
 	if err != nil {
 		t.Fatal(err)

@@ -55,6 +55,10 @@ func (c *conn) read() {
 	for handle := c.hello; ; handle = c.request {
 		var size [4]byte
 		_, err := io.ReadFull(c, size[:])
+		if string(size[:]) == "wchp" {
+			_, _ = c.Write(c.server.watchesByPath()) // a client that has gone does not want it
+			break
+		}
 		n := binary.BigEndian.Uint32(size[:])
 		if err != nil || n > maxPacket {
 			break
@@ -215,4 +219,3 @@ func (c *conn) authenticate(scheme string, secret []byte) code {
 	}
 	return ok
 }
-

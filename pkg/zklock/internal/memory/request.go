@@ -44,7 +44,7 @@ func (c *conn) request(r *reader) bool {
 		w = append(w, body...)
 	}
 	c.send(w)
-	return op != opClose && result != authFailed
+	return op != opClose && result != authFailed && result != unimplemented
 }
 
 // perform carries out a request that is no write, and has write do the others.
@@ -128,6 +128,9 @@ func (c *conn) look(op int32, path string, watch bool, w *writer) code {
 
 // write1 carries out one operation of a transaction.
 func (c *conn) write1(x *txn, op int32, r *reader, w *writer) (result code) {
+	if c.server.Old && (op == opCreate2 || op == opCreateContainer) {
+		return unimplemented
+	}
 	switch op {
 	case opCreate, opCreate2, opCreateContainer:
 		path, data, acl, flags := r.string(), r.bytes(), list(r, r.acl), r.int32()

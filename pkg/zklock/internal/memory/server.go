@@ -3,6 +3,7 @@ package memory
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -12,6 +13,10 @@ import (
 
 // Server is a ZooKeeper server in memory. Its methods are safe for concurrent use. Callers must Close it.
 type Server struct {
+	// Old makes it a server before 3.5, which knows neither containers nor create2 and closes the connection
+	// of a client that asks for them. It must be set before the first connection.
+	Old bool
+
 	running sync.WaitGroup
 	done    chan struct{} // closed by Close
 
@@ -133,4 +138,20 @@ func (s *Server) endSession(session *session) {
 		x.remove(p, -1, nil)
 	}
 	x.end(ok)
+}
+
+// watchesByPath is the answer to the four-letter word wchp: each path that is watched, followed by the
+// sessions that watch it.
+func (s *Server) watchesByPath() (answer []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kind := range []watches{s.tree.data, s.tree.children} {
+		for path, watching := range kind {
+			answer = append(answer, path+"\n"...)
+			for c := range watching {
+				answer = fmt.Appendf(answer, "\t0x%x\n", c.session.id)
+			}
+		}
+	}
+	return answer
 }

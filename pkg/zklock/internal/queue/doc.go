@@ -5,8 +5,8 @@
 //
 // What may be changed here, and what may not:
 //
-//   - The names are Apache Curator's, and programs in other languages read them. Package interop
-//     tests this with Curator itself.
+//   - The names are Apache Curator's, and programs in other languages read them. This was
+//     tested with Curator itself.
 //   - The order is that of creation. Numbers tell it below the end of the parent's counter; beyond
 //     that only the czxid does. Never compare names or whole strings.
 //   - A search for a node of ours begins with a sync: a create that went through another server may

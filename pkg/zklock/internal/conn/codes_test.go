@@ -1,4 +1,4 @@
-package interop_test
+package conn_test
 
 import (
 	"fmt"
@@ -8,11 +8,16 @@ import (
 	"testing"
 
 	"orderstock/pkg/zklock/internal/conn"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // Each error code that ZooKeeper defines has a class.
 func TestAllErrorCodesAreClassified(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "java", "-cp", classpath(t),
+	java, classpath, err := zktest.Java()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), java, "-cp", classpath,
 		filepath.Join("testdata", "ErrorCodes.java")).Output()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package servers_test
+package zktest_test
 
 import (
 	"fmt"
@@ -8,18 +8,18 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/pkg/servers"
+	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // TestSetChildCounter also shows the server at the end of its counter: it stays there.
 func TestSetChildCounter(t *testing.T) {
 	t.Parallel()
-	z, err := servers.StartZooKeeper(t.Context(), t.TempDir())
+	z := zktest.Start(t)
+	conn, _, err := zk.Connect([]string{z.Addr}, 10*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = z.Kill() })
-	conn := connect(t, z.Addr(), 10*time.Second)
+	defer conn.Close()
 	create := func(path string, flags int32) string {
 		t.Helper()
 		created, err := conn.Create(path, nil, flags, zk.WorldACL(zk.PermAll))

@@ -19,8 +19,8 @@ const (
 
 // Operations of ZooKeeper's protocol.
 const (
-	opHello       = 0 // the handshake, which has no number
-	opCreate      = 1
+	opHello       = 0  // the handshake, which has no number
+	opCreate      = 15 // create2, of queue nodes
 	opDelete      = 2
 	opGetChildren = 12
 	opPing        = 11
