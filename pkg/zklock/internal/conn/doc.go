@@ -7,6 +7,7 @@
 //   - packets.go relies on the framing of ZooKeeper's protocol and on the client library writing
 //     each packet in one call. Its tests, and those of package zklock that play a server, fail when
 //     a new version of the library breaks this.
+//   - creation.go relies on the client library reading no further than the path of a create's answer.
 //   - A Lifetime must end no later than the server can expire the session. Everything that zklock
 //     says about lost locks rests on Clock, which counts from the sending of a request and never
 //     from the arrival of its answer.

@@ -36,6 +36,10 @@ func (c *Clock) hear(sent Instant) {
 	}
 }
 
+// Expired reports whether the server has said that the session is over. Then its nodes are gone, or the server
+// is removing them.
+func (c *Clock) Expired() bool { return c.expired.Load() }
+
 // Left returns for how long the session is alive for certain, by the local clock. Zero or less
 // means that the server may have expired it.
 func (c *Clock) Left() time.Duration {
@@ -122,6 +126,12 @@ func (c *Conn) Lifetime() *Lifetime {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lifetime
+}
+
+// Up reports whether there is a connection on which a session is served.
+func (c *Conn) Up() bool {
+	up, _, _ := c.monitor.state()
+	return up
 }
 
 // Ready waits until a session is alive and there is a connection to use it on.

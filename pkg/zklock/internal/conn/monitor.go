@@ -24,12 +24,15 @@ type Monitor struct {
 	zxid    atomic.Int64 // of the last answer in the newest session; see monitoredConn
 	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.lastSeen
 
-	mu      sync.Mutex
-	newest  *monitoredConn
-	ended   bool   // no more connections
-	up      bool   // the newest connection's handshake is done and it is not closed
-	clock   *Clock // of the newest session, nil before the first and after an expiry
-	changed chan struct{}
+	plain atomic.Bool // the server knows no create2; see creation.go
+
+	mu        sync.Mutex
+	newest    *monitoredConn
+	ended     bool   // no more connections
+	up        bool   // the newest connection's handshake is done and it is not closed
+	clock     *Clock // of the newest session, nil before the first and after an expiry
+	changed   chan struct{}
+	creations map[string]*creation // that are expected, by the path that is asked for
 }
 
 // NewMonitor returns a monitor of the connections that dial makes; nil means net.DialTimeout.
@@ -37,7 +40,7 @@ func NewMonitor(dial zk.Dialer) *Monitor {
 	if dial == nil {
 		dial = net.DialTimeout
 	}
-	return &Monitor{dial: dial, changed: make(chan struct{})}
+	return &Monitor{dial: dial, changed: make(chan struct{}), creations: map[string]*creation{}}
 }
 
 // Dial connects; it is a zk.Dialer.
@@ -52,7 +55,7 @@ func (m *Monitor) Dial(network, address string, timeout time.Duration) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	w := &monitoredConn{Conn: conn, monitor: m}
+	w := &monitoredConn{Conn: conn, monitor: m, creations: map[int32]*creation{}}
 	m.mu.Lock()
 	m.newest = w
 	ended := m.ended

@@ -32,7 +32,7 @@ const (
 // has it, every packet begins with its length and, after the handshake, the request's xid, which the
 // answer repeats.
 //
-// It also keeps the zxid of the last answer instead of the library. The library keeps it without a
+// It makes a create2 of some creates; see creation.go. It also keeps the zxid of the last answer instead of the library. The library keeps it without a
 // lock: on a reconnect it sets its watches again, with that zxid as the point from which changes
 // count, while new answers may already have moved it on. Then it is never told of a change in
 // between. So monitoredConn takes the zxid out of each answer, and puts the last zxid before the
@@ -54,9 +54,13 @@ type monitoredConn struct {
 
 	seen int64 // the zxid of the last answer before the handshake
 
+	creations map[int32]*creation // unanswered, by xid
+
 	header [helloHeader]byte // of the packet being read
 	filled int               // bytes of the header that have been read
 	body   int               // bytes of the packet that are still to be read
+	made   *creation         // which the packet answers, or nil
+	answer []byte            // the packet's body so far, if it answers a creation
 }
 
 // Write never fails: after a failed write it closes the connection, and the library learns of the end from
@@ -73,8 +77,15 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 		packet = w.withSeen(packet, helloZxid)
 	case len(packet) >= requestHeader:
 		xid = int32(binary.BigEndian.Uint32(packet[4:]))
-		if binary.BigEndian.Uint32(packet[8:]) == opSetWatches {
+		switch binary.BigEndian.Uint32(packet[8:]) {
+		case opSetWatches:
 			packet = w.withSeen(packet, setWatchesZxid)
+		case opCreate:
+			if made := w.monitor.expected(packet); made != nil {
+				packet = slices.Clone(packet)
+				binary.BigEndian.PutUint32(packet[8:], opCreate2)
+				w.creations[xid] = made
+			}
 		}
 	}
 	if xid == pingXid {
@@ -134,6 +145,13 @@ func (w *monitoredConn) follow(p []byte) {
 		if w.body > 0 {
 			n := min(w.body, len(p))
 			w.body -= n
+			if w.made != nil {
+				w.answer = append(w.answer, p[:n]...)
+			}
+			if w.made != nil && w.body == 0 {
+				w.made.answered(w.answer, w.clock)
+				w.made, w.answer = nil, nil
+			}
 			p = p[n:]
 			continue
 		}
@@ -155,7 +173,7 @@ func (w *monitoredConn) follow(p []byte) {
 		if w.clock == nil {
 			w.hello()
 		} else {
-			w.answer(int32(binary.BigEndian.Uint32(w.header[4:])), int64(binary.BigEndian.Uint64(w.header[answerZxid:])))
+			w.answered(int32(binary.BigEndian.Uint32(w.header[4:])), int64(binary.BigEndian.Uint64(w.header[answerZxid:])))
 		}
 	}
 }
@@ -174,7 +192,10 @@ func (w *monitoredConn) hello() {
 	w.clock = w.monitor.established(w, id, timeout, w.probeSent)
 }
 
-func (w *monitoredConn) answer(xid int32, zxid int64) {
+// answered takes the header of an answer or an event.
+func (w *monitoredConn) answered(xid int32, zxid int64) {
+	w.made = w.creations[xid]
+	delete(w.creations, xid)
 	if xid >= 0 && zxid > 0 { // neither an event nor a ping, nor from before the first transaction
 		w.monitor.zxid.Store(zxid)
 	}

@@ -65,6 +65,10 @@ type Node struct {
 
 	nodes *Nodes
 	guid  string
+	// czxid is the transaction that created the node, and session the clock of the session that it belongs
+	// to, as the answer to the create has told. They are 0 and nil if no answer did.
+	czxid   int64
+	session *conn.Clock
 	// doubtful says that the outcome of a create is unknown: there may be another node with this
 	// GUID, now or in a moment.
 	doubtful bool
@@ -103,13 +107,13 @@ func (n *Node) create(ctx context.Context, k Kind) error {
 			return err
 		}
 		if len(found) > 0 {
-			n.adopt(found[0]) // if it is not the only one, Look finds the others
+			n.adopt(conn.Created{Path: found[0]}) // if it is not the only one, Look finds the others
 			return nil
 		}
 	}
 	for {
 		prefix := n.Dir + "/" + protection(n.guid) + k
-		created, err := c.Create(ctx, prefix, n.Data, zk.FlagEphemeralSequential, n.ACL, n.createdLate)
+		created, err := c.CreateInLine(ctx, prefix, n.Data, n.ACL, n.createdLate)
 		switch {
 		case err == nil:
 			n.adopt(created)
@@ -128,12 +132,12 @@ func (n *Node) create(ctx context.Context, k Kind) error {
 
 // createdLate takes the outcome of a create whose caller has gone. It deletes the node itself, as the
 // session may be closed by now.
-func (n *Node) createdLate(created string, err error) {
+func (n *Node) createdLate(created conn.Created, err error) {
 	late := *n
 	switch {
 	case err == nil:
-		late.Path = created
-		if gone(n.nodes.deleteNow(created)) {
+		late.Path = created.Path
+		if gone(n.nodes.deleteNow(created.Path)) {
 			return
 		}
 	case conn.Unanswered(err):
@@ -144,13 +148,13 @@ func (n *Node) createdLate(created string, err error) {
 	late.Remove()
 }
 
-// adopt makes created this node's path, and begins to watch it.
-func (n *Node) adopt(created string) {
-	n.Path = created
+// adopt makes created this node, and begins to watch it.
+func (n *Node) adopt(created conn.Created) {
+	n.Path, n.czxid, n.session = created.Path, created.Czxid, created.Session
 	n.nodes.mu.Lock()
-	n.nodes.own[created] = struct{}{}
+	n.nodes.own[n.Path] = struct{}{}
 	n.nodes.mu.Unlock()
-	n.nodes.conn.Watch(created)
+	n.nodes.conn.Watch(n.Path)
 }
 
 // find returns the paths of the nodes that have our GUID.
@@ -181,8 +185,8 @@ type Place struct {
 // ErrVanished if the node is not there or is not of the session of life, and with ErrMoved if an
 // earlier node with its GUID has become its place.
 //
-// The watch on our own node serves three ends with one request: the czxid, the session that the node
-// is of, and the news of its deletion.
+// The czxid and the session that the node is of are known from the answer to its create. If no answer
+// came, the request that sets the watch on the node tells them.
 func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, changed <-chan zk.Event, err error) {
 	c := n.nodes.conn
 	p = Place{Node: n, Own: c.Watch(n.Path)}
@@ -194,17 +198,22 @@ func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, 
 	} else {
 		names, err = c.Children(ctx, n.Dir)
 	}
-	stat, watchErr := p.Own.Armed(ctx)
-	if err == nil {
-		err = watchErr
+	owner := int64(0)
+	if n.session != nil {
+		p.Czxid, owner = n.czxid, n.session.ID
+	} else {
+		stat, watchErr := p.Own.Armed(ctx)
+		if err == nil {
+			err = watchErr
+		}
+		p.Czxid, owner = stat.Czxid, stat.EphemeralOwner
 	}
-	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != life.ID {
+	if errors.Is(err, zk.ErrNoNode) || err == nil && owner != life.ID {
 		return p, nil, fmt.Errorf("%s: %w", n.Path, ErrVanished)
 	}
 	if err != nil {
 		return p, nil, err
 	}
-	p.Czxid = stat.Czxid
 	if p.Members, err = Ordered(ctx, c, n.Dir, names, l.Kinds...); err != nil {
 		return p, nil, err
 	}
@@ -228,7 +237,9 @@ func (n *Node) unite(members []Member) (moved bool) {
 		case !strings.HasPrefix(m.Name, protection(n.guid)):
 		case first:
 			first = false
-			n.adopt(twin)
+			if twin != n.Path {
+				n.adopt(conn.Created{Path: twin})
+			}
 		default:
 			(&Node{Spec: n.Spec, Dir: n.Dir, Path: twin, nodes: n.nodes}).Remove()
 		}
@@ -260,7 +271,7 @@ func (n *Node) Replace(ctx context.Context, k Kind, number string) (*Node, error
 		next.RemoveDoubtful()
 		return nil, err
 	}
-	next.adopt(next.Path)
+	next.adopt(conn.Created{Path: next.Path})
 	n.nodes.forget(n.Path)
 	return next, nil
 }

@@ -61,7 +61,7 @@ func (n *Node) remove(ctx context.Context, outcome chan<- error) {
 	}
 	var err error
 	if n.Path != "" {
-		err = n.nodes.deleteNow(n.Path)
+		err = n.delete()
 		switch {
 		case gone(err) && !n.doubtful:
 			report(err)
@@ -114,7 +114,9 @@ func (n *Node) removeOnce(ctx context.Context) error {
 	}
 	var paths []string
 	if n.Path != "" {
-		paths = append(paths, n.Path)
+		if err := n.delete(); !gone(err) {
+			return err
+		}
 	}
 	if n.doubtful {
 		found, err := n.find(ctx)
@@ -129,6 +131,21 @@ func (n *Node) removeOnce(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// delete deletes the node, unless the server does so at the end of its session. Without a connection it fails
+// at once: when there is one again, the session may be over. A session that ends with thousands of nodes would
+// otherwise leave thousands of requests in the way of the next one's.
+func (n *Node) delete() error {
+	switch {
+	case n.session == nil:
+	case n.session.Expired():
+		n.nodes.forget(n.Path)
+		return zk.ErrNoNode
+	case !n.nodes.conn.Up():
+		return zk.ErrNoServer
+	}
+	return n.nodes.deleteNow(n.Path)
 }
 
 // gone reports whether the outcome of a delete is that the node is not there.
@@ -161,6 +178,7 @@ func (ns *Nodes) deleted(node string, err error) error {
 }
 
 func (ns *Nodes) forget(node string) {
+	ns.conn.Drop(node)
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
 	delete(ns.own, node)

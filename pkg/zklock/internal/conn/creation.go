@@ -1,0 +1,104 @@
+package conn
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// The protocol's create is answered with the path alone, and create2, since ZooKeeper 3.5, with the new
+// node's Stat behind it. The client library knows create only, and reads no further than the path. So
+// monitoredConn makes a create2 of each create that the Monitor expects, and reads the Stat itself.
+const (
+	opCreate  = 1
+	opCreate2 = 15
+	// unimplemented is the answer of a server that does not know the operation.
+	unimplemented = -6
+	// statBytes is the length of a Stat, at the end of an answer.
+	statBytes = 4*8 + 3*4 + 8 + 2*4 + 8
+)
+
+// Created is a node that was created.
+type Created struct {
+	Path string
+	// Czxid is the transaction that created the node, and Session the clock of the session that it belongs
+	// to. They are 0 and nil if the server did not tell.
+	Czxid   int64
+	Session *Clock
+}
+
+// CreateInLine creates an ephemeral sequential node. late gets the outcome if ctx ends first. Two calls with
+// one prefix must not overlap.
+func (c *Conn) CreateInLine(
+	ctx context.Context, prefix string, data []byte, acl []zk.ACL, late func(Created, error),
+) (Created, error) {
+	return Do(ctx, c, func() (Created, error) {
+		for {
+			made := c.monitor.expect(prefix)
+			path, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
+			c.monitor.expectNoMore(prefix)
+			if code, _ := unnamedCode(err); code == unimplemented && made != nil {
+				c.monitor.plain.Store(true)
+				continue
+			}
+			created := Created{Path: path}
+			if err == nil && made != nil && made.session != nil {
+				created.Czxid, created.Session = made.czxid, made.session
+			}
+			return created, err
+		}
+	}, late)
+}
+
+// creation is what an expected create's answer says beyond the path.
+type creation struct {
+	czxid   int64
+	session *Clock
+}
+
+// expect returns where the answer to the next create of prefix is to be put, and nil if the server knows no
+// create2.
+func (m *Monitor) expect(prefix string) *creation {
+	if m.plain.Load() {
+		return nil
+	}
+	made := &creation{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.creations[prefix] = made
+	return made
+}
+
+func (m *Monitor) expectNoMore(prefix string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.creations, prefix)
+}
+
+// expected returns the creation that a create request is expected for, or nil.
+func (m *Monitor) expected(request []byte) *creation {
+	const at = requestHeader + 4 // of the path, after its length
+	if len(request) < at {
+		return nil
+	}
+	length := uint64(binary.BigEndian.Uint32(request[requestHeader:]))
+	if uint64(len(request)) < at+length {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.creations[string(request[at:at+length])]
+}
+
+// answered reads the answer to a create2 of a session: the error, the path, the Stat.
+func (made *creation) answered(body []byte, session *Clock) {
+	if len(body) < 4+statBytes || binary.BigEndian.Uint32(body) != 0 {
+		return
+	}
+	stat := body[len(body)-statBytes:]
+	owner := int64(binary.BigEndian.Uint64(stat[4*8+3*4:]))
+	if owner == session.ID { // otherwise it is no Stat as this package knows it
+		made.czxid, made.session = int64(binary.BigEndian.Uint64(stat)), session
+	}
+}
