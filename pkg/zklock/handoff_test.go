@@ -330,3 +330,53 @@ func acquireWith(t *testing.T, ctx context.Context, m acquirer) *zklock.Lock {
 	}
 	return lock
 }
+
+// A lone contender beside a crowd in another process waits for one bounded turn at most with hand-off, and
+// for each contender of the crowd without.
+func TestALoneContenderIsNotStarved(t *testing.T) {
+	const (
+		crowd = 64
+		hold  = time.Millisecond
+		limit = 500 * time.Millisecond // far more than a turn of 25 ms, on a machine that is busy
+	)
+	times := 40
+	if testing.Short() {
+		times = 10
+	}
+	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
+		t.Run(name, func(t *testing.T) {
+			path := zktest.Root(t) + "/lock"
+			here, there := zklock.NewMutex(connect(t), path, opts...), zklock.NewMutex(connect(t), path, opts...)
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			defer all.Wait()
+			defer cancel()
+			for range crowd {
+				all.Go(func() {
+					for {
+						lock, err := there.Acquire(ctx)
+						if err != nil {
+							return
+						}
+						time.Sleep(hold)
+						_ = lock.Release(ctx) // may meet the end of the test
+					}
+				})
+			}
+			var longest, sum time.Duration
+			for range times {
+				began := time.Now()
+				lock := acquire(t, here)
+				waited := time.Since(began)
+				longest, sum = max(longest, waited), sum+waited
+				time.Sleep(hold)
+				release(t, lock)
+			}
+			t.Logf("beside %d contenders that hold for %s, a lone one waited %s on average and %s at most",
+				crowd, hold, sum/time.Duration(times), longest)
+			if name == "hand-off" && longest > limit {
+				t.Errorf("waited %s, want at most %s", longest, limit)
+			}
+		})
+	}
+}

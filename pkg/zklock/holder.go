@@ -3,6 +3,7 @@ package zklock
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/go-zookeeper/zk"
 
@@ -22,6 +23,15 @@ type holder struct {
 	cancel context.CancelCauseFunc
 	unlink func() bool // from the end of life
 	behind int         // how many others were in the queue when the node came first, as far as is known
+
+	removal sync.Once
+	removed <-chan error
+}
+
+// Remove begins the removal of the node, once. The outcome is for one caller only.
+func (h *holder) Remove() <-chan error {
+	h.removal.Do(func() { h.removed = h.Node.Remove() })
+	return h.removed
 }
 
 // changed handles an event of the watch on the holder's node. If the node was not deleted, but for

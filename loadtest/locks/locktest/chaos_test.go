@@ -2,8 +2,12 @@ package locktest_test
 
 import (
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/servers/serverstest"
 )
@@ -39,19 +43,33 @@ func holder(t *testing.T, members []*member) *member {
 	}
 }
 
+const goroutines = 5 // of a process
+
+// lengthEnv is the environment variable for how long to disturb, such as "1h".
+const lengthEnv = "LOCKTEST_LENGTH"
+
 // TestHistories lets goroutines of several processes contend while processes are killed and
 // stopped past their sessions and connections are cut or swallowed, and checks the recorded
-// history: mutual exclusion as ZooKeeper sees it, with rising tokens.
+// history: mutual exclusion as ZooKeeper sees it, with rising tokens. A counter that all raise while they hold
+// must have the number of times.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	length := 12 * time.Second
+	length := time.Minute
 	if testing.Short() {
 		length = 4 * time.Second
+	}
+	if text, ok := os.LookupEnv(lengthEnv); ok {
+		var err error
+		if length, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("%s: %v", lengthEnv, err)
+		}
 	}
 	for name, handoff := range map[string]int{"hand-off": 64, "no hand-off": 1} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			disturb(t, handoff, length)
+			for left := length; left > 0 && !t.Failed(); left -= time.Minute {
+				disturb(t, handoff, min(left, time.Minute)) // longer histories take the checker too long
+			}
 		})
 	}
 }
@@ -61,7 +79,11 @@ func disturb(t *testing.T, handoff int, length time.Duration) {
 		processes      = 4
 		sessionTimeout = 1500 * time.Millisecond
 	)
-	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	root := serverstest.ZooKeeperRoot(t)
+	path, counter := root+"/lock", root+"/counter"
+	if _, err := direct(t).Conn().Create(counter, []byte("0"), 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
 	members := make([]*member, processes)
 	var histories [][]record
 	var believers []belief // of processes that were never stopped
@@ -69,7 +91,7 @@ func disturb(t *testing.T, handoff int, length time.Duration) {
 		p := newProxy(t, serverstest.ZooKeeper(t).Addr())
 		m := &member{proxy: p, orders: worker{
 			Servers: p.servers(), Path: path, SessionTimeout: sessionTimeout,
-			Goroutines: 5, Handoff: handoff, Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
+			Counter: counter, Goroutines: goroutines, Handoff: handoff, Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
 		}}
 		m.process = startProcess(t, m.orders)
 		members[i] = m
@@ -121,10 +143,37 @@ func disturb(t *testing.T, handoff int, length time.Duration) {
 	}
 	checkHistory(t, histories...)
 	checkTally(t, histories)
+	checkCounter(t, counter, histories)
 	if n := overlaps(believers); n != 0 {
 		t.Errorf("%d pairs of holders that were never stopped thought at once that they held", n)
 	}
 	awaitChildren(t, direct(t), path, 0, 3*sessionTimeout)
+}
+
+// checkCounter fails the test if the counter has not been raised as often as the processes say.
+func checkCounter(t *testing.T, counter string, histories [][]record) {
+	t.Helper()
+	certain, unknown := 0, 0
+	for _, records := range histories {
+		for _, r := range records {
+			switch {
+			case r.Phase == counted && r.Err == "":
+				certain++
+			case r.Phase == counted:
+				unknown++
+			}
+		}
+		unknown += goroutines // the process may have been killed before they said so
+	}
+	data, _, err := direct(t).Conn().Get(counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(data))
+	if err != nil || n < certain || n > certain+unknown {
+		t.Errorf("the counter says %q after it was raised %d times, or up to %d more", data, certain, unknown)
+	}
+	t.Logf("the counter says %d: raised %d times, and up to %d more", n, certain, unknown)
 }
 
 // checkTally fails the test if the faults had no effect.

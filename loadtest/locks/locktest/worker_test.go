@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock"
 )
@@ -23,6 +26,7 @@ type worker struct {
 	Hold           time.Duration // longest time of holding
 	LongHold       time.Duration // how long every twenty-fifth time, on average; 0 for never
 	Register       string        // address of a fenced register to write to while holding, or ""
+	Counter        string        // path of a node whose number to raise while holding, or ""
 }
 
 // acquireLimit bounds one acquisition of a worker: under faults it may rightly fail, but not hang.
@@ -47,6 +51,7 @@ const (
 	failed    phase = "failed"   // the acquisition ended without a grant
 	lost      phase = "lost"     // the handle's context ended before the release
 	released  phase = "released" // Err is set when the outcome is unknown
+	counted   phase = "counted"  // the counter was raised; Err is set when the outcome is unknown
 )
 
 func (w worker) run(ctx context.Context, orders io.Reader, out io.Writer) (err error) {
@@ -68,7 +73,7 @@ func (w worker) run(ctx context.Context, orders io.Reader, out io.Writer) (err e
 	for g := range w.Goroutines {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				w.acquisition(ctx, mutex, g, log)
+				w.acquisition(ctx, session, mutex, g, log)
 			}
 		})
 	}
@@ -78,7 +83,9 @@ func (w worker) run(ctx context.Context, orders io.Reader, out io.Writer) (err e
 
 // acquisition acquires, holds and releases once, and records each phase as it comes, so that a kill
 // loses nothing that was reached.
-func (w worker) acquisition(ctx context.Context, mutex *zklock.Mutex, g int, log *recorder) {
+func (w worker) acquisition(
+	ctx context.Context, session *zklock.Session, mutex *zklock.Mutex, g int, log *recorder,
+) {
 	limited, cancel := context.WithTimeout(ctx, acquireLimit)
 	defer cancel()
 	call := now()
@@ -105,6 +112,9 @@ func (w worker) acquisition(ctx context.Context, mutex *zklock.Mutex, g int, log
 			log.add(record{Goroutine: g, Phase: failed, Token: token, Err: err.Error()})
 		}
 	}
+	if w.Counter != "" {
+		w.count(limited, session, lock, g, log)
+	}
 	if lock.Context().Err() != nil {
 		log.add(record{Goroutine: g, Phase: lost, Token: token, Call: now()})
 	}
@@ -113,6 +123,32 @@ func (w worker) acquisition(ctx context.Context, mutex *zklock.Mutex, g int, log
 	err = lock.Release(context.WithoutCancel(limited))
 	r := record{Goroutine: g, Phase: released, Token: token, Call: call, Return: now()}
 	if err != nil {
+		r.Err = err.Error()
+	}
+	log.add(r)
+}
+
+// count raises the counter in ZooKeeper by a read and a write that is guarded by the lock, whatever the holder
+// believes: another holder between the two would make one of them count for nothing.
+func (w worker) count(ctx context.Context, session *zklock.Session, lock *zklock.Lock, g int, log *recorder) {
+	_, err := zklock.Call(ctx, func() (struct{}, error) {
+		data, _, err := session.Conn().Get(w.Counter)
+		if err != nil {
+			return struct{}{}, zk.ErrNoNode // nothing was written
+		}
+		n, err := strconv.Atoi(string(data))
+		if err != nil {
+			return struct{}{}, err
+		}
+		_, err = session.Conn().Multi(append(lock.Guard(),
+			&zk.SetDataRequest{Path: w.Counter, Data: []byte(strconv.Itoa(n + 1)), Version: -1})...)
+		return struct{}{}, err
+	})
+	r := record{Goroutine: g, Phase: counted, Token: lock.Token().String()}
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return // the lock was lost: refused
+	case err != nil:
 		r.Err = err.Error()
 	}
 	log.add(r)
