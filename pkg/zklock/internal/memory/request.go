@@ -47,7 +47,7 @@ func (c *conn) request(r *reader) bool {
 	return op != opClose && result != authFailed && result != unimplemented
 }
 
-// perform carries out a request that is no write, and has write do the others.
+// perform carries out a request: a read, or a transaction of one operation or of several.
 func (c *conn) perform(op int32, r *reader, w *writer) code {
 	t := c.server.tree
 	switch op {
@@ -88,7 +88,7 @@ func (c *conn) perform(op int32, r *reader, w *writer) code {
 	if op == opMulti {
 		return c.multi(x, r, w)
 	}
-	result := c.write1(x, op, r, w)
+	result := c.operate(x, op, r, w)
 	x.end(result)
 	return result
 }
@@ -126,8 +126,8 @@ func (c *conn) look(op int32, path string, watch bool, w *writer) code {
 	return ok
 }
 
-// write1 carries out one operation of a transaction.
-func (c *conn) write1(x *txn, op int32, r *reader, w *writer) (result code) {
+// operate carries out one operation of a transaction.
+func (c *conn) operate(x *txn, op int32, r *reader, w *writer) (result code) {
 	if c.server.Old && (op == opCreate2 || op == opCreateContainer) {
 		return unimplemented
 	}
@@ -182,7 +182,7 @@ func (c *conn) multi(x *txn, r *reader, w *writer) code {
 		body.int32(int32(ok))
 		if failed != ok {
 			skip(op, r)
-		} else if failed = c.write1(x, op, r, &body); failed == ok {
+		} else if failed = c.operate(x, op, r, &body); failed == ok {
 			results = append(results, body)
 		}
 	}
