@@ -3,6 +3,7 @@ package mutants
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"orderstock/loadtest/history"
@@ -33,7 +34,7 @@ var inputs = []input{
 	},
 	{
 		name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
-		expected: verify.OrderMatchesOperation,
+		expected: verify.OperationComplete,
 	},
 	{
 		name: "a stock level off by one",
@@ -69,7 +70,7 @@ var inputs = []input{
 	{name: "an answer flipped", flip: func(h *history.History, op int32) {
 		for i := range h.Calls {
 			if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {
-				h.Calls[i].Status = history.Rejected
+				h.Calls[i].Status, h.Calls[i].Code = history.Rejected, http.StatusConflict
 			}
 		}
 	}, expected: verify.AnswersTrue},

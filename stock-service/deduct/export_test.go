@@ -37,3 +37,6 @@ func Waiting(s Strategy) int {
 	}
 	return n
 }
+
+// Leave ends the use of the lock; more says that work waits for it.
+func (k Keeper) Leave(ctx context.Context, more bool) { k.k.leave(ctx, more) }

@@ -246,6 +246,35 @@ func TestWhoIsTakenForDead(t *testing.T) {
 	}
 }
 
+// A lock that is kept for work that waits is released when its tenure is over, also if it was granted some time before a
+// group took it.
+func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {
+	released := make(chan time.Time, 1)
+	alive, end := context.WithCancel(t.Context())
+	defer end()
+	k := deduct.NewKeeper(
+		func(context.Context) (deduct.Lock, error) {
+			time.Sleep(20 * time.Millisecond)
+			release := func(context.Context) error { released <- time.Now(); return nil }
+			return deduct.Lock{Token: stock.Token{1}, Alive: alive, Release: release}, nil
+		},
+		func(context.Context) (stock.Token, error) { return stock.Token{}, errors.New("nobody answers") },
+		5*time.Millisecond)
+	if lock := k.Hold(t.Context()); lock.Release != nil {
+		t.Fatal("granted at once")
+	}
+	time.Sleep(40 * time.Millisecond)
+	if lock := k.Hold(t.Context()); lock.Release == nil {
+		t.Fatal("not granted")
+	}
+	k.Leave(t.Context(), true)
+	select {
+	case <-released:
+	case <-time.After(2 * time.Second):
+		t.Error("kept for two seconds")
+	}
+}
+
 // TestEveryDeductionIsUnderItsLocks: while no holder is stuck, two processes deduct orders of one and of several
 // partitions at the same time, each under the locks of its partitions.
 func TestEveryDeductionIsUnderItsLocks(t *testing.T) {

@@ -42,6 +42,7 @@ type keeper struct {
 
 type acquired struct {
 	lock Lock
+	at   time.Time
 	err  error
 }
 
@@ -95,13 +96,10 @@ func (k *keeper) rest(ctx context.Context) {
 	}
 }
 
-// endTenure releases the lock if its tenure is over and no group uses it.
+// endTenure releases the lock if its tenure is over, once no group uses it.
 func (k *keeper) endTenure(ctx context.Context) {
-	select {
-	case k.turn <- struct{}{}:
-		k.leave(ctx, k.kept != nil)
-	default:
-	}
+	k.turn <- struct{}{}
+	k.leave(ctx, k.kept != nil)
 }
 
 // has reports whether the lock is held, and acquires it first if need be.
@@ -154,10 +152,11 @@ func (k *keeper) ask(ctx context.Context) {
 	k.asked = asked
 	go func() {
 		lock, err := k.take(ctx, k.acquire)
+		at := time.Now() // before the timer starts: when it fires, the tenure is over
 		if err == nil {
 			time.AfterFunc(tenure, func() { k.endTenure(context.WithoutCancel(ctx)) })
 		}
-		asked <- acquired{lock, err}
+		asked <- acquired{lock, at, err}
 	}()
 }
 
@@ -206,7 +205,7 @@ func (k *keeper) granted(got acquired) bool {
 	if got.err != nil {
 		return false
 	}
-	k.kept, k.since, k.seen = &got.lock, time.Now(), nil
+	k.kept, k.since, k.seen = &got.lock, got.at, nil
 	return true
 }
 
