@@ -253,7 +253,7 @@ func (c *Console) kill(_ context.Context, a Action) (*strikeResult, error) {
 	if !r.Running() {
 		return nil, conflict("%s is dead already", a.Target)
 	}
-	return &strikeResult{heal: remedy{healReplicas, func(ctx context.Context) error { return revive(ctx, r) }}}, r.Kill()
+	return &strikeResult{heal: remedy{healReplicas, func(ctx context.Context) error { return restart(ctx, r) }}}, r.Kill()
 }
 
 func (c *Console) restart(ctx context.Context, a Action) (*strikeResult, error) {
@@ -278,7 +278,7 @@ func (c *Console) pause(_ context.Context, a Action) (*strikeResult, error) {
 	if !r.Running() {
 		return nil, conflict("%s is dead", a.Target)
 	}
-	return &strikeResult{heal: remedy{healReplicas, func(ctx context.Context) error { return revive(ctx, r) }}}, r.Pause()
+	return &strikeResult{heal: remedy{healReplicas, func(ctx context.Context) error { return restart(ctx, r) }}}, r.Pause()
 }
 
 func (c *Console) resume(_ context.Context, a Action) (*strikeResult, error) {
@@ -301,7 +301,7 @@ func (c *Console) killServer(_ context.Context, a Action) (*strikeResult, error)
 	if err != nil {
 		return nil, err
 	}
-	return &strikeResult{heal: remedy{healServers, func(ctx context.Context) error { return revive(ctx, p) }}}, p.Kill()
+	return &strikeResult{heal: remedy{healServers, func(ctx context.Context) error { return restart(ctx, p) }}}, p.Kill()
 }
 
 func (c *Console) restartServer(ctx context.Context, a Action) (*strikeResult, error) {
@@ -321,7 +321,7 @@ func (c *Console) pauseServer(_ context.Context, a Action) (*strikeResult, error
 	if err != nil {
 		return nil, err
 	}
-	return &strikeResult{heal: remedy{healServers, func(ctx context.Context) error { return revive(ctx, p) }}}, p.Pause()
+	return &strikeResult{heal: remedy{healServers, func(ctx context.Context) error { return restart(ctx, p) }}}, p.Pause()
 }
 
 func (c *Console) flushRedis(ctx context.Context, _ Action) (*strikeResult, error) {
@@ -422,7 +422,7 @@ func armAction(what string, times int) func(*Console, context.Context, Action) (
 			return nil, err
 		}
 		return &strikeResult{
-			heal: remedy{healReplicas, func(ctx context.Context) error { return reviveReplica(ctx, r) }},
+			heal: remedy{healReplicas, func(ctx context.Context) error { return restartReplica(ctx, r) }},
 			fired: func(context.Context) (int, error) {
 				n, err := c.lab.Fired(rule)
 				return n - before, err

@@ -199,7 +199,7 @@ func (c *Console) startServices(ctx context.Context, v catalogue.Variant) error 
 
 // start is startServices for a caller that holds acting.
 func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
-	if err := c.reviveServers(ctx); err != nil {
+	if err := c.restartServers(ctx); err != nil {
 		return fmt.Errorf("start services: %w", err)
 	}
 	c.mu.Lock()

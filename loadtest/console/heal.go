@@ -29,14 +29,14 @@ func (c *Console) heal(ctx context.Context) error {
 	c.mu.Lock()
 	strikes := slices.Clone(c.strikes)
 	c.mu.Unlock()
-	errs := []error{c.reviveServers(ctx)}
+	errs := []error{c.restartServers(ctx)}
 	for at := healServers; at <= healReplicas; at++ {
 		for _, s := range strikes {
 			errs = append(errs, c.healAt(ctx, at, s))
 		}
 	}
 	for _, r := range c.lab.Replicas() { // a played fault may have killed any
-		if err := reviveReplica(ctx, r); err != nil {
+		if err := restartReplica(ctx, r); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.Name(), err))
 		}
 	}
@@ -70,11 +70,11 @@ func (c *Console) healAt(ctx context.Context, at int, s *Strike) error {
 	return nil
 }
 
-// reviveServers restarts dead servers and resumes paused ones.
-func (c *Console) reviveServers(ctx context.Context) error {
+// restartServers restarts dead servers and resumes paused ones.
+func (c *Console) restartServers(ctx context.Context) error {
 	var errs []error
 	for _, p := range []lasting{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
-		if err := revive(ctx, p); err != nil {
+		if err := restart(ctx, p); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p.Name(), err))
 		}
 	}
@@ -90,7 +90,7 @@ type lasting interface {
 	Restart(ctx context.Context) error
 }
 
-func revive(ctx context.Context, p lasting) error {
+func restart(ctx context.Context, p lasting) error {
 	if !p.Running() {
 		return p.Restart(ctx)
 	}
@@ -100,11 +100,11 @@ func revive(ctx context.Context, p lasting) error {
 	return nil
 }
 
-// reviveReplica makes a replica run with no rule armed. If a rule that is still armed kills or stops it again,
-// reviveReplica restarts it once more.
-func reviveReplica(ctx context.Context, r *lab.Replica) error {
+// restartReplica makes a replica run with no rule armed. If a rule that is still armed kills or stops it again,
+// restartReplica restarts it once more.
+func restartReplica(ctx context.Context, r *lab.Replica) error {
 	for {
-		if err := revive(ctx, r); err != nil && r.Running() {
+		if err := restart(ctx, r); err != nil && r.Running() {
 			return err
 		}
 		err := r.Disarm(ctx)

@@ -173,13 +173,13 @@ func (s *strike) Heal(ctx context.Context) error {
 	s.poisoned = nil
 	s.mu.Unlock()
 	for _, r := range s.lab.Replicas() {
-		errs = append(errs, revive(ctx, r))
+		errs = append(errs, restart(ctx, r))
 	}
 	return errors.Join(errs...)
 }
 
-// revive makes a replica run again after any fault, with no rule armed.
-func revive(ctx context.Context, r *lab.Replica) error {
+// restart makes a replica run again after any fault, with no rule armed.
+func restart(ctx context.Context, r *lab.Replica) error {
 	for {
 		if !r.Running() {
 			if err := r.Restart(ctx); err != nil {

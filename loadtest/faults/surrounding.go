@@ -71,7 +71,7 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 		return &surrounding{
 			strike: func(context.Context) error { return errors.Join(victims[0].Kill(), victims[1].Kill()) },
 			mend: func(ctx context.Context) error {
-				return errors.Join(revive(ctx, victims[0]), revive(ctx, victims[1]))
+				return errors.Join(restart(ctx, victims[0]), restart(ctx, victims[1]))
 			},
 			hold: time.Second,
 		}
