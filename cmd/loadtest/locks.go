@@ -75,7 +75,7 @@ event that made a waiter look again.`,
 		return nil
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use:    "worker lock servers path-prefix paths first-contender contenders",
+		Use:    "worker lock servers path-prefix paths first-contender contenders [hold]",
 		Short:  "Run one process of contenders, by commands on the standard input",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,7 +87,8 @@ event that made a waiter look again.`,
 
 func planFlags(f *pflag.FlagSet, p *locks.Plan) {
 	f.StringSliceVar(&p.Locks, "locks", p.Locks, "the locks to measure")
-	f.StringSliceVar(&p.Shapes, "shapes", p.Shapes, "processes x contenders x paths")
+	f.StringSliceVar(&p.Shapes, "shapes", p.Shapes,
+		"processes x contenders x paths; or 1+contenders x time of holding, for how long one waits beside them")
 	f.IntVar(&p.Rounds, "rounds", p.Rounds, "windows for each lock and shape")
 	f.DurationVar(&p.Window, "window", p.Window, "length of one window, over all its turns")
 	f.DurationVar(&p.Warmup, "warmup", p.Warmup,

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,8 @@ type bench struct {
 }
 
 // Row is one lock in one shape: a line of the table and of the file. Latency is the time from the call to the grant;
-// for "raw" it is the time of the pair. A wake-up is a watch event that made a waiter look again.
+// for "raw" it is the time of the pair. Hold is for how long a lone contender and the crowd beside it hold; without a
+// lone contender it is 0. A wake-up is a watch event that made a waiter look again.
 type Row struct {
 	Lock              string  `json:"lock"`
 	Processes         int     `json:"processes"`
@@ -46,9 +48,10 @@ type Row struct {
 	PerSecond         float64 `json:"per_s"`
 	P50               float64 `json:"p50_ms"`
 	P99               float64 `json:"p99_ms"`
+	Longest           float64 `json:"max_ms"`
+	Hold              float64 `json:"hold_ms,omitempty"`
 	WakeupsPerRelease float64 `json:"wakeups_per_release"`
 
-	longest    float64       // ms
 	leastShare float64       // of a process, as a part of an even share
 	measured   time.Duration // all windows together
 }
@@ -56,6 +59,7 @@ type Row struct {
 // cell sums one lock's windows in one shape.
 type cell struct {
 	fleet    *fleet
+	lone     bool // the waits are the first process's
 	waits    *hdrhistogram.Histogram
 	ops      []int64 // by process
 	acquired int64
@@ -111,7 +115,13 @@ func (s shape) turns() int {
 // runShape keeps the workers of all locks alive over the rounds, so that Java's code stays compiled and connections
 // stay open. Only one lock's workers work at a time.
 func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
-	cells := make([]*cell, len(b.Plan.Locks))
+	locks := b.Plan.Locks
+	if s.lone() {
+		locks = slices.DeleteFunc(slices.Clone(locks), func(lock string) bool {
+			return lock != zklockLock && lock != noHandoffLock && lock != clientLock
+		})
+	}
+	cells := make([]*cell, len(locks))
 	defer func() {
 		for _, c := range cells {
 			if c != nil {
@@ -119,12 +129,12 @@ func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 			}
 		}
 	}()
-	for i, lock := range b.Plan.Locks {
+	for i, lock := range locks {
 		fleet, err := b.startFleet(ctx, lock, s, path.Join(b.root, s.String(), strings.ReplaceAll(lock, ".", "-")))
 		if err != nil {
 			return nil, fmt.Errorf("start workers of %s: %w", lock, err)
 		}
-		cells[i] = &cell{fleet: fleet, waits: newHistogram(), ops: make([]int64, s.processes)}
+		cells[i] = &cell{fleet: fleet, lone: s.lone(), waits: newHistogram(), ops: make([]int64, s.processes)}
 	}
 	for turn := range b.Plan.Rounds * s.turns() {
 		w := window{warmup: b.Plan.Warmup / time.Duration(s.turns()), length: b.Plan.Window / time.Duration(s.turns())}
@@ -134,12 +144,12 @@ func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 		for i := range cells {
 			i = (i + turn) % len(cells) // so that no lock always comes after the same one
 			if err := cells[i].measure(ctx, w); err != nil {
-				return nil, fmt.Errorf("measure %s: %w", b.Plan.Locks[i], err)
+				return nil, fmt.Errorf("measure %s: %w", locks[i], err)
 			}
 		}
 	}
 	for i, c := range cells {
-		r := c.row(b.Plan.Locks[i], s, time.Duration(b.Plan.Rounds)*b.Plan.Window)
+		r := c.row(locks[i], s, time.Duration(b.Plan.Rounds)*b.Plan.Window)
 		printRow(b.Table, r)
 		rows = append(rows, r)
 	}
@@ -155,6 +165,9 @@ func (c *cell) measure(ctx context.Context, w window) error {
 		c.ops[i] += r.Ops
 		c.acquired += r.Acquired
 		c.wakeups += r.Wakeups
+		if i > 0 && c.lone {
+			continue
+		}
 		waits, err := r.histogram()
 		if err != nil {
 			return fmt.Errorf("read a worker's histogram: %w", err)
@@ -176,7 +189,8 @@ func (c *cell) row(lock string, s shape, measured time.Duration) Row {
 		PerSecond: float64(total) / measured.Seconds(),
 		P50:       float64(c.waits.ValueAtQuantile(50)) / 1e6,
 		P99:       float64(c.waits.ValueAtQuantile(99)) / 1e6,
-		longest:   float64(c.waits.Max()) / 1e6,
+		Longest:   float64(c.waits.Max()) / 1e6,
+		Hold:      float64(s.hold) / 1e6,
 		measured:  measured,
 	}
 	if c.acquired > 0 {

@@ -45,9 +45,12 @@ func (b *bench) startFleet(ctx context.Context, lock string, s shape, root strin
 		}
 	}()
 	for p := range s.processes {
+		first, threads := s.share(p)
 		args := []string{
-			b.Servers, path.Join(root, "path-"), strconv.Itoa(s.paths),
-			strconv.Itoa(p * s.threads()), strconv.Itoa(s.threads()),
+			b.Servers, path.Join(root, "path-"), strconv.Itoa(s.paths), strconv.Itoa(first), strconv.Itoa(threads),
+		}
+		if s.lone() {
+			args = append(args, s.hold.String())
 		}
 		cmd, err := b.command(ctx, lock, args)
 		if err != nil {

@@ -67,6 +67,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestLone measures how long one contender waits beside a crowd.
+func TestLone(t *testing.T) {
+	rows, err := Run(t.Context(), Config{
+		Plan: Plan{
+			Locks: Names, Shapes: []string{"1+8x1ms"}, Rounds: 1, Window: 1500 * time.Millisecond,
+			Warmup: 300 * time.Millisecond,
+		},
+		Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 3 {
+		t.Errorf("rows of %d locks", len(rows))
+	}
+	for _, r := range rows {
+		if r.Contenders != 9 || r.Hold != 1 || r.P50 <= 0 || r.Longest < r.P50 {
+			t.Errorf("row %+v", r)
+		}
+	}
+}
+
 func TestTargets(t *testing.T) {
 	make := func(factor float64) []Row {
 		at := func(lock string, s shape, perSecond, p99 float64) Row {
@@ -95,12 +117,17 @@ func TestTargets(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	for _, bad := range []string{"", "1", "1x1", "0x1x1", "2x3x1", "4x2x1", "1x1x0", "axbxc"} {
+	for _, bad := range []string{
+		"", "1", "1x1", "0x1x1", "2x3x1", "4x2x1", "1x1x0", "axbxc", "1+x1ms", "1+64", "1+8x0s",
+	} {
 		if s, err := parseShapes([]string{bad}); err == nil {
 			t.Errorf("shape %q is %v", bad, s)
 		}
 	}
 	if s, err := parseShapes([]string{"4x64x1"}); err != nil || s[0] != crowd {
+		t.Errorf("%v, %v", s, err)
+	}
+	if s, err := parseShapes([]string{"1+64x1ms"}); err != nil || !s[0].lone() || s[0].String() != "1+64x1ms" {
 		t.Errorf("%v, %v", s, err)
 	}
 	if err := checkLocks([]string{"zk.lock"}); err == nil || !strings.Contains(err.Error(), clientLock) {

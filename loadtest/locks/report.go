@@ -15,7 +15,7 @@ func printHeader(out io.Writer) {
 
 func printRow(out io.Writer, r Row) {
 	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.4f %10.3f %10.1f %15.2f %10.0f%%\n",
-		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.longest,
+		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.Longest,
 		r.WakeupsPerRelease, 100*r.leastShare)
 }
 
@@ -29,7 +29,7 @@ type table []Row
 
 func (t table) find(lock string, s shape) (Row, bool) {
 	for _, r := range t {
-		if r.Lock == lock && (shape{r.Processes, r.Contenders, r.Paths}) == s {
+		if r.Lock == lock && (shape{processes: r.Processes, contenders: r.Contenders, paths: r.Paths}) == s && r.Hold == 0 {
 			return r, true
 		}
 	}

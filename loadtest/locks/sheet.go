@@ -24,6 +24,9 @@ func Sheet(rows []Row) page.Sheet {
 		table.Add(false, r.Lock, r.Processes, r.Contenders, r.Paths, fmt.Sprintf("%.0f", r.PerSecond),
 			fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.WakeupsPerRelease))
 		shape := fmt.Sprintf("%d processes, %d contenders, %d paths", r.Processes, r.Contenders, r.Paths)
+		if r.Hold > 0 {
+			shape = fmt.Sprintf("one contender beside %d in another process, which hold for %g ms", r.Contenders-1, r.Hold)
+		}
 		if !slices.Contains(names, shape) {
 			names = append(names, shape)
 		}

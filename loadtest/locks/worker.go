@@ -25,14 +25,15 @@ type job struct {
 	paths   int
 	first   int // number of its first contender
 	threads int
+	hold    time.Duration
 }
 
 // Work is one process of contenders. Config.Worker runs it, with the arguments from Run. It reads orders for windows
 // and answers them, until the orders end.
 func Work(ctx context.Context, args []string, orders io.Reader, answers io.Writer) error {
-	if len(args) != 6 {
-		return fmt.Errorf("a worker has the arguments lock, servers, path prefix, paths, first contender, contenders: got %q",
-			args)
+	if len(args) != 6 && len(args) != 7 {
+		return fmt.Errorf("a worker has the arguments lock, servers, path prefix, paths, first contender, contenders "+
+			"and perhaps the time of holding: got %q", args)
 	}
 	j := job{lock: args[0], servers: args[1], prefix: args[2]}
 	for i, to := range []*int{&j.paths, &j.first, &j.threads} {
@@ -41,6 +42,12 @@ func Work(ctx context.Context, args []string, orders io.Reader, answers io.Write
 			return err
 		}
 		*to = n
+	}
+	if len(args) == 7 {
+		var err error
+		if j.hold, err = time.ParseDuration(args[6]); err != nil {
+			return err
+		}
 	}
 	return j.work(ctx, orders, answers)
 }
@@ -69,7 +76,7 @@ func (j job) work(ctx context.Context, orders io.Reader, answers io.Writer) (err
 			length: time.Duration(length) * time.Millisecond,
 		}
 		before := lock.wakeups()
-		r, err := w.run(ctx, contenders)
+		r, err := w.run(ctx, contenders, j.hold)
 		if err != nil {
 			return err
 		}
@@ -82,7 +89,7 @@ func (j job) work(ctx context.Context, orders io.Reader, answers io.Writer) (err
 }
 
 // run lets all contenders loop until the window's end.
-func (w window) run(ctx context.Context, contenders []acquireFunc) (result, error) {
+func (w window) run(ctx context.Context, contenders []acquireFunc, hold time.Duration) (result, error) {
 	select {
 	case <-time.After(time.Until(w.start)):
 	case <-ctx.Done():
@@ -97,7 +104,7 @@ func (w window) run(ctx context.Context, contenders []acquireFunc) (result, erro
 		all     sync.WaitGroup
 	)
 	for i, acquire := range contenders {
-		all.Go(func() { errs[i] = tallies[i].loop(ctx, acquire, begin, end) })
+		all.Go(func() { errs[i] = tallies[i].loop(ctx, acquire, hold, begin, end) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -121,7 +128,7 @@ type tally struct {
 	waits         *hdrhistogram.Histogram
 }
 
-func (t *tally) loop(ctx context.Context, acquire acquireFunc, begin, end time.Time) error {
+func (t *tally) loop(ctx context.Context, acquire acquireFunc, hold time.Duration, begin, end time.Time) error {
 	t.waits = newHistogram()
 	for {
 		start := time.Now()
@@ -134,6 +141,7 @@ func (t *tally) loop(ctx context.Context, acquire acquireFunc, begin, end time.T
 		}
 		granted := time.Now()
 		t.acquired++
+		time.Sleep(hold)
 		if err := release(ctx); err != nil {
 			return fmt.Errorf("release: %w", err)
 		}

@@ -105,7 +105,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"writes_again_s":8.26,"retried_503":7,"retried_lost":2,"verdict":"pass"},
 		{"fault":"quorum","verdict":"unknown"}]}`)
 	write("lock-bench.json", `{"rows":[{"lock":"zklock","processes":2,"contenders":64,"paths":1,"per_s":812.4,
-		"p50_ms":71.5,"p99_ms":140,"wakeups_per_release":1}]}`)
+		"p50_ms":71.5,"p99_ms":140,"wakeups_per_release":1},
+		{"lock":"zk.Lock","contenders":65,"hold_ms":1,"p50_ms":90.51,"p99_ms":140,"max_ms":150}]}`)
 	ladderRow := func(path, strategy string, perS int) string {
 		return fmt.Sprintf(`{"path":%q,"strategy":%q,"replicas":1,"goods":1,"clients":256,"done_per_s":%d,
 			"p50_ms":9,"p99_ms":21.5,"verdict":"pass"}`, path, strategy, perS)
@@ -124,7 +125,9 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		make func(sources) (string, error)
 		want []string
 	}{
-		{lockBench, []string{"| zklock | 2 | 64 | 1 | 812 | 71.50 | 140.00 | 1.0 |"}},
+		{lockBench, []string{
+			"| zklock | 2 | 64 | 1 | 812 | 71.50 | 140.00 | 1.0 |", "| zk.Lock | 64 | 1 ms | 90.5 | 140.0 | 150.0 |",
+		}},
 		{ladderTables, []string{
 			"on MySQL 9, 2 cores.", "| `grouped` | 9000/s, p99 21.5 ms | pass |", "| `direct` | 18000/s",
 			"| deduct: grouped / direct | 0.50 ± 0.02 | 0.75, **missed** |",

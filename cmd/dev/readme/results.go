@@ -172,6 +172,8 @@ func lockBench(from sources) (string, error) {
 			P50        float64 `json:"p50_ms"`
 			P99        float64 `json:"p99_ms"`
 			WakeUps    float64 `json:"wakeups_per_release"`
+			Longest    float64 `json:"max_ms"`
+			Hold       float64 `json:"hold_ms"`
 		} `json:"rows"`
 	}](from, "lock-bench.json")
 	if report == nil || err != nil {
@@ -180,9 +182,20 @@ func lockBench(from sources) (string, error) {
 	text := measured + ".\n\n" +
 		"| lock | processes | contenders | paths | acquisitions/s | p50 ms | p99 ms | wake-ups for each release |\n" +
 		"| --- | --: | --: | --: | --: | --: | --: | --: |\n"
+	lone := ""
 	for _, r := range report.Rows {
+		if r.Hold > 0 {
+			lone += fmt.Sprintf("| %s | %d | %g ms | %.1f | %.1f | %.1f |\n",
+				r.Lock, r.Contenders-1, r.Hold, r.P50, r.P99, r.Longest)
+			continue
+		}
 		text += fmt.Sprintf("| %s | %d | %d | %d | %.0f | %.2f | %.2f | %.1f |\n",
 			r.Lock, r.Processes, r.Contenders, r.Paths, r.PerS, r.P50, r.P99, r.WakeUps)
+	}
+	if lone != "" {
+		text += "\nHow long one contender waits beside many in another process, all on one path:\n\n" +
+			"| lock | contenders there | all hold for | p50 ms | p99 ms | longest ms |\n" +
+			"| --- | --: | --: | --: | --: | --: |\n" + lone
 	}
 	return text, nil
 }
