@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"orderstock/pkg/zklock"
+	"orderstock/pkg/zklock/internal/zktest"
 	"orderstock/pkg/zklock/zklocktest"
 )
 
@@ -15,10 +16,13 @@ import (
 // by what is left to do.
 func TestSessionEndsWithManyLocks(t *testing.T) {
 	const (
-		locks   = 20_000
 		timeout = 4 * time.Second
-		limit   = time.Second
+		limit   = 10 * time.Second // a second on a machine that does nothing else
 	)
+	locks := 20_000
+	if testing.Short() {
+		locks = 4000
+	}
 	for name, opts := range map[string][]zklock.Option{
 		"hand-off":    nil,
 		"no hand-off": {zklock.WithHandoff(1, 0)},
@@ -38,22 +42,33 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 				began := time.Now()
 				end.begin()
 				last := told()
-				if d := last.Sub(began); d > end.after+limit {
-					t.Errorf("%s: the last holder was told after %s", end.name, d)
-				} else {
-					t.Logf("%s: the last holder was told after %s", end.name, d)
-				}
 				end.heal()
 				healed := time.Now()
 				release(t, acquire(t, zklock.NewMutex(session, "/locks/next", opts...)))
-				if d := time.Since(healed); d > 2*limit { // the client library waits for a second
-					t.Errorf("%s: the next acquisition took %s", end.name, d)
-				} else {
-					t.Logf("%s: the next acquisition took %s", end.name, d)
+				all, next := last.Sub(began), time.Since(healed)
+				t.Logf("%s: %d holders were told within %s; the next acquisition took %s", end.name, locks, all, next)
+				if all > end.after+limit || next > limit {
+					t.Errorf("%s: more than %s", end.name, limit)
 				}
 			}
 		})
 	}
+}
+
+// Nodes that the server has removed with their session are not deleted again: thousands of such requests would
+// hold up the next session's first.
+func TestNodesOfAnExpiredSessionAreLeftToTheServer(t *testing.T) {
+	t.Parallel()
+	s, l := dialLink(t)
+	told := holdMany(t, s, zktest.Root(t), 400, []zklock.Option{zklock.WithHandoff(1, 0)})
+	before := l.requests(opDelete)
+	l.expire(t)
+	told()
+	lock := acquire(t, zklock.NewMutex(s, zktest.Root(t)+"/next", zklock.WithHandoff(1, 0)))
+	if n := l.requests(opDelete) - before; n > 0 {
+		t.Errorf("%d nodes were deleted again", n)
+	}
+	release(t, lock)
 }
 
 // holdMany acquires locks below path, each with a holder that waits for its loss, and returns a function that
