@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
@@ -29,11 +31,23 @@ own.
 
 Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	}
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTimes(cmd.Flags()) }
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), scaleCommand(),
 		locksCommand(), stormCommand(), consoleCommand(), playCommand(), tourCommand(), traceCommand(), tokenCommand())
 	return root
+}
+
+// checkTimes returns an error that names the flags with negative times.
+func checkTimes(flags *pflag.FlagSet) error {
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "duration" && strings.HasPrefix(f.Value.String(), "-") {
+			err = errors.Join(err, fmt.Errorf("--%s %s: want 0 or more", f.Name, f.Value))
+		}
+	})
+	return err
 }
 
 // bringUp is the advice if no service answers.
@@ -65,7 +79,7 @@ func fireCommand() *cobra.Command {
 		if failed != nil {
 			return failed
 		}
-		if err := to.clear(); err != nil {
+		if err := errors.Join(judging.Validate(), to.clear()); err != nil {
 			return err
 		}
 		traces, err := sample.provider(cmd.Context())
@@ -95,11 +109,9 @@ func fireCommand() *cobra.Command {
 		if to.json {
 			text = cmd.ErrOrStderr()
 		}
-		if err := h.Measure().Write(text); err != nil {
-			return err
-		}
+		printed := h.Measure().Write(text) // a run whose figures cannot be printed is judged all the same
 		if noVerify {
-			return nil
+			return printed
 		}
 		ctx := cmd.Context()
 		if ctx.Err() != nil {
@@ -110,7 +122,7 @@ func fireCommand() *cobra.Command {
 		}
 		judging.Databases, judging.History = where.databases(), h
 		verdict, err := judge(ctx, cmd, judging, to)
-		if verdict == nil || report == "" {
+		if err = errors.Join(printed, err); verdict == nil || report == "" {
 			return err
 		}
 		if failed := writeReport(ctx, report, h, verdict, where.databases()); failed != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/commalist"
 	"orderstock/pkg/config"
 )
 
@@ -33,8 +35,13 @@ type surroundings struct {
 	ConsoleToken string `env:"CONSOLE_TOKEN"`
 }
 
-// Check finds nothing wrong: each command checks its own settings.
-func (surroundings) Check() error { return nil }
+// Check returns an error that names a token that cannot be sent. Each command checks its own settings.
+func (s surroundings) Check() error {
+	return errors.Join(
+		config.CheckToken("SERVICE_TOKEN", config.Secret(s.StockToken)),
+		config.CheckToken("CONSOLE_TOKEN", config.Secret(s.ConsoleToken)),
+	)
+}
 
 func readSurroundings() (surroundings, error) { return config.Read[surroundings]() }
 
@@ -82,8 +89,8 @@ func (o *output) history() string {
 
 func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
 	var c fire.Config
-	f.StringSliceVar(&s.OrderURLs, "url", s.OrderURLs, "address of an order service; several are used in turn")
-	f.StringSliceVar(&s.StockURLs, "stock-url", s.StockURLs, "address of a stock service; several are used in turn")
+	f.Var(commalist.NewFlag(&s.OrderURLs), "url", "address of an order service; several are used in turn")
+	f.Var(commalist.NewFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
 	loadFlags(f, &c)
 	return &c
 }

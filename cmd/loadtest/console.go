@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,7 +21,9 @@ import (
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
+	"orderstock/pkg/config"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -53,7 +56,7 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 			if failed != nil {
 				return failed
 			}
-			cfg.token = cmp.Or(cfg.token, where.ConsoleToken)
+			cfg.token = cmp.Or(config.Trim(cfg.token), where.ConsoleToken)
 			return serveConsole(cmd, cfg, where)
 		},
 	}
@@ -65,7 +68,7 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 		"second address, which only receives the services' spans, from anyone who can reach it")
 	f.BoolVar(&cfg.remote, "remote", false,
 		"serve other machines, too, under an IP address or a name of --host; needs --token")
-	f.StringSliceVar(&cfg.hosts, "host", nil, "with --remote: host names of the page")
+	f.Var(commalist.NewFlag(&cfg.hosts), "host", "with --remote: host names of the page")
 	f.StringVar(&cfg.token, "token", "", "token that opens the page (default CONSOLE_TOKEN or, without it, random)")
 	f.BoolVar(&cfg.attach, "attach", false, "watch the stack that the environment names, and start none")
 	f.StringArrayVar(&cfg.watch, "watch", nil,
@@ -109,7 +112,7 @@ func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) err
 	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	address := func(at string) string { return fmt.Sprintf("http://%s/?token=%s", at, server.Token()) }
+	address := func(at string) string { return fmt.Sprintf("http://%s/?token=%s", at, url.QueryEscape(server.Token())) }
 	forget, err := keepAddress(cfg.out, address(listener.Addr().String()))
 	if err != nil {
 		cancel()
@@ -177,6 +180,9 @@ func (c consoleConfig) check() error {
 		if _, err := strategy.Find(c.strategy); err != nil {
 			return fmt.Errorf("--strategy: %w", err)
 		}
+	}
+	if err := config.CheckToken("--token", config.Secret(c.token)); err != nil {
+		return err
 	}
 	if c.remote && len(c.token) < 16 {
 		return errors.New("--remote needs a --token of at least 16 characters")

@@ -16,17 +16,6 @@ import (
 	"orderstock/pkg/command"
 )
 
-// TestMain runs the command itself in place of the tests if a test asks for it.
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-const asCommand = "LOADTEST_TEST_AS_COMMAND"
-
 // A client with file descriptors for a part of its connections proves nothing, and says so, unless it may raise its
 // limit itself.
 func TestTooFewFileDescriptors(t *testing.T) {

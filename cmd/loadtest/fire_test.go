@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,6 +65,79 @@ func TestAnInterruptedRunIsJudged(t *testing.T) {
 	}
 	if v.Outcome != verify.Pass || v.Orders != h.Orders() || v.Orders == 0 || v.Orders > 1000 {
 		t.Errorf("%s; want a pass on the %d orders of the history", &v, h.Orders())
+	}
+}
+
+// "loadtest fire | head" and "loadtest fire > /dev/full" are judged like any other run.
+func TestARunIsJudgedIfNobodyReads(t *testing.T) {
+	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = full.Close() }()
+	reader, closed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = closed.Close() }()
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name           string
+		stdout, stderr *os.File
+		exit           int
+	}{
+		{"closed", closed, nil, command.Passed}, {"both closed", closed, closed, command.Passed},
+		{"full", full, nil, command.Unknown},
+	} {
+		folder := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "fire", "--orders", "50", "--out", folder)
+		cmd.Env = append(os.Environ(), asCommand+"=1")
+		for name, value := range st.LoadtestEnv() {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+		cmd.Stdout = c.stdout
+		var said bytes.Buffer
+		if cmd.Stderr = &said; c.stderr != nil {
+			cmd.Stderr = c.stderr
+		}
+		if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != c.exit {
+			t.Errorf("%s: %v, %s; want exit code %d", c.name, err, &said, c.exit)
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "verdict.json"))
+		var v verify.Verdict
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		if err != nil || v.Outcome != verify.Pass || v.Orders != 50 {
+			t.Errorf("%s: %v, %s; want a pass on 50 orders", c.name, err, &v)
+		}
+	}
+
+	// Something else than the service is found out before any order is sent.
+	for name, value := range st.LoadtestEnv() {
+		t.Setenv(name, value)
+	}
+	for _, url := range []string{
+		st.Order[0].URL() + "/v1", st.Stock[0].URL(), "http://" + st.Servers.Redis.Addr(), "http://" + st.Order[0].OpsAddr,
+	} {
+		for flag, service := range map[string]string{"--url": "order service", "--stock-url": "stock service"} {
+			wrong := url
+			if url == st.Stock[0].URL() && flag == "--stock-url" {
+				wrong = st.Order[0].URL()
+			}
+			folder := t.TempDir()
+			out, exit := printed(t, "fire", flag, wrong, "--out", folder)
+			if want := wrong + " is not the address of an orderstock " + service; exit != command.Unknown ||
+				!strings.Contains(out, want) {
+				t.Errorf("exit code %d, printed %q; want %d and %q", exit, out, command.Unknown, want)
+			}
+			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+				t.Errorf("%v, %v are left", left, err)
+			}
+		}
 	}
 }
 

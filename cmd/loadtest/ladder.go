@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
+	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -90,7 +91,7 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	c.Flags().BoolVar(&quick, "quick", false,
 		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product;"+
 			" and grouped and grouped-rows with three replicas")
-	c.Flags().StringSliceVar(&plan.Strategies, "strategies", nil,
+	c.Flags().Var(commalist.NewFlag(&plan.Strategies), "strategies",
 		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))
 	c.Flags().IntSliceVar(&plan.Clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&plan.Replicas, "replicas", nil, "only these numbers of stock services")

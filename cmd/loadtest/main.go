@@ -9,4 +9,4 @@ import (
 	"orderstock/pkg/command"
 )
 
-func main() { command.Main(newCommand(os.Stdout, os.Stderr)) }
+func main() { command.Main(newCommand(command.Output(os.Stdout), command.Output(os.Stderr))) }

@@ -13,6 +13,7 @@ import (
 
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 	"orderstock/pkg/compile"
 	"orderstock/stock-service/deduct"
@@ -68,7 +69,8 @@ Writes out/scale.json and out/scale.svg.`,
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
 	p.StringVar(&plan.Before, "before", "",
 		"folder of an earlier build's binaries, to compare with: the hot product, and orders of several products")
-	p.StringSliceVar(&parts, "parts", []string{scaleHolders, scaleFailing, scaleCompose}, "what to measure")
+	parts = []string{scaleHolders, scaleFailing, scaleCompose}
+	p.Var(commalist.NewFlag(&parts), "parts", "what to measure")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")
 	return c

@@ -11,6 +11,7 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/history"
+	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 )
 
@@ -64,7 +65,8 @@ Writes out/tour.json.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&letters, "faults", catalogue.Letters(), "letters of the faults to play")
+	letters = catalogue.Letters()
+	f.Var(commalist.NewFlag(&letters), "faults", "letters of the faults to play")
 	f.StringVar(&out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&bin, "bin", "bin/faults", "folder for the services that can be broken")
 	return cmd

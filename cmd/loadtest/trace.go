@@ -96,17 +96,17 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the console: %w", err)
 	}
-	var reply struct {
+	var told struct {
 		Detail string       `json:"detail"`
 		Spans  []trace.Span `json:"spans"`
 	}
-	if err := json.Unmarshal(body, &reply); err != nil {
+	if err := json.Unmarshal(body, &told); err != nil {
 		return nil, fmt.Errorf("%s://%s is not a console: %s", at.Scheme, at.Host, resp.Status)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the console says: %s", reply.Detail)
+		return nil, fmt.Errorf("the console says: %s", told.Detail)
 	}
-	return reply.Spans, nil
+	return told.Spans, nil
 }
 
 // traceSample is the flag --trace-sample.

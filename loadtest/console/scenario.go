@@ -99,6 +99,9 @@ func (s Scenario) Validate() error {
 			return invalid("%s %v: want 0 to %.0f", f.name, f.value, f.most)
 		}
 	}
+	if s.Rate > 0 && s.Rate < fire.LeastRate {
+		return invalid("rate %v: want 0, or %v to %d", s.Rate, fire.LeastRate, mostRate)
+	}
 	if s.DurationS > 0 && s.WarmupS >= s.DurationS {
 		return invalid("warmup_s %g: want less than duration_s, %g", s.WarmupS, s.DurationS)
 	}

@@ -52,7 +52,7 @@ func (c *client) readOrder(e *history.Call, sent []history.Item, body []byte) {
 	}
 	c.named = named
 	e.Order, e.Total, e.Status = id, o.Total, history.ParseStatus(status)
-	e.AnswerItems = c.f.recordItems(c, sent, named)
+	e.Told = c.f.tell(c, sent, named)
 }
 
 // readOperation reads the stock service's answer into the call.
@@ -84,16 +84,16 @@ func (c *client) takeOperation(e *history.Call, sent []history.Item, op stockapi
 		c.named = append(c.named, history.PricedItem{Item: it})
 	}
 	e.Status, e.Replayed = history.ParseStatus(string(op.State)), op.Repeat
-	e.AnswerItems = c.f.recordItems(c, sent, c.named)
+	e.Told = c.f.tell(c, sent, c.named)
 }
 
-// recordItems returns how the history records the items in an answer.
-func (f *firing) recordItems(c *client, sent []history.Item, named []history.PricedItem) history.AnswerItems {
+// tell returns how the history records the items in an answer.
+func (f *firing) tell(c *client, sent []history.Item, named []history.PricedItem) history.Told {
 	c.sorted = append(c.sorted[:0], sent...)
 	history.SortItems(c.sorted)
-	f.items.Lock()
-	defer f.items.Unlock()
-	return f.h.RecordItems(c.sorted, named)
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	return f.h.Tell(c.sorted, named)
 }
 
 // sent returns the items of a call's order. A cancellation sends none, so they come from the plan.

@@ -133,6 +133,10 @@ func (m Mix) withDefaults() Mix {
 	return m
 }
 
+// LeastRate is the lowest Config.Rate above 0, in orders per second. At lower ones nothing happens for longer than
+// anybody would watch.
+const LeastRate = 0.001
+
 // asked returns the number of orders to send, or 0 for as many as the clients can.
 func (c Config) asked() int {
 	switch {
@@ -160,7 +164,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("orders %d: want 0 to %d", c.Orders, history.MaxOrders)
 	case c.Concurrency < 1 || c.Concurrency > 10_000:
 		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
-	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < 0.001: // comparisons with NaN are false
+	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < LeastRate: // comparisons with NaN are false
 		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
 	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0:
 		return errors.New("duration, warm-up, timeout and insist cannot be negative")

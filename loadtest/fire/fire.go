@@ -52,8 +52,8 @@ type firing struct {
 	plan  *plan
 	start time.Time
 	next  atomic.Int64
-	// items guards the parts of the history that answers add to.
-	items sync.Mutex
+	// telling guards the parts of the history that answers add to.
+	telling sync.Mutex
 }
 
 func fire(ctx context.Context, cfg Config, h *history.History) error {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -65,6 +66,9 @@ func newShop(t *testing.T) *shop {
 		calls: map[string]int{}, cancel: map[string]int{}, ends: map[string]string{},
 	}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"paths":{"/v1/orders":{},"/v1/stock":{}}}`)
+	})
 	mux.HandleFunc("POST /v1/stock/{id}/restock", s.restock)
 	mux.HandleFunc("POST /v1/orders", s.place)
 	mux.HandleFunc("POST /v1/orders/{id}/cancel", s.cancelOrder)
@@ -326,7 +330,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	}
 	h, _ := run(t, cfg)
 	for i, want := range []history.Call{
-		{Status: history.Done, Code: 200, AnswerItems: history.ItemsAsSent},
+		{Status: history.Done, Code: 200, Told: history.ToldAsSent},
 		{Status: history.Rejected, Code: 200, Replayed: true},
 		{Code: 409, Problem: history.OtherProblem},
 		{Failure: history.Refused},
@@ -335,7 +339,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	} {
 		got := h.Calls[i]
 		if got.Status != want.Status || got.Code != want.Code || got.Replayed != want.Replayed ||
-			got.Failure != want.Failure || got.Problem != want.Problem || got.AnswerItems != want.AnswerItems {
+			got.Failure != want.Failure || got.Problem != want.Problem || got.Told != want.Told {
 			t.Errorf("call %d: %+v, want %+v", i+1, got, want)
 		}
 		if made[i] != h.Key(int(got.Op)) {
@@ -410,7 +414,7 @@ func TestFireIsStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestFailuresAreReported(t *testing.T) {
+func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	cfg := s.config()
@@ -531,12 +535,12 @@ func TestNothingIsUp(t *testing.T) {
 			t.Errorf("%v; want that the %s at %s is not reached", err, name, nobody)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("reported after %s", took)
+			t.Errorf("told after %s", took)
 		}
 	}
 }
 
-// watcher records the calls of an observer.
+// watcher notes what an observer is told.
 type watcher struct {
 	mu       sync.Mutex
 	run      *history.History
@@ -561,7 +565,7 @@ func (w *watcher) End(e *fire.Event) {
 	w.ended = append(w.ended, *e)
 }
 
-func TestAnObserverGetsEachCall(t *testing.T) {
+func TestAnObserverIsToldOfEachCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	w, live := &watcher{begun: map[history.Kind]int{}}, &fire.Live{}
@@ -573,14 +577,14 @@ func TestAnObserverGetsEachCall(t *testing.T) {
 		w.begun[history.Cancel] == 0 {
 		t.Errorf("%d calls ended, %v begun, %d on their way; want all %d", len(w.ended), w.begun, w.inFlight, len(h.Calls))
 	}
-	seen := map[history.Call]int{}
+	told := map[history.Call]int{}
 	for _, c := range h.Calls {
-		seen[c]++
+		told[c]++
 	}
 	again := 0
 	for _, e := range w.ended {
-		if seen[e.Call]--; seen[e.Call] < 0 {
-			t.Fatalf("observed %+v, which is not in the history", e.Call)
+		if told[e.Call]--; told[e.Call] < 0 {
+			t.Fatalf("told of %+v, which is not in the history", e.Call)
 		}
 		if e.Address != s.URL || e.Attempts < 1 || e.Attempts > 2 || (e.Kind == history.Cancel) != (e.Items == nil) {
 			t.Fatalf("%+v; want the address of the shop, and the items unless it is a cancellation", e)

@@ -3,6 +3,7 @@ package fire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -46,15 +47,17 @@ func makeGoods(ctx context.Context, cfg Config, h *history.History, now time.Tim
 	return group.Wait()
 }
 
-// reachable returns ErrUnreachable if the run cannot begin.
+// reachable returns an error if the run cannot begin: ErrUnreachable, or another one if something else than the
+// services answers at their addresses.
 func reachable(ctx context.Context, cfg Config) error {
 	stock, orders := newReplicas(cfg.StockURLs, cfg.Timeout, 0), newReplicas(cfg.OrderURLs, cfg.Timeout, 0)
 	defer stock.close()
 	defer orders.close()
-	if err := stock.reachable(ctx, "stock service"); err != nil || cfg.Path == history.PathDeduct || cfg.Place != nil {
+	err := errors.Join(stock.reachable(ctx, "stock service"), stock.serve(ctx, "stock service", "/v1/stock"))
+	if err != nil || cfg.Path == history.PathDeduct || cfg.Place != nil {
 		return err
 	}
-	return orders.reachable(ctx, "order service")
+	return errors.Join(orders.reachable(ctx, "order service"), orders.serve(ctx, "order service", "/v1/orders"))
 }
 
 // restock stocks one product of the run. Its flag makes it safe to retry.
@@ -80,12 +83,12 @@ func restock(ctx context.Context, cfg Config, stock *replicas, h *history.Histor
 			}
 			return err
 		}
-		var reply stockapi.Goods
-		if err := json.Unmarshal(a.body, &reply); err != nil {
+		var told stockapi.Goods
+		if err := json.Unmarshal(a.body, &told); err != nil {
 			return retry.Stop(fmt.Errorf("read answer: %w", err))
 		}
-		if reply.Num != g.Stock {
-			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", reply.Num, g.Stock))
+		if told.Num != g.Stock {
+			return retry.Stop(fmt.Errorf("not new: %d pieces after a restock of %d", told.Num, g.Stock))
 		}
 		return nil
 	})

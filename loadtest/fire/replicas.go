@@ -2,9 +2,12 @@ package fire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -50,6 +53,45 @@ func (r *replicas) reachable(ctx context.Context, service string) error {
 		addresses = append(addresses, c.base)
 	}
 	return fmt.Errorf("%w to the %s at %s", ErrUnreachable, service, strings.Join(addresses, ", "))
+}
+
+// askLimit bounds the wait for a replica's description.
+const askLimit = time.Second
+
+// serve returns an error that names the replicas that answer, but do not describe themselves as a service with that
+// call. A replica in trouble, which answers nothing or an error of its own, may be one.
+func (r *replicas) serve(ctx context.Context, service, call string) error {
+	errs := make([]error, len(r.conns))
+	var asking sync.WaitGroup
+	for i, c := range r.conns {
+		asking.Go(func() {
+			asked := newConn(c.base, min(c.timeout, askLimit))
+			defer asked.close()
+			if a, err := asked.do(ctx, request{method: http.MethodGet, path: "/openapi.json"}); !mayServe(a, err, call) {
+				errs[i] = fmt.Errorf("%s is not the address of an orderstock %s: want http://host:port", c.base, service)
+			}
+		})
+	}
+	asking.Wait()
+	return errors.Join(errs...)
+}
+
+// mayServe reports whether the answer to GET /openapi.json, or the lack of one, may be that of a service with the call.
+func mayServe(a answer, err error, call string) bool {
+	switch {
+	case err != nil:
+		return !strings.Contains(err.Error(), "malformed HTTP") // net/http has no type for that
+	case a.code >= http.StatusInternalServerError || a.code == http.StatusTooManyRequests:
+		return true
+	}
+	var description struct {
+		Paths map[string]json.RawMessage `json:"paths"`
+	}
+	if a.code != http.StatusOK || json.Unmarshal(a.body, &description) != nil {
+		return false
+	}
+	_, ok := description.Paths[call]
+	return ok
 }
 
 func (r *replicas) close() {

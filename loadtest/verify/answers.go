@@ -34,7 +34,7 @@ func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	for i := range j.replies {
 		r := &j.replies[i]
 		j.answer(n, r, did)
-		sold = sold || r.says == placedConfirmed || r.says == operationDone
+		sold = sold || r.says == placedConfirmed || r.says == toldDone
 		asked = asked || r.cancels()
 	}
 	if sold && !asked {
@@ -58,35 +58,35 @@ func (j *judge) answer(n int, r *reply, did end) {
 		flag = strconv.AppendInt(nil, did.order, 10)
 	}
 	if did.status == history.NoStatus {
-		j.add(AnswersTrue, flag, n, 0, "the order in the answer", "%s, and no such order", answer(r.Call))
+		j.add(AnswersTrue, flag, n, 0, "the order that a client was told of", "%s, and no such order", answer(r.Call))
 		return
 	}
 	if !r.says.agrees(did) {
 		j.add(AnswersTrue, flag, n, 0, "answers that agree with the books: "+did.status.String()+", first outcome "+
 			did.outcome.String(), "%s", answer(r.Call))
 	}
-	if (r.says == operationCancelled || r.says == operationRestored) && !r.cancels() && !j.askedBefore(r) {
+	if (r.says == toldCancelled || r.says == toldRestored) && !r.cancels() && !j.askedBefore(r) {
 		j.add(AnswersOverTime, flag, n, 0, "an answer from before the cancellation", "%s", answer(r.Call))
 	}
-	want := history.ItemsAsSent
-	if r.says == operationCancelled {
-		want = history.NoItems // a cancellation arrived first; its record has no items
+	told := history.ToldAsSent
+	if r.says == toldCancelled {
+		told = history.ToldNothing // a cancellation arrived first; its record has no items
 	}
 	order, total := did.order, j.h.Total(j.h.Items(n))
 	switch {
 	case r.says == askedRejected:
-		order, total, want = 0, 0, history.NoItems
+		order, total, told = 0, 0, history.ToldNothing
 	case j.h.Path == history.PathDeduct:
 		total = 0
 	case j.h.Library && r.Kind == history.Place:
-		want = r.AnswerItems
+		told = r.Told
 	}
 	if r.Order != order || r.Total != total {
 		j.add(AnswersTrue, flag, n, 0, "order "+strconv.FormatInt(order, 10)+" with a total of "+
 			strconv.FormatInt(total, 10), "%s", answer(r.Call))
 	}
-	if r.AnswerItems != want {
-		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ItemsIn(r.Call),
+	if r.Told != told {
+		j.add(AnswersTrue, flag, n, 0, "the items that were sent in every answer", "%v, sent %v", j.h.ToldItems(r.Call),
 			j.h.AsSent(n))
 	}
 }

@@ -25,10 +25,10 @@ const (
 	askedCancelled
 	askedRejected
 	// The state of the operation, in any answer on PathDeduct.
-	operationDone
-	operationRejected
-	operationCancelled
-	operationRestored
+	toldDone
+	toldRejected
+	toldCancelled
+	toldRestored
 )
 
 // form is an answer that the contract allows for a valid call.
@@ -52,13 +52,13 @@ var forms = []form{
 	{history.PathOrder, true, http.StatusAccepted, history.Pending, 0, askedPending},
 	{history.PathOrder, true, http.StatusAccepted, history.Confirmed, 0, askedConfirmed},
 	{history.PathOrder, true, http.StatusConflict, history.Rejected, history.OrderRejected, askedRejected},
-	{history.PathDeduct, false, http.StatusOK, history.Done, 0, operationDone},
-	{history.PathDeduct, false, http.StatusOK, history.Rejected, 0, operationRejected},
-	{history.PathDeduct, false, http.StatusOK, history.Cancelled, 0, operationCancelled},
-	{history.PathDeduct, false, http.StatusOK, history.Restored, 0, operationRestored},
-	{history.PathDeduct, true, http.StatusOK, history.Rejected, 0, operationRejected},
-	{history.PathDeduct, true, http.StatusOK, history.Cancelled, 0, operationCancelled},
-	{history.PathDeduct, true, http.StatusOK, history.Restored, 0, operationRestored},
+	{history.PathDeduct, false, http.StatusOK, history.Done, 0, toldDone},
+	{history.PathDeduct, false, http.StatusOK, history.Rejected, 0, toldRejected},
+	{history.PathDeduct, false, http.StatusOK, history.Cancelled, 0, toldCancelled},
+	{history.PathDeduct, false, http.StatusOK, history.Restored, 0, toldRestored},
+	{history.PathDeduct, true, http.StatusOK, history.Rejected, 0, toldRejected},
+	{history.PathDeduct, true, http.StatusOK, history.Cancelled, 0, toldCancelled},
+	{history.PathDeduct, true, http.StatusOK, history.Restored, 0, toldRestored},
 }
 
 // refusals are the codes that may refuse a valid call, by HTTP status. A proxy that reaches no service gives none, and
@@ -91,7 +91,7 @@ func saidBy(path history.Path, c *history.Call) (says word, wellFormed bool) {
 		}
 		return silent, false
 	}
-	if c.Order != 0 || c.Total != 0 || c.AnswerItems != history.NoItems || c.Replayed {
+	if c.Order != 0 || c.Total != 0 || c.Told != history.ToldNothing || c.Replayed {
 		return silent, false
 	}
 	if known, listed := refusals[c.Code]; listed {
@@ -137,10 +137,10 @@ var afterwards = map[word]words{
 		askedCancelling, askedCancelled, askedRejected),
 	askedCancelled: setOf(placedConfirmed, placedCancelled, askedCancelled),
 
-	operationDone:      setOf(operationDone, operationRestored),
-	operationRejected:  setOf(operationRejected),
-	operationCancelled: setOf(operationCancelled),
-	operationRestored:  setOf(operationRestored),
+	toldDone:      setOf(toldDone, toldRestored),
+	toldRejected:  setOf(toldRejected),
+	toldCancelled: setOf(toldCancelled),
+	toldRestored:  setOf(toldRestored),
 }
 
 var anyOfOrder = setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
@@ -161,13 +161,13 @@ func (w word) agrees(did end) bool {
 		return did.status == history.Cancelling || did.status == history.Cancelled || did.status == history.Rejected
 	case askedCancelled:
 		return did.status == history.Cancelled
-	case operationDone:
+	case toldDone:
 		return did.status == history.Done || did.status == history.Restored
-	case operationRejected:
+	case toldRejected:
 		return did.status == history.Rejected
-	case operationCancelled:
+	case toldCancelled:
 		return did.status == history.Cancelled
-	case operationRestored:
+	case toldRestored:
 		return did.status == history.Restored
 	}
 	return false
@@ -176,7 +176,7 @@ func (w word) agrees(did end) bool {
 // made reports whether a call on PathDeduct can have produced the outcome, rather than found it.
 func (w word) made(cancel bool) bool {
 	if cancel {
-		return w == operationCancelled || w == operationRestored
+		return w == toldCancelled || w == toldRestored
 	}
-	return w == operationDone || w == operationRejected
+	return w == toldDone || w == toldRejected
 }

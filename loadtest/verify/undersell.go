@@ -132,6 +132,6 @@ func (tl timeline) before(at time.Duration) int64 {
 }
 
 // least returns a lower bound of the product's level at any moment between sent and answered.
-func (b *levelBound) least(sent, answered time.Duration) int64 {
-	return b.stock - b.deducts.before(answered) + b.restores.before(sent)
+func (b *levelBound) least(sent, told time.Duration) int64 {
+	return b.stock - b.deducts.before(told) + b.restores.before(sent)
 }

@@ -81,7 +81,7 @@ func drawDay(t *rapid.T) (day shopDay, level map[int64]int64) {
 	return day, level
 }
 
-// rejections returns how many orders of the day were provably rejected wrongly.
+// rejections returns how many orders of the day were rejected wrongly, as far as can be told.
 func (d shopDay) rejections() int {
 	j := newJudge(d.h, &Verdict{}, Terms{Samples: 1})
 	j.sums, j.rejected = d.sums, d.rejected
@@ -108,7 +108,7 @@ func TestARejectionInQuietTimesIsJudgedExactly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		day, level := drawDay(t)
-		for i := range day.h.Calls { // unanswered restores cannot count
+		for i := range day.h.Calls { // restores that nobody was told of cannot count
 			if c := &day.h.Calls[i]; c.Kind == history.Cancel && c.Status == history.NoStatus {
 				return
 			}

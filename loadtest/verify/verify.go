@@ -42,6 +42,9 @@ type Config struct {
 // If a database or the history cannot be read, the outcome is Unknown, unless the rest contains a violation. An error
 // means that the configuration is unusable, or that ctx ended.
 func Run(ctx context.Context, cfg Config) (*Verdict, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
 	if cfg.Settle == 0 {
 		cfg.Settle = DefaultSettle
 	}
@@ -77,6 +80,17 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		v.ReadFrom = db.stock.group.Primary()
 	}
 	return v, nil
+}
+
+// Validate returns an error for numbers that Run refuses.
+func (c Config) Validate() error {
+	switch {
+	case c.Settle < 0:
+		return fmt.Errorf("settle %s: want 0 or more", c.Settle)
+	case c.Samples < 0:
+		return fmt.Errorf("samples %d: want 0 or more", c.Samples)
+	}
+	return nil
 }
 
 // failed yields an error in place of rows.

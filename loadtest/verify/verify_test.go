@@ -159,7 +159,7 @@ var corruptions = []corruption{
 	{name: "a done order deleted", finds: verify.OrderMatchesOperation, order: []string{
 		"DELETE FROM orders WHERE id = {25}", "DELETE FROM order_items WHERE order_id = {25}",
 	}},
-	{name: "a rejected order without an answer deleted", finds: verify.OrderMatchesOperation, order: []string{
+	{name: "a rejected order deleted that nobody was told of", finds: verify.OrderMatchesOperation, order: []string{
 		"DELETE FROM orders WHERE id = {23}", "DELETE FROM order_items WHERE order_id = {23}",
 	}, history: func(w *world) {
 		l := w.placed(23)
@@ -234,24 +234,24 @@ var corruptions = []corruption{
 	{name: "confirmed, and cancelled though nobody asked", finds: verify.Unexplained, history: func(w *world) {
 		w.lines = slices.DeleteFunc(w.lines, func(l *line) bool { return l.Kind == "cancel" })
 	}},
-	{name: "a repeat with another outcome", finds: verify.AnswersOverTime, history: func(w *world) {
+	{name: "a repeat told another end", finds: verify.AnswersOverTime, history: func(w *world) {
 		l := w.call(5, "again", w.placed(5).Body.Items, "REJECTED")
 		l.Replayed = true
 	}},
 	{
-		name: "a repeat answered cancelled where the first was answered confirmed", finds: verify.AnswersOverTime,
+		name: "a repeat told cancelled where the first was told confirmed", finds: verify.AnswersOverTime,
 		history: func(w *world) {
 			w.call(4, "again", w.placed(4).Body.Items, "CANCELLED")
 		},
 	},
-	{name: "two orders answered for one key", finds: verify.AnswersTrue, history: func(w *world) {
+	{name: "two orders told for one key", finds: verify.AnswersTrue, history: func(w *world) {
 		w.call(5, "again", w.placed(5).Body.Items, w.placed(5).Status).Order = flag(6)
 	}},
-	{name: "an order answered that does not exist", finds: verify.AnswersTrue, history: func(w *world) {
+	{name: "an order told that is not there", finds: verify.AnswersTrue, history: func(w *world) {
 		l := w.placed(25)
 		l.Code, l.Status, l.Order, l.Total, l.Error = 201, "CONFIRMED", flag(999), 900, ""
 	}},
-	{name: "a wrong total in an answer", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Total++ }},
+	{name: "a wrong total told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Total++ }},
 	{name: "a valid order refused", finds: verify.AnswerWellFormed, history: func(w *world) {
 		l := w.placed(25)
 		l.Code, l.Error = 422, ""
@@ -365,7 +365,7 @@ func TestUnreadableIsUnknown(t *testing.T) {
 	}
 	idle := func() *history.History {
 		l := stocked.call(0, "place", []item{{"1", 1}}, "")
-		l.Order, l.Total, l.AnswerItems, l.Error = "", 0, nil, "refused"
+		l.Order, l.Total, l.Told, l.Error = "", 0, nil, "refused"
 		h, err := history.Read(bytes.NewReader(stocked.history(t)))
 		if err != nil {
 			t.Fatal(err)

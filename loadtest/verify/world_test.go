@@ -40,25 +40,25 @@ type goods struct {
 
 // line is a call as the history's file has it.
 type line struct {
-	Line        int          `json:"line"`
-	Op          int          `json:"op"`
-	Kind        string       `json:"kind"`
-	Key         string       `json:"key"`
-	Body        *body        `json:"body,omitempty"`
-	Intended    int64        `json:"intended_us"`
-	Sent        int64        `json:"sent_us"`
-	Done        int64        `json:"done_us"`
-	Code        int          `json:"code,omitempty"`
-	Status      string       `json:"status,omitempty"`
-	Order       string       `json:"order,omitempty"`
-	Total       int64        `json:"total,omitempty"`
-	AnswerItems []answerItem `json:"told_items,omitempty"`
-	Replayed    bool         `json:"replayed,omitempty"`
-	Problem     string       `json:"problem,omitempty"`
-	Error       string       `json:"error,omitempty"`
+	Line     int    `json:"line"`
+	Op       int    `json:"op"`
+	Kind     string `json:"kind"`
+	Key      string `json:"key"`
+	Body     *body  `json:"body,omitempty"`
+	Intended int64  `json:"intended_us"`
+	Sent     int64  `json:"sent_us"`
+	Done     int64  `json:"done_us"`
+	Code     int    `json:"code,omitempty"`
+	Status   string `json:"status,omitempty"`
+	Order    string `json:"order,omitempty"`
+	Total    int64  `json:"total,omitempty"`
+	Told     []told `json:"told_items,omitempty"`
+	Replayed bool   `json:"replayed,omitempty"`
+	Problem  string `json:"problem,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
-type answerItem struct {
+type told struct {
 	item
 	Price int64 `json:"price"`
 }
@@ -98,7 +98,7 @@ func newDatabases(t *testing.T) *world {
 	return w
 }
 
-// copyOf returns a separate world with the same content.
+// copyOf returns a world of its own with the same content.
 func (w *world) copyOf(t *testing.T) *world {
 	t.Helper()
 	c := newDatabases(t)
@@ -163,10 +163,10 @@ func newWorld(t *testing.T) *world {
 		w.buy(t, n, items)
 	}
 	w.cancel(t, 4)      // confirmed, then cancelled: its stock comes back
-	w.again(t, 5)       // a repeat gets the first answer
+	w.again(t, 5)       // a repeat is told the first answer
 	w.again(t, 4)       // also after the cancellation
 	w.tombstone(t, 24)  // cancelled before anything was deducted
-	w.unanswered(t, 25) // no client got the answer, but it took effect
+	w.unanswered(t, 25) // the client never heard of it, but it was carried out
 	w.buy(t, 26, []item{{"1", 1}})
 	return w
 }
@@ -239,7 +239,7 @@ func (w *world) operation(t *testing.T, n int, state string, items []item) {
 // short is the reason of a rejection.
 func short(items []item) string { return "insufficient_stock: goods " + items[0].GoodsID }
 
-// deduct executes the order on the stock side, and returns its outcome.
+// deduct carries the order out on the stock side, and returns how it ended.
 func (w *world) deduct(t *testing.T, n int, items []item) (status string) {
 	t.Helper()
 	for _, it := range items {
@@ -259,18 +259,18 @@ var codes = map[string]int{"CONFIRMED": 201, "REJECTED": 409, "CANCELLED": 409, 
 
 func (w *world) call(n int, kind string, items []item, status string) *line {
 	w.clock += 1000
-	var names []answerItem
+	var names []told
 	for _, g := range "123" { // by rising goods id
 		for _, it := range items {
 			if it.GoodsID == string(g) {
-				names = append(names, answerItem{it, w.of(it).price})
+				names = append(names, told{it, w.of(it).price})
 			}
 		}
 	}
 	l := &line{
 		Op: n, Kind: kind, Key: fmt.Sprintf("%s-%d", run, n),
 		Intended: w.clock, Sent: w.clock, Done: w.clock + 500,
-		Code: codes[status], Status: status, Order: flag(n), Total: w.total(items), AnswerItems: names,
+		Code: codes[status], Status: status, Order: flag(n), Total: w.total(items), Told: names,
 	}
 	if kind == "cancel" {
 		l.Code = 200
@@ -328,7 +328,7 @@ func (w *world) unanswered(t *testing.T, n int) {
 	items := []item{{"3", 3}}
 	w.insert(t, n, items, w.deduct(t, n, items), "CONFIRMED")
 	l := w.call(n, "place", items, "")
-	l.Order, l.Total, l.AnswerItems, l.Error = "", 0, nil, "broken"
+	l.Order, l.Total, l.Told, l.Error = "", 0, nil, "broken"
 }
 
 // history is the file of the world's calls.

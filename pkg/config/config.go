@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"reflect"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
+
+	"orderstock/pkg/commalist"
 )
 
 // Read fills a T from the environment, by the tags of its fields (see caarlos0/env), and returns it if its Check finds
@@ -23,7 +26,7 @@ func Read[T interface{ Check() error }]() (T, error) {
 	if err != nil {
 		return settings, fmt.Errorf("read the environment: %w", err)
 	}
-	err = env.ParseWithOptions(&settings, env.Options{Environment: environment})
+	err = env.ParseWithOptions(&settings, env.Options{Environment: environment, FuncMap: parsers})
 	if many, ok := errors.AsType[env.AggregateError](err); ok {
 		for i, one := range many.Errors {
 			many.Errors[i] = named(reflect.TypeFor[T](), one)
@@ -37,6 +40,21 @@ func Read[T interface{ Check() error }]() (T, error) {
 		return settings, fmt.Errorf("read the environment: %w", err)
 	}
 	return settings, nil
+}
+
+// parsers are the parsers of lists. All are read alike.
+var parsers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[[]string](): func(text string) (any, error) { return commalist.Parse(text) },
+	reflect.TypeFor[[]netip.Prefix](): func(text string) (any, error) {
+		var networks []netip.Prefix
+		entries, err := commalist.Parse(text)
+		for _, entry := range entries {
+			network, wrong := netip.ParsePrefix(entry)
+			err = errors.Join(err, wrong)
+			networks = append(networks, network)
+		}
+		return networks, err
+	},
 }
 
 // withFiles returns the environment with the variables of the settings that come from files.
@@ -60,13 +78,16 @@ func withFiles(settings any) (map[string]string, error) {
 		}
 		environment[field.Key] = string(text)
 	}
-	for _, field := range fields { // editors end a file with a line break, and may begin it with a byte order mark
+	for _, field := range fields {
 		if value, ok := environment[field.Key]; ok {
-			environment[field.Key] = strings.TrimRight(strings.TrimPrefix(value, "\ufeff"), "\r\n")
+			environment[field.Key] = Trim(value)
 		}
 	}
 	return environment, nil
 }
+
+// Trim drops what editors add to a value: a line break at its end, a byte order mark at its beginning.
+func Trim(value string) string { return strings.TrimRight(strings.TrimPrefix(value, "\ufeff"), "\r\n") }
 
 // named returns an error of the parser with the name of the variable in place of the field's.
 func named(settings reflect.Type, err error) error {

@@ -33,8 +33,9 @@ type Service struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the user:password of the services in ZooKeeper, the same for all of them: their nodes are closed to
-	// others. Empty: their nodes are open to every client that reaches ZooKeeper.
+	// ZooKeeperAuth is the user:password of the services in ZooKeeper, the same for all of them: their nodes are
+	// closed to others; those that are open are closed at the start. Empty: their nodes are open to every client that
+	// reaches ZooKeeper.
 	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
 	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
@@ -71,6 +72,9 @@ func (s Service) Check() error {
 	var root error
 	if !strings.HasPrefix(s.ZooKeeperRoot, "/") {
 		root = errors.New(Var("ZOOKEEPER_ROOT", s.ZooKeeperRoot).String() + " must begin with /")
+	}
+	if len(s.ZooKeeperAddrs) == 0 {
+		root = errors.Join(root, errors.New("ZOOKEEPER_ADDRS names no server"))
 	}
 	_, tlsWrong := s.TLS()
 	return errors.Join(tlsWrong, root,

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"orderstock/pkg/commalist"
 )
 
 // GroupNet is the network of a DSN that names the members of a group:
@@ -82,12 +84,12 @@ func Addrs(cfg *mysql.Config) ([]string, error) {
 	if cfg.Net != GroupNet {
 		return []string{cfg.Addr}, nil
 	}
-	addrs := strings.Split(cfg.Addr, ",")
+	addrs, err := commalist.Parse(cfg.Addr)
+	if err != nil || len(addrs) == 0 {
+		return nil, fmt.Errorf("read DSN: want the members of the group, group(a:3306,b:3306,c:3306), "+
+			"not group(%s)", cfg.Addr)
+	}
 	for i, addr := range addrs {
-		if addr = strings.TrimSpace(addr); addr == "" {
-			return nil, fmt.Errorf("read DSN: want the members of the group, group(a:3306,b:3306,c:3306), "+
-				"not group(%s)", cfg.Addr)
-		}
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			addr = net.JoinHostPort(addr, "3306")
 		}
