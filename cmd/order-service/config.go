@@ -25,7 +25,7 @@ type settings struct {
 	// they come and go.
 	StockURLs []string `env:"STOCK_URLS"`
 	// StockServerName is the name in the certificates of the stock services if they speak HTTPS; empty: the host of
-	// their address.
+	// their address. With it, a stock service that announces plain HTTP is not called.
 	StockServerName string `env:"STOCK_SERVER_NAME"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`

@@ -17,6 +17,7 @@ import (
 	"orderstock/order-service/stockclient"
 	"orderstock/pkg/command"
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -102,7 +103,9 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	ids := zookeeper.LeaseIDs(background, "order-ids")
 	defer func() { err = errors.Join(err, ids.Close(background)) }()
 	if len(cfg.StockURLs) == 0 {
-		stopDiscovery := zookeeper.Discover(background, "stock", func(urls []string) {
+		// The token goes only to addresses that a replica with the token has announced.
+		terms := discovery.Terms{Token: string(cfg.Token), HTTPS: cfg.StockServerName != ""}
+		stopDiscovery := zookeeper.Discover(background, "stock", terms, func(urls []string) {
 			log.Info("stock services", "urls", urls)
 			if err := client.SetReplicas(urls); err != nil {
 				log.Error("stock services not taken over", "error", err)
@@ -140,6 +143,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 			"mysql":     {Ask: mysqldb.ReadyCheck(db)},
 			"redis":     {Ask: flags.Ping, Optional: true},
 			"zookeeper": {Ask: ids.Ready},
+			"token":     {Ask: stock.CheckToken},
 		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{

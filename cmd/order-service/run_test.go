@@ -13,12 +13,14 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
 	"orderstock/migrations"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/config"
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
@@ -257,13 +259,82 @@ func TestStockServicesAreFound(t *testing.T) {
 	where.Log = quiet
 	announcer := coordination.Open("test", where)
 	defer func() { must(t, announcer.Close()) }()
-	defer announcer.Announce(t.Context(), "stock", strings.TrimPrefix(stockServer.URL, "http://"), false)()
+	defer announcer.Announce(t.Context(), "stock", strings.TrimPrefix(stockServer.URL, "http://"), false, token)()
 	eventually(t, "orders go through", func() bool {
 		status, _ := send(t, "POST", url+"/v1/orders", body)
 		return status == http.StatusCreated
 	})
 	stop()
 	must(t, <-ended)
+}
+
+// A stranger who can write in ZooKeeper does not get the service token by announcing himself.
+func TestAStrangerGetsNoToken(t *testing.T) {
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("a stranger got %s %s with %q", r.Method, r.URL, r.Header.Get("Authorization"))
+		http.Error(w, "thank you", http.StatusServiceUnavailable)
+	}))
+	defer stranger.Close()
+	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
+	restock(t, stockServer.URL, 5)
+	cfg := testConfig(t, stockServer.URL)
+	cfg.StockURLs, cfg.StockSpread = nil, true
+	where := cfg.ZooKeeper()
+	where.Log = quiet
+	announcer := coordination.Open("test", where)
+	defer func() { must(t, announcer.Close()) }()
+	defer announcer.Announce(t.Context(), "stock", strings.TrimPrefix(stranger.URL, "http://"), false, "guess")()
+	zookeeper, err := announcer.Get(t.Context())
+	must(t, err)
+	eventually(t, "the stranger is announced", func() bool { return announcer.Announced(t.Context()) == nil })
+	unproved := discovery.Dir(where.Root, "stock") + "/" + strings.TrimPrefix(stranger.URL, "http://") + "_1"
+	_, err = zookeeper.Conn().Create(unproved, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	must(t, err)
+
+	url, stop, ended := start(t, cfg)
+	const body = `{"items":[{"goods_id":"1","num":1}]}`
+	if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusServiceUnavailable {
+		t.Errorf("an order while only a stranger is there: %d %s", status, answer)
+	}
+	defer announcer.Announce(t.Context(), "stock", strings.TrimPrefix(stockServer.URL, "http://"), false, token)()
+	eventually(t, "orders go through", func() bool {
+		status, _ := send(t, "POST", url+"/v1/orders", body)
+		return status == http.StatusCreated
+	})
+	for range 4 {
+		if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusCreated {
+			t.Errorf("an order beside a stranger: %d %s", status, answer)
+		}
+	}
+	stop()
+	must(t, <-ended)
+}
+
+// A refused token makes the service unready: no order could be carried out. A stock service that is away does not.
+func TestARefusedTokenIsNotReady(t *testing.T) {
+	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
+	cfg := testConfig(t, stockServer.URL)
+	_, stop, ended := start(t, cfg)
+	stop()
+	must(t, <-ended)
+
+	cfg.Token = "other"
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	listening, end := make(chan string, 1), make(chan error, 1)
+	go func() { end <- run(ctx, cfg, func(addr string) { listening <- addr }) }()
+	url := "http://" + <-listening
+	eventually(t, "only the token fails", func() bool {
+		status, answer := send(t, "GET", url+"/readyz", "")
+		return status == http.StatusServiceUnavailable && strings.Contains(answer, `"failing":["token"]`)
+	})
+	stockServer.CloseClientConnections()
+	stockServer.Close()
+	if status, answer := send(t, "GET", url+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("without a stock service: %d %s", status, answer)
+	}
+	stop()
+	must(t, <-end)
 }
 
 // A setting that the service cannot start with is an error of run, at once.
@@ -331,6 +402,43 @@ func TestConfigIsChecked(t *testing.T) {
 				t.Errorf("%s=%q: error %v; want %q", c.name, c.bad, err, c.want)
 			}
 		})
+	}
+}
+
+// TestListsAreReadAlike: entries are trimmed, and empty ones are refused by the variable's name.
+func TestListsAreReadAlike(t *testing.T) {
+	for name, value := range map[string]string{
+		"MYSQL_DSN": "x", "REDIS_MASTER": "x", "REDIS_ADDRS": "x", "ZOOKEEPER_ADDRS": "x", "SERVICE_TOKEN": "x",
+	} {
+		t.Setenv(name, value)
+	}
+	for name, read := range map[string]func(settings) string{
+		"ZOOKEEPER_ADDRS": func(s settings) string { return strings.Join(s.ZooKeeperAddrs, ",") },
+		"REDIS_ADDRS":     func(s settings) string { return strings.Join(s.RedisAddrs, ",") },
+		"STOCK_URLS":      func(s settings) string { return strings.Join(s.StockURLs, ",") },
+		"TRUSTED_PROXIES": func(s settings) string { return fmt.Sprint(s.TrustedProxies) },
+	} {
+		one, two, want := "10.0.0.1:1", "10.0.0.2:2", "10.0.0.1:1,10.0.0.2:2"
+		if name == "TRUSTED_PROXIES" {
+			one, two, want = "10.0.0.0/8", "::/0", "[10.0.0.0/8 ::/0]"
+		}
+		for _, value := range []string{one + "," + two, " " + one + " ,\t" + two + " \r\n"} {
+			t.Setenv(name, value)
+			if cfg, err := config.Read[settings](); err != nil || read(cfg) != want {
+				t.Errorf("%s=%q is %s, %v; want %s", name, value, read(cfg), err, want)
+			}
+		}
+		for _, value := range []string{",", one + ",", "," + one, one + ",," + two, one + ", ," + two, one + " " + two} {
+			t.Setenv(name, value)
+			if _, err := config.Read[settings](); err == nil || !strings.Contains(err.Error(), name+": entry ") {
+				t.Errorf("%s=%q: %v", name, value, err)
+			}
+		}
+		t.Setenv(name, one)
+	}
+	t.Setenv("ZOOKEEPER_ADDRS", " ")
+	if _, err := config.Read[settings](); err == nil || !strings.Contains(err.Error(), "ZOOKEEPER_ADDRS names no server") {
+		t.Errorf("no ZooKeeper: %v", err)
 	}
 }
 

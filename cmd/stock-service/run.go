@@ -101,7 +101,8 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
 		MaxHeader: stockhttp.MaxHeader,
 		OnListen: func(addr string) {
-			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), secure != nil)
+			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), secure != nil,
+				string(cfg.Token), string(cfg.OldToken))
 			if opts.onListen != nil {
 				opts.onListen(addr)
 			}

@@ -132,8 +132,8 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 			Kind: linear.Deduct, Flag: end.flag, Rejected: end.state == "REJECTED", Undone: end.state == "RESTORED",
 			Begin: start + int64(t.placed), End: settled, Hint: end.deducted, Items: h.Items(n),
 		}
-		if t.answered > 0 {
-			deduct.End = start + int64(t.answered)
+		if t.told > 0 {
+			deduct.End = start + int64(t.told)
 		}
 		calls = append(calls, deduct)
 		if deduct.Undone {
@@ -144,8 +144,8 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 			if t.cancelled > 0 {
 				restore.Begin = start + int64(t.cancelled)
 			}
-			if t.cancelAnswered > 0 {
-				restore.End = start + int64(t.cancelAnswered)
+			if t.cancelTold > 0 {
+				restore.End = start + int64(t.cancelTold)
 			}
 			calls = append(calls, restore)
 		}
@@ -155,7 +155,7 @@ func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
 
 // span holds the times of one order, by its clients' calls.
 type span struct {
-	placed, answered, cancelled, cancelAnswered time.Duration // 0: never
+	placed, told, cancelled, cancelTold time.Duration // 0: never
 }
 
 func callTimes(h *history.History) []span {
@@ -174,10 +174,10 @@ func callTimes(h *history.History) []span {
 		}
 		switch c.Status {
 		case history.Confirmed, history.Rejected:
-			earliest(&t.answered, c.Done)
+			earliest(&t.told, c.Done)
 		case history.Cancelled:
-			earliest(&t.answered, c.Done) // a deduction, if any, was done by then
-			earliest(&t.cancelAnswered, c.Done)
+			earliest(&t.told, c.Done) // a deduction, if any, was done by then
+			earliest(&t.cancelTold, c.Done)
 		}
 	}
 	return times

@@ -221,18 +221,18 @@ func awaitReady(ctx context.Context, l *lab.Lab) error {
 // count computes the figures of the clients' side.
 func (r *Run) count(on, healed time.Time) {
 	h := r.history
-	answered := make([]bool, h.Orders())
+	told := make([]bool, h.Orders())
 	for _, c := range h.Calls {
 		if h.Started.Add(c.Done).After(on) && h.Started.Add(c.Sent).Before(healed) {
 			r.Traffic++
 		}
 		switch c.Status {
 		case history.Confirmed, history.Rejected, history.Cancelled:
-			answered[c.Op] = true
+			told[c.Op] = true
 		}
 	}
-	r.Orders = len(answered)
-	for _, t := range answered {
+	r.Orders = len(told)
+	for _, t := range told {
 		if !t {
 			r.UnknownToClient++
 		}

@@ -92,8 +92,8 @@ type Call struct {
 	Code uint16
 	// Problem is the code of the error in the answer.
 	Problem Problem
-	// AnswerItems identifies the items in the answer. History.ItemsIn returns them.
-	AnswerItems AnswerItems
+	// Told identifies the items in the answer. History.ToldItems returns them.
+	Told Told
 	// Intended is the intended send time, Sent the real one, and Done when the answer was read or given up.
 	Intended, Sent, Done time.Duration
 	// Order is the id of the order in the answer, or 0, and Total the order's total.

@@ -33,22 +33,22 @@ type goodsLine struct {
 }
 
 type callLine struct {
-	Line        int          `json:"line"`
-	Op          int64        `json:"op"`
-	Kind        string       `json:"kind"`
-	Key         string       `json:"key"`
-	Body        *bodyLine    `json:"body,omitempty"`
-	IntendedUs  int64        `json:"intended_us"`
-	SentUs      int64        `json:"sent_us"`
-	DoneUs      int64        `json:"done_us"`
-	Code        uint16       `json:"code,omitempty"`
-	Status      string       `json:"status,omitempty"`
-	Order       int64        `json:"order,string,omitempty"`
-	Total       int64        `json:"total,omitempty"`
-	AnswerItems []pricedLine `json:"told_items,omitempty"`
-	Replayed    bool         `json:"replayed,omitempty"`
-	Problem     string       `json:"problem,omitempty"`
-	Error       string       `json:"error,omitempty"`
+	Line       int          `json:"line"`
+	Op         int64        `json:"op"`
+	Kind       string       `json:"kind"`
+	Key        string       `json:"key"`
+	Body       *bodyLine    `json:"body,omitempty"`
+	IntendedUs int64        `json:"intended_us"`
+	SentUs     int64        `json:"sent_us"`
+	DoneUs     int64        `json:"done_us"`
+	Code       uint16       `json:"code,omitempty"`
+	Status     string       `json:"status,omitempty"`
+	Order      int64        `json:"order,string,omitempty"`
+	Total      int64        `json:"total,omitempty"`
+	ToldItems  []pricedLine `json:"told_items,omitempty"`
+	Replayed   bool         `json:"replayed,omitempty"`
+	Problem    string       `json:"problem,omitempty"`
+	Error      string       `json:"error,omitempty"`
 }
 
 type bodyLine struct {
@@ -105,8 +105,8 @@ func (h *History) line(i int) callLine {
 		Code: c.Code, Status: c.Status.String(), Order: c.Order, Total: c.Total, Replayed: c.Replayed,
 		Error: c.Failure.String(), Problem: c.Problem.String(),
 	}
-	for _, it := range h.ItemsIn(c) {
-		l.AnswerItems = append(l.AnswerItems, pricedLine{it.GoodsID, it.Num, it.Price})
+	for _, it := range h.ToldItems(c) {
+		l.ToldItems = append(l.ToldItems, pricedLine{it.GoodsID, it.Num, it.Price})
 	}
 	if c.Kind != Cancel {
 		l.Body = &bodyLine{}

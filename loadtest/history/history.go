@@ -49,14 +49,14 @@ type History struct {
 	// Calls are sorted by send time.
 	Calls []Call
 
-	items  itemLists
-	others [][]PricedItem
+	items itemLists
+	told  [][]PricedItem
 }
 
 // Clone returns a copy whose Calls may be changed, and whose answers may be given other items.
 func (h *History) Clone() *History {
 	clone := *h
-	clone.Calls, clone.others = slices.Clone(h.Calls), slices.Clip(h.others)
+	clone.Calls, clone.told = slices.Clone(h.Calls), slices.Clip(h.told)
 	return &clone
 }
 

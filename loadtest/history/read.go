@@ -105,7 +105,7 @@ const ahead = 20_000
 
 func (r *reading) takeCall() error {
 	l := &r.call
-	*l = callLine{AnswerItems: l.AnswerItems[:0]}
+	*l = callLine{ToldItems: l.ToldItems[:0]}
 	if err := json.Unmarshal(r.line, l, strict); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (r *reading) takeCall() error {
 	if err := r.body(c); err != nil {
 		return err
 	}
-	c.AnswerItems = r.answerItems(c.Op)
+	c.Told = r.told(c.Op)
 	r.h.Calls = append(r.h.Calls, c)
 	return nil
 }
@@ -172,15 +172,15 @@ func (r *reading) body(c Call) error {
 	return nil
 }
 
-func (r *reading) answerItems(op int32) AnswerItems {
-	if len(r.call.AnswerItems) == 0 {
-		return NoItems
+func (r *reading) told(op int32) Told {
+	if len(r.call.ToldItems) == 0 {
+		return ToldNothing
 	}
-	named := make([]PricedItem, len(r.call.AnswerItems))
-	for i, it := range r.call.AnswerItems {
+	named := make([]PricedItem, len(r.call.ToldItems))
+	for i, it := range r.call.ToldItems {
 		named[i] = PricedItem{Item: Item{GoodsID: it.GoodsID, Num: it.Num}, Price: it.Price}
 	}
-	return r.h.RecordItems(r.bodies[op], named)
+	return r.h.Tell(r.bodies[op], named)
 }
 
 // footer checks that the file is complete and nothing follows.

@@ -189,21 +189,21 @@ func (l *Lab) route(service string, real stack.Addresses) (stack.Addresses, erro
 		l.wires[service][to] = append(l.wires[service][to], w)
 		return w.Addr()
 	}
-	addrs := stack.Addresses{MySQL: via(ToMySQL, real.MySQL), Redis: via(ToRedis, real.Redis)}
+	told := stack.Addresses{MySQL: via(ToMySQL, real.MySQL), Redis: via(ToRedis, real.Redis)}
 	for _, addr := range real.ZooKeeper {
-		addrs.ZooKeeper = append(addrs.ZooKeeper, via(ToZooKeeper, addr))
+		told.ZooKeeper = append(told.ZooKeeper, via(ToZooKeeper, addr))
 	}
 	for i, addr := range real.Stock {
 		if i == len(l.Duplicators) {
 			d, err := newDuplicator(addr)
 			if err != nil {
-				return addrs, errors.Join(failed, err)
+				return told, errors.Join(failed, err)
 			}
 			l.Duplicators = append(l.Duplicators, d)
 		}
-		addrs.Stock = append(addrs.Stock, via(ToStock, l.Duplicators[i].addr))
+		told.Stock = append(told.Stock, via(ToStock, l.Duplicators[i].addr))
 	}
-	return addrs, failed
+	return told, failed
 }
 
 func (l *Lab) replicas(services []*stack.Service) []*Replica {

@@ -75,13 +75,13 @@ func (r *Replica) control(ctx context.Context, method string, body []byte) (map[
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("control %s: %s", r.Name(), resp.Status)
 	}
-	var reply struct {
+	var told struct {
 		Reached map[string]int `json:"reached"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+	if err := json.NewDecoder(resp.Body).Decode(&told); err != nil {
 		return nil, fmt.Errorf("control %s: %w", r.Name(), err)
 	}
-	return reply.Reached, nil
+	return told.Reached, nil
 }
 
 // EachWire calls do for each of the wires to the given server, such as ToMySQL.

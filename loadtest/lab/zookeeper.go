@@ -19,11 +19,11 @@ func (l *Lab) OpenSessions(ctx context.Context) (int, error) {
 
 // monitored returns one of ZooKeeper's counters.
 func (l *Lab) monitored(ctx context.Context, name string) (int, error) {
-	reply, err := l.ZooKeeper.Command(ctx, "mntr")
+	told, err := l.ZooKeeper.Command(ctx, "mntr")
 	if err != nil {
 		return 0, fmt.Errorf("count sessions: %w", err)
 	}
-	for line := range strings.Lines(reply) {
+	for line := range strings.Lines(told) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
 			n, err := strconv.ParseFloat(fields[1], 64)
 			return int(n), err

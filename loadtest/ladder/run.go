@@ -40,8 +40,8 @@ type Config struct {
 	Table    io.Writer
 	Progress func(doing string)
 
-	// nameStock gives the order services the stock services' addresses, which they otherwise find in ZooKeeper.
-	nameStock bool
+	// tellStock gives the order services the stock services' addresses, which they otherwise find in ZooKeeper.
+	tellStock bool
 }
 
 // Run measures the plan's rows. Each row has separate databases, Redis keys and services, so that no row pays for the
@@ -372,7 +372,7 @@ func upWith(ctx context.Context, cfg Config, n int, s shape, path string, env ma
 		Accounts:      accounts,
 		ZooKeeperRoot: "/orderstock" + suffix,
 	}
-	if cfg.nameStock {
+	if cfg.tellStock {
 		c.Route = func(_ string, real stack.Addresses) (stack.Addresses, error) { return real, nil }
 	}
 	if s.strategy == Direct {

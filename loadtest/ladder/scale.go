@@ -230,7 +230,7 @@ func measureLegs(
 	for i, s := range shapes {
 		own, env, of := cfg, map[string]string{}, shape{Default, s.replicas}
 		own.Bin = cmp.Or(s.bin, cfg.Bin)
-		own.nameStock = s.bin != "" // an earlier build may not look in ZooKeeper
+		own.tellStock = s.bin != "" // an earlier build may not look in ZooKeeper
 		if s.partitions > 0 {
 			env["STOCK_PARTITIONS"] = strconv.Itoa(s.partitions)
 		}

@@ -36,7 +36,55 @@ func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 	order := func() { send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`) }
 	order()
 
-	nodes := tree(t, owner, st.ZooKeeperRoot())
+	isClosed(t, owner, stranger, st.ZooKeeperRoot())
+	order()
+}
+
+// ZOOKEEPER_AUTH may be set on a running deployment, one service after the other. Orders go on, and when all services
+// have it, nothing is open that was open before.
+func TestZooKeeperIsClosedLater(t *testing.T) {
+	t.Parallel()
+	cfg := config(t)
+	cfg.ZooKeeperRoot += "/closed" // made by the services, not by the test
+	st, err := stack.Up(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, stranger := connectZooKeeper(t, st, "orderstock:secret"), connectZooKeeper(t, st, "orderstock:guess")
+	t.Cleanup(func() {
+		_ = st.Kill()
+		for _, node := range slices.Backward(tree(t, owner, st.ZooKeeperRoot())) { // nobody else can
+			if err := owner.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
+				t.Error(err)
+			}
+		}
+	})
+	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":50}`)
+	order := func() {
+		t.Helper()
+		for _, service := range st.Order {
+			send(t, st, "POST", service.URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+		}
+	}
+	order()
+	for _, service := range st.Services() { // the order services first
+		service.SetEnv(map[string]string{"ZOOKEEPER_AUTH": "orderstock:secret"})
+		if err := service.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := service.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		order()
+	}
+	isClosed(t, owner, stranger, st.ZooKeeperRoot())
+	order()
+}
+
+// isClosed checks that the stranger can do nothing with the nodes.
+func isClosed(t *testing.T, owner, stranger *zk.Conn, root string) {
+	t.Helper()
+	nodes := tree(t, owner, root)
 	if len(nodes) < 10 {
 		t.Fatalf("the services keep only %v", nodes)
 	}
@@ -49,14 +97,13 @@ func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 			"reads": read, "changes": changed, "puts a node below": made, "opens": opened, "deletes": stranger.Delete(node, -1),
 		} {
 			leaf := errors.Is(err, zk.ErrNoChildrenForEphemerals) // nobody puts a node below an ephemeral one
-			root := node == st.ZooKeeperRoot() && what == "deletes" && errors.Is(err, zk.ErrNotEmpty)
+			top := node == root && what == "deletes" && errors.Is(err, zk.ErrNotEmpty)
 			gone := errors.Is(err, zk.ErrNoNode) // a lock was released since
-			if !errors.Is(err, zk.ErrNoAuth) && !leaf && !root && !gone {
+			if !errors.Is(err, zk.ErrNoAuth) && !leaf && !top && !gone {
 				t.Errorf("a stranger %s %s: %v", what, node, err)
 			}
 		}
 	}
-	order()
 }
 
 func connectZooKeeper(t *testing.T, st *stack.Stack, auth string) *zk.Conn {

@@ -127,29 +127,29 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 			real.Stock = append(real.Stock, s.Addr())
 		}
 	}
-	addrs := real
+	told := real
 	if st.cfg.Route != nil {
 		var err error
-		if addrs, err = st.cfg.Route(name, real); err != nil {
+		if told, err = st.cfg.Route(name, real); err != nil {
 			return nil, fmt.Errorf("route addresses: %w", err)
 		}
 	}
-	env := st.envOf(addrs)
+	env := st.envOf(told)
 	env["SERVICE_TOKEN"] = st.cfg.Token
 	env["GOMAXPROCS"] = cmp.Or(os.Getenv("GOMAXPROCS"), strconv.Itoa(st.share(runtime.NumCPU())))
 	// Spans show which replica they come from.
 	env["OTEL_RESOURCE_ATTRIBUTES"] = "service.instance.id=" + name
 	accounts := st.cfg.Accounts
 	if kind == Stock {
-		env["MYSQL_DSN"] = dsn(addrs.MySQL, accounts.StockApp, accounts.StockDB)
+		env["MYSQL_DSN"] = dsn(told.MySQL, accounts.StockApp, accounts.StockDB)
 		env["STOCK_STRATEGY"] = st.cfg.Strategy
 		maps.Copy(env, st.cfg.StockEnv)
 		return env, nil
 	}
-	env["MYSQL_DSN"] = dsn(addrs.MySQL, accounts.OrderApp, accounts.OrderDB)
+	env["MYSQL_DSN"] = dsn(told.MySQL, accounts.OrderApp, accounts.OrderDB)
 	env["TRUSTED_PROXIES"] = "127.0.0.0/8" // the load tester and the console, which trace orders
-	if len(addrs.Stock) > 0 {              // otherwise they are found in ZooKeeper
-		env["STOCK_URLS"] = "http://" + strings.Join(addrs.Stock, ",http://")
+	if len(told.Stock) > 0 {               // otherwise they are found in ZooKeeper
+		env["STOCK_URLS"] = "http://" + strings.Join(told.Stock, ",http://")
 	}
 	maps.Copy(env, st.cfg.OrderEnv)
 	return env, nil

@@ -164,15 +164,15 @@ func (s *Store) Recent(n int) []Recent {
 				return recent
 			}
 			if !slices.ContainsFunc(recent, func(r Recent) bool { return r.OrderID == id }) {
-				recent = append(recent, Recent{id, s.status(trace)})
+				recent = append(recent, Recent{id, s.told(trace)})
 			}
 		}
 	}
 	return recent
 }
 
-// status returns the status in the first answer to the trace's client, or "".
-func (s *Store) status(trace string) string {
+// told returns the status in the first answer to the trace's client, or "".
+func (s *Store) told(trace string) string {
 	for _, span := range s.traces[trace] {
 		if status := span.Attributes["status"]; status != "" && span.Parent == "" {
 			return status

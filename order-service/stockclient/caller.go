@@ -1,6 +1,7 @@
 package stockclient
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -61,6 +62,20 @@ func (c *Caller) Close() { c.ledger.Close() }
 // Down implements order.Stock. It reports whether no replica may be called, so that an order would only be written and
 // left to the reconciler.
 func (c *Caller) Down() bool { return c.client.Down() }
+
+// checkLimit bounds CheckToken: a stock service that does not answer is no reason to keep a caller waiting.
+const checkLimit = 500 * time.Millisecond
+
+// CheckToken returns an error if a stock service answers that it refuses the service token. A stock service that does
+// not answer is not an error: orders wait for it.
+func (c *Caller) CheckToken(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	if err := c.client.CheckToken(ctx); errors.Is(err, stockapi.ErrUnauthorized) {
+		return fmt.Errorf("SERVICE_TOKEN is not the stock service's: %w", err)
+	}
+	return nil
+}
 
 // breakerOpen reports whether nothing was sent because the circuit breaker of every replica is open.
 func breakerOpen(err error) bool { return errors.Is(err, stockapi.ErrBreakerOpen) }

@@ -15,12 +15,15 @@ import (
 	"go.uber.org/goleak"
 
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/discovery"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/snowid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+var terms = discovery.Terms{Token: "token"}
 
 func testConfig(t *testing.T) coordination.Config {
 	t.Helper()
@@ -66,7 +69,8 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 	shows := func(up int) bool {
 		return testutil.GatherAndCompare(metrics, strings.NewReader(fmt.Sprintf(
 			"# HELP zookeeper_session_up 1 while there is a session in ZooKeeper.\n"+
-				"# TYPE zookeeper_session_up gauge\nzookeeper_session_up{session=\"test\"} %d\n", up))) == nil
+				"# TYPE zookeeper_session_up gauge\nzookeeper_session_up{session=\"test\"} %d\n", up)),
+			"zookeeper_session_up") == nil
 	}
 	s := open(t, cfg)
 	ids := s.LeaseIDs(t.Context(), "ids")
@@ -77,8 +81,8 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 		t.Error("the gauge shows a session without ZooKeeper")
 	}
 	discovered := make(chan []string, 1)
-	stopDiscovery := s.Discover(t.Context(), "stock", func(urls []string) { discovered <- urls })
-	withdraw := s.Announce(t.Context(), "stock", ":8081", true)
+	stopDiscovery := s.Discover(t.Context(), "stock", terms, func(urls []string) { discovered <- urls })
+	withdraw := s.Announce(t.Context(), "stock", ":8081", true, "token")
 	if err := zookeeper.Resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,9 +146,9 @@ func TestAnnouncedWhileAServerHasNoName(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.ZooKeeper = append([]string{"no-such-host.invalid:2181"}, cfg.ZooKeeper...)
 	s := open(t, cfg)
-	t.Cleanup(s.Announce(t.Context(), "stock", ":8081", false))
+	t.Cleanup(s.Announce(t.Context(), "stock", ":8081", false, "token"))
 	discovered := make(chan []string, 1)
-	t.Cleanup(s.Discover(t.Context(), "stock", func(urls []string) { discovered <- urls }))
+	t.Cleanup(s.Discover(t.Context(), "stock", terms, func(urls []string) { discovered <- urls }))
 	select {
 	case urls := <-discovered:
 		if len(urls) != 1 || urls[0] != "http://127.0.0.1:8081" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/discovery"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -21,10 +22,10 @@ func ExampleOpen() {
 		SessionTimeout: 6 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	defer func() { _ = session.Close() }()
-	withdraw := session.Announce(ctx, "stock", "10.0.0.1:8081", false)
+	withdraw := session.Announce(ctx, "stock", "10.0.0.1:8081", false, "token")
 	defer withdraw()
 	found := make(chan []string, 1)
-	ignore := session.Discover(ctx, "stock", func(urls []string) { found <- urls })
+	ignore := session.Discover(ctx, "stock", discovery.Terms{Token: "token"}, func(urls []string) { found <- urls })
 	defer ignore()
 	fmt.Println(<-found)
 	// Output: [http://10.0.0.1:8081]

@@ -22,7 +22,8 @@ type Config struct {
 	// ZooKeeper lists the servers, host:port. All nodes are below Root.
 	ZooKeeper []string
 	Root      string
-	// Auth is the user:password that opens the nodes; empty: they are open to all.
+	// Auth is the user:password that opens the nodes; empty: they are open to all. With it, Open closes the nodes
+	// that are open.
 	Auth           string
 	SessionTimeout time.Duration
 	// Metrics, if not nil, is where Open registers the session's gauge.
@@ -70,7 +71,9 @@ func Open(name string, cfg Config) *Session {
 	}, s.up)
 	go func() {
 		defer close(s.ready)
-		s.session, s.err = Connect(ctx, cfg)
+		if s.session, s.err = Connect(ctx, cfg); s.err == nil && cfg.Auth != "" {
+			s.err = closeOpenNodes(ctx, s.session, cfg)
+		}
 	}()
 	return s
 }

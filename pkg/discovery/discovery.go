@@ -1,5 +1,8 @@
 // Package discovery lets the replicas of a service announce their addresses in
 // ZooKeeper, and lets other processes watch them. It does not poll.
+//
+// Whoever reaches ZooKeeper may be able to write there. So an announcement proves that its writer knows
+// a token that the replicas and the watchers share, without showing the token.
 package discovery
 
 import (
@@ -8,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,12 +45,15 @@ const secure = "https:"
 // Announce keeps an ephemeral node for addr, host:port, under dir, in every session
 // that s has, until ctx ends. Then it removes the node. If somebody else removes the
 // node, Announce makes it again. If the process dies, the node ends with the session.
+// The node holds a proof by each of the tokens, for Watch.
 // Announce calls announced with true once the node is made, and with false when it
 // finds the node missing; a ZooKeeper that is away changes nothing.
-func Announce(ctx context.Context, s *zklock.Session, dir, addr string, log *slog.Logger, announced func(bool)) {
+func Announce(
+	ctx context.Context, s *zklock.Session, dir, addr string, tokens []string, log *slog.Logger, announced func(bool),
+) {
 	for ctx.Err() == nil {
 		lost := s.Lost() // read before the node is made, so that it cannot be a later session's
-		node, err := retry.Do(ctx, pauses, func() (string, error) { return create(ctx, s, dir, addr) })
+		node, err := retry.Do(ctx, pauses, func() (string, error) { return create(ctx, s, dir, addr, tokens) })
 		if err != nil {
 			return // ctx has ended
 		}
@@ -107,10 +112,11 @@ func present(ctx context.Context, s *zklock.Session, node string, lost <-chan st
 
 // create makes the node. Its name is the address and a number, so that the node of an
 // earlier process at the address, whose session is not over yet, is not in the way.
-func create(ctx context.Context, s *zklock.Session, dir, addr string) (string, error) {
+func create(ctx context.Context, s *zklock.Session, dir, addr string, tokens []string) (string, error) {
 	made := func() (string, error) {
+		data := proofs(tokens, dir, addr, s.ID())
 		return zklock.Call(ctx, func() (string, error) {
-			return s.Conn().Create(dir+"/"+addr+"_", nil, zk.FlagEphemeral|zk.FlagSequence, s.ACL())
+			return s.Conn().Create(dir+"/"+addr+"_", data, zk.FlagEphemeral|zk.FlagSequence, s.ACL())
 		})
 	}
 	node, err := made()
@@ -128,56 +134,6 @@ func makeDir(ctx context.Context, s *zklock.Session, dir string) error {
 		_, err := zklock.Call(ctx, func() (string, error) { return s.Conn().Create(path, nil, 0, s.ACL()) })
 		return err
 	})
-}
-
-// Watch calls changed with the addresses that are announced under dir, sorted, and
-// again whenever they change, until ctx ends. While ZooKeeper is away it reports no
-// change. It never reports an empty set: a caller could do nothing with it, and
-// after a restart of ZooKeeper the replicas announce themselves anew.
-func Watch(ctx context.Context, s *zklock.Session, dir string, changed func(addrs []string)) {
-	type listing struct {
-		names  []string
-		events <-chan zk.Event
-	}
-	var last []string
-	for ctx.Err() == nil {
-		now, err := retry.Do(ctx, pauses, func() (listing, error) {
-			l, err := zklock.Call(ctx, func() (l listing, err error) {
-				l.names, _, l.events, err = s.Conn().ChildrenW(dir)
-				return l, err
-			})
-			if errors.Is(err, zk.ErrNoNode) {
-				err = errors.Join(err, makeDir(ctx, s, dir))
-			}
-			return l, err
-		})
-		if err != nil {
-			return // ctx has ended
-		}
-		if addrs := addresses(now.names); len(addrs) > 0 && !slices.Equal(addrs, last) {
-			last = addrs
-			changed(addrs)
-		}
-		select {
-		case event := <-now.events:
-			if event.Err != nil {
-				pause(ctx)
-			}
-		case <-ctx.Done():
-		}
-	}
-}
-
-// addresses returns the addresses in the names of the nodes, sorted, each once.
-func addresses(names []string) []string {
-	var addrs []string
-	for _, name := range names {
-		if i := strings.LastIndexByte(name, '_'); i > 0 {
-			addrs = append(addrs, name[:i])
-		}
-	}
-	slices.Sort(addrs)
-	return slices.Compact(addrs)
 }
 
 func pause(ctx context.Context) {

@@ -2,11 +2,14 @@ package discovery_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/discovery"
 	"orderstock/pkg/servers"
@@ -31,11 +34,13 @@ func TestReplicasComeAndGo(t *testing.T) {
 	told := make(chan []string, 16)
 	var working sync.WaitGroup
 	watching, stopWatching := context.WithCancel(t.Context())
-	working.Go(func() { discovery.Watch(watching, session(t, addr), dir, func(addrs []string) { told <- addrs }) })
+	working.Go(func() {
+		discovery.Watch(watching, session(t, addr), dir, discovery.Terms{}, func(addrs []string) { told <- addrs })
+	})
 	announce := func(s *zklock.Session, addr string) (withdraw func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
-		done.Go(func() { discovery.Announce(ctx, s, dir, addr, slog.New(slog.DiscardHandler), func(bool) {}) })
+		done.Go(func() { discovery.Announce(ctx, s, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {}) })
 		return func() {
 			cancel()
 			done.Wait()
@@ -96,11 +101,13 @@ func TestZooKeeperAway(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	watcher, replicas := session(t, zookeeper.Addr()), session(t, zookeeper.Addr())
-	working.Go(func() { discovery.Watch(ctx, watcher, dir, func(addrs []string) { told <- addrs }) })
+	working.Go(func() { discovery.Watch(ctx, watcher, dir, discovery.Terms{}, func(addrs []string) { told <- addrs }) })
 	defer working.Wait()
 	defer stop()
 	announce := func(addr string) {
-		working.Go(func() { discovery.Announce(ctx, replicas, dir, addr, slog.New(slog.DiscardHandler), func(bool) {}) })
+		working.Go(func() {
+			discovery.Announce(ctx, replicas, dir, addr, nil, slog.New(slog.DiscardHandler), func(bool) {})
+		})
 	}
 	want := func(addrs ...string) {
 		t.Helper()
@@ -139,7 +146,8 @@ func TestARemovedAnnouncementIsMadeAgain(t *testing.T) {
 	announced := make(chan bool, 16)
 	s := session(t, addr)
 	working.Go(func() {
-		discovery.Announce(ctx, s, dir, "10.0.0.1:8081", slog.New(slog.DiscardHandler), func(is bool) { announced <- is })
+		discovery.Announce(ctx, s, dir, "10.0.0.1:8081", nil, slog.New(slog.DiscardHandler),
+			func(is bool) { announced <- is })
 	})
 	defer working.Wait()
 	defer stop()
@@ -166,6 +174,96 @@ func TestARemovedAnnouncementIsMadeAgain(t *testing.T) {
 	want(true)
 	if again, _, err := s.Conn().Children(dir); err != nil || len(again) != 1 || again[0] == nodes[0] {
 		t.Errorf("announced %q: %v", again, err)
+	}
+}
+
+// TestAStrangersAnnouncementIsIgnored: of one who does not know the token, or copies a proof of another session.
+func TestAStrangersAnnouncementIsIgnored(t *testing.T) {
+	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	stranger := session(t, addr)
+	put := func(name string, data []byte, acl []zk.ACL) string {
+		t.Helper()
+		node := dir + "/" + name
+		if _, err := stranger.Conn().Create(node, data, zk.FlagEphemeral, acl); err != nil {
+			t.Fatal(err)
+		}
+		return node
+	}
+	announce := func(s *zklock.Session, addr string, tokens ...string) (withdraw func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		made := make(chan bool, 1)
+		done.Go(func() {
+			discovery.Announce(ctx, s, dir, addr, tokens, slog.New(slog.DiscardHandler), func(is bool) { made <- is })
+		})
+		<-made
+		return func() {
+			cancel()
+			done.Wait()
+		}
+	}
+	replicas := session(t, addr)
+	defer announce(replicas, "10.0.0.1:8081", "token", "old")()
+	defer announce(replicas, discovery.HTTPS("10.0.0.2:8081"), "token")()
+	withdrawn := announce(replicas, discovery.HTTPS("10.0.0.3:8081"), "token")
+	nodes, _, err := stranger.Conn().Children(dir)
+	if err != nil || len(nodes) != 3 {
+		t.Fatalf("announced %q: %v", nodes, err)
+	}
+	slices.Sort(nodes)
+	proof, _, err := stranger.Conn().Get(dir + "/" + nodes[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	withdrawn()
+	open, closed := zk.WorldACL(zk.PermAll), zk.DigestACL(zk.PermAll, "stranger", "secret")
+	strangers := []string{
+		put("10.6.6.1:8081_0000000000", nil, open), put("10.6.6.2:8081_0000000000", proof, open),
+		put("10.6.6.3:8081_0000000000", nil, closed), put(nodes[2], proof, open),
+	}
+	defer announce(session(t, addr), "10.6.6.4:8081", "guess")()
+
+	for _, c := range []struct {
+		terms   discovery.Terms
+		want    []string
+		ignored int
+	}{
+		{discovery.Terms{Token: "token"}, []string{"10.0.0.1:8081", "https:10.0.0.2:8081"}, len(strangers) + 1},
+		{discovery.Terms{Token: "old"}, []string{"10.0.0.1:8081"}, len(strangers) + 2},
+		{discovery.Terms{Token: "token", HTTPS: true}, []string{"https:10.0.0.2:8081"}, len(strangers) + 2},
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		why := map[string]error{}
+		c.terms.Ignored = func(node string, err error) {
+			if why[node] != nil {
+				t.Errorf("%s is ignored twice", node)
+			}
+			why[node] = err
+		}
+		told := make(chan []string, 16)
+		var working sync.WaitGroup
+		working.Go(func() {
+			discovery.Watch(ctx, session(t, addr), dir, c.terms, func(addrs []string) { told <- addrs })
+		})
+		if got := <-told; !slices.Equal(got, c.want) {
+			t.Errorf("on %+v it follows %q; want %q", c.terms, got, c.want)
+		}
+		if c.terms.HTTPS { // another look, which does not report the same nodes again
+			defer announce(replicas, discovery.HTTPS("10.0.0.4:8081"), "token")()
+			if got := <-told; !slices.Equal(got, append(c.want, "https:10.0.0.4:8081")) {
+				t.Errorf("then it follows %q", got)
+			}
+		}
+		stop()
+		working.Wait()
+		if len(why) != c.ignored {
+			t.Errorf("on %+v it ignores %v; want %d nodes", c.terms, why, c.ignored)
+		}
+		for _, node := range strangers {
+			if !errors.Is(why[node], discovery.ErrUnproved) {
+				t.Errorf("%s: %v", node, why[node])
+			}
+		}
 	}
 }
 

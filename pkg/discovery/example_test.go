@@ -29,11 +29,12 @@ func Example() {
 	defer stop()
 	replicas := discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
 	working.Go(func() {
-		discovery.Announce(ctx, session, replicas, "10.0.0.1:8081", slog.New(slog.DiscardHandler), func(bool) {})
+		discovery.Announce(ctx, session, replicas, "10.0.0.1:8081", []string{"token"}, slog.New(slog.DiscardHandler),
+			func(bool) {})
 	})
 	found := make(chan []string, 1)
 	working.Go(func() {
-		discovery.Watch(ctx, session, replicas, func(addrs []string) { found <- addrs })
+		discovery.Watch(ctx, session, replicas, discovery.Terms{Token: "token"}, func(addrs []string) { found <- addrs })
 	})
 	fmt.Println(discovery.URL((<-found)[0]))
 	// Output: http://10.0.0.1:8081

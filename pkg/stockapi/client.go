@@ -144,6 +144,25 @@ func (c *Client) Restock(ctx context.Context, goodsID string, req RestockRequest
 	return call[Goods](ctx, c, writes, http.MethodPost, "/v1/stock/"+url.PathEscape(goodsID)+"/restock", req)
 }
 
+// CheckToken asks the replicas in turn until one answers. It returns ErrUnauthorized if that one refuses the token, and
+// nil otherwise, also if none answers before ctx ends. It says nothing about the replicas to the breakers.
+func (c *Client) CheckToken(ctx context.Context) error {
+	for _, r := range c.inTurn(c.fleet.Load()) {
+		resp, err := c.send(ctx, http.MethodGet, r.base+"/v1/stock?goods_id=1", nil)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is kept
+			return resp.Body.Close()
+		}
+		if answer := (*Error)(nil); errors.As(err, &answer) {
+			if errors.Is(err, ErrUnauthorized) {
+				return fmt.Errorf("%s: %w", r.base, err)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
 func writes(r *replica) breaker { return r.writes }
 
 func reads(r *replica) breaker { return r.reads }

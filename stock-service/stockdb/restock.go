@@ -118,7 +118,7 @@ func (s *DB) restocked(ctx context.Context, r stock.Restock, cause error) (stock
 	defer cancel()
 	db := s.db.WithContext(ctx)
 	var firsts []restockRow
-	err := db.Raw(`SELECT f.num, r.name, r.price, r.flag IS NOT NULL AS detailed FROM stock_flow f
+	err := db.Raw(`SELECT f.num, r.name, r.price, r.flag IS NOT NULL AS told FROM stock_flow f
 		LEFT JOIN restocks r ON r.flag = f.flag AND r.goods_id = f.goods_id
 		WHERE f.flag = ? AND f.goods_id = ? AND f.kind = ?`,
 		r.Flag, r.GoodsID, string(operation.KindRestock)).Scan(&firsts).Error

@@ -66,17 +66,17 @@ func (r flowRow) domain() stock.Flow {
 	return stock.Flow{Flag: r.Flag, GoodsID: r.GoodsID, Kind: operation.Kind(r.Kind), Num: r.Num, CreatedAt: r.CreatedAt}
 }
 
-// restockRow is the record of a restock. Detailed is false if it is older than the table of names and prices.
+// restockRow is the record of a restock. Told is false if it is older than the table of names and prices.
 type restockRow struct {
-	Num      int64
-	Name     *string
-	Price    *int64
-	Detailed bool
+	Num   int64
+	Name  *string
+	Price *int64
+	Told  bool
 }
 
 // is reports whether r repeats the restock of the row. A name or price that r omits contradicts nothing.
 func (row restockRow) is(r stock.Restock) bool {
-	return row.Num == r.Num && (!row.Detailed || repeats(row.Name, r.Name) && repeats(row.Price, r.Price))
+	return row.Num == r.Num && (!row.Told || repeats(row.Name, r.Name) && repeats(row.Price, r.Price))
 }
 
 func repeats[T comparable](first, again *T) bool {

@@ -27,8 +27,8 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 		c.what = "Problem"
 		call.Problem = history.Problem(r.IntN(int(history.OrderRejected) + 1))
 	case 3:
-		c.what = "AnswerItems"
-		call.AnswerItems = []history.AnswerItems{history.NoItems, history.ItemsAsSent, c.otherItems(r, call)}[r.IntN(3)]
+		c.what = "Told"
+		call.Told = []history.Told{history.ToldNothing, history.ToldAsSent, c.tellOther(r, call)}[r.IntN(3)]
 	case 4:
 		c.what = "Order"
 		call.Order = []int64{0, call.Order + 1, other.Order}[r.IntN(3)]
@@ -46,8 +46,8 @@ func (c *change) changeAnswer(r *rand.Rand) bool {
 	return c.before != c.after
 }
 
-// otherItems returns an answer with one item more or less, or with another number or price.
-func (c *change) otherItems(r *rand.Rand, call *history.Call) history.AnswerItems {
+// tellOther returns an answer with one item more or less, or with another number or price.
+func (c *change) tellOther(r *rand.Rand, call *history.Call) history.Told {
 	h, sent := c.history, c.history.Items(int(call.Op))
 	named := h.AsSent(int(call.Op))
 	switch at := r.IntN(len(named)); r.IntN(4) {
@@ -60,7 +60,7 @@ func (c *change) otherItems(r *rand.Rand, call *history.Call) history.AnswerItem
 	case 3:
 		named = append(named, named[at])
 	}
-	return h.RecordItems(sent, named)
+	return h.Tell(sent, named)
 }
 
 // changeFile deletes, duplicates, moves or truncates a line of the history's file, and reads the file again.

@@ -1,0 +1,109 @@
+package coordination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/retry"
+	"orderstock/pkg/zklock"
+)
+
+// closeOpenNodes gives root and the nodes below it that are open to everybody the ACL of the session: they were made
+// before Config.Auth was set, or by strangers. It tries until ctx ends, and logs the nodes that need attention.
+// Processes without Config.Auth cannot use the nodes from then on.
+//
+// A node that somebody else has closed is logged and left: otherwise any stranger could keep the services from
+// starting. Only the root itself must open.
+func closeOpenNodes(ctx context.Context, session *zklock.Session, cfg Config) error {
+	return retry.Run(ctx, pauses, func() error {
+		c := closing{session: session, root: cfg.Root}
+		err := c.close(ctx, cfg.Root)
+		if err != nil {
+			if ctx.Err() == nil {
+				cfg.Log.Error("no use of ZooKeeper", "error", err.Error())
+			}
+			return err
+		}
+		if len(c.closed) > 0 {
+			cfg.Log.Warn("closed nodes that were open to everybody", "nodes", c.closed)
+		}
+		for _, node := range c.living {
+			cfg.Log.Warn("a process without ZOOKEEPER_AUTH has a node: if all services have it now, delete the node",
+				"node", node.path, "session", "0x"+strconv.FormatInt(node.session, 16))
+		}
+		for _, node := range c.strange {
+			cfg.Log.Error("ZOOKEEPER_AUTH does not open a node: no service made it with this user and password; delete it",
+				"node", node)
+		}
+		return nil
+	})
+}
+
+// closing is one walk over the nodes.
+type closing struct {
+	session *zklock.Session
+	root    string
+	// closed are the nodes that were open, without the ephemeral ones.
+	closed []string
+	// living are the ephemeral nodes that were open.
+	living []livingNode
+	// strange are the nodes that cannot be closed.
+	strange []string
+}
+
+type livingNode struct {
+	path    string
+	session int64
+}
+
+// close closes the node, and then those below it: nobody can add further ones meanwhile.
+func (c *closing) close(ctx context.Context, node string) error {
+	children, err := zklock.Call(ctx, func() ([]string, error) { return c.closeOne(node) })
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil
+	case errors.Is(err, zk.ErrNoAuth) && node == c.root:
+		return fmt.Errorf("ZOOKEEPER_AUTH does not open %s: set the user and password that the services had, "+
+			"or stop them and delete the node and all below it: %w", node, err)
+	case errors.Is(err, zk.ErrNoAuth):
+		c.strange = append(c.strange, node)
+		return nil
+	case err != nil:
+		return fmt.Errorf("close %s to strangers: %w", node, err)
+	}
+	for _, child := range children {
+		if err := c.close(ctx, node+"/"+child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeOne closes the node if it is open, and returns the names of those below it.
+func (c *closing) closeOne(node string) (children []string, err error) {
+	conn := c.session.Conn()
+	acl, stat, err := conn.GetACL(node)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(acl, func(a zk.ACL) bool { return a.Scheme == "world" }) {
+		if _, err := conn.SetACL(node, c.session.ACL(), -1); err != nil {
+			return nil, err
+		}
+		if stat.EphemeralOwner != 0 {
+			c.living = append(c.living, livingNode{node, stat.EphemeralOwner})
+		} else {
+			c.closed = append(c.closed, node)
+		}
+	}
+	if stat.EphemeralOwner != 0 {
+		return nil, nil
+	}
+	children, _, err = conn.Children(node)
+	return children, err
+}
