@@ -42,8 +42,10 @@ type Store interface {
 type Range struct {
 	// Status, if not "", leaves out orders of another status.
 	Status Status
-	// After is the id below the first, and Before, if not 0, the id above the last.
-	After, Before int64
+	// After is the id below the first.
+	After int64
+	// Before, if not zero, leaves out orders whose ids were generated at that time or later.
+	Before time.Time
 	// Limit is how many orders there may be.
 	Limit int
 }

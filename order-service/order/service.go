@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-
-	"orderstock/pkg/snowid"
 )
 
 // Config bounds the use cases. The zero value of a field means its default.
@@ -126,7 +124,7 @@ func (s *Service) settledPage(ctx context.Context, r Range) (page []Order, more 
 	if err != nil {
 		return nil, false, err
 	}
-	r.Before = snowid.First(now.Add(-SettledAfter))
+	r.Before = now.Add(-SettledAfter)
 	return s.store.Page(ctx, r)
 }
 

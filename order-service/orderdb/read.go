@@ -8,6 +8,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/snowid"
 )
 
 // FindByKey implements order.Store. Concurrent calls share one statement.
@@ -86,8 +87,8 @@ func (d *DB) Get(ctx context.Context, id int64) (order.Order, error) {
 // Page implements order.Store.
 func (d *DB) Page(ctx context.Context, r order.Range) (page []order.Order, more bool, err error) {
 	query := d.db.Where("id > ?", r.After)
-	if r.Before > 0 {
-		query = query.Where("id < ?", r.Before)
+	if !r.Before.IsZero() {
+		query = query.Where("id < ?", snowid.First(r.Before))
 	}
 	if r.Status != "" {
 		query = query.Where("status = ?", string(r.Status))
