@@ -14,6 +14,7 @@
 //   - The nodes above locks stay when they are empty. ZooKeeper removes them after a minute or so.
 //   - There is one server, which does not fail; Link.Disconnect cuts a session off from it.
 //
-// Clocks are real. A test that waits for a session to run out should ask for a short timeout, such as a
-// second: at a few milliseconds, a machine that is busy loses sessions that it should keep.
+// In a bubble of testing/synctest, a session runs out without a wait. Elsewhere a test that waits for that
+// should ask for a short timeout, such as a second: at a few milliseconds, a machine that is busy loses
+// sessions that it should keep.
 package zklocktest

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -104,4 +105,27 @@ func TestEndWhileDisconnected(t *testing.T) {
 	session, link := zklocktest.NewSession(t, zklock.WithSessionTimeout(time.Minute))
 	acquire(t, zklock.NewMutex(session, "/locks/stock"))
 	link.Disconnect()
+}
+
+// In a bubble of testing/synctest no time passes while everybody waits, and the session runs out to the moment.
+func TestInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		session, link := zklocktest.NewSession(t, zklock.WithSessionTimeout(10*time.Second))
+		lock := acquire(t, zklock.NewMutex(session, "/locks/stock"))
+		time.Sleep(time.Hour)
+		if !lock.Valid() {
+			t.Fatal("lost in quiet times")
+		}
+		link.Disconnect()
+		began := time.Now()
+		<-lock.Context().Done()
+		if d := time.Since(began); d < 5*time.Second || d > 10*time.Second {
+			t.Errorf("told of the loss after %s", d)
+		}
+		link.Reconnect()
+		again := acquire(t, zklock.NewMutex(session, "/locks/stock"))
+		if err := again.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
