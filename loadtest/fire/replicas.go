@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"orderstock/loadtest/history"
 )
 
 // ErrUnreachable is wrapped by the error of a run if no replica of a service accepts connections.
@@ -67,8 +69,15 @@ func (r *replicas) serve(ctx context.Context, service, call string) error {
 		asking.Go(func() {
 			asked := newConn(c.base, min(c.timeout, askLimit))
 			defer asked.close()
-			if a, err := asked.do(ctx, request{method: http.MethodGet, path: "/openapi.json"}); !mayServe(a, err, call) {
-				errs[i] = fmt.Errorf("%s is not the address of an orderstock %s: want http://host:port", c.base, service)
+			for try := 0; ; try++ {
+				a, err := asked.do(ctx, request{method: http.MethodGet, path: "/openapi.json"})
+				if err != nil && failureOf(err) == history.Broken && try < 2 { // it may have stopped at this moment
+					continue
+				}
+				if !mayServe(a, err, call) {
+					errs[i] = fmt.Errorf("%s is not the address of an orderstock %s: want http://host:port", c.base, service)
+				}
+				return
 			}
 		})
 	}
@@ -80,7 +89,7 @@ func (r *replicas) serve(ctx context.Context, service, call string) error {
 func mayServe(a answer, err error, call string) bool {
 	switch {
 	case err != nil:
-		return !strings.Contains(err.Error(), "malformed HTTP") // net/http has no type for that
+		return failureOf(err) != history.Broken // a server that does not speak HTTP breaks all calls
 	case a.code >= http.StatusInternalServerError || a.code == http.StatusTooManyRequests:
 		return true
 	}
