@@ -46,7 +46,7 @@ func faultsCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell, from seed 1; three differ in the share of baskets (SEEDS)")
+	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell; the first three differ in their share of baskets (SEEDS)")
 	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
 		`one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
 	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "whole systems to break in parallel (LANES)")

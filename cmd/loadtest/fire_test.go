@@ -89,7 +89,8 @@ func TestARunIsJudgedIfNobodyReads(t *testing.T) {
 		stdout, stderr *os.File
 		exit           int
 	}{
-		{"closed", closed, nil, command.Passed}, {"both closed", closed, closed, command.Passed},
+		{"closed", closed, nil, command.Passed},
+		{"both closed", closed, closed, command.Passed},
 		{"full", full, nil, command.Unknown},
 	} {
 		folder := t.TempDir()

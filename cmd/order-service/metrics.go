@@ -45,7 +45,8 @@ func registerOrders(r prometheus.Registerer, orders *order.Stats) {
 	gauge("order_reconciler_oldest_seconds",
 		"Time since the earliest last change of an order in the backlog.", &orders.OldestMillis,
 		0.001)
-	gauge("order_clock_late_seconds", "How far the process's clock is behind the database's.", &orders.ClockLateMillis, 0.001)
+	gauge("order_clock_late_seconds", "How late the process's clock is by the database's.",
+		&orders.ClockLateMillis, 0.001)
 	counter("order_reconciler_rounds_total", "Rounds of the reconciler.", nil, &orders.Rounds)
 	counter("books_checked_total", "Orders that the reconciler compared with their operations.", nil, &orders.BooksChecked)
 	counter("books_disagreements_total", "Findings of the audit: orders, ledgers and levels that do not agree.", nil,

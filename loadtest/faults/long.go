@@ -257,7 +257,8 @@ func (f *gone) Unmet() error {
 		return errors.New("no order ended before the fault")
 	}
 	if f.during < 0.8*f.before {
-		return fmt.Errorf("%.1f orders per second finished without the server, %.1f before: less than 0.8", f.during, f.before)
+		return fmt.Errorf("%.1f orders per second finished without the server, %.1f before: less than 0.8", f.during,
+			f.before)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (s *Service) Get(ctx context.Context, id int64) (o Order, err error) {
 	return o, err
 }
 
-// Page returns the first orders of the range, and whether there are more. They have at most MaxPageItems items together.
+// Page returns the first orders of the range, and whether there are more. They have at most MaxPageItems items in all.
 // An order may become visible after orders with higher ids. With settled, the page ends before the first id that may
 // still be missing, which is SettledAfter old by the store's clock. Errors: ErrOverloaded, ErrUnavailable.
 func (s *Service) Page(ctx context.Context, r Range, settled bool) (page []Order, more bool, err error) {

@@ -76,7 +76,8 @@ type Insert struct {
 	changed int64
 }
 
-// NewInsert returns an insert in the transaction. Head is the statement up to its first row: "INSERT INTO t (a) VALUES ".
+// NewInsert returns an insert in the transaction. Head is the statement up to its first row, such as
+// "INSERT INTO t (a) VALUES ".
 func NewInsert(tx *gorm.DB, head string) *Insert { return &Insert{tx: tx, head: head} }
 
 // Row adds a row, whose values write adds with commas between them. A single row may be longer than MaxStatement.

@@ -53,7 +53,8 @@ func TestARestockIsRepeatedOnlyByItsEqual(t *testing.T) {
 func TestARestocksFlagIsItsOwn(t *testing.T) {
 	p := stocktest.New(t)
 	for id := int64(1); id <= 2; id++ {
-		if _, err := p.Ledger.Restock(t.Context(), stock.Restock{Flag: fmt.Sprint("first-", id), GoodsID: id, Num: 5}); err != nil {
+		first := stock.Restock{Flag: fmt.Sprint("first-", id), GoodsID: id, Num: 5}
+		if _, err := p.Ledger.Restock(t.Context(), first); err != nil {
 			t.Fatal(err)
 		}
 	}

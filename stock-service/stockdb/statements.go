@@ -40,7 +40,8 @@ func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level
 // insertOperations records outcomes. A flag that already has one fails all of them, as a duplicate.
 func insertOperations(tx *gorm.DB, operations ...stock.Operation) error {
 	at := now()
-	insert := mysqldb.NewInsert(tx, "INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
+	insert := mysqldb.NewInsert(tx,
+		"INSERT INTO operations (flag, state, reason, items, fencing_token, created_at) VALUES ")
 	for _, op := range operations {
 		err := insert.Row(func(s *mysqldb.Statement) {
 			s.Bytes([]byte(op.Flag))

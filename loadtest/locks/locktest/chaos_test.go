@@ -91,7 +91,8 @@ func disturb(t *testing.T, handoff int, length time.Duration) {
 		p := newProxy(t, serverstest.ZooKeeper(t).Addr())
 		m := &member{proxy: p, orders: worker{
 			Servers: p.servers(), Path: path, SessionTimeout: sessionTimeout,
-			Counter: counter, Goroutines: goroutines, Handoff: handoff, Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
+			Counter: counter, Goroutines: goroutines, Handoff: handoff,
+			Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
 		}}
 		m.process = startProcess(t, m.orders)
 		members[i] = m

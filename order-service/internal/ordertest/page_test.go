@@ -36,7 +36,8 @@ func TestFollowersMissNothing(t *testing.T) {
 	w := newWorld(t)
 	r := w.replica(order.Config{})
 	var aged []string
-	for _, age := range []time.Duration{3 * order.SettledAfter, order.SettledAfter + 5*time.Second, order.SettledAfter / 2, 0} {
+	const after = order.SettledAfter
+	for _, age := range []time.Duration{3 * after, after + 5*time.Second, after / 2, 0} {
 		at := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
 		o, _, err := r.store.Insert(t.Context(), order.Order{
 			ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at, Items: []order.Item{{GoodsID: 1, Num: 1}},

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func (s *Server) Connect(delay func() time.Duration) (net.Conn, error) {
 
 // Listen serves clients at a port of 127.0.0.1 too, and returns its address, host:port.
 func (s *Server) Listen() (addr string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}

@@ -198,7 +198,7 @@ func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, 
 	} else {
 		names, err = c.Children(ctx, n.Dir)
 	}
-	owner := int64(0)
+	var owner int64
 	if n.session != nil {
 		p.Czxid, owner = n.czxid, n.session.ID
 	} else {

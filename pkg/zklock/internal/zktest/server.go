@@ -47,7 +47,7 @@ func Start(t testing.TB, args ...string) *Server {
 }
 
 func start(ctx context.Context, dir string, args ...string) (*Server, error) {
-	s := &Server{Addr: freeAddr(), Dir: dir, args: args}
+	s := &Server{Addr: freeAddr(ctx), Dir: dir, args: args}
 	_, port, _ := net.SplitHostPort(s.Addr)
 	config := strings.Join([]string{
 		"dataDir=" + filepath.Join(dir, "data"),
@@ -67,10 +67,10 @@ func start(ctx context.Context, dir string, args ...string) (*Server, error) {
 }
 
 // freeAddr returns an address on which nobody listens, below the ports of outgoing connections.
-func freeAddr() string {
+func freeAddr(ctx context.Context) string {
 	for {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10000+rand.IntN(22000)))
-		if l, err := net.Listen("tcp", addr); err == nil {
+		if l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr); err == nil {
 			_ = l.Close() // nothing was written
 			return addr
 		}
@@ -84,7 +84,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	script := `"$@" >>"$0" 2>&1 & read -r _; kill -9 $!; wait`
-	s.shell = exec.Command("sh", append(append([]string{
+	s.shell = exec.CommandContext(context.WithoutCancel(ctx), "sh", append(append([]string{
 		"-c", script, filepath.Join(s.Dir, "log"), java, "-cp", classpath, "-Xmx512m",
 		"-Dzookeeper.jmx.log4j.disable=true",
 	}, s.args...), "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.Dir, "zoo.cfg"))...)

@@ -57,7 +57,7 @@ var shared = sync.OnceValues(func() (addr string, err error) {
 
 // The garbage collector would close the shells' inputs.
 var (
-	lifeline     interface{ Close() error }
+	lifeline     interface{ Close() error } //nolint:unused // held, not used
 	sharedServer *Server
 )
 
@@ -86,7 +86,8 @@ func Command(t testing.TB, word string) string {
 func Again(t *testing.T, but ...string) {
 	t.Helper()
 	skip := "^(" + strings.Join(append(but, t.Name()), "|") + ")$"
-	again := exec.CommandContext(t.Context(), os.Args[0], "-test.skip", skip, fmt.Sprintf("-test.short=%t", testing.Short()))
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.skip", skip,
+		fmt.Sprintf("-test.short=%t", testing.Short()))
 	again.Env = append(os.Environ(), Env+"="+Memory)
 	if out, err := again.CombinedOutput(); err != nil {
 		t.Errorf("on a server in memory: %v\n%s", err, out)
