@@ -55,6 +55,7 @@ var exemptions = []exemption{
 		deduction,
 	},
 	{"calls", "Replayed", "the answer may repeat a lost one", lostBefore},
+	{"calls", "Replayed", "the lost call that the answer repeated may not have arrived", lostFirst},
 	{"calls", "Status", "the cancellation was under way: the deduction may have been read before it or after", underWay},
 }
 
@@ -101,6 +102,15 @@ func lostBefore(c *change) bool {
 	return after.Replayed && c.another(func(other *history.Call) bool {
 		return other.Kind != history.Cancel && other.Status == history.NoStatus && other.Sent < after.Done &&
 			!other.Problem.NothingChanged() && other.Failure != history.Refused && other.Code != http.StatusTooManyRequests
+	})
+}
+
+// lostFirst reports whether an answer is no longer marked as a repeat, and no answer of before shows that it was one.
+func lostFirst(c *change) bool {
+	_, after := c.calls()
+	return !after.Replayed && !c.another(func(other *history.Call) bool {
+		return (other.Kind == history.Cancel) == (after.Kind == history.Cancel) && other.Status != history.NoStatus &&
+			(!other.Replayed || other.Done < after.Sent)
 	})
 }
 
