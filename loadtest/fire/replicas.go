@@ -61,7 +61,7 @@ func (r *replicas) reachable(ctx context.Context, service string) error {
 const askLimit = time.Second
 
 // serve returns an error that names the replicas that answer, but do not describe themselves as a service with that
-// call. A replica in trouble, which answers nothing or an error of its own, may be one.
+// call. A failing replica, which answers nothing or an error, may be one.
 func (r *replicas) serve(ctx context.Context, service, call string) error {
 	errs := make([]error, len(r.conns))
 	var asking sync.WaitGroup
@@ -85,7 +85,7 @@ func (r *replicas) serve(ctx context.Context, service, call string) error {
 	return errors.Join(errs...)
 }
 
-// mayServe reports whether the answer to GET /openapi.json, or the lack of one, may be that of a service with the call.
+// mayServe reports whether the answer to GET /openapi.json, or the lack of one, may come from a service with the call.
 func mayServe(a answer, err error, call string) bool {
 	switch {
 	case err != nil:

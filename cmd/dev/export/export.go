@@ -37,7 +37,7 @@ require (
 require go.uber.org/goleak %s
 `
 
-// outside is what the package may import beside itself and the standard library.
+// outside lists the permitted imports apart from the package and the standard library.
 var outside = regexp.MustCompile(`^(github\.com/go-zookeeper/zk|golang\.org/x/(sync|time)/\w+|go\.uber\.org/goleak)$`)
 
 // Module writes the package as the module named module into dir, which must not exist or be empty: its code,
@@ -100,7 +100,7 @@ func rewrite(from, to, module string) error {
 	return os.WriteFile(to, []byte(strings.ReplaceAll(string(content), origin, module)), 0o644)
 }
 
-// checkImports fails if a Go file imports what the exported module does not have.
+// checkImports fails if a Go file imports a package that the exported module lacks.
 func checkImports(file string) error {
 	if filepath.Ext(file) != ".go" {
 		return nil
