@@ -96,7 +96,7 @@ var hostname = sync.OnceValue(func() string {
 //
 // Hand-off keeps a busy process from starving the others: a contender beside many goroutines of another
 // process waits for d and one hold, and not for a hold of each of them with two requests to ZooKeeper
-// between any two. README.md has figures.
+// between any two. TestALoneContenderIsNotStarved shows it.
 //
 // All Mutex values on one path of a Session share a queue, with the options of the value that began
 // it.
