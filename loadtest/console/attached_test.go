@@ -76,7 +76,7 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page.await(10*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
 	page.await(15*time.Second, `[...document.querySelectorAll("#way .edge")].some((e) => `+
 		`/orders written/.test(e.textContent) && /[1-9]/.test(e.textContent))`)
-	if words := page.text("#way"); !strings.Contains(words, "do not count how often they ask Redis") {
+	if words := page.text("#way"); !strings.Contains(words, "do not count their requests to Redis") {
 		t.Errorf("the way of an order says %q, want why Redis has no counts", words)
 	}
 	page.picture("attached", 1440, 1000, false)
