@@ -246,8 +246,8 @@ func TestWhoIsTakenForDead(t *testing.T) {
 	}
 }
 
-// A lock that is kept for work that waits is released when its tenure is over, also if it was granted some time before a
-// group took it.
+// A lock that is kept for work that waits is released when its tenure is over, also if a group took it some time after
+// it was granted.
 func TestAKeptLockIsReleasedAfterItsTenure(t *testing.T) {
 	released := make(chan time.Time, 1)
 	alive, end := context.WithCancel(t.Context())
