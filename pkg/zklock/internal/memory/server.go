@@ -63,7 +63,8 @@ func (s *Server) Connect(delay func() time.Duration) (net.Conn, error) {
 
 // Listen serves clients at a port of 127.0.0.1 too, and returns its address, host:port.
 func (s *Server) Listen() (addr string, err error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:forbidigo // it does not wait
+	ctx := context.Background() //nolint:forbidigo // to listen does not wait
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
