@@ -171,7 +171,7 @@ func (c *conn) hello(r *reader) bool {
 		before.end()
 	}
 	c.session, session.conn = session, c
-	session.expiry.Reset(session.timeout)
+	session.expiry.Reset(session.timeout + tick)
 	w.int32(int32(session.timeout.Milliseconds()))
 	w.int64(session.id)
 	w.bytes(session.secret[:])

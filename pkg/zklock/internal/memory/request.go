@@ -33,7 +33,7 @@ func (c *conn) request(r *reader) bool {
 	if s.sessions[c.session.id] != c.session || c.session.conn != c {
 		return false // it is over, or served over another connection
 	}
-	c.session.expiry.Reset(c.session.timeout)
+	c.session.expiry.Reset(c.session.timeout + tick)
 	var body writer
 	result := c.perform(op, r, &body)
 	var w writer

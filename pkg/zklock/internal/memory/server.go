@@ -120,13 +120,16 @@ func (s *Server) Expire(id int64) {
 	}
 }
 
+// tick is how long a session outlives its timeout. ZooKeeper rounds up to its ticks, of 2 s by default.
+const tick = 250 * time.Millisecond
+
 // newSession begins a session. The caller holds the mutex, as for the functions that follow.
 func (s *Server) newSession(timeout time.Duration) *session {
 	s.lastSession++
 	s.tree.zxid++
 	session := &session{id: s.lastSession, timeout: timeout, nodes: map[string]struct{}{}}
 	_, _ = rand.Read(session.secret[:]) // never fails
-	session.expiry = time.AfterFunc(timeout, func() { s.Expire(session.id) })
+	session.expiry = time.AfterFunc(timeout+tick, func() { s.Expire(session.id) })
 	s.sessions[session.id] = session
 	return session
 }
