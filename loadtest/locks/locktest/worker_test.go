@@ -96,6 +96,8 @@ func (w worker) acquisition(
 	}
 	token := lock.Token().String()
 	log.add(record{Goroutine: g, Phase: granted, Token: token, Call: call, Return: now()})
+	end := make(chan moment, 1)
+	kept := context.AfterFunc(lock.Context(), func() { end <- now() })
 	hold := rand.N(w.Hold + 1)
 	if w.LongHold > 0 && rand.N(25) == 0 {
 		hold = w.LongHold
@@ -115,8 +117,8 @@ func (w worker) acquisition(
 	if w.Counter != "" {
 		w.count(limited, session, lock, g, log)
 	}
-	if lock.Context().Err() != nil {
-		log.add(record{Goroutine: g, Phase: lost, Token: token, Call: now()})
+	if !kept() { // the calls above may have waited for a connection long after the loss
+		log.add(record{Goroutine: g, Phase: lost, Token: token, Call: <-end})
 	}
 	call = now()
 	// The release is not to be cut short by the end of the work.
