@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,7 +38,8 @@ and a delete without any lock, it is the time of the pair. A wake-up is a watch
 event that made a waiter look again.`,
 		Example: `  loadtest locks                  measure all, print the table and the targets
   loadtest locks --quick          a short look, for a change in hand
-  loadtest locks --check          exit with 1 if a target is missed
+  loadtest locks --check          exit with 1 if a target is missed, or a minute of
+                                  "loadtest locks chaos" breaks the lock
   loadtest locks --locks zklock,zk.Lock --shapes 4x64x1`,
 		Args: cobra.NoArgs,
 	}
@@ -46,7 +48,7 @@ event that made a waiter look again.`,
 	f.StringVar(&cfg.Servers, "zookeeper", "", "measure on this running server (host:port) and start none")
 	f.StringVar(&out, "out", filepath.Join("out", "lock-bench.json"), "file for the figures; empty for none")
 	f.BoolVar(&quick, "quick", false, "one short window each, without the many paths")
-	f.BoolVar(&check, "check", false, "exit with 1 if a target is missed")
+	f.BoolVar(&check, "check", false, "exit with 1 if a target is missed, or a minute of chaos breaks the lock")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if quick {
 			cfg.Plan = hurried(f, cfg.Plan)
@@ -70,11 +72,20 @@ event that made a waiter look again.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "\nfigures: %s, as a report: %s\n", out, report)
 		}
-		if missed := locks.PrintTargets(cmd.OutOrStdout(), rows); missed && check {
+		missed := locks.PrintTargets(cmd.OutOrStdout(), rows)
+		if !check {
+			return nil
+		}
+		fmt.Fprintln(cmd.OutOrStdout())
+		if err := lockChaos(cmd.Context(), cmd.OutOrStdout(), time.Minute, 0, false); err != nil {
+			return err
+		}
+		if missed {
 			return command.Fail(errMissed)
 		}
 		return nil
 	}
+	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker lock servers path-prefix paths first-contender contenders [hold]",
 		Short:  "Run one process of contenders, by commands on the standard input",

@@ -178,7 +178,7 @@ func (l *Lab) route(service string, real stack.Addresses) (stack.Addresses, erro
 	defer l.mu.Unlock()
 	var failed error
 	via := func(to, upstream string) string {
-		w, err := newWire(service+"-"+to, upstream)
+		w, err := NewWire(service+"-"+to, upstream)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			return ""
@@ -238,7 +238,7 @@ func (l *Lab) StopServices() {
 	for _, wires := range l.wires {
 		for _, w := range wires {
 			for _, w := range w {
-				w.close()
+				w.Close()
 			}
 		}
 	}

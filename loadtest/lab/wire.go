@@ -32,8 +32,8 @@ type Wire struct {
 	counters []*counter // of all faults so far
 }
 
-// newWire starts a proxy on a free port in front of upstream.
-func newWire(name, upstream string) (*Wire, error) {
+// NewWire starts a proxy on a free port in front of upstream, a host with its port.
+func NewWire(name, upstream string) (*Wire, error) {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	w := &Wire{proxy: toxiproxy.NewProxy(server, name, "127.0.0.1:0", upstream)}
 	if err := w.proxy.Start(); err != nil {
@@ -93,7 +93,8 @@ func (w *Wire) Mend(ctx context.Context) error {
 	return nil
 }
 
-func (w *Wire) close() { w.proxy.Stop() }
+// Close closes every connection and the port.
+func (w *Wire) Close() { w.proxy.Stop() }
 
 // poison adds a toxic, behind one that counts the data that reaches it.
 func (w *Wire) poison(kind, stream string, attributes map[string]any) error {

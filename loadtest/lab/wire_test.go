@@ -76,11 +76,11 @@ func TestWire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr, lines := echo(t)
-			w, err := newWire("test", addr)
+			w, err := NewWire("test", addr)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer w.close()
+			defer w.Close()
 			if err := c.breakIt(w); err != nil {
 				t.Fatal(err)
 			}
@@ -128,11 +128,11 @@ func TestWireCountsClosedConnections(t *testing.T) {
 	for name, breakIt := range map[string]func(*Wire) error{"cut": (*Wire).Cut, "reset": (*Wire).Reset} {
 		t.Run(name, func(t *testing.T) {
 			addr, _ := echo(t)
-			w, err := newWire("test", addr)
+			w, err := NewWire("test", addr)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer w.close()
+			defer w.Close()
 			for range 2 {
 				conn, err := net.Dial("tcp", w.Addr())
 				if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/locks/chaos"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
 )
@@ -96,7 +97,7 @@ type contention struct {
 	all    sync.WaitGroup
 
 	mu      sync.Mutex
-	records []record
+	records []chaos.Record
 }
 
 func contend(t *testing.T, servers []string, contenders int) *contention {
@@ -126,28 +127,28 @@ func contend(t *testing.T, servers []string, contenders int) *contention {
 
 // once acquires and releases, over all faults.
 func (c *contention) once(ctx context.Context, m *zklock.Mutex, contender int) bool {
-	call := now()
+	call := chaos.Now()
 	lock, err := m.Acquire(ctx)
 	if err != nil {
 		return false
 	}
 	token := lock.Token().String()
-	c.add(record{Goroutine: contender, Phase: granted, Token: token, Call: call, Return: now()})
+	c.add(chaos.Record{Contender: contender, Phase: chaos.Granted, Token: token, Call: call, Return: chaos.Now()})
 	if lock.Context().Err() != nil {
-		c.add(record{Goroutine: contender, Phase: lost, Token: token, Call: now()})
+		c.add(chaos.Record{Contender: contender, Phase: chaos.Lost, Token: token, Call: chaos.Now()})
 	}
-	r := record{Goroutine: contender, Phase: released, Token: token, Call: now()}
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), acquireLimit)
+	r := chaos.Record{Contender: contender, Phase: chaos.Released, Token: token, Call: chaos.Now()}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
 	if err := lock.Release(limited); err != nil {
 		r.Err = err.Error()
 	}
-	r.Return = now()
+	r.Return = chaos.Now()
 	c.add(r)
 	return true
 }
 
-func (c *contention) add(r record) {
+func (c *contention) add(r chaos.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.records = append(c.records, r)
@@ -178,8 +179,10 @@ func (c *contention) finish(t *testing.T) {
 	t.Helper()
 	c.stop()
 	c.all.Wait()
-	checkHistory(t, c.records)
-	if n := overlaps(beliefs(c.records)); n != 0 {
+	if err := chaos.Check(c.records); err != nil {
+		t.Error(err)
+	}
+	if n := chaos.Overlaps(chaos.Beliefs(c.records)); n != 0 {
 		t.Errorf("%d pairs thought at once that they held", n)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"orderstock/loadtest/locks/chaos"
 )
 
 // workerEnv holds a worker's orders; a test binary that finds it is a worker and runs no tests.
@@ -16,10 +18,10 @@ func TestMain(m *testing.M) {
 	if !isWorker {
 		os.Exit(m.Run())
 	}
-	var w worker
+	var w chaos.Worker
 	err := json.Unmarshal([]byte(orders), &w)
 	if err == nil {
-		err = w.run(context.Background(), os.Stdin, os.Stdout)
+		err = w.Run(context.Background(), os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)

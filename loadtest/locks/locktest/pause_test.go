@@ -1,14 +1,13 @@
 package locktest_test
 
 import (
-	"syscall"
+	"encoding/json"
 	"testing"
 	"time"
 
+	"orderstock/loadtest/locks/chaos"
 	"orderstock/pkg/servers/serverstest"
 )
-
-const resumeSignal = syscall.SIGCONT
 
 // TestPausedHolder stops the holder's process past its session, again and again. ZooKeeper gives the
 // lock to the next process, while the stopped one later goes on and writes: two believe that they hold
@@ -17,47 +16,60 @@ func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	const sessionTimeout = 1500 * time.Millisecond
 	register := newRegister(t)
-	orders := worker{
+	orders, err := json.Marshal(chaos.Worker{
 		Servers: []string{serverstest.ZooKeeper(t).Addr()}, Path: serverstest.ZooKeeperRoot(t) + "/lock",
 		SessionTimeout: sessionTimeout, Goroutines: 2, Handoff: 8, Hold: 30 * time.Millisecond,
 		Register: register.addr(),
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	processes := []*process{startProcess(t, orders), startProcess(t, orders)}
-	for _, p := range processes {
-		p.wait(t, 0, granted, soon)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var processes []*chaos.Process
+	for range 2 {
+		p, err := chaos.Start(command(t.Context(), string(orders)))
+		must(err)
+		t.Cleanup(p.Kill)
+		must(p.Await(0, chaos.Granted, soon))
+		processes = append(processes, p)
 	}
 	for i := range 6 {
 		victim, other := processes[i%2], processes[(i+1)%2]
-		victim.wait(t, victim.count(), granted, soon) // and holds, for a few milliseconds more
-		victim.pause(t)
-		seen := other.count()
+		must(victim.Await(victim.Len(), chaos.Granted, soon)) // and holds, for a few milliseconds more
+		must(victim.Pause())
+		seen := other.Len()
 		for range 3 { // beyond what it may have had already
-			other.wait(t, seen, granted, soon)
-			seen = other.count()
+			must(other.Await(seen, chaos.Granted, soon))
+			seen = other.Len()
 		}
 		time.Sleep(sessionTimeout) // so that a victim that was just between two holds loses its session as well
-		victim.resume(t)
-		victim.wait(t, victim.count(), granted, soon)
+		must(victim.Resume())
+		must(victim.Await(victim.Len(), chaos.Granted, soon))
 	}
-	var histories [][]record
-	var all []belief
+	var histories [][]chaos.Record
+	var all []chaos.Belief
 	for _, p := range processes {
-		p.finish(t)
-		histories = append(histories, p.history())
-		all = append(all, beliefs(p.history())...)
+		must(p.Finish())
+		histories = append(histories, p.History())
+		all = append(all, chaos.Beliefs(p.History())...)
 	}
-	checkHistory(t, histories...)
+	must(chaos.Check(histories...))
 
 	// Whether a token is old is decided by when it was granted, not by comparing tokens as the register does.
-	grants := map[string]moment{}
+	grants := map[string]chaos.Moment{}
 	for _, records := range histories {
 		for _, r := range records {
-			if r.Phase == granted {
+			if r.Phase == chaos.Granted {
 				grants[r.Token] = r.Return
 			}
 		}
 	}
-	var newest moment
+	var newest chaos.Moment
 	stale, refused, accepted := 0, 0, 0
 	for _, a := range register.log() {
 		at := grants[a.token]
@@ -73,7 +85,7 @@ func TestPausedHolder(t *testing.T) {
 			newest = max(newest, at)
 		}
 	}
-	n := overlaps(all)
+	n := chaos.Overlaps(all)
 	t.Logf("overlaps %d, writes accepted with an old token %d, refused %d, accepted %d", n, stale, refused, accepted)
 	if n == 0 {
 		t.Error("no two holders overlapped: the pauses did not bite")

@@ -69,9 +69,6 @@ func (p *proxy) heal(t *testing.T) {
 	}
 }
 
-// cut breaks the connection at its next packet; a new one is let through.
-func (p *proxy) cut() { p.script.cutOnce(func(frame) bool { return true }) }
-
 // away breaks each connection at its first packet, until back. The listener stays, as its port
 // would be lost to others.
 func (p *proxy) away() { p.script.cutAt(func(frame) bool { return true }) }

@@ -73,18 +73,3 @@ func (r *register) log() []attempt {
 	defer r.mu.Unlock()
 	return append([]attempt(nil), r.attempts...)
 }
-
-// write offers a write with the token; that it is refused is no error.
-func write(addr, token string) error {
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := fmt.Fprintln(conn, token); err != nil {
-		return err
-	}
-	_, err = bufio.NewReader(conn).ReadString('\n')
-	return err
-}

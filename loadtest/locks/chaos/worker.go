@@ -1,14 +1,17 @@
-package locktest_test
+package chaos
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -16,49 +19,32 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// worker is a contending process's orders. It works until its standard input ends.
-type worker struct {
+// Worker is what one process of contenders does.
+type Worker struct {
 	Servers        []string
 	Path           string
 	SessionTimeout time.Duration
 	Goroutines     int
 	Handoff        int           // hand-overs within the process; 1 turns them off
 	Hold           time.Duration // longest time of holding
-	LongHold       time.Duration // how long every twenty-fifth time, on average; 0 for never
+	LongHold       time.Duration // how long once for each line of the orders
 	Register       string        // address of a fenced register to write to while holding, or ""
 	Counter        string        // path of a node whose number to raise while holding, or ""
 }
 
-// acquireLimit bounds one acquisition of a worker: under faults it may rightly fail, but not hang.
+// acquireLimit bounds one acquisition: under faults it may rightly fail, but not hang.
 const acquireLimit = 20 * time.Second
 
-// record is one line of a worker's output: how far one acquisition came.
-type record struct {
-	Goroutine int
-	Phase     phase
-	Token     string `json:",omitempty"`
-	Call      moment `json:",omitempty"` // before the call; of a loss: when it was seen
-	Return    moment `json:",omitempty"`
-	Err       string `json:",omitempty"`
-}
-
-type phase string
-
-const (
-	connected phase = "connected"
-	granted   phase = "granted"
-	settled   phase = "settled"  // the holding will be long
-	failed    phase = "failed"   // the acquisition ended without a grant
-	lost      phase = "lost"     // the handle's context ended before the release
-	released  phase = "released" // Err is set when the outcome is unknown
-	counted   phase = "counted"  // the counter was raised; Err is set when the outcome is unknown
-)
-
-func (w worker) run(ctx context.Context, orders io.Reader, out io.Writer) (err error) {
+// Run contends until orders ends. After each line of orders, one acquisition holds for LongHold. It writes its records
+// to out, a line of JSON each.
+func (w Worker) Run(ctx context.Context, orders io.Reader, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	var long atomic.Int64
 	go func() { // ends with the process, whose input it waits for
-		_, _ = io.Copy(io.Discard, orders)
+		for lines := bufio.NewScanner(orders); lines.Scan(); {
+			long.Add(1)
+		}
 		stop()
 	}()
 	session, err := zklock.Connect(ctx, w.Servers, zklock.WithSessionTimeout(w.SessionTimeout))
@@ -67,13 +53,13 @@ func (w worker) run(ctx context.Context, orders io.Reader, out io.Writer) (err e
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	log := &recorder{out: json.NewEncoder(out)}
-	log.add(record{Phase: connected})
+	log.add(Record{Phase: Connected})
 	mutex := zklock.NewMutex(session, w.Path, zklock.WithHandoff(w.Handoff, time.Second))
 	var all sync.WaitGroup
 	for g := range w.Goroutines {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				w.acquisition(ctx, session, mutex, g, log)
+				w.acquisition(ctx, session, mutex, g, &long, log)
 			}
 		})
 	}
@@ -83,25 +69,25 @@ func (w worker) run(ctx context.Context, orders io.Reader, out io.Writer) (err e
 
 // acquisition acquires, holds and releases once, and records each phase as it comes, so that a kill
 // loses nothing that was reached.
-func (w worker) acquisition(
-	ctx context.Context, session *zklock.Session, mutex *zklock.Mutex, g int, log *recorder,
+func (w Worker) acquisition(
+	ctx context.Context, session *zklock.Session, mutex *zklock.Mutex, g int, long *atomic.Int64, log *recorder,
 ) {
 	limited, cancel := context.WithTimeout(ctx, acquireLimit)
 	defer cancel()
-	call := now()
+	call := Now()
 	lock, err := mutex.Acquire(limited)
 	if err != nil {
-		log.add(record{Goroutine: g, Phase: failed, Call: call, Return: now(), Err: err.Error()})
+		log.add(Record{Contender: g, Phase: Failed, Call: call, Return: Now(), Err: err.Error()})
 		return
 	}
 	token := lock.Token().String()
-	log.add(record{Goroutine: g, Phase: granted, Token: token, Call: call, Return: now()})
-	end := make(chan moment, 1)
-	kept := context.AfterFunc(lock.Context(), func() { end <- now() })
+	log.add(Record{Contender: g, Phase: Granted, Token: token, Call: call, Return: Now()})
+	end := make(chan Moment, 1)
+	kept := context.AfterFunc(lock.Context(), func() { end <- Now() })
 	hold := rand.N(w.Hold + 1)
-	if w.LongHold > 0 && rand.N(25) == 0 {
+	if n := long.Load(); n > 0 && long.CompareAndSwap(n, n-1) {
 		hold = w.LongHold
-		log.add(record{Goroutine: g, Phase: settled, Token: token})
+		log.add(Record{Contender: g, Phase: Settled, Token: token})
 	}
 	select {
 	case <-lock.Context().Done():
@@ -111,19 +97,19 @@ func (w worker) acquisition(
 	if w.Register != "" {
 		// A holder that was stopped between the look above and this write does not know that it is late.
 		if err := write(w.Register, token); err != nil {
-			log.add(record{Goroutine: g, Phase: failed, Token: token, Err: err.Error()})
+			log.add(Record{Contender: g, Phase: Failed, Token: token, Err: err.Error()})
 		}
 	}
 	if w.Counter != "" {
 		w.count(limited, session, lock, g, log)
 	}
 	if !kept() { // the calls above may have waited for a connection long after the loss
-		log.add(record{Goroutine: g, Phase: lost, Token: token, Call: <-end})
+		log.add(Record{Contender: g, Phase: Lost, Token: token, Call: <-end})
 	}
-	call = now()
+	call = Now()
 	// The release is not to be cut short by the end of the work.
 	err = lock.Release(context.WithoutCancel(limited))
-	r := record{Goroutine: g, Phase: released, Token: token, Call: call, Return: now()}
+	r := Record{Contender: g, Phase: Released, Token: token, Call: call, Return: Now()}
 	if err != nil {
 		r.Err = err.Error()
 	}
@@ -132,7 +118,7 @@ func (w worker) acquisition(
 
 // count raises the counter in ZooKeeper by a read and a write that is guarded by the lock, whatever the holder
 // believes: another holder between the two would make one of them count for nothing.
-func (w worker) count(ctx context.Context, session *zklock.Session, lock *zklock.Lock, g int, log *recorder) {
+func (w Worker) count(ctx context.Context, session *zklock.Session, lock *zklock.Lock, g int, log *recorder) {
 	_, err := zklock.Call(ctx, func() (struct{}, error) {
 		data, _, err := session.Conn().Get(w.Counter)
 		if err != nil {
@@ -146,7 +132,7 @@ func (w worker) count(ctx context.Context, session *zklock.Session, lock *zklock
 			&zk.SetDataRequest{Path: w.Counter, Data: []byte(strconv.Itoa(n + 1)), Version: -1})...)
 		return struct{}{}, err
 	})
-	r := record{Goroutine: g, Phase: counted, Token: lock.Token().String()}
+	r := Record{Contender: g, Phase: Counted, Token: lock.Token().String()}
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return // the lock was lost: refused
@@ -162,10 +148,25 @@ type recorder struct {
 	err error
 }
 
-func (r *recorder) add(rec record) {
+func (r *recorder) add(rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.out.Encode(rec); err != nil && r.err == nil {
 		r.err = fmt.Errorf("write record: %w", err)
 	}
+}
+
+// write offers a write with the token; that it is refused is no error.
+func write(addr, token string) error {
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := fmt.Fprintln(conn, token); err != nil {
+		return err
+	}
+	_, err = bufio.NewReader(conn).ReadString('\n')
+	return err
 }

@@ -1,11 +1,10 @@
-package locktest_test
+package chaos
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -42,23 +41,23 @@ const longAfter = math.MaxInt64
 
 // operations turns one process's records into a history. A holding ends within its release; or, if the
 // release failed or is missing, or the lock was lost, at any time after its grant.
-func operations(records []record) []porcupine.Operation {
+func operations(records []Record) []porcupine.Operation {
 	var ops []porcupine.Operation
 	type holding struct{ grant, end int } // indices of ops; end -1 while there is none
 	holdings := map[string]holding{}
 	lostTokens := map[string]bool{}
 	for _, r := range records {
 		switch r.Phase {
-		case granted:
+		case Granted:
 			ops = append(ops,
 				porcupine.Operation{Input: operation{token: r.Token}, Call: int64(r.Call), Return: int64(r.Return)},
 				// As if it were killed now; a release corrects it.
 				porcupine.Operation{Input: operation{ends: true, token: r.Token}, Call: int64(r.Return), Return: longAfter},
 			)
 			holdings[r.Token] = holding{len(ops) - 2, len(ops) - 1}
-		case lost:
+		case Lost:
 			lostTokens[r.Token] = true
-		case released:
+		case Released:
 			if h, ok := holdings[r.Token]; ok && r.Err == "" && !lostTokens[r.Token] {
 				ops[h.end].Call, ops[h.end].Return = int64(r.Call), int64(r.Return)
 			}
@@ -87,9 +86,9 @@ func inTokenOrder(ops []porcupine.Operation) []porcupine.Operation {
 	return ops
 }
 
-// checkHistory fails the test when the processes' histories together are not a mutex's.
-func checkHistory(t *testing.T, histories ...[]record) {
-	t.Helper()
+// Check returns nil if the histories of all processes together are a mutex's with rising tokens. The checker gets a
+// minute; some 2,000 grants take it a second.
+func Check(histories ...[]Record) error {
 	var ops []porcupine.Operation
 	for client, records := range histories {
 		for _, op := range operations(records) {
@@ -99,32 +98,32 @@ func checkHistory(t *testing.T, histories ...[]record) {
 	}
 	switch got := porcupine.CheckOperationsTimeout(lockModel, inTokenOrder(ops), time.Minute); got {
 	case porcupine.Ok:
-		t.Logf("%d operations of %d processes are a mutex's with rising tokens", len(ops), len(histories))
+		return nil
 	case porcupine.Illegal:
-		t.Errorf("the history of %d operations is not a mutex's with rising tokens", len(ops))
+		return fmt.Errorf("the history of %d operations is not a mutex's with rising tokens", len(ops))
 	default:
-		t.Errorf("the check of %d operations: %s", len(ops), got)
+		return fmt.Errorf("the check of %d operations ended as %s", len(ops), got)
 	}
 }
 
-// belief is a time during which a holder thought that it held.
-type belief struct {
+// Belief is a time during which a holder thought that it held.
+type Belief struct {
 	token    string
-	from, to moment
+	from, to Moment
 }
 
-// beliefs are the times from each grant's return to the call of its release or the sight of its
+// Beliefs returns the times from each grant's return to the call of its release or the sight of its
 // loss. One without an end is left out: its process was killed, and thinks nothing.
-func beliefs(records []record) []belief {
-	var all []belief
-	open := map[string]moment{}
+func Beliefs(records []Record) []Belief {
+	var all []Belief
+	open := map[string]Moment{}
 	for _, r := range records {
 		switch r.Phase {
-		case granted:
+		case Granted:
 			open[r.Token] = r.Return
-		case lost, released:
+		case Lost, Released:
 			if from, ok := open[r.Token]; ok {
-				all = append(all, belief{r.Token, from, r.Call})
+				all = append(all, Belief{r.Token, from, r.Call})
 				delete(open, r.Token)
 			}
 		}
@@ -132,8 +131,8 @@ func beliefs(records []record) []belief {
 	return all
 }
 
-// overlaps counts the pairs of holders that thought at the same time that they held.
-func overlaps(all []belief) (n int) {
+// Overlaps counts the pairs of holders that thought at the same time that they held.
+func Overlaps(all []Belief) (n int) {
 	for i, a := range all {
 		for _, b := range all[i+1:] {
 			if a.from < b.to && b.from < a.to {
@@ -142,36 +141,4 @@ func overlaps(all []belief) (n int) {
 		}
 	}
 	return n
-}
-
-func TestModelRejectsBadHistories(t *testing.T) {
-	grant := func(token string, call, ret moment) record {
-		return record{Phase: granted, Token: token, Call: call, Return: ret}
-	}
-	release := func(token string, call, ret moment) record {
-		return record{Phase: released, Token: token, Call: call, Return: ret}
-	}
-	for name, c := range map[string]struct {
-		records []record
-		want    bool
-	}{
-		"one after the other": {[]record{grant("1", 0, 1), release("1", 2, 3), grant("2", 0, 3), release("2", 4, 5)}, true},
-		"two holders":         {[]record{grant("1", 0, 1), grant("2", 0, 3), release("1", 4, 5), release("2", 4, 5)}, false},
-		"a token that falls":  {[]record{grant("2", 0, 1), release("2", 2, 3), grant("1", 4, 5), release("1", 6, 7)}, false},
-		"a token twice":       {[]record{grant("1", 0, 1), release("1", 2, 3), grant("1", 4, 5)}, false},
-		"killed, then next":   {[]record{grant("1", 0, 1), grant("2", 4, 5)}, true},
-		"lost, then next": {[]record{
-			grant("1", 0, 1), grant("2", 4, 5), {Phase: lost, Token: "1", Call: 6}, release("1", 7, 8),
-		}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := porcupine.CheckOperations(lockModel, inTokenOrder(operations(c.records))); got != c.want {
-				t.Errorf("the model says %v", got)
-			}
-		})
-	}
-	records := []record{grant("1", 0, 1), grant("2", 2, 3), release("1", 4, 5), release("2", 6, 7)}
-	if n := overlaps(beliefs(records)); n != 1 {
-		t.Errorf("overlaps of two holders at once: %d", n)
-	}
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"orderstock/loadtest/locks/chaos"
+	"orderstock/pkg/command"
+	"orderstock/pkg/servers"
+)
+
+// errLockBroken means that a history is no mutex's.
+var errLockBroken = errors.New("the lock did not hold")
+
+func locksChaosCommand() *cobra.Command {
+	var (
+		length time.Duration
+		seed   uint64
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "chaos",
+		Short: "Disturb zklock on an ensemble of three servers, and check the history of its grants",
+		Long: `Starts three ZooKeeper servers, and four processes of contenders for one lock,
+each behind proxies. For the given time it cuts connections, cuts a holder off
+past its session, pauses and kills processes, and kills the leader or a
+follower. Hand-off within a process is on and off, in turns of a minute.
+
+Then it checks the recorded history with porcupine: at no time two holders, as
+ZooKeeper sees them, and each token greater than those before. A counter in
+ZooKeeper, raised under the lock's guard, must have the number of times; no two
+holders that were never paused may have believed at once that they held; and the
+queue must be empty in the end.
+
+Exits with 1 if one of that does not hold.`,
+		Example: `  loadtest locks chaos
+  loadtest locks chaos --for 1h --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if length <= 0 {
+				return errors.New("--for must be positive")
+			}
+			return lockChaos(cmd.Context(), cmd.OutOrStdout(), length, seed, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&length, "for", time.Minute, "how long to disturb")
+	f.Uint64Var(&seed, "seed", 0, "chooses the faults again in the same order; 0: random")
+	f.BoolVar(&asJSON, "json", false, "print the rounds as JSON")
+	cmd.AddCommand(&cobra.Command{
+		Use:    "worker orders",
+		Short:  "Run one process of contenders until the standard input ends",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var w chaos.Worker
+			if err := json.Unmarshal([]byte(args[0]), &w); err != nil {
+				return err
+			}
+			return w.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	})
+	return cmd
+}
+
+// lockChaos disturbs and judges, and prints a line for each round.
+func lockChaos(ctx context.Context, out io.Writer, length time.Duration, seed uint64, asJSON bool) (err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "orderstock-chaos-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ensemble, err := servers.StartEnsemble(ctx, dir, 3, servers.WithHeapMB(192))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ensemble.Kill()) }()
+	for seed == 0 {
+		seed = rand.Uint64()
+	}
+	cfg := chaos.Config{
+		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Handoff: []int{64, 1},
+		Command: func(ctx context.Context, worker string) *exec.Cmd {
+			return exec.CommandContext(ctx, self, "locks", "chaos", "worker", worker)
+		},
+	}
+	if !asJSON {
+		fmt.Fprintf(out, "Chaos on three servers for %s, seed %d\n", length, seed)
+		cfg.Watch = func(r chaos.Round) { printRound(out, r) }
+	}
+	rounds, err := chaos.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(map[string]any{"seed": seed, "rounds": rounds}); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(rounds, func(r chaos.Round) bool { return len(r.Violations) > 0 }) {
+		return command.Fail(errLockBroken)
+	}
+	return nil
+}
+
+func printRound(out io.Writer, r chaos.Round) {
+	var faults []string
+	for name, n := range r.Faults {
+		faults = append(faults, fmt.Sprintf("%s (%d)", name, n))
+	}
+	slices.Sort(faults)
+	verdict := "a mutex's history, tokens rise, the counter is right"
+	if len(r.Violations) > 0 {
+		verdict = "VIOLATED: " + strings.Join(r.Violations, "; ")
+	}
+	handoff := "no hand-off"
+	if r.Handoff > 1 {
+		handoff = fmt.Sprintf("hand-off %d", r.Handoff)
+	}
+	fmt.Fprintf(out, "%s, %.0f s, %d processes: %d grants, %d lost, %d failed; counter %d\n  %s\n  %s\n", handoff,
+		r.LengthS, r.Processes, r.Grants, r.Lost, r.Failed, r.Counter, strings.Join(faults, ", "), verdict)
+}

@@ -1,0 +1,414 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/loadtest/lab"
+	"orderstock/pkg/servers"
+)
+
+const (
+	processes      = 4
+	goroutines     = 5 // of a process
+	sessionTimeout = 1500 * time.Millisecond
+	away           = sessionTimeout * 3 / 2 // past the session
+	patience       = 30 * time.Second       // for everybody to hold again
+	longest        = time.Minute            // of a round: longer histories take the checker too long
+)
+
+// Config says what to disturb, and for how long.
+type Config struct {
+	// Servers are the ZooKeeper servers. Three of them or more form an ensemble, whose members are killed as well.
+	Servers []*servers.ZooKeeper
+	Root    string        // path below which nothing else happens
+	Length  time.Duration // of all rounds; each strikes every fault once, however short
+	Seed    uint64
+	Handoff []int // hand-overs within a process, by rounds in turns; 1 turns them off
+
+	// Command returns the command for a process that runs a [Worker], which it gets in JSON.
+	Command func(ctx context.Context, worker string) *exec.Cmd
+	// Watch is called for each round that has ended. It may be nil.
+	Watch func(Round)
+}
+
+// Round is at most a minute of faults, on its path.
+type Round struct {
+	Handoff   int            `json:"handoff"`
+	LengthS   float64        `json:"length_s"`
+	Processes int            `json:"processes"`
+	Faults    map[string]int `json:"faults"`
+	Grants    int            `json:"grants"`
+	Lost      int            `json:"lost"`    // locks whose holder was told before its release
+	Failed    int            `json:"failed"`  // acquisitions that ended without a grant
+	Counter   int            `json:"counter"` // in the end
+	Counted   int            `json:"counted"` // as the contenders say
+	Unknown   int            `json:"unknown"` // raised or not
+	// Violations says what does not hold. It is empty if all does.
+	Violations []string `json:"violations,omitempty"`
+}
+
+// Run disturbs for the configured time, in rounds, and returns them. A round with violations is the last. The error is
+// for what kept it from judging.
+func Run(ctx context.Context, cfg Config) ([]Round, error) {
+	if cfg.Length <= 0 || len(cfg.Servers) == 0 || len(cfg.Handoff) == 0 {
+		return nil, errors.New("chaos needs a length, a server and a number of hand-overs")
+	}
+	var rounds []Round
+	random := rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)) //nolint:gosec // faults that a seed repeats
+	length := min(longest, cfg.Length/time.Duration(len(cfg.Handoff)))
+	for begun := time.Duration(0); begun < cfg.Length; begun += length {
+		n := len(rounds)
+		r := &round{cfg: cfg, rand: random, path: fmt.Sprintf("%s/round-%d", cfg.Root, n+1)}
+		r.Handoff, r.Faults = cfg.Handoff[n%len(cfg.Handoff)], map[string]int{}
+		if err := r.run(ctx, length); err != nil {
+			return rounds, fmt.Errorf("round %d: %w", n+1, err)
+		}
+		rounds = append(rounds, r.Round)
+		if cfg.Watch != nil {
+			cfg.Watch(r.Round)
+		}
+		if len(r.Violations) > 0 {
+			break
+		}
+	}
+	return rounds, nil
+}
+
+type round struct {
+	Round
+
+	cfg     Config
+	rand    *rand.Rand
+	path    string
+	conn    *zk.Conn // to look with, past the wires
+	members []*member
+	heals   []chan error
+
+	histories [][]Record
+	beliefs   []Belief // of processes that were never paused
+}
+
+// member is a process of contenders behind wires of its own, one for each server.
+type member struct {
+	*Process
+
+	worker string
+
+	mu    sync.Mutex // of one change of the wires after the other
+	wires []*lab.Wire
+}
+
+func (r *round) lock() string    { return r.path + "/lock" }
+func (r *round) counter() string { return r.path + "/counter" }
+
+func (r *round) run(ctx context.Context, length time.Duration) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the processes
+	defer func() {
+		for _, m := range r.members {
+			if m.Process != nil {
+				m.Kill()
+			}
+			for _, w := range m.wires {
+				w.Close()
+			}
+		}
+		if r.conn != nil {
+			r.conn.Close()
+		}
+	}()
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	begin := time.Now()
+	faults := r.faults(ctx)
+	for i := 0; time.Since(begin) < length || i < len(faults); i++ {
+		f := faults[i%len(faults)]
+		if err := f.strike(); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		r.Faults[f.name]++
+		if err := sleep(ctx, time.Duration(r.rand.Int64N(int64(time.Second)))); err != nil {
+			return err
+		}
+	}
+	if err := r.healed(); err != nil {
+		return err
+	}
+	for _, m := range r.members { // everybody goes on
+		if err := m.Await(m.Len(), Granted, patience); err != nil {
+			r.Violations = append(r.Violations, "after the faults, "+err.Error())
+		}
+	}
+	for _, m := range r.members {
+		if err := m.Finish(); err != nil {
+			r.Violations = append(r.Violations, err.Error())
+		}
+		r.retire(m)
+	}
+	r.LengthS = time.Since(begin).Seconds()
+	return r.judge(ctx)
+}
+
+func (r *round) prepare(ctx context.Context) (err error) {
+	var addrs []string
+	for _, s := range r.cfg.Servers {
+		addrs = append(addrs, s.Addr())
+	}
+	if r.conn, _, err = zk.Connect(addrs, 10*time.Second, zk.WithLogger(quiet{})); err != nil {
+		return err
+	}
+	for i := range strings.Count(r.counter(), "/") {
+		node := strings.Join(strings.Split(r.counter(), "/")[:i+2], "/")
+		_, err := r.conn.Create(node, []byte("0"), 0, zk.WorldACL(zk.PermAll))
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return fmt.Errorf("create %s: %w", node, err)
+		}
+	}
+	for range processes {
+		m := &member{}
+		r.members = append(r.members, m)
+		w := Worker{
+			Path: r.lock(), SessionTimeout: sessionTimeout, Counter: r.counter(), Goroutines: goroutines, Handoff: r.Handoff,
+			Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
+		}
+		for _, addr := range addrs {
+			wire, err := lab.NewWire(lab.ToZooKeeper, addr)
+			if err != nil {
+				return err
+			}
+			m.wires, w.Servers = append(m.wires, wire), append(w.Servers, wire.Addr())
+		}
+		if len(addrs) == 1 { // with one address, the client library waits a second before each reconnect
+			w.Servers = append(w.Servers, w.Servers[0])
+		}
+		text, err := json.Marshal(w)
+		if err != nil {
+			return err
+		}
+		m.worker = string(text)
+		if err := r.start(ctx, m); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.members {
+		if err := m.Await(0, Granted, patience); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *round) start(ctx context.Context, m *member) (err error) {
+	r.Processes++
+	m.Process, err = Start(r.cfg.Command(ctx, m.worker))
+	return err
+}
+
+// retire keeps the records of a process that has ended.
+func (r *round) retire(m *member) {
+	records := m.History()
+	r.histories = append(r.histories, records)
+	if !m.paused {
+		r.beliefs = append(r.beliefs, Beliefs(records)...)
+	}
+}
+
+// fault is one way to disturb. What it breaks is whole again when the round's heals have come.
+type fault struct {
+	name   string
+	strike func() error
+}
+
+func (r *round) faults(ctx context.Context) []fault {
+	faults := []fault{
+		{"a holder is cut off past its session", func() error {
+			m, err := r.holder()
+			if err != nil {
+				return err
+			}
+			r.later(ctx, func() error { return m.each(func(w *lab.Wire) error { return w.Mend(ctx) }) })
+			return m.each(func(w *lab.Wire) error { return errors.Join(w.Mend(ctx), w.Reset()) })
+		}},
+		{"connections are cut", func() error { return r.anybody().cut(ctx) }},
+		{"a process is killed", func() error {
+			m := r.anybody()
+			m.Kill()
+			r.retire(m)
+			return r.start(ctx, m)
+		}},
+		{"a holder's connections are cut", func() error {
+			m, err := r.holder()
+			if err != nil {
+				return err
+			}
+			return m.cut(ctx)
+		}},
+		{"a holder is paused past its session", func() error {
+			m, err := r.holder()
+			if err != nil {
+				return err
+			}
+			paused := m.Process
+			r.later(ctx, func() error {
+				_ = paused.Resume() // fails when it was killed
+				return nil
+			})
+			return paused.Pause()
+		}},
+	}
+	if len(r.cfg.Servers) >= 3 {
+		ensemble := &servers.Ensemble{Servers: r.cfg.Servers}
+		kill := func(find func(context.Context) (*servers.ZooKeeper, error)) error {
+			if err := r.healed(); err != nil { // one server at a time, so that a quorum is left
+				return err
+			}
+			s, err := find(ctx)
+			if err != nil {
+				return err
+			}
+			r.later(ctx, func() error { return s.Restart(ctx) })
+			return s.Kill()
+		}
+		faults = append(faults,
+			fault{"the leader is killed", func() error { return kill(ensemble.Leader) }},
+			fault{"a follower is killed", func() error { return kill(ensemble.Follower) }})
+	}
+	return faults
+}
+
+func (r *round) anybody() *member { return r.members[r.rand.IntN(len(r.members))] }
+
+// later heals after a session has ended.
+func (r *round) later(ctx context.Context, heal func() error) {
+	done := make(chan error, 1)
+	r.heals = append(r.heals, done)
+	time.AfterFunc(away, func() {
+		if ctx.Err() == nil {
+			done <- heal()
+		}
+		close(done)
+	})
+}
+
+// healed waits until all that was broken is whole.
+func (r *round) healed() error {
+	var errs []error
+	for _, heal := range r.heals {
+		errs = append(errs, <-heal)
+	}
+	r.heals = nil
+	return errors.Join(errs...)
+}
+
+// holder returns a process of which a contender has just begun to hold for long.
+func (r *round) holder() (*member, error) {
+	m := r.anybody()
+	return m, m.HoldLong(patience)
+}
+
+// cut breaks the connections; new ones are let through.
+func (m *member) cut(ctx context.Context) error {
+	return m.each(func(w *lab.Wire) error { return errors.Join(w.Cut(), w.Mend(ctx)) })
+}
+
+func (m *member) each(do func(*lab.Wire) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	for _, w := range m.wires {
+		errs = append(errs, do(w))
+	}
+	return errors.Join(errs...)
+}
+
+// judge looks at the history, the counter and the nodes that are left.
+func (r *round) judge(ctx context.Context) error {
+	violated := func(format string, args ...any) {
+		r.Violations = append(r.Violations, fmt.Sprintf(format, args...))
+	}
+	for _, record := range slices.Concat(r.histories...) {
+		switch {
+		case record.Phase == Granted:
+			r.Grants++
+		case record.Phase == Lost:
+			r.Lost++
+		case record.Phase == Failed:
+			r.Failed++
+		case record.Phase == Counted && record.Err == "":
+			r.Counted++
+		case record.Phase == Counted:
+			r.Unknown++
+		}
+	}
+	r.Unknown += goroutines * len(r.histories) // each may have been killed before it said so
+	if err := Check(r.histories...); err != nil {
+		violated("%s", err)
+	}
+	if n := Overlaps(r.beliefs); n > 0 {
+		violated("%d pairs of holders that were never paused believed at once that they held", n)
+	}
+	if r.Grants < 100 {
+		violated("only %d grants", r.Grants)
+	}
+	if r.Lost == 0 {
+		violated("no holder lost its lock: the faults had no effect")
+	}
+	data, _, err := r.conn.Get(r.counter())
+	if err != nil {
+		return fmt.Errorf("read the counter: %w", err)
+	}
+	if r.Counter, err = strconv.Atoi(string(data)); err != nil {
+		return fmt.Errorf("read the counter: %w", err)
+	}
+	if r.Counter < r.Counted || r.Counter > r.Counted+r.Unknown {
+		violated("the counter says %d after it was raised %d times, or up to %d more", r.Counter, r.Counted, r.Unknown)
+	}
+	return r.leftovers(ctx, violated)
+}
+
+// leftovers looks for nodes that outlive their sessions.
+func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) error {
+	for deadline := time.Now().Add(3 * sessionTimeout); ; {
+		left, _, err := r.conn.Children(r.lock())
+		if err != nil {
+			return fmt.Errorf("list the queue: %w", err)
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			violated("%d nodes are left in the queue, such as %s", len(left), left[0])
+			return nil
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// quiet takes the client library's log: servers are killed here on purpose.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}

@@ -1,0 +1,148 @@
+package chaos
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is a process of contenders and their records so far. It is safe for concurrent use.
+type Process struct {
+	cmd    *exec.Cmd
+	orders io.WriteCloser
+	stderr strings.Builder // to be read when ended
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	records []Record
+	grown   chan struct{} // closed at the next record
+	paused  bool          // was ever paused
+}
+
+// Start starts cmd, whose program must call [Worker.Run] with its standard input and output.
+func Start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{
+		cmd: cmd, ended: make(chan struct{}), grown: make(chan struct{}),
+	}
+	cmd.Stderr = &p.stderr
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a process of contenders: %w", err)
+	}
+	p.orders = orders
+	records, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a process of contenders: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a process of contenders: %w", err)
+	}
+	go p.read(records)
+	return p, nil
+}
+
+func (p *Process) read(records io.Reader) {
+	defer close(p.ended)
+	for lines := bufio.NewScanner(records); lines.Scan(); {
+		var r Record
+		if json.Unmarshal(lines.Bytes(), &r) != nil {
+			continue // the last line of a killed process may be torn
+		}
+		p.mu.Lock()
+		p.records = append(p.records, r)
+		close(p.grown)
+		p.grown = make(chan struct{})
+		p.mu.Unlock()
+	}
+	_ = p.cmd.Wait() // what it wrote to its standard error says why
+}
+
+// Await returns nil once there is a record of the phase after the first skip records.
+func (p *Process) Await(skip int, want Phase, limit time.Duration) error {
+	timeout := time.After(limit)
+	for {
+		p.mu.Lock()
+		records, grown := p.records, p.grown
+		p.mu.Unlock()
+		for ; skip < len(records); skip++ {
+			if records[skip].Phase == want {
+				return nil
+			}
+		}
+		select {
+		case <-grown:
+		case <-p.ended:
+			return fmt.Errorf("a process of contenders ended before it was %s: %s", want, p.stderr.String())
+		case <-timeout:
+			return fmt.Errorf("no contender of a process was %s within %s", want, limit)
+		}
+	}
+}
+
+// History returns the records so far.
+func (p *Process) History() []Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.records)
+}
+
+// Len returns the number of records so far.
+func (p *Process) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.records)
+}
+
+// Pause stops the process, which does not notice.
+func (p *Process) Pause() error {
+	p.mu.Lock()
+	p.paused = true
+	p.mu.Unlock()
+	return p.cmd.Process.Signal(syscall.SIGSTOP)
+}
+
+// Resume lets a paused process go on.
+func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+
+// HoldLong returns once a contender holds the lock and will do so for [Worker.LongHold].
+func (p *Process) HoldLong(limit time.Duration) error {
+	seen := p.Len()
+	if _, err := io.WriteString(p.orders, "\n"); err != nil {
+		return fmt.Errorf("order a long holding: %w", err)
+	}
+	return p.Await(seen, Settled, limit)
+}
+
+// Finish asks the contenders to stop, and waits for them.
+func (p *Process) Finish() error {
+	_ = p.orders.Close() // fails when the process has ended
+	select {
+	case <-p.ended:
+		return p.failure()
+	case <-time.After(2 * acquireLimit):
+		p.Kill()
+		return errors.New("a process of contenders hung and was killed")
+	}
+}
+
+// Kill kills the process and waits for its end.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // fails when it has ended
+	<-p.ended
+}
+
+// failure returns an error for a data race or a panic in a process that has ended.
+func (p *Process) failure() error {
+	if text := p.stderr.String(); strings.Contains(text, "DATA RACE") || strings.Contains(text, "panic") {
+		return fmt.Errorf("a process of contenders failed:\n%s", text)
+	}
+	return nil
+}

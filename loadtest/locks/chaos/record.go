@@ -1,0 +1,43 @@
+package chaos
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Moment is a reading of the machine's monotonic clock, in nanoseconds. All processes of a machine share it.
+type Moment int64
+
+// Now reads the clock.
+func Now() Moment {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(fmt.Sprintf("read the monotonic clock: %v", err)) // the clock always exists
+	}
+	return Moment(ts.Nano())
+}
+
+// Record is one step of an acquisition.
+type Record struct {
+	Contender int
+	Phase     Phase
+	Token     string `json:",omitempty"`
+	Call      Moment `json:",omitempty"` // before the call; of a loss: when the lock's context ended
+	Return    Moment `json:",omitempty"`
+	Err       string `json:",omitempty"`
+}
+
+// Phase is how far an acquisition came.
+type Phase string
+
+// The phases.
+const (
+	Connected Phase = "connected"
+	Granted   Phase = "granted"
+	Settled   Phase = "settled"  // the holding will be long
+	Failed    Phase = "failed"   // the acquisition ended without a grant
+	Lost      Phase = "lost"     // the lock's context ended before the release
+	Released  Phase = "released" // Err is set when the outcome is unknown
+	Counted   Phase = "counted"  // the counter was raised; Err is set when the outcome is unknown
+)
