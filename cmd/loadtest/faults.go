@@ -48,7 +48,7 @@ func faultsCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell; the first three differ in their share of baskets (SEEDS)")
 	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
-		`one cell, as "step/when/fault", or from its seed, "step/when/fault@seed" (CELL)`)
+		`one cell, "step/when/fault"; with a first seed, "step/when/fault@seed"; or "@seed" for all cells (CELL)`)
 	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "whole systems to break in parallel (LANES)")
 	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json, and for the evidence of failing runs (OUT)")
 	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced,
@@ -87,14 +87,16 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	}
 	if cfg.Cell != "" {
 		name, seed, seeded := strings.Cut(cfg.Cell, "@")
-		cell, ok := faults.Find(name)
-		if !ok {
-			return fmt.Errorf("no cell %q; --list names them", name)
+		if name != "" {
+			cell, ok := faults.Find(name)
+			if !ok {
+				return fmt.Errorf("no cell %q; --list names them", name)
+			}
+			if cell.NA != "" {
+				return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
+			}
+			suite.Cells, cfg.Cluster = []faults.Cell{cell}, cell.Cluster
 		}
-		if cell.NA != "" {
-			return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
-		}
-		suite.Cells, cfg.Cluster = []faults.Cell{cell}, cell.Cluster
 		if seeded {
 			n, err := strconv.ParseUint(seed, 10, 64)
 			if err != nil {
