@@ -13,16 +13,21 @@ import (
 	"orderstock/pkg/zklock/internal/zktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, zktest.Goroutines()...) }
-
 // All that this package's tests and examples say of locks holds on the server of package zklocktest too.
+var inMemory = zktest.Again(
+	"TestSessionKnowsTheNegotiatedTimeout", // the server in memory grants what is asked for
+	"TestTheLibraryMissesEvents",           // the one in memory is too fast
+	// They start a ZooKeeper that is short of numbers or threads, or loses its data.
+	"TestCounterAtItsEnd", "TestThrottledServer", "TestThrottledServerAtClose", "TestServerLosesItsData")
+
 func TestInMemory(t *testing.T) {
 	t.Parallel()
-	zktest.Again(t,
-		"TestSessionKnowsTheNegotiatedTimeout", // the server in memory grants what is asked for
-		"TestTheLibraryMissesEvents",           // the one in memory is too fast
-		// They start a ZooKeeper that is short of numbers or threads, or loses its data.
-		"TestCounterAtItsEnd", "TestThrottledServer", "TestThrottledServerAtClose", "TestServerLosesItsData")
+	inMemory.Check(t)
+}
+
+func TestMain(m *testing.M) {
+	inMemory.Begin()
+	goleak.VerifyTestMain(m, zktest.Goroutines()...)
 }
 
 // patience is how long a test waits for an event that must happen.

@@ -3,6 +3,7 @@ package herd_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,9 +15,16 @@ import (
 )
 
 // The locks are the same on the server of package zklocktest.
+var inMemory = zktest.Again("TestCounterAtItsEnd") // it starts a ZooKeeper that is short of numbers
+
 func TestInMemory(t *testing.T) {
 	t.Parallel()
-	zktest.Again(t, "TestCounterAtItsEnd") // it starts a ZooKeeper that is short of numbers
+	inMemory.Check(t)
+}
+
+func TestMain(m *testing.M) {
+	inMemory.Begin()
+	os.Exit(m.Run())
 }
 
 // limit bounds each step; a lost wake-up makes a test reach it.

@@ -1,9 +1,11 @@
 package zktest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,16 +83,51 @@ func Command(t testing.TB, word string) string {
 	return answer
 }
 
-// Again runs the test program's tests and examples again, on a server in memory, but for those with the given
-// names, which tell something about ZooKeeper itself.
-func Again(t *testing.T, but ...string) {
+// Second is a second run of the test program's tests and examples, on a server in memory. It is for TestMain.
+type Second struct {
+	cmd *exec.Cmd
+	out bytes.Buffer
+	err error // of the start
+}
+
+// Again returns a second run, without the tests of the given names: these are about ZooKeeper itself.
+func Again(but ...string) *Second {
+	skip := "^(" + strings.Join(append(but, "TestInMemory"), "|") + ")$"
+	s := &Second{cmd: exec.Command(os.Args[0], "-test.skip", skip, "-test.timeout=10m")}
+	s.cmd.Env = append(os.Environ(), Env+"="+Memory)
+	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
+	return s
+}
+
+// Begin begins the second run beside the first, for TestMain, unless only some tests are to run.
+func (s *Second) Begin() {
+	flag.Parse()
+	for _, some := range []string{"test.run", "test.list", "test.bench", "test.fuzz"} {
+		if flag.Lookup(some).Value.String() != "" {
+			return
+		}
+	}
+	if os.Getenv(Env) != Memory {
+		s.begin()
+	}
+}
+
+func (s *Second) begin() {
+	s.cmd.Args = append(s.cmd.Args, fmt.Sprintf("-test.short=%t", testing.Short()))
+	s.err = s.cmd.Start()
+}
+
+// Check waits for the second run and fails the test, TestInMemory, if it failed.
+func (s *Second) Check(t *testing.T) {
 	t.Helper()
-	skip := "^(" + strings.Join(append(but, t.Name()), "|") + ")$"
-	again := exec.CommandContext(t.Context(), os.Args[0], "-test.skip", skip,
-		fmt.Sprintf("-test.short=%t", testing.Short()))
-	again.Env = append(os.Environ(), Env+"="+Memory)
-	if out, err := again.CombinedOutput(); err != nil {
-		t.Errorf("on a server in memory: %v\n%s", err, out)
+	if s.cmd.Process == nil && s.err == nil {
+		s.begin()
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("on a server in memory: %v\n%s", err, s.out.String())
 	}
 }
 
