@@ -39,8 +39,8 @@ const (
 	clusterSettleLimit = 2 * time.Minute // for a member to be in the group again
 )
 
-// ClusterFaults lists the faults of a cluster.
-var ClusterFaults = []string{
+// clusterFaults lists the faults of a cluster.
+var clusterFaults = []string{
 	PrimaryKilled, PrimaryFrozen, PrimarySwitched, PrimaryCutOff, SecondaryKilled, MajorityKilled, LeaderKilled,
 	QuorumLost, RedisFailedOver, PrimaryAndLeader, RollingRestart,
 }
@@ -72,7 +72,7 @@ var clusterEnv = map[string]string{
 // ClusterCells returns the cells of a cluster.
 func ClusterCells() []Cell {
 	var all []Cell
-	for _, fault := range ClusterFaults {
+	for _, fault := range clusterFaults {
 		all = append(all, Cell{Step: Around, When: During, Fault: fault, Cluster: true})
 	}
 	return all
@@ -94,7 +94,7 @@ type clustered struct {
 	primary  *servers.MySQL // when it struck
 }
 
-// newClustered returns the fault of that name, or nil if it is none of ClusterFaults.
+// newClustered returns the fault of that name, or nil if it is none of clusterFaults.
 func newClustered(l *lab.Lab, name string) Fault {
 	f := &clustered{lab: l, hold: time.Second}
 	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }

@@ -22,7 +22,7 @@ type Cell struct {
 	NA string `json:"na,omitempty"`
 	// Outage is how long connections are refused after a lost reply. Default: 300 ms.
 	Outage time.Duration `json:"-"`
-	// Cluster is true if the cell needs a cluster, and Fault is one of ClusterFaults.
+	// Cluster is true if the cell needs a cluster, and Fault is one of clusterFaults.
 	Cluster bool `json:"-"`
 }
 

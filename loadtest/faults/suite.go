@@ -172,7 +172,7 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if long {
 		w.since = freshAfter
 	}
-	load := DefaultLoad
+	load := defaultLoad
 	load.Several = severalOf(c, seed)
 	r := Once(ctx, w.lab, c, load, seed)
 	if r.Outcome == verify.Pass {

@@ -45,8 +45,8 @@ type Load struct {
 
 const usualRepeat = 0.15
 
-// DefaultLoad lasts two and a half seconds, at a rate that grouped deductions sustain.
-var DefaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}
+// defaultLoad lasts two and a half seconds, at a rate that grouped deductions sustain.
+var defaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}
 
 const (
 	callTimeout   = 4 * time.Second

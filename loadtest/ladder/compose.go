@@ -113,7 +113,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 		}
 	}
 	s = &ComposeScale{
-		OrdersPerS: PerS(rates[one.String()]), DirectPerS: PerS(rates[shapeOf{}.String()]),
+		OrdersPerS: perSecond(rates[one.String()]), DirectPerS: perSecond(rates[shapeOf{}.String()]),
 		Verdict: string(c.verdict),
 	}
 	for _, r := range []struct {
@@ -126,7 +126,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 		{shapeOf{2, 3}.String(), one.String(), &s.TwoThreeRatio, &s.TwoThreeError},
 		{"delayed " + shapeOf{2, 3}.String(), "delayed " + one.String(), &s.DelayedTwoThreeRatio, &s.DelayedTwoThreeError},
 	} {
-		*r.ratio, *r.error = PerS(rates[r.of])/PerS(rates[r.to]), legsError(rates[r.to], rates[r.of])
+		*r.ratio, *r.error = perSecond(rates[r.of])/perSecond(rates[r.to]), legsError(rates[r.to], rates[r.of])
 	}
 	return s, undo()
 }

@@ -72,29 +72,30 @@ func (p *PathReplicas) add(one, several Row) error {
 	p.One, p.Several = append(p.One, one), append(p.Several, several)
 	p.Ratio = Ratio{
 		Name:  fmt.Sprintf("%s, one hot product: grouped, %d replicas / one, %d legs", p.Path, several.Replicas, len(p.One)),
-		Value: PerS(p.Several) / PerS(p.One), Error: legsError(p.One, p.Several), Want: 1,
+		Value: perSecond(p.Several) / perSecond(p.One), Error: legsError(p.One, p.Several), Want: 1,
 	}
 	p.Ratio.OK = p.Ratio.withinError()
 	return nil
 }
 
-// PerS returns the mean of the rows' sales a second.
-func PerS(rows []Row) (mean float64) {
+// perSecond returns the mean of the rows' sales a second.
+func perSecond(rows []Row) (mean float64) {
 	for _, row := range rows {
 		mean += row.DonePerS / float64(len(rows))
 	}
 	return mean
 }
 
-// legsError returns the standard error of PerS(b) / PerS(a), if leg i measured a[i] and b[i]. It uses the formula for
-// a ratio estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
+// legsError returns the standard error of perSecond(b) / perSecond(a), if leg i measured a[i] and b[i]. It uses the
+// formula for a ratio estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques,
+// chapter 6).
 func legsError(a, b []Row) float64 {
-	ratio := PerS(b) / PerS(a)
+	ratio := perSecond(b) / perSecond(a)
 	off := make([]float64, len(a))
 	for i := range a {
 		off[i] = b[i].DonePerS - ratio*a[i].DonePerS
 	}
-	return standardError(off) / PerS(a)
+	return standardError(off) / perSecond(a)
 }
 
 // Wrong returns the rows that the verifier did not pass.

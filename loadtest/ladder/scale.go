@@ -166,7 +166,7 @@ func measureHolders(
 	for i, n := range plan.Holders {
 		row := ScaleRow{
 			DelayMS: float64(delay.Microseconds()) / 1000, Group: group, Holders: n, Products: plan.Products,
-			DeductsPerS: PerS(legs[i]), Ratio: PerS(legs[i]) / PerS(legs[0]), Error: legsError(legs[0], legs[i]),
+			DeductsPerS: perSecond(legs[i]), Ratio: perSecond(legs[i]) / perSecond(legs[0]), Error: legsError(legs[0], legs[i]),
 			Want: wanted[delay][n], Verdict: verdicts[i],
 		}
 		rows = append(rows, row)
@@ -187,7 +187,7 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*H
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", row.load(), err)
 	}
-	row.Ratio, row.Error, row.Verdict = PerS(legs[1])/PerS(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
+	row.Ratio, row.Error, row.Verdict = perSecond(legs[1])/perSecond(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
 	row.P99 = p99(legs[1]) / p99(legs[0])
 	if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
 		return nil, fmt.Errorf("print the ratio: %w", err)

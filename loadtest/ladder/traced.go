@@ -110,7 +110,7 @@ func pairsRatio(name string, a, b []float64, want float64) Ratio {
 		return all
 	}
 	as, bs := rows(a), rows(b)
-	r := Ratio{Name: name, Value: PerS(bs) / PerS(as), Error: legsError(as, bs), Want: want}
+	r := Ratio{Name: name, Value: perSecond(bs) / perSecond(as), Error: legsError(as, bs), Want: want}
 	r.OK = r.withinError()
 	return r
 }

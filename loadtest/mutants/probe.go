@@ -15,8 +15,8 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
-// FlagConflict is the property that changedBody checks: other items under a used flag are refused.
-const FlagConflict = "flag-conflict-refused"
+// flagConflict is the property that changedBody checks: other items under a used flag are refused.
+const flagConflict = "flag-conflict-refused"
 
 // probe sends calls that the load tester never sends, after a run of traffic over the products, and returns the names
 // of the invariants that it found broken.
@@ -39,7 +39,7 @@ func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]stri
 		case i == 0 && code != http.StatusOK:
 			return nil, fmt.Errorf("the first deduction is answered %d", code)
 		case i == 1 && code != http.StatusConflict:
-			return []string{FlagConflict}, nil
+			return []string{flagConflict}, nil
 		}
 	}
 	return nil, nil
@@ -55,11 +55,11 @@ func deductions(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, e
 	return fireAndJudge(ctx, l, history.PathDeduct)
 }
 
-// Unlocked is what baskets looks for: in calm, no deduction goes without its locks.
-const Unlocked = "unlocked"
+// unlockedDeductions is what baskets looks for: in calm, no deduction goes without its locks.
+const unlockedDeductions = "unlocked"
 
-// baskets fires orders of several products at replicas that take turns, and has them judged. Also broken is Unlocked if
-// a deduction went without the locks of its products.
+// baskets fires orders of several products at replicas that take turns, and has them judged. unlockedDeductions is
+// broken as well if a deduction went without the locks of its products.
 func baskets(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
 	h, err := fire.Run(ctx, fire.Config{
 		Target: l.Target(), Orders: 600, Concurrency: 60, Timeout: 5 * time.Second,
@@ -74,7 +74,7 @@ func baskets(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, erro
 	}
 	broken := v.Violated()
 	if v.Unlocked > 0 {
-		broken = append(broken, Unlocked)
+		broken = append(broken, unlockedDeductions)
 	}
 	return broken, nil
 }

@@ -127,7 +127,7 @@ func (s *Store) Order(id string) []Span {
 			}
 		}
 	}
-	Sort(found)
+	sortSpans(found)
 	return found
 }
 
@@ -181,8 +181,8 @@ func (s *Store) told(trace string) string {
 	return ""
 }
 
-// Sort sorts spans by start, a parent before its children.
-func Sort(spans []Span) {
+// sortSpans sorts spans by start, a parent before its children.
+func sortSpans(spans []Span) {
 	slices.SortStableFunc(spans, func(a, b Span) int {
 		switch {
 		case a.StartUS != b.StartUS:

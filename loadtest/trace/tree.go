@@ -13,7 +13,7 @@ import (
 // below the step that waited for it.
 func Write(w io.Writer, spans []Span) error {
 	spans = slices.Clone(spans)
-	Sort(spans)
+	sortSpans(spans)
 	if len(spans) == 0 {
 		return nil
 	}

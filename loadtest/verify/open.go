@@ -89,7 +89,7 @@ func Read(ctx context.Context, d Databases) (*Tables, error) {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	defer db.close()
-	t, err := Collect(db.books(ctx))
+	t, err := collect(db.books(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}

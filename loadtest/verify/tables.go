@@ -20,8 +20,8 @@ type Tables struct {
 	Pruned []string
 }
 
-// Collect copies books into memory.
-func Collect(books Books) (*Tables, error) {
+// collect copies books into memory.
+func collect(books Books) (*Tables, error) {
 	t := &Tables{}
 	for e, err := range books.Entries {
 		if err != nil {

@@ -10,12 +10,12 @@ import (
 
 // The bounds of requests and answers.
 const (
-	// MaxKey is the maximum length of an idempotency key, in bytes.
-	MaxKey = 255
+	// maxKey is the maximum length of an idempotency key, in bytes.
+	maxKey = 255
 	// MaxPageItems bounds the items of a page of orders. One order always fits.
 	MaxPageItems = 10 * operation.MaxItems
-	// MaxTotal is the maximum total of an order: 2^53-1, which every JSON reader holds exactly.
-	MaxTotal = 1<<53 - 1
+	// maxTotal is the maximum total of an order: 2^53-1, which every JSON reader holds exactly.
+	maxTotal = 1<<53 - 1
 )
 
 // The reasons to refuse a request, in addition to the rules of package operation; match them with errors.Is.
@@ -67,7 +67,7 @@ func hashItems(items []Item) [32]byte {
 }
 
 func validKey(key string) bool {
-	if len(key) > MaxKey {
+	if len(key) > maxKey {
 		return false
 	}
 	for _, c := range []byte(key) {
@@ -88,11 +88,11 @@ func ParseID(s string) (int64, error) {
 	return id, nil
 }
 
-// total returns the sum of price times quantity, or ErrTotalOverflow if it is above MaxTotal.
+// total returns the sum of price times quantity, or ErrTotalOverflow if it is above maxTotal.
 func total(items []Item) (int64, error) {
 	var sum int64
 	for _, item := range items {
-		if item.Price > 0 && item.Num > (MaxTotal-sum)/item.Price {
+		if item.Price > 0 && item.Num > (maxTotal-sum)/item.Price {
 			return 0, ErrTotalOverflow
 		}
 		sum += item.Price * item.Num

@@ -17,7 +17,7 @@ var ErrInvisible = errors.New("a committed write is not visible to another conne
 
 // ReadyCheck returns a function that pings the server. Until the check has passed once, it also commits a transaction
 // and a single statement, and returns ErrInvisible if another connection does not see both. They change the row of the
-// table write_check, which the migrations of both schemas make. A server whose max_allowed_packet is below MinPacket is
+// table write_check, which the migrations of both schemas make. A server whose max_allowed_packet is below minPacket is
 // not ready.
 func ReadyCheck(db *gorm.DB) func(ctx context.Context) error {
 	var seen atomic.Bool
@@ -45,8 +45,8 @@ func checkPacket(ctx context.Context, pool *sql.DB) error {
 	if err := pool.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&most); err != nil {
 		return err
 	}
-	if most < MinPacket {
-		return fmt.Errorf("the server's max_allowed_packet is %d bytes: set at least %d", most, MinPacket)
+	if most < minPacket {
+		return fmt.Errorf("the server's max_allowed_packet is %d bytes: set at least %d", most, minPacket)
 	}
 	return nil
 }

@@ -61,10 +61,10 @@ func (s *Statement) Exec(tx *gorm.DB) (int64, error) {
 }
 
 // MaxStatement bounds a statement that carries many values, in bytes. Servers refuse a longer one than their
-// max_allowed_packet, and close the connection; ReadyCheck demands at least MinPacket.
+// max_allowed_packet, and close the connection; ReadyCheck demands at least minPacket.
 const (
 	MaxStatement = 60 << 10
-	MinPacket    = 64 << 10
+	minPacket    = 64 << 10
 )
 
 // Insert writes rows in as few statements as MaxStatement allows. It is for one goroutine.

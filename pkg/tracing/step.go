@@ -24,9 +24,9 @@ const (
 	TokenKey = "token"
 	// SizeKey is the number of callers that a shared span serves.
 	SizeKey = "callers"
-	// PausedEvent means that the process did not run for PausedKey milliseconds from the event's time on.
-	PausedEvent = "paused"
-	PausedKey   = "paused_ms"
+	// pausedEvent means that the process did not run for pausedKey milliseconds from the event's time on.
+	pausedEvent = "paused"
+	pausedKey   = "paused_ms"
 )
 
 // enabled saves a process that records nothing the search for a span in each context.
@@ -101,8 +101,8 @@ func (r Recording) End(err error) {
 		return
 	}
 	for _, p := range pauses.since(r.began) {
-		r.span.AddEvent(PausedEvent, trace.WithTimestamp(p.from),
-			trace.WithAttributes(attribute.Int64(PausedKey, p.took.Milliseconds())))
+		r.span.AddEvent(pausedEvent, trace.WithTimestamp(p.from),
+			trace.WithAttributes(attribute.Int64(pausedKey, p.took.Milliseconds())))
 	}
 	End(r.span, err)
 }

@@ -44,7 +44,7 @@ type Restock struct {
 // ErrInvalidPrice if the restock breaks a rule.
 func (r Restock) Validate() error {
 	switch {
-	case !ValidFlag(r.Flag):
+	case !validFlag(r.Flag):
 		return ErrInvalidFlag
 	case r.GoodsID < 1:
 		return operation.ErrInvalidGoodsID
@@ -65,8 +65,8 @@ func validName(s string) bool {
 		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
 }
 
-// ValidFlag reports whether s can be an operation flag.
-func ValidFlag(s string) bool {
+// validFlag reports whether s can be an operation flag.
+func validFlag(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
 	}

@@ -55,7 +55,7 @@ func NewService(flags Flags, ledger Ledger, deducter Deducter) *Service {
 // Deduct takes the items from the stock under the flag, all or none. A repeat gets the outcome of the first attempt.
 // Its errors are the errors of a Deducter and of operation.NewItems, and ErrInvalidFlag.
 func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Item) (Operation, error) {
-	if !ValidFlag(flag) {
+	if !validFlag(flag) {
 		return Operation{}, ErrInvalidFlag
 	}
 	items, err := operation.NewItems(items)
@@ -78,7 +78,7 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 
 // Cancel ends the flag for good. It returns the errors of Ledger.Cancel, and ErrInvalidFlag.
 func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
-	if !ValidFlag(flag) {
+	if !validFlag(flag) {
 		return Operation{}, ErrInvalidFlag
 	}
 	return s.ledger.Cancel(ctx, flag)
@@ -96,7 +96,7 @@ func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 // Recorded returns the operations and the flow rows under the flags. It returns ErrInvalidFlag if any flag is invalid.
 func (s *Service) Recorded(ctx context.Context, flags []string) (map[string]Operation, []Flow, error) {
 	for _, flag := range flags {
-		if !ValidFlag(flag) {
+		if !validFlag(flag) {
 			return nil, nil, ErrInvalidFlag
 		}
 	}

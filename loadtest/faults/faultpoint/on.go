@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// ErrInjected is the error of a step that fails on purpose.
-var ErrInjected = errors.New("faultpoint: injected error")
+// errInjected is the error of a step that fails on purpose.
+var errInjected = errors.New("faultpoint: injected error")
 
 // Action is the effect of an armed point on a step that reaches it.
 type Action string
@@ -85,7 +85,7 @@ func At(ctx context.Context, step Step, when When) error {
 	case Stop:
 		freeze()
 	case Error:
-		return fmt.Errorf("%w at %s/%s", ErrInjected, when, step)
+		return fmt.Errorf("%w at %s/%s", errInjected, when, step)
 	case Delay:
 		select {
 		case <-time.After(time.Duration(strike.DelayMS) * time.Millisecond):
