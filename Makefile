@@ -109,23 +109,23 @@ fmt: $(GOLANGCI) ## Format all Go files
 
 .PHONY: bench-lock
 bench-lock: setup-loadtest ## Compare the locks; writes out/lock-bench.json and .html [BENCH_FLAGS]
-	bin/loadtest locks $(BENCH_FLAGS)
+	bin/loadtest bench locks $(BENCH_FLAGS)
 
 .PHONY: faults
 faults: setup-loadtest ## Fault matrix, a verdict for each cell: out/faults.json, .html; CLUSTER=1: of a cluster [SEEDS CELL CLUSTER]
-	bin/loadtest faults $(if $(CLUSTER),--cluster)
+	bin/loadtest run faults $(if $(CLUSTER),--cluster)
 
 .PHONY: mutants
 mutants: setup-loadtest ## Broken variants of the services, each of which must be caught; writes out/mutants.json
-	bin/loadtest mutants
+	bin/loadtest run mutants
 
 .PHONY: ladder
 ladder: setup-loadtest ## Throughput of every strategy; writes out/ladder.json, a picture and ladder.html [QUICK=1 LADDER_FLAGS]
-	bin/loadtest ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
+	bin/loadtest bench ladder $(if $(QUICK),--quick) $(LADDER_FLAGS)
 
 .PHONY: scale
 scale: setup-loadtest ## What more holders of locks and more replicas add; writes out/scale.json and a picture [SCALE_FLAGS]
-	bin/loadtest scale $(SCALE_FLAGS)
+	bin/loadtest bench scale $(SCALE_FLAGS)
 
 .PHONY: console
 console: setup-loadtest ## A page that shows the stack at work, plays the published faults and breaks things [PORT]
@@ -133,11 +133,11 @@ console: setup-loadtest ## A page that shows the stack at work, plays the publis
 
 .PHONY: play
 play: setup-loadtest ## One published fault on the command line; the last line is the verdict, and make adds "Error 1" to a violation [FAULT FIXED SEED]
-	bin/loadtest play '$(FAULT)' $(if $(FIXED),--fixed) $(if $(SEED),--seed $(SEED))
+	bin/loadtest run '$(FAULT)/$(if $(FIXED),fixed,broken)' $(if $(SEED),--seed $(SEED))
 
 .PHONY: tour
 tour: setup-loadtest ## All published faults, each broken and fixed; writes out/tour.json [FAULTS=A,B]
-	bin/loadtest tour $(if $(FAULTS),--faults '$(FAULTS)')
+	bin/loadtest run tour $(if $(FAULTS),--faults '$(FAULTS)')
 
 .PHONY: install
 install: ## Install the servers and compilers that are missing (as root on Debian; elsewhere it names them)

@@ -34,9 +34,15 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTimes(cmd.Flags()) }
 	root.SetOut(out)
 	root.SetErr(progress)
-	root.AddCommand(fireCommand(), verifyCommand(), faultsCommand(), mutantsCommand(), ladderCommand(), scaleCommand(),
-		locksCommand(), stormCommand(), consoleCommand(), playCommand(), tourCommand(), traceCommand(), tokenCommand())
+	root.AddCommand(fireCommand(), verifyCommand(), runCommand(), benchCommand(), consoleCommand(), traceCommand(),
+		tokenCommand())
 	return root
+}
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "bench", Short: "Measure and compare: strategies, holders of locks, lock packages"}
+	cmd.AddCommand(ladderCommand(), scaleCommand(), locksCommand())
+	return cmd
 }
 
 // checkTimes returns an error that names the flags with negative times.

@@ -69,6 +69,9 @@ func (c faultsConfig) name() string {
 	if c.Reduced {
 		name += "-reduced"
 	}
+	if c.Cell != "" && !strings.HasPrefix(c.Cell, "@") {
+		name += "-cell"
+	}
 	return name
 }
 

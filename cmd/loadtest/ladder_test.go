@@ -17,8 +17,8 @@ func TestComparisonsOnRealServers(t *testing.T) {
 	out := t.TempDir()
 	for name, of := range map[string][]string{"watched": nil, "traced": {"--share", "1"}} {
 		args := append([]string{
-			"ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "200ms", "--warmup", "50ms",
-			"--out", out,
+			"bench", "ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "200ms",
+			"--warmup", "50ms", "--out", out,
 		}, of...)
 		said, exit := execute(t, args...)
 		data, err := os.ReadFile(filepath.Join(out, "ladder-"+name+".json"))

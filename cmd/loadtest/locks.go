@@ -36,11 +36,11 @@ times in a round, so that a change in the machine's speed affects them all.
 A latency is the time from the call to the grant; for "raw", which is a create
 and a delete without any lock, it is the time of the pair. A wake-up is a watch
 event that made a waiter look again.`,
-		Example: `  loadtest locks                  measure all, print the table and the targets
-  loadtest locks --quick          a short look, for a change in hand
-  loadtest locks --check          exit with 1 if a target is missed, or a minute of
-                                  "loadtest locks chaos" breaks the lock
-  loadtest locks --locks zklock,zk.Lock --shapes 4x64x1`,
+		Example: `  loadtest bench locks            measure all, print the table and the targets
+  loadtest bench locks --quick    a short look, for a change in hand
+  loadtest bench locks --check    exit with 1 if a target is missed, or a minute of
+                                  "bench locks chaos" breaks the lock
+  loadtest bench locks --locks zklock,zk.Lock --shapes 4x64x1`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
@@ -57,7 +57,7 @@ event that made a waiter look again.`,
 		if err != nil {
 			return err
 		}
-		cfg.Worker, cfg.Table = []string{self, "locks", "worker"}, cmd.OutOrStdout()
+		cfg.Worker, cfg.Table = []string{self, "bench", "locks", "worker"}, cmd.OutOrStdout()
 		rows, err := locks.Run(cmd.Context(), cfg)
 		if err != nil {
 			return err

@@ -44,8 +44,8 @@ holders that were never paused may have believed at once that they held; and the
 queue must be empty in the end.
 
 Exits with 1 if one of that does not hold.`,
-		Example: `  loadtest locks chaos
-  loadtest locks chaos --for 1h --json`,
+		Example: `  loadtest bench locks chaos
+  loadtest bench locks chaos --for 1h --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if length <= 0 {
@@ -96,7 +96,7 @@ func lockChaos(ctx context.Context, out io.Writer, length time.Duration, seed ui
 	cfg := chaos.Config{
 		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Handoff: []int{64, 1},
 		Command: func(ctx context.Context, worker string) *exec.Cmd {
-			return exec.CommandContext(ctx, self, "locks", "chaos", "worker", worker)
+			return exec.CommandContext(ctx, self, "bench", "locks", "chaos", "worker", worker)
 		},
 	}
 	if !asJSON {

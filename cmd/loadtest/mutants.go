@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ type mutantsConfig struct {
 	// Changes is the number of random changes to good runs; 0 is 24,000.
 	Changes int `env:"CHANGES"`
 	Out     string
+	List    bool
 }
 
 var errNotCaught = errors.New("a mutant was not caught as it should be")
@@ -34,17 +36,7 @@ func mutantsCommand() *cobra.Command {
 			if envErr != nil {
 				return fmt.Errorf("read configuration: %w", envErr)
 			}
-			report, err := mutants.Execute(cmd.Context(), mutants.Config{
-				Only: cfg.Only, Tries: cfg.Tries, Changes: cfg.Changes, Out: cfg.Out,
-				Print: cmd.OutOrStdout(),
-			})
-			if err != nil {
-				return err
-			}
-			if !report.OK() {
-				return command.Fail(errNotCaught)
-			}
-			return nil
+			return runMutants(cmd, cfg)
 		},
 	}
 	cmd.Flags().StringVar(&cfg.Only, "only", cfg.Only, "run the rows whose name holds this (ONLY)")
@@ -52,5 +44,23 @@ func mutantsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&cfg.Changes, "changes", cfg.Changes,
 		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
 	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
+	cmd.Flags().BoolVar(&cfg.List, "list", false, "print the names of the mutants and end")
 	return cmd
+}
+
+func runMutants(cmd *cobra.Command, cfg mutantsConfig) error {
+	if cfg.List {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(mutants.Names(), "\n"))
+		return err
+	}
+	report, err := mutants.Execute(cmd.Context(), mutants.Config{
+		Only: cfg.Only, Tries: cfg.Tries, Changes: cfg.Changes, Out: cfg.Out, Print: cmd.OutOrStdout(),
+	})
+	if err != nil {
+		return err
+	}
+	if !report.OK() {
+		return command.Fail(errNotCaught)
+	}
+	return nil
 }

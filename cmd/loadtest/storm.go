@@ -32,7 +32,7 @@ container for good, and leaves the orders in the databases.
 
 Writes storm.json and history.jsonl.`,
 		Example: `  docker-compose up -d --build --scale stock-service=3 --scale order-service=2
-  loadtest storm --random 12 --orders 9000`,
+  loadtest run storm --random 12 --orders 9000`,
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()

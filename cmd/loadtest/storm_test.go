@@ -17,7 +17,7 @@ func TestStormRefuses(t *testing.T) {
 		"no stack":                    {[]string{"--compose", "true"}, "the stack is not up: run"},
 	} {
 		cmd := newCommand(io.Discard, io.Discard)
-		cmd.SetArgs(append([]string{"storm"}, c.args...))
+		cmd.SetArgs(append([]string{"run", "storm"}, c.args...))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

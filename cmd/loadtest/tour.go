@@ -38,30 +38,7 @@ Writes out/tour.json.`,
 					return err
 				}
 			}
-			var pairs []console.Pair
-			err := withConsole(cmd, out, bin, func(ctx context.Context, c *console.Console) error {
-				say := command.Progress(cmd.ErrOrStderr())
-				for _, letter := range letters {
-					say("playing fault " + letter + ", broken and fixed")
-					pair, err := c.PlayBoth(ctx, letter)
-					if err != nil {
-						return err
-					}
-					say(fmt.Sprintf("%s: broken %s, fixed %s", pair.Letter, pair.Broken.Says, pair.Fixed.Says))
-					pairs = append(pairs, pair)
-				}
-				return nil
-			})
-			if err = errors.Join(err, console.WritePairs(cmd.OutOrStdout(), pairs)); err != nil {
-				return err
-			}
-			if err := history.SaveJSON(filepath.Join(out, "tour.json"), pairs); err != nil {
-				return err
-			}
-			if code := console.Judge(pairs).ExitCode(); code != command.Passed {
-				return &command.ExitError{Code: code} // the table was printed
-			}
-			return nil
+			return tour(cmd, letters, out, bin)
 		},
 	}
 	f := cmd.Flags()
@@ -70,4 +47,32 @@ Writes out/tour.json.`,
 	f.StringVar(&out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&bin, "bin", "bin/faults", "folder for the services that can be broken")
 	return cmd
+}
+
+// tour plays both variants of the faults, prints the outcomes and writes tour.json into the folder out.
+func tour(cmd *cobra.Command, letters []string, out, bin string) error {
+	var pairs []console.Pair
+	err := withConsole(cmd, out, bin, func(ctx context.Context, c *console.Console) error {
+		say := command.Progress(cmd.ErrOrStderr())
+		for _, letter := range letters {
+			say("playing fault " + letter + ", broken and fixed")
+			pair, err := c.PlayBoth(ctx, letter)
+			if err != nil {
+				return err
+			}
+			say(fmt.Sprintf("%s: broken %s, fixed %s", pair.Letter, pair.Broken.Says, pair.Fixed.Says))
+			pairs = append(pairs, pair)
+		}
+		return nil
+	})
+	if err = errors.Join(err, console.WritePairs(cmd.OutOrStdout(), pairs)); err != nil {
+		return err
+	}
+	if err := history.SaveJSON(filepath.Join(out, "tour.json"), pairs); err != nil {
+		return err
+	}
+	if code := console.Judge(pairs).ExitCode(); code != command.Passed {
+		return &command.ExitError{Code: code} // the table was printed
+	}
+	return nil
 }

@@ -143,7 +143,7 @@ func (c *Console) Fire(s Scenario) (Run, error) {
 		p.command += fmt.Sprintf(" --trace-sample %g", s.TraceSample)
 	}
 	if c.lab != nil {
-		p.command = c.program + " play" + s.flags()
+		p.command = c.program + " run" + s.flags()
 	}
 	return c.begin(p)
 }

@@ -160,7 +160,7 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	}
 }
 
-// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest play". The
+// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest run". The
 // share that is traced is for fire: nobody receives the spans of play.
 func (s Scenario) flags() string {
 	var b strings.Builder

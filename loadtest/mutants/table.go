@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"slices"
 	"time"
 
 	"orderstock/loadtest/faults"
@@ -33,6 +34,17 @@ type Mutant struct {
 	Expected string
 	// AbsorbedBy is the layer that compensates for the missing one; empty if the mutant is caught.
 	AbsorbedBy string
+}
+
+// Names returns the names of all rows, in their order.
+func Names() (all []string) {
+	for _, m := range slices.Concat(mutants, layers) {
+		all = append(all, m.Name)
+	}
+	for _, in := range inputs {
+		all = append(all, in.name)
+	}
+	return all
 }
 
 // The unique keys, as plain ones.
@@ -76,11 +88,11 @@ var mutants = []Mutant{
 	},
 	{
 		Name: "the locks of the first partition only", Switches: "first-lock-only", Strategy: "grouped", Probe: baskets,
-		Expected: Unlocked,
+		Expected: unlockedDeductions,
 	},
 	{
 		Name: "locks taken in the order of the basket", Switches: "locks-in-basket-order", Strategy: "grouped",
-		Probe: baskets, Expected: Unlocked,
+		Probe: baskets, Expected: unlockedDeductions,
 	},
 
 	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockBalances},
@@ -158,7 +170,7 @@ var mutants = []Mutant{
 	},
 	{
 		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
-		Expected: FlagConflict,
+		Expected: flagConflict,
 	},
 }
 

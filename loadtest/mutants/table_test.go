@@ -18,7 +18,7 @@ import (
 // Every row can be run, and names one possible outcome.
 func TestTable(t *testing.T) {
 	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp,
-		FlagConflict, Unlocked)
+		flagConflict, unlockedDeductions)
 	names := map[string]bool{}
 	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
 		if names[m.Name] {

@@ -36,8 +36,8 @@ func ZooKeeper() (java, classpath string, err error) {
 	return java, jar + string(filepath.ListSeparator) + filepath.Join(dir, "slf4j-simple.jar"), nil
 }
 
-// Javac returns the path of the Java compiler.
-func Javac() (string, error) { return find(debian.javac, "javac") }
+// javac returns the path of the Java compiler.
+func javac() (string, error) { return find(debian.javac, "javac") }
 
 // GCC returns the path of the C compiler.
 func GCC() (string, error) { return find(debian.gcc, "gcc") }

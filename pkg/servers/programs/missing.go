@@ -51,7 +51,7 @@ func MissingForTests(ctx context.Context) []*MissingError {
 	return missing(
 		func() error { _, err := find(debian.make, "make"); return err },
 		func() error { _, err := GCC(); return err },
-		func() error { _, err := Javac(); return err },
+		func() error { _, err := javac(); return err },
 		func() error { _, err := Chromium(); return err },
 		func() error { _, err := Prometheus(); return err },
 		func() error {

@@ -45,7 +45,7 @@ const PATIENCE = 12;
 
 // command is the command line of a scenario: the same on a new stack or, for an attached console, only the load.
 export function command(of, attached = state.mode.value === "attached") {
-  const words = [`${form.value?.program || "bin/loadtest"} ${attached ? "fire" : "play"}`];
+  const words = [`${form.value?.program || "bin/loadtest"} ${attached ? "fire" : "run"}`];
   if (of.path && of.path !== "order") words.push(`--path ${of.path}`);
   const all = { ...of, repeat: of.repeat ?? 0, timeout_s: of.timeout_s || PATIENCE };
   for (const [name, flag, , , , unit] of FIELDS) {

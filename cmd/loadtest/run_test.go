@@ -12,8 +12,8 @@ import (
 	"orderstock/pkg/command"
 )
 
-// The last line of a played run is the verdict, and the exit code the verdict's.
-func TestPlayEndsInItsVerdict(t *testing.T) {
+// The last line of a run is the verdict, and the exit code the verdict's.
+func TestRunEndsInItsVerdict(t *testing.T) {
 	t.Parallel()
 	broken := console.Run{Fault: "A", Variant: string(catalogue.Broken), Seed: "42", Attempt: 1, Attempts: 3}
 	once := console.Run{Fault: "A", Variant: string(catalogue.Fixed), Seed: "42", Attempt: 1, Attempts: 1}
@@ -51,8 +51,8 @@ func TestPlayEndsInItsVerdict(t *testing.T) {
 }
 
 // A published fault goes wrong on new servers and services, and the program exits with its verdict.
-func TestPlayOnRealServers(t *testing.T) {
-	out, exit := execute(t, "play", "A", "--out", t.TempDir())
+func TestRunOnRealServers(t *testing.T) {
+	out, exit := execute(t, "run", "A/broken", "--out", t.TempDir())
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if last := lines[len(lines)-1]; exit != command.Failed || !strings.HasPrefix(last, "VERDICT: VIOLATION ") {
 		t.Errorf("exit code %d, printed %s", exit, out)

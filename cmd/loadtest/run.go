@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/mutants"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
+	"orderstock/stock-service/deduct/strategy"
+)
+
+// runConfig has the flags of run.
+type runConfig struct {
+	out, bin string
+	load     fire.Config
+	settle   time.Duration
+	strategy string
+	breaks   []string
+}
+
+func runCommand() *cobra.Command {
+	var cfg runConfig
+	cmd := &cobra.Command{
+		Use:   "run [NAME…]",
+		Short: "Run experiments on new servers: a published fault, a cell of the fault matrix, a mutant, or your own",
+		Long: `Run experiments on servers and services of their own, which are stopped at the
+end. A NAME is
+
+  A, A/broken or A/fixed     a published fault, A to Q; its letter alone: both
+  commit/after/kill          a cell of the fault matrix ("run faults --list");
+  commit/after/kill@3        with a seed
+  no reconciler              a mutant ("run mutants --list")
+
+The commands below run whole tables. The exit code is the verdict's.
+
+A broken variant that is not caught is tried with the two seeds after the first,
+too, and a line above the verdict says so if none of them caught it. A published
+fault is kept as the console keeps its runs.
+
+Without a NAME, the flags say what is fired and what breaks meanwhile.`,
+		Example: `  loadtest run A
+  loadtest run A/fixed --seed 42
+  loadtest run commit/after/kill@3 "no reconciler"
+  loadtest run --orders 800 --strategy sequential --break "1s pause stock-1" ` +
+			`--break "2s arm-kill stock-2 before commit"`,
+		Args: cobra.ArbitraryArgs,
+	}
+	f := cmd.Flags()
+	loadFlags(f, &cfg.load)
+	f.DurationVar(&cfg.settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
+	f.StringVar(&cfg.strategy, "strategy", "",
+		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
+	f.StringArrayVar(&cfg.breaks, "break", nil,
+		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
+			`"1s arm-kill stock-1 before commit"`)
+	scenario := names(f)
+	f.StringVar(&cfg.out, "out", "out", "folder for the results")
+	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
+	f.Lookup("seed").Usage = "makes the same orders again (default 42 for a variant of a fault, else random)"
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		experiments, err := cfg.experiments(f, scenario, args)
+		if err != nil {
+			return err
+		}
+		for _, run := range experiments {
+			err = errors.Join(err, run(cmd))
+			if cmd.Context().Err() != nil {
+				break
+			}
+		}
+		return err
+	}
+	cmd.AddCommand(faultsCommand(), mutantsCommand(), tourCommand(), stormCommand())
+	return cmd
+}
+
+// experiment runs one experiment and prints its verdict. Its error has the verdict's exit code.
+type experiment func(*cobra.Command) error
+
+// experiments returns what the arguments and the flags name, or an error before minutes of compiling. scenario names
+// the flags of a load of one's own.
+func (cfg *runConfig) experiments(f *pflag.FlagSet, scenario, names []string) ([]experiment, error) {
+	if len(names) == 0 {
+		s, err := cfg.scenario()
+		return []experiment{cfg.play(func(c *console.Console) (console.Run, error) { return c.Fire(s) })}, err
+	}
+	var odd []string
+	f.Visit(func(flag *pflag.Flag) {
+		if flag.Name != "seed" && slices.Contains(scenario, flag.Name) {
+			odd = append(odd, "--"+flag.Name)
+		}
+	})
+	if len(odd) > 0 {
+		return nil, fmt.Errorf("a named experiment has its own load: leave %s out, or the name", strings.Join(odd, ", "))
+	}
+	var all []experiment
+	for _, name := range names {
+		e, err := cfg.named(name, f.Changed("seed"))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// named returns the experiment of that name.
+func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
+	letter, side, sided := strings.Cut(name, "/")
+	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
+	cell, _, _ := strings.Cut(name, "@")
+	_, isCell := faults.Find(cell)
+	switch {
+	case len(letter) == 1 && sided && !slices.Contains(variants, side):
+		return nil, fmt.Errorf("a fault is broken or fixed, not %q", side)
+	case len(letter) == 1 && sided:
+		seed := ""
+		if seeded {
+			seed = strconv.FormatUint(cfg.load.Mix.Seed, 10)
+		}
+		_, err := catalogue.Find(letter)
+		return cfg.play(func(c *console.Console) (console.Run, error) {
+			return c.Play(letter, catalogue.Side(side), seed)
+		}), err
+	case seeded:
+		return nil, fmt.Errorf("--seed is for A/broken or A/fixed; of a cell, write %s@SEED", cell)
+	case len(letter) == 1:
+		_, err := catalogue.Find(letter)
+		return func(cmd *cobra.Command) error { return tour(cmd, []string{letter}, cfg.out, cfg.bin) }, err
+	case isCell:
+		return func(cmd *cobra.Command) error {
+			return runFaults(cmd, faultsConfig{Cell: name, Seeds: 1, Lanes: 1, Out: cfg.out})
+		}, nil
+	case slices.Contains(mutants.Names(), name):
+		return func(cmd *cobra.Command) error { return runMutants(cmd, mutantsConfig{Only: name, Out: cfg.out}) }, nil
+	}
+	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
+		`"run mutants --list" print`, name)
+}
+
+// scenario returns the load and the faults of the flags.
+func (cfg *runConfig) scenario() (console.Scenario, error) {
+	s := console.ScenarioOf(cfg.load)
+	s.Strategy, s.SettleS = cfg.strategy, cfg.settle.Seconds()
+	for _, text := range cfg.breaks {
+		a, err := console.ParseAction(text)
+		if err != nil {
+			return s, fmt.Errorf("--break %w", err)
+		}
+		s.Faults = append(s.Faults, a)
+	}
+	return s, s.Validate()
+}
+
+// play returns an experiment that the console shows.
+func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) experiment {
+	return func(cmd *cobra.Command) error {
+		var (
+			run console.Run
+			v   *console.Verdict
+		)
+		err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) (err error) {
+			run, v, err = play(ctx, cmd, c, begin)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return conclude(cmd.OutOrStdout(), run, v)
+	}
+}
+
+// conclude prints the verdict on the last attempt; run is the first. It returns the exit code of a verdict other than
+// pass as an error.
+func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
+	if run.Attempts > 1 && v.Outcome == verify.Pass { // only runs that should fail have several attempts
+		first, _ := strconv.ParseUint(run.Seed, 10, 64) // formatted by the console
+		var seeds []string
+		for i := range uint64(run.Attempts) {
+			seeds = append(seeds, strconv.FormatUint(first+i, 10))
+		}
+		fmt.Fprintf(w, "not caught this time, with the seeds %s\n", strings.Join(seeds, ", "))
+	}
+	if err := v.Write(w, false); err != nil {
+		return err
+	}
+	if code := v.Outcome.ExitCode(); code != command.Passed {
+		return &command.ExitError{Code: code} // the verdict was printed
+	}
+	return nil
+}
+
+// names returns the names of all flags so far.
+func names(f *pflag.FlagSet) (all []string) {
+	f.VisitAll(func(flag *pflag.Flag) { all = append(all, flag.Name) })
+	return all
+}
+
+// withConsole calls do with a console in a new lab, and closes both.
+func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) (err error) {
+	l, err := startLab(cmd, bin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	c, err := console.Lab(l.Lab, out)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	err = do(ctx, c)
+	cancel()
+	return errors.Join(err, <-ran)
+}
+
+// play plays the run started by begin, and returns the first attempt and the verdict on the last.
+func play(
+	ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error),
+) (console.Run, *console.Verdict, error) {
+	say := command.Progress(cmd.ErrOrStderr())
+	run, err := begin(c)
+	if err != nil {
+		return run, nil, err
+	}
+	variant := ""
+	if run.Variant != "" {
+		variant = ", " + run.Variant
+	}
+	say(fmt.Sprintf("playing %s%s, seed %s", run.Title, variant, run.Seed))
+	v, err := c.Await(ctx)
+	return run, v, err
+}
