@@ -34,11 +34,6 @@ DIR         ?= ../zklock
 PKG         ?= ./...
 RUN         ?=
 
-# Tests mostly wait for servers, so more of them run at a time than there are processors. The packages whose tests take
-# longest begin first.
-AT_ONCE := $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); echo $$((n > 4 ? n : 4)))
-LONGEST := ./pkg/zklock ./loadtest/locks/locktest ./loadtest/stack ./cmd/loadtest
-
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
@@ -85,8 +80,7 @@ status: bin/dev ## What "make up" left running, and whether it is ready
 
 .PHONY: test
 test: setup-dev ## All tests on real servers, with short rounds [PKG RUN]
-	bin/dev test -- $(GO) test -short -vet=off -timeout 10m -p $(AT_ONCE) $(if $(RUN),-run '$(RUN)') \
-		$(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
+	bin/dev test -- $(GO) test -short -vet=off -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)
 
 .PHONY: check
 check: setup-dev ## All tests with the race detector and long rounds, then those that must run alone [PKG RUN]
