@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"orderstock/pkg/servers/procgroup"
 )
 
 // Process is a process of contenders and their records so far. It is safe for concurrent use.
@@ -32,6 +33,7 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	p := &Process{
 		cmd: cmd, ended: make(chan struct{}), grown: make(chan struct{}),
 	}
+	procgroup.Lead(cmd)
 	cmd.Stderr = &p.stderr
 	orders, err := cmd.StdinPipe()
 	if err != nil {
@@ -106,11 +108,11 @@ func (p *Process) Pause() error {
 	p.mu.Lock()
 	p.paused = true
 	p.mu.Unlock()
-	return p.cmd.Process.Signal(syscall.SIGSTOP)
+	return procgroup.Pause(p.cmd.Process.Pid)
 }
 
 // Resume lets a paused process go on.
-func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *Process) Resume() error { return procgroup.Resume(p.cmd.Process.Pid) }
 
 // HoldLong returns once a contender holds the lock and will do so for [Worker.LongHold].
 func (p *Process) HoldLong(limit time.Duration) error {
