@@ -3,15 +3,20 @@ package deduct_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"pgregory.net/rapid"
 
 	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/tracing"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
@@ -143,6 +148,37 @@ func TestAStuckHolderIsPassedBy(t *testing.T) {
 		must(t, err)
 		return !op.Token.IsZero()
 	})
+}
+
+// TestATraceSaysThatAGroupHadNoLock: the wait for the lock stands in the trace, with the reason why it ended.
+func TestATraceSaysThatAGroupHadNoLock(t *testing.T) {
+	tracing.Enable()
+	spans := tracetest.NewSpanRecorder()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))
+	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })
+	p := stocktest.New(t)
+	root := serverstest.ZooKeeperRoot(t)
+	stuck, other := twoPartitions(t, p, 4, 1000)
+	path := deduct.PartitionPath(root, operation.Partition(stuck, 4))
+	lock, err := zklock.NewMutex(session(t), path).Acquire(t.Context())
+	must(t, err)
+	t.Cleanup(func() { _ = lock.Release(context.WithoutCancel(t.Context())) })
+	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.Partitions, c.LockPatience = root, 4, time.Second })
+	for name, goods := range map[string]int64{"held by another": stuck, "free": other} {
+		ctx, span := provider.Tracer("test").Start(t.Context(), name)
+		_, err := s.Deduct(ctx, one(p, goods))
+		must(t, err)
+		span.End()
+	}
+	waits := map[codes.Code]string{}
+	for _, span := range spans.Ended() {
+		if span.Name() == "acquire-lock" {
+			waits[span.Status().Code] = span.Status().Description
+		}
+	}
+	if _, free := waits[codes.Unset]; !free || !strings.Contains(waits[codes.Error], "going on without it") {
+		t.Errorf("the waits for the two locks end as %v", waits)
+	}
 }
 
 // TestASlowHolderIsWaitedFor: two processes whose transactions take longer than the patience take turns. A stall of the
