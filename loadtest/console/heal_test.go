@@ -181,3 +181,28 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 		t.Errorf("%v, %v", v, err)
 	}
 }
+
+// TestGroupsWithoutTheirLockAreCounted: while the holder is paused, the other stock service goes on without the lock,
+// and the page says how often.
+func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
+	s := theStage(t)
+	b := open(t, s.entry())
+	pause := func(replica string, after int) console.Action {
+		return console.Action{Action: "arm-pause", Target: replica, When: "before", Step: "commit", AfterMS: after}
+	}
+	// The service that does the work is paused with the lock in hand: the first one, if that is it.
+	_, err := s.console.Fire(console.Scenario{
+		Orders: 900, Rate: 300, Concurrency: 200, Goods: 3, Stock: 5000, TimeoutS: 5,
+		Faults: []console.Action{pause("stock-1", 300), pause("stock-2", 1500)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.until(t, func(now shown) bool { return now.Lock.Unlocked > 0 })
+	b.await(10*time.Second, `document.querySelector("#lock .unlocked").innerText.includes("went on without it")`)
+	b.picture("unlocked", 1440, 1000, false)
+	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+		t.Errorf("the verdict is %v, %v", v, err)
+	}
+	b.clean()
+}

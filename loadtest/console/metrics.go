@@ -52,6 +52,12 @@ func (f figures) local() int {
 	return int(f["orderstock_stock_lock_waiting"] + f["orderstock_stock_group_waiting"])
 }
 
+// unlocked returns how many groups of the stock services went on without their locks since before.
+func (f figures) unlocked(before figures) int {
+	const name = "orderstock_stock_groups_unlocked_total"
+	return max(0, int(f[name]-before[name])) // a replica that started again counts from zero
+}
+
 // edges returns how often each edge was taken since before. An edge that no
 // metric counts is left out.
 func (f figures) edges(before figures) map[string]int64 {

@@ -170,8 +170,10 @@ type Lock struct {
 	Waiters []Contender `json:"waiters"` // the first ten
 	Waiting int         `json:"waiting"` // how many wait in ZooKeeper
 	// Local is the number of requests waiting inside the stock services, behind a node here or for their group.
-	Local int    `json:"local"`
-	Says  string `json:"says"` // why there is no queue, if Path is ""
+	Local int `json:"local"`
+	// Unlocked is the number of groups since the run began that did not wait for a stuck holder.
+	Unlocked int    `json:"unlocked"`
+	Says     string `json:"says"` // why there is no queue, if Path is ""
 }
 
 // Contender is a node in a lock's queue.

@@ -193,11 +193,11 @@ func (c *Console) readLock(ctx context.Context, s *view) error {
 		return err
 	}
 	c.mu.Lock()
-	local := c.metrics.local()
+	local, unlocked := c.metrics.local(), c.metrics.unlocked(c.metricsBefore)
 	c.mu.Unlock()
 	c.hub.set(secLock, Lock{
 		Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters),
-		Waiting: status.Waiting, Local: local,
+		Waiting: status.Waiting, Local: local, Unlocked: unlocked,
 	})
 	return nil
 }

@@ -80,7 +80,8 @@ export function Lock() {
           <tbody ref=${body}>${holders.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${i + 1} holds=${true} />`)}
             ${waiters.map((of, i) => html`<${Place} key=${of.node} of=${of} place=${holders.length + i + 1} holds=${false} />`)}</tbody>
         </table>` : html`<${Empty}>Nobody holds it and nobody waits.<//>`}
-        ${more > 0 ? html`<p class="muted">and ${count(more)} more.</p>` : null}`}
+        ${more > 0 ? html`<p class="muted">and ${count(more)} more.</p>` : null}
+        ${lock.unlocked ? html`<p class="unlocked">${count(lock.unlocked)} ${lock.unlocked === 1 ? "group" : "groups"} went on without it in this run, as the holder was stuck.</p>` : null}`}
     <//>`;
 }
 
