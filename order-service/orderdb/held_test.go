@@ -13,6 +13,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // hold runs a statement in a transaction of another connection and leaves it
@@ -141,10 +142,6 @@ func TestNoDeadlocks(t *testing.T) {
 		_, _, err := stores[0].Insert(t.Context(), pending(id+1, fmt.Sprintf("key-%d", (id*7919)%orders)))
 		must(t, err)
 	}
-	deadlocks := func() (n int64) {
-		must(t, db.Raw("SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'").Row().Scan(&n))
-		return n
-	}
 	var ids atomic.Int64
 	ids.Store(10_000)
 	steps := []order.Status{order.Pending, order.Confirmed, order.Cancelling, order.Cancelled}
@@ -162,24 +159,27 @@ func TestNoDeadlocks(t *testing.T) {
 			return err
 		},
 	}
-	before := deadlocks()
-	end := time.Now().Add(3 * time.Second)
-	var all sync.WaitGroup
 	var did [2]atomic.Int64
-	for i := range 64 {
-		all.Go(func() {
-			for time.Now().Before(end) {
-				if err := work[i%2](stores[i/2%2]); err != nil && !errors.Is(err, order.ErrUnavailable) {
-					t.Error(err)
-					return
+	plain, err := db.DB()
+	must(t, err)
+	report := serverstest.Deadlock(t, plain, func() {
+		end := time.Now().Add(3 * time.Second)
+		var all sync.WaitGroup
+		for i := range 64 {
+			all.Go(func() {
+				for time.Now().Before(end) {
+					if err := work[i%2](stores[i/2%2]); err != nil && !errors.Is(err, order.ErrUnavailable) {
+						t.Error(err)
+						return
+					}
+					did[i%2].Add(1)
 				}
-				did[i%2].Add(1)
-			}
-		})
-	}
-	all.Wait()
+			})
+		}
+		all.Wait()
+	})
 	t.Logf("%d inserts, %d moves", did[0].Load(), did[1].Load())
-	if n := deadlocks() - before; n != 0 {
-		t.Errorf("%d deadlocks", n)
+	if report != "" {
+		t.Errorf("a deadlock: %s", report)
 	}
 }

@@ -1,7 +1,11 @@
 package serverstest_test
 
 import (
+	"context"
 	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,6 +107,47 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		serverstest.ZooKeeperRoot(t)
 	})
 	goleak.VerifyNone(t, ignore...)
+}
+
+// Two transactions that update two rows in opposite order deadlock; one after the other they do not.
+func TestDeadlock(t *testing.T) {
+	db := open(t, serverstest.Database(t))
+	exec := func(run func(context.Context, string, ...any) (sql.Result, error), statement string) {
+		if _, err := run(t.Context(), statement); err != nil && !strings.Contains(err.Error(), "Deadlock") {
+			t.Error(err)
+		}
+	}
+	exec(db.ExecContext, "CREATE TABLE t (id INT PRIMARY KEY, n INT)")
+	exec(db.ExecContext, "INSERT INTO t VALUES (1, 0), (2, 0)")
+	var first sync.WaitGroup
+	transaction := func(rows ...int) {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Error(err)
+			first.Done()
+			return
+		}
+		exec(tx.ExecContext, fmt.Sprintf("UPDATE t SET n = n + 1 WHERE id = %d", rows[0]))
+		first.Done()
+		first.Wait()
+		exec(tx.ExecContext, fmt.Sprintf("UPDATE t SET n = n + 1 WHERE id = %d", rows[1]))
+		_ = tx.Commit() // fails for the victim
+	}
+	if report := serverstest.Deadlock(t, db, func() {
+		first.Add(1)
+		transaction(1, 2)
+	}); report != "" {
+		t.Errorf("one transaction alone: %s", report)
+	}
+	if report := serverstest.Deadlock(t, db, func() {
+		first.Add(2)
+		var both sync.WaitGroup
+		both.Go(func() { transaction(1, 2) })
+		both.Go(func() { transaction(2, 1) })
+		both.Wait()
+	}); report == "" {
+		t.Error("a deadlock was not seen")
+	}
 }
 
 // TestMain also checks that the process's own servers leave no goroutine that Goroutines does not name.
