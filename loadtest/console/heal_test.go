@@ -199,7 +199,7 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until(t, func(now shown) bool { return now.Lock.Unlocked > 0 })
-	b.await(10*time.Second, `document.querySelector("#lock .unlocked").innerText.includes("went on without it")`)
+	b.await(10*time.Second, `document.querySelector("#lock .unlocked")?.innerText.includes("went on without it")`)
 	b.picture("unlocked", 1440, 1000, false)
 	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("the verdict is %v, %v", v, err)
