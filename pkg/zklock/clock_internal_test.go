@@ -8,7 +8,7 @@ import (
 	"orderstock/pkg/zklock/internal/zktest"
 )
 
-// A process that was paused past its session goes on in the middle of a release. No event has told it
+// A process that was paused past its session goes on in the middle of a release. No event has informed it
 // of the loss yet: only the local clock shows it. The lock must not be handed on, and the release must
 // fail.
 func TestPauseIsSeenByTheClockAlone(t *testing.T) {

@@ -21,7 +21,7 @@ const numbersLeft = 100
 
 // TestCounterAtItsEnd: at 2147483647 ZooKeeper's counter of a node's children stays where it is, or
 // jumps to negative numbers and back while creates are under way, so that numbers and names no
-// longer tell which contender came first.
+// longer show which contender came first.
 func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
 	locks := map[string]func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error){

@@ -45,7 +45,7 @@
 // # The locks
 //
 // Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once; and Election, which
-// tells everybody who the holder is. Do runs a function under any of them; Lock.Guard makes a
+// shows everybody who the holder is. Do runs a function under any of them; Lock.Guard makes a
 // transaction of ZooKeeper depend on one. The nodes in ZooKeeper are those of Apache Curator's recipes,
 // so that programs in other languages can share the locks. A Mutex also excludes the Lock of
 // github.com/go-zookeeper/zk and, with WithNames, that of kazoo. Kinds do not mix: a Mutex and an
@@ -80,7 +80,7 @@
 //	L  a waiter that timed out leaves its node        TestFaultLTimedOutWaiterLeavesNoNode
 //	M  release deletes the first child                TestFaultMReleaseDeletesItsOwnNode
 //	N  names split at dashes to be sorted             TestFaultNDashesInTheGUID
-//	O  nothing tells the holder of the expiry         TestFaultOHolderIsToldOfExpiry
+//	O  the holder does not notice the expiry          TestFaultOHolderIsToldOfExpiry
 //
 // # Limits
 //

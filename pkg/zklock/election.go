@@ -39,7 +39,7 @@ func NewElection(s *Session, path string, opts ...Option) *Election {
 func (e *Election) Path() string { return e.path }
 
 // Campaign waits until the caller leads, or ctx ends, over reconnects and session losses. Its errors
-// are those of Mutex.Acquire. The value, at most 64 KiB of UTF-8, tells others about the candidate,
+// are those of Mutex.Acquire. The value, at most 64 KiB of UTF-8, describes the candidate to others,
 // for example its address; Observe and Inspect show it.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	began := conn.Now()

@@ -78,7 +78,7 @@ func TestParentsAreContainers(t *testing.T) {
 	s, l := dialLink(t)
 	lock := acquire(t, zklock.NewMutex(s, zktest.Root(t)+"/a/lock"))
 	defer release(t, lock)
-	// The stat does not tell a container from another node.
+	// The stat of a container looks like that of another node.
 	if n := l.requests(opCreateContainer); n != 3 { // lock, which fails; a; lock
 		t.Errorf("%d requests for containers, want 3", n)
 	}
@@ -200,7 +200,7 @@ func TestFaultMReleaseDeletesItsOwnNode(t *testing.T) {
 	}
 }
 
-// Fault O: nothing tells the holder that its session expired, and it goes on writing beside the next
+// Fault O: the holder does not notice that its session expired, and it goes on writing beside the next
 // holder. Here its context ends, and a store that compares tokens refuses its late writes.
 func TestFaultOHolderIsToldOfExpiry(t *testing.T) {
 	s, l := dialLink(t)

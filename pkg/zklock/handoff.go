@@ -20,7 +20,7 @@ type localQueue struct {
 	s    *Session
 	path string
 	opts options
-	wake chan struct{} // tells run to look at the turn
+	wake chan struct{} // makes run look at the turn
 
 	mu       sync.Mutex
 	gone     bool      // run has ended: the Session has another queue for the path
@@ -204,7 +204,7 @@ func (q *localQueue) lock(ctx context.Context, g grant, hooks Hooks) *Lock {
 }
 
 // release takes the lock back from a holder and hands it on. It returns ErrLost if the session may
-// have been over by then; after a pause of the process, no event has told of that yet. Without a
+// have been over by then; after a pause of the process, no event has come for that yet. Without a
 // linger, if nobody here wants the lock, it waits until the node is deleted.
 func (q *localQueue) release(ctx context.Context, t *turn) error {
 	alive, kept := q.handBack(t)

@@ -130,7 +130,7 @@ func TestHandoffIsFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// waitSignal is a context that tells when a goroutine begins to wait for its end: an acquisition does
+// waitSignal is a context that shows when a goroutine begins to wait for its end: an acquisition does
 // that when it is in the process's queue.
 type waitSignal struct {
 	context.Context

@@ -15,7 +15,7 @@ import (
 	"orderstock/pkg/zklock/internal/queue"
 )
 
-// Status tells the holders of a lock and its waiters at one moment, as far as ZooKeeper knows: all
+// Status has the holders of a lock and its waiters at one moment, as far as ZooKeeper knows: all
 // waiters in a process with local hand-off are behind one Contender.
 type Status struct {
 	Path    string      `json:"path"`
@@ -144,7 +144,7 @@ func contenderOf(ctx context.Context, c *conn.Conn, dir string, m queue.Member) 
 	}, nil
 }
 
-// Owner tells who made a queue node. It is stored in the node.
+// Owner describes who made a queue node. It is stored in the node.
 type Owner struct {
 	Host  string `json:"host,omitempty"`
 	PID   int    `json:"pid,omitempty"`

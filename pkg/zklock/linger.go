@@ -84,7 +84,7 @@ func (q *localQueue) settle(ctx context.Context, h *holder, err error) *turn {
 }
 
 // serve returns when the turn is to end: it is used up, nobody here wants the lock, or it is lost. A
-// watch on the parent's children tells of other processes: one event for the first to come, and none
+// watch on the parent's children reports other processes: one event for the first to come, and none
 // in the turns in which one waits from the start.
 func (q *localQueue) serve(t *turn) {
 	var (
@@ -198,7 +198,7 @@ func (q *localQueue) lookIn(t *turn, d time.Duration) {
 	})
 }
 
-// tryNotices are the notices by which a process whose TryAcquire was refused tells one that lingers
+// tryNotices are the notices by which a process whose TryAcquire was refused wakes one that lingers
 // that the lock is wanted. The zero value is ready for use.
 type tryNotices struct {
 	mu   sync.Mutex
@@ -219,7 +219,7 @@ func (n *tryNotices) tell(c *conn.Conn, dir, holder string) {
 		err := c.Multi(c.Context(),
 			&zk.CreateRequest{Path: path, Acl: c.ACL, Flags: zk.FlagEphemeral},
 			&zk.DeleteRequest{Path: path, Version: -1})
-		if err != nil { // another try tells again
+		if err != nil { // another try notifies again
 			timer := time.NewTimer(tellPause)
 			defer timer.Stop()
 			_ = conn.Wait(c.Context(), timer.C)

@@ -83,7 +83,7 @@ func (l *Lock) Path() string { return l.path }
 // Token returns the fencing token of this acquisition.
 func (l *Lock) Token() Token { return l.token }
 
-// Context returns a context that ends when the lock is lost or released; context.Cause tells which,
+// Context returns a context that ends when the lock is lost or released; context.Cause says which,
 // by ErrLost or ErrReleased. It has the values of the context that Acquire was given, but does not
 // end with it. Work that the lock protects should run under it.
 func (l *Lock) Context() context.Context { return l.ctx }
@@ -94,7 +94,7 @@ func (l *Lock) Valid() bool { return l.ValidFor() > 0 }
 
 // ValidFor returns for how long the lock is this holder's for certain even if nothing more is heard
 // from ZooKeeper: 0 if it is lost or released, and one session timeout at most. It rests on the
-// assumptions of Context, which the package's documentation lists, and cannot tell that someone will
+// assumptions of Context, which the package's documentation lists, and cannot know that someone will
 // delete the node.
 func (l *Lock) ValidFor() time.Duration {
 	if l.ctx.Err() != nil {

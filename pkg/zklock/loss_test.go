@@ -12,7 +12,7 @@ import (
 	"orderstock/pkg/zklock/zklocktest"
 )
 
-// A session that ends while it holds many locks tells all holders in time, and what comes next is not held up
+// A session that ends while it holds many locks ends all handles in time, and what comes next is not held up
 // by what is left to do.
 func TestSessionEndsWithManyLocks(t *testing.T) {
 	const (

@@ -28,7 +28,7 @@ func NewMulti(locks ...Locker) *Multi {
 	})}
 }
 
-// lockPlace tells which of several Lockers are the same lock: by path, kind and session. The Locker with
+// lockPlace determines which of several Lockers are the same lock: by path, kind and session. The Locker with
 // the lowest rank stands for them all.
 type lockPlace struct {
 	path string

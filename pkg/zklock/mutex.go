@@ -115,7 +115,7 @@ func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) e
 	}
 }
 
-// takenError is ErrNotAcquired, and tells who has the lock while nobody waits.
+// takenError is ErrNotAcquired, and names who has the lock while nobody waits.
 type takenError struct{ by string }
 
 func (takenError) Error() string        { return ErrNotAcquired.Error() }

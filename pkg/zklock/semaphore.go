@@ -184,7 +184,7 @@ func (m *Semaphore) checkLeases(ctx context.Context, n int, try bool) error {
 		if err != nil {
 			return err
 		}
-		if leases := other.Owner.Leases; leases != 0 && leases != m.leases { // Curator's leases do not tell
+		if leases := other.Owner.Leases; leases != 0 && leases != m.leases { // Curator's leases do not say
 			return fmt.Errorf("%w: %d, %s has one of %d", ErrLeaseCount, m.leases, t.Name, leases)
 		} else if leases != 0 {
 			break

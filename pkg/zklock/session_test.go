@@ -168,7 +168,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	}
 	select {
 	case <-a.done:
-		t.Error("another got the lock before its holder was told")
+		t.Error("another got the lock before its holder knew")
 	default:
 	}
 	lock := a.wait(t)

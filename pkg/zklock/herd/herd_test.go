@@ -230,7 +230,7 @@ func TestFaultM(t *testing.T) {
 			}
 			next := acquire(t, within(t), locks(t, connect(t), root)[name])
 			if err := stale.Release(within(t)); err == nil {
-				t.Error("the release of a lost lock tells nothing")
+				t.Error("the release of a lost lock returns no error")
 			}
 			select {
 			case <-next.Context().Done():

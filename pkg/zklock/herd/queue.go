@@ -17,7 +17,7 @@ import (
 )
 
 // ErrUsedUp says that the parent has numbered as many children as it can, which is 2^31-1. The names
-// of these locks hold nothing else to tell contenders apart: remove the parent, and its numbers begin
+// of these locks hold nothing else to distinguish contenders: remove the parent, and its numbers begin
 // anew, or take another path.
 var ErrUsedUp = errors.New("herd: the numbers of the parent's children are used up")
 

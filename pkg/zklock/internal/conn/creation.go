@@ -23,7 +23,7 @@ const (
 type Created struct {
 	Path string
 	// Czxid is the transaction that created the node, and Session the clock of the session that it belongs
-	// to. They are 0 and nil if the server did not tell.
+	// to. They are 0 and nil if the server did not say.
 	Czxid   int64
 	Session *Clock
 }

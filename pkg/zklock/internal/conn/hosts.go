@@ -24,7 +24,7 @@ const lookupTimeout = 3 * time.Second
 // servers in random order. Before each round and after each lost connection it resolves the names
 // again, since servers move. A name that does not resolve keeps its former addresses.
 //
-// It tells the library to pause for a second before a round if the round before was in vain, or if
+// It makes the library pause for a second before a round if the round before was in vain, or if
 // the only address is the lost connection's. It spares some of these pauses: with one server
 // each reconnect would take a second and each expired session two, in which nobody can have the lock.
 type hosts struct {

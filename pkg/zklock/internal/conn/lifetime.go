@@ -16,7 +16,7 @@ var clockStart = time.Now()
 // Now reads the monotonic clock.
 func Now() Instant { return Instant(time.Since(clockStart)) }
 
-// Clock tells for how long one ZooKeeper session is alive for certain. The server expires a session
+// Clock computes for how long one ZooKeeper session is alive for certain. The server expires a session
 // that it has not heard from for the session timeout, so the session lives at least that long after
 // the latest answered request was sent. It is safe for concurrent use.
 type Clock struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Monitor learns from the connection what the client library does not tell: the negotiated session
+// Monitor learns from the connection what the client library hides: the negotiated session
 // timeout, the end of the connection as it happens, and when the server last heard from this client,
 // from which follows how long the session is alive for certain. Its Dial must be the library's dialer:
 //

@@ -60,7 +60,7 @@ func TestLibrarySeesNoZxidOfAnswers(t *testing.T) {
 	}
 }
 
-// The requests that tell the server what this client has seen say what it had seen before the
+// The requests that inform the server what this client has seen say what it had seen before the
 // handshake, whatever the library puts there and whatever has been answered since.
 func TestServerIsToldOfWhatWasSeenBefore(t *testing.T) {
 	client, server := net.Pipe()

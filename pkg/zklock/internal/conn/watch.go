@@ -42,7 +42,7 @@ func (w *Watch) Fired() <-chan struct{} { return w.fired.Done() }
 // AfterFired has f called by Conn.Go when an armed watch has fired.
 func (w *Watch) AfterFired(f func()) { context.AfterFunc(w.fired, func() { w.conn.Go(f) }) }
 
-// Deleted reports whether a watch that has fired tells that the node was deleted. If not, the node's
+// Deleted reports whether a watch that has fired shows that the node was deleted. If not, the node's
 // data has changed or the session is over.
 func (w *Watch) Deleted() bool { return w.event.Type == zk.EventNodeDeleted }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is the part of a queue node's name that tells the kind of its contender, as Apache Curator's
+// Kind is the part of a queue node's name that gives the kind of its contender, as Apache Curator's
 // recipes write it: _c_<uuid>-lock-0000000012.
 type Kind = string
 
@@ -28,7 +28,7 @@ type Member struct {
 	Prefix string // what stands before Kind in Name
 	Kind   Kind
 	Seq    int32 // the number at the end of Name
-	// Czxid is the transaction that created the node, or 0 if the numbers told the order without it.
+	// Czxid is the transaction that created the node, or 0 if the numbers gave the order without it.
 	Czxid int64
 }
 

@@ -40,7 +40,7 @@ func TestForeignNamesAreNoMembers(t *testing.T) {
 	}
 }
 
-// inOrder returns the members among names whose numbers tell the order.
+// inOrder returns the members among names whose numbers give the order.
 func inOrder(t *testing.T, names []string, kinds ...Kind) []Member {
 	t.Helper()
 	members, err := Ordered(t.Context(), nil, "", names, kinds...)

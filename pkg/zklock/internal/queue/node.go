@@ -181,12 +181,12 @@ type Place struct {
 	At      int         // index of the node
 }
 
-// Look reads the queue. In a line with a crowd, changed tells of its next change. Look fails with
+// Look reads the queue. In a line with a crowd, changed receives its next change. Look fails with
 // ErrVanished if the node is not there or is not of the session of life, and with ErrMoved if an
 // earlier node with its GUID has become its place.
 //
 // The czxid and the session that the node is of are known from the answer to its create. If no answer
-// came, the request that sets the watch on the node tells them.
+// came, the request that sets the watch on the node returns them.
 func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, changed <-chan zk.Event, err error) {
 	c := n.nodes.conn
 	p = Place{Node: n, Own: c.Watch(n.Path)}

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// trusted is the greatest number that tells the order. The margin is for caution.
+	// trusted is the greatest number that gives the order. The margin is for caution.
 	trusted = math.MaxInt32 - 1024
 	// readsAtOnce bounds the requests under way for one sort.
 	readsAtOnce = 64
 )
 
 // Ordered returns the members of the given kinds among the children of dir, in order. It asks
-// ZooKeeper only if the names do not tell the order.
+// ZooKeeper only if the names do not give the order.
 func Ordered(ctx context.Context, c *conn.Conn, dir string, names []string, kinds ...Kind) ([]Member, error) {
 	return Sort(ctx, Members(names, kinds...), func(ctx context.Context, name string) (int64, error) {
 		node, err := c.Get(ctx, dir+"/"+name)
@@ -31,10 +31,10 @@ func Ordered(ctx context.Context, c *conn.Conn, dir string, names []string, kind
 
 // Sort returns the members, which are children of one parent, in the order of their creation.
 //
-// Their numbers are the parent's counter, and tell the order until the counter reaches its end at
+// Their numbers are the parent's counter, and give the order until the counter reaches its end at
 // 2147483647. From then on ZooKeeper 3.8 gives that number to each child, and negative numbers to
 // children created while the create before them is still under way. Then Sort asks for the czxid of
-// each, which always tells the order, and leaves out members for which czxid returns zk.ErrNoNode.
+// each, which always gives the order, and leaves out members for which czxid returns zk.ErrNoNode.
 //
 // Sort reorders members.
 func Sort(
@@ -67,7 +67,7 @@ func Sort(
 	return members, nil
 }
 
-// numbered reports whether the numbers of members, which are sorted by them, tell the order.
+// numbered reports whether the numbers of members, which are sorted by them, give the order.
 func numbered(members []Member) bool {
 	if len(members) == 0 {
 		return true

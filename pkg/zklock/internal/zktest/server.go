@@ -102,7 +102,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		select {
 		case <-time.After(20 * time.Millisecond): // there is no event for it
 		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(s.Dir, "log")) // only to tell more
+			log, _ := os.ReadFile(filepath.Join(s.Dir, "log")) // only for the error
 			s.Kill()
 			return fmt.Errorf("start ZooKeeper: %w: %q, %w\n%s", ctx.Err(), answer, err, log)
 		}
@@ -112,7 +112,7 @@ func (s *Server) Restart(ctx context.Context) error {
 // Kill kills the server.
 func (s *Server) Kill() {
 	_ = s.lifeline.Close() // fails the second time
-	_ = s.shell.Wait()     // tells of the kill
+	_ = s.shell.Wait()     // fails because of the kill
 }
 
 // Command sends a four-letter word, such as "wchp", and returns the answer.
