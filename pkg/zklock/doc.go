@@ -92,8 +92,8 @@
 //
 // # The code
 //
-// mutex.go reads from Acquire to the held lock; handoff.go and linger.go are local hand-off. Package
-// internal/conn is everything that talks to ZooKeeper, internal/queue is how a contender stands in
-// line; their documentation says what may be changed. Package zklocktest is for tests of code that uses
-// locks.
+// mutex.go and acquire.go read from Acquire to the held lock; handoff.go and linger.go are local
+// hand-off. Package internal/conn is everything that talks to ZooKeeper, internal/queue is how a
+// contender stands in line; their documentation says what may be changed. Package zklocktest is for
+// tests of code that uses locks.
 package zklock
