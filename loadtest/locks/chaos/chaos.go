@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) ([]Round, error) {
 		return nil, errors.New("chaos needs a length, a server and a number of hand-overs")
 	}
 	var rounds []Round
-	random := rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)) //nolint:gosec // faults that a seed repeats
+	random := rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))
 	length := min(longest, cfg.Length/time.Duration(len(cfg.Handoff)))
 	for begun := time.Duration(0); begun < cfg.Length; begun += length {
 		n := len(rounds)

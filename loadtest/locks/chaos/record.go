@@ -1,7 +1,7 @@
 package chaos
 
-// Moment is a reading of a clock that all processes of a machine share, in nanoseconds: the monotonic one, where there is
-// one.
+// Moment is a reading of a clock that all processes of a machine share, in nanoseconds: the monotonic one, where there
+// is one.
 type Moment int64
 
 // Record is one step of an acquisition.

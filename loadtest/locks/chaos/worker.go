@@ -96,7 +96,7 @@ func (w Worker) acquisition(
 	}
 	if w.Register != "" {
 		// A holder that was stopped between the look above and this write does not know that it is late.
-		if err := write(w.Register, token); err != nil {
+		if err := write(context.WithoutCancel(ctx), w.Register, token); err != nil {
 			log.add(Record{Contender: g, Phase: Failed, Token: token, Err: err.Error()})
 		}
 	}
@@ -157,8 +157,8 @@ func (r *recorder) add(rec Record) {
 }
 
 // write offers a write with the token; that it is refused is no error.
-func write(addr, token string) error {
-	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+func write(ctx context.Context, addr, token string) error {
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,8 @@ type Second struct {
 // Again returns a second run, without the tests of the given names: these are about ZooKeeper itself.
 func Again(but ...string) *Second {
 	skip := "^(" + strings.Join(append(but, "TestInMemory"), "|") + ")$"
-	s := &Second{cmd: exec.Command(os.Args[0], "-test.skip", skip, "-test.timeout=10m")}
+	ctx := context.Background() //nolint:forbidigo // the run's own
+	s := &Second{cmd: exec.CommandContext(ctx, os.Args[0], "-test.skip", skip, "-test.timeout=10m")}
 	s.cmd.Env = append(os.Environ(), Env+"="+Memory)
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
 	return s
