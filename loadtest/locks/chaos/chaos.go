@@ -360,7 +360,7 @@ func (r *round) judge(ctx context.Context) error {
 	if n := Overlaps(r.beliefs); n > 0 {
 		violated("%d pairs of holders that were never paused believed at once that they held", n)
 	}
-	if r.Grants < 100 {
+	if r.Grants < 20 {
 		violated("only %d grants", r.Grants)
 	}
 	if r.Lost == 0 {
