@@ -26,6 +26,7 @@ const (
 	away           = sessionTimeout * 3 / 2 // past the session
 	patience       = 30 * time.Second       // for everybody to hold again
 	longest        = time.Minute            // of a round: longer histories take the checker too long
+	leastGrants    = 100                    // of a round
 )
 
 // Config says what to disturb, and for how long.
@@ -134,7 +135,10 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 	}
 	begin := time.Now()
 	faults := r.faults(ctx)
-	for i := 0; time.Since(begin) < length || i < len(faults); i++ {
+	for i := 0; time.Since(begin) < length || i < len(faults) || r.granted() < leastGrants; i++ {
+		if time.Since(begin) > length+patience {
+			break // the judgement says so
+		}
 		f := faults[i%len(faults)]
 		if err := f.strike(); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -215,6 +219,20 @@ func (r *round) start(ctx context.Context, m *member) (err error) {
 	r.Processes++
 	m.Process, err = Start(r.cfg.Command(ctx, m.worker))
 	return err
+}
+
+// granted returns the number of grants so far.
+func (r *round) granted() (n int) {
+	histories := slices.Clone(r.histories)
+	for _, m := range r.members {
+		histories = append(histories, m.History())
+	}
+	for _, record := range slices.Concat(histories...) {
+		if record.Phase == Granted {
+			n++
+		}
+	}
+	return n
 }
 
 // retire keeps the records of a process that has ended.
@@ -360,7 +378,7 @@ func (r *round) judge(ctx context.Context) error {
 	if n := Overlaps(r.beliefs); n > 0 {
 		violated("%d pairs of holders that were never paused believed at once that they held", n)
 	}
-	if r.Grants < 20 {
+	if r.Grants < leastGrants {
 		violated("only %d grants", r.Grants)
 	}
 	if r.Lost == 0 {
