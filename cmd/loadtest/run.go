@@ -91,8 +91,8 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 // experiment runs one experiment and prints its verdict. Its error has the verdict's exit code.
 type experiment func(*cobra.Command) error
 
-// experiments returns what the arguments and the flags name, or an error before minutes of compiling. scenario names
-// the flags of a load of one's own.
+// experiments returns the experiments that the arguments name, or the one of the flags. It fails before the minutes of
+// compiling. scenario lists the flags of a load of your own.
 func (cfg *runConfig) experiments(f *pflag.FlagSet, scenario, names []string) ([]experiment, error) {
 	if len(names) == 0 {
 		s, err := cfg.scenario()

@@ -13,8 +13,8 @@ import (
 )
 
 // acquire queues in ZooKeeper and waits until it is our turn. With try, it returns ErrNotAcquired
-// instead of waiting. If the session is lost meanwhile, or somebody removes our node, it queues again. If it fails,
-// no node is left, or it is being removed.
+// instead of waiting. If the session is lost during the wait, or somebody removes our node, it queues
+// again. If it fails, no node is left, or the node is being removed.
 func (s *Session) acquire(ctx context.Context, l queue.Line, o options, try bool) (h *holder, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -38,8 +38,8 @@ func NewElection(s *Session, path string, opts ...Option) *Election {
 // Path returns the election's path in ZooKeeper.
 func (e *Election) Path() string { return e.path }
 
-// Campaign waits until the caller leads, or ctx ends, over reconnects and session losses. Its errors
-// are those of Mutex.Acquire. The value, at most 64 KiB of UTF-8, describes the candidate to others,
+// Campaign waits until the caller leads, or ctx ends, over reconnects and session losses. It
+// returns the errors of Mutex.Acquire. The value, at most 64 KiB of UTF-8, describes the candidate to others,
 // for example its address; Observe and Inspect show it.
 func (e *Election) Campaign(ctx context.Context, value string) (*Leadership, error) {
 	began := conn.Now()

@@ -193,7 +193,7 @@ func lockBench(from sources) (string, error) {
 			r.Lock, r.Processes, r.Contenders, r.Paths, r.PerS, r.P50, r.P99, r.WakeUps)
 	}
 	if lone != "" {
-		text += "\nHow long one contender waits beside many in another process, all on one path:\n\n" +
+		text += "\nHow long one contender waits that competes with many in another process, all on one path:\n\n" +
 			"| lock | contenders there | all hold for | p50 ms | p99 ms | longest ms |\n" +
 			"| --- | --: | --: | --: | --: | --: |\n" + lone
 	}

@@ -51,7 +51,7 @@ type Round struct {
 	Processes int            `json:"processes"`
 	Faults    map[string]int `json:"faults"`
 	Grants    int            `json:"grants"`
-	Lost      int            `json:"lost"`    // locks whose holder was told before its release
+	Lost      int            `json:"lost"`    // locks lost before their release
 	Failed    int            `json:"failed"`  // acquisitions that ended without a grant
 	Counter   int            `json:"counter"` // in the end
 	Counted   int            `json:"counted"` // as the contenders say
@@ -101,7 +101,7 @@ type round struct {
 	beliefs   []Belief // of processes that were never paused
 }
 
-// member is a process of contenders behind wires of its own, one for each server.
+// member is a process of contenders, with one wire to each server.
 type member struct {
 	*Process
 
@@ -244,7 +244,7 @@ func (r *round) retire(m *member) {
 	}
 }
 
-// fault is one way to disturb. What it breaks is whole again when the round's heals have come.
+// fault is one way to disturb. The round's heals repair it.
 type fault struct {
 	name   string
 	strike func() error
@@ -331,7 +331,7 @@ func (r *round) healed() error {
 	return errors.Join(errs...)
 }
 
-// holder returns a process of which a contender has just begun to hold for long.
+// holder returns a process with a contender that has just begun to hold for long.
 func (r *round) holder() (*member, error) {
 	m := r.anybody()
 	return m, m.HoldLong(patience)

@@ -64,7 +64,7 @@ func (p *Process) read(records io.Reader) {
 		p.grown = make(chan struct{})
 		p.mu.Unlock()
 	}
-	_ = p.cmd.Wait() // what it wrote to its standard error says why
+	_ = p.cmd.Wait() // stderr has the reason of a failure
 }
 
 // Await returns nil once there is a record of the phase after the first skip records.

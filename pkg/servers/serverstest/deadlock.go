@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Deadlock runs work and returns the server's report of a deadlock in the database of db meanwhile, or "". The server
-// counts deadlocks of all databases, and other tests that share it deadlock on purpose.
+// Deadlock runs work and returns the server's report of a deadlock that work caused in the database of db, or "". The
+// server counts the deadlocks of all databases, and other tests that share it deadlock on purpose.
 func Deadlock(t testing.TB, db *sql.DB, work func()) (report string) {
 	t.Helper()
 	scan := func(query string, into ...any) {

@@ -135,8 +135,8 @@ func (c *Conn) begin(ctx context.Context, o Options) (err error) {
 var errNotDialled = errors.New("the monitor's Dial has not made this connection: " +
 	"give it to zk.Connect by zk.WithDialer, and make a monitor for each connection")
 
-// watchOwner ends c when the owner of a wrapped connection closes that, of which the library informs
-// nobody else. It waits on a watch, which the library drops then. While a zk.Conn is open, a request
+// watchOwner ends c when the owner of a wrapped connection closes it. The library informs nobody else
+// of that. It waits on a watch, which the library drops then. While a zk.Conn is open, a request
 // waits for the next connection, so the zk.Conn counts as closed when five requests in a row fail at
 // once. It also ends c if five requests in a row are answered in a session that the monitor has
 // not seen. It closes known when one is answered in the monitor's.

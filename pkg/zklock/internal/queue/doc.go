@@ -7,7 +7,7 @@
 //
 //   - The names are Apache Curator's, and programs in other languages read them. This was
 //     tested with Curator itself.
-//   - The order is that of creation. Numbers give it below the end of the parent's counter; beyond
+//   - The order is the order of creation. Numbers give it below the end of the parent's counter; beyond
 //     that only the czxid does. Never compare names or whole strings.
 //   - A search for a node of ours begins with a sync: a create that went through another server may
 //     be proposed and not yet committed, and a node found too late would stand ahead of its own
