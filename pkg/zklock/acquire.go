@@ -129,8 +129,10 @@ func (s *Session) awaitTurn(
 			return nil, err
 		}
 		var gone <-chan struct{}
+		var watch *conn.Watch
 		if !l.Crowd {
-			watch := s.conn.Watch(l.Dir + "/" + predecessor.Name)
+			watch = s.conn.Watch(l.Dir + "/" + predecessor.Name)
+			watch.List()
 			stat, err := watch.Armed(ctx)
 			switch {
 			case errors.Is(err, zk.ErrNoNode):
@@ -147,6 +149,7 @@ func (s *Session) awaitTurn(
 			if o.hooks.Woken != nil {
 				o.hooks.Woken(l.Dir)
 			}
+			node.Listed(watch.Siblings(ctx))
 		case <-changed:
 		case <-place.Own.Fired():
 		case <-refused:
@@ -171,6 +174,7 @@ func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*hold
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
 	h.unlink = context.AfterFunc(life.Context(), func() { h.Remove() })
-	place.Own.AfterFired(func() { h.changed(place.Own) })
+	place.Own.Soon()
+	h.ignore = place.Own.AfterFired(func() { h.changed(place.Own) })
 	return h, nil
 }

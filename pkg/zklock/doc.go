@@ -21,7 +21,7 @@
 //     monotonic clock does not stop while the machine is suspended, and the server that answers is not
 //     itself cut off from its ensemble. If these assumptions hold, work under that context stops in
 //     time. If they do not, the token protects. If someone else deletes the queue node, the context ends
-//     as soon as the server says so, and within 100 ms if the node was younger than that.
+//     as soon as the server says so, and within 100 ms if that happens just after the grant.
 //   - First come, first served, in the order in which ZooKeeper saw the contenders arrive. With local
 //     hand-off, the default of Mutex, that order is among the processes and, in each process, among
 //     its goroutines, within bounds: see WithHandoff.

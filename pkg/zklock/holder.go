@@ -22,6 +22,7 @@ type holder struct {
 	ctx    context.Context // ends when the lock is lost or released
 	cancel context.CancelCauseFunc
 	unlink func() bool // from the end of life
+	ignore func() bool // the event of the watch on the node, while its first watch is the one
 	behind int         // how many others were in the queue when the node came first, as far as is known
 
 	removal sync.Once
@@ -65,6 +66,7 @@ func (h *holder) deleted() {
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
 func (h *holder) end() {
 	h.unlink()
+	h.ignore()
 	h.cancel(ErrReleased)
 }
 

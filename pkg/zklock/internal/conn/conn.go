@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -201,8 +202,12 @@ func (c *Conn) Close(tidy func(limit time.Duration)) error {
 		return ErrClosed
 	}
 	c.closed = true
+	watches := slices.Collect(maps.Values(c.watches))
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
+	for _, w := range watches {
+		w.set() // ends it, if it was not set
+	}
 
 	within(time.Second, c.running.Wait) // the library's answers race with its Close
 	if c.events != nil {

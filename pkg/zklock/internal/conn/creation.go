@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"encoding/binary"
+	"path"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -26,25 +27,32 @@ type Created struct {
 	// to. They are 0 and nil if the server did not say.
 	Czxid   int64
 	Session *Clock
+	// Names are the children of its parent after it was created; nil if they were not asked for or could not be read.
+	Names []string
 }
 
-// CreateInLine creates an ephemeral sequential node. late gets the outcome if ctx ends first. Two calls with
-// one prefix must not overlap.
+// CreateInLine creates an ephemeral sequential node and, if list is set, lists the children of its parent. late gets the
+// outcome if ctx ends first. Two calls with one prefix must not overlap.
 func (c *Conn) CreateInLine(
-	ctx context.Context, prefix string, data []byte, acl []zk.ACL, late func(Created, error),
+	ctx context.Context, prefix string, data []byte, acl []zk.ACL, list bool, late func(Created, error),
 ) (Created, error) {
 	return Do(ctx, c, func() (Created, error) {
 		for {
 			made := c.monitor.expect(prefix)
-			path, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
+			node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
 			c.monitor.expectNoMore(prefix)
 			if code, _ := unnamedCode(err); code == unimplemented && made != nil {
 				c.monitor.plain.Store(true)
 				continue
 			}
-			created := Created{Path: path}
+			created := Created{Path: node}
 			if err == nil && made != nil && made.session != nil {
 				created.Czxid, created.Session = made.czxid, made.session
+			}
+			if err == nil && list && ctx.Err() == nil {
+				if names, _, err := c.ZK.Children(path.Dir(node)); err == nil {
+					created.Names = names
+				}
 			}
 			return created, err
 		}

@@ -2,70 +2,90 @@ package conn
 
 import (
 	"context"
+	"path"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// watchDelay is how long after its beginning a Watch is set if nobody waits for it.
-const watchDelay = 100 * time.Millisecond
+// A Watch that nobody waits for is set after a while. A waiter in a queue looks at the queue before it takes the lock,
+// so it needs the watch on its node only to queue again early. A holder needs it to learn of its loss.
+const (
+	waitingDelay = time.Second            // from Conn.Watch
+	heldDelay    = 100 * time.Millisecond // from Soon
+)
 
 // Watch is one watch on a node that exists. All users of the node share it: the client library cannot
 // remove a watch, so each one stays until the node goes, and a thousand waiters that gave up would
-// leave a thousand watches. It is set when Armed is called first, or after watchDelay: a node that is
+// leave a thousand watches. It is set when Armed is called first, or after a delay: a node that is
 // gone by then has cost no request.
 type Watch struct {
 	conn  *Conn
-	want  func()        // has it set now
-	drop  func()        // ends it if it is not set yet
+	node  string
+	begun sync.Once     // by set or by Drop
+	timer *time.Timer   // calls set
 	armed chan struct{} // closed when stat or err is known
 	stat  zk.Stat
 	err   error
 	fired context.Context
+	fire  context.CancelFunc
 	event zk.Event // valid after fired
+
+	listing atomic.Bool   // somebody wants Siblings
+	listed  chan struct{} // closed when names is valid
+	names   []string
+}
+
+// List has the node's siblings listed as soon as the watch fires, for Siblings. Call it before Armed.
+func (w *Watch) List() { w.listing.Store(true) }
+
+// Siblings waits, after the watch has fired, for the children of the node's parent as they were after that. It returns
+// nil if they are not known.
+func (w *Watch) Siblings(ctx context.Context) []string {
+	if Wait(ctx, w.listed) != nil {
+		return nil
+	}
+	return w.names
 }
 
 // Armed waits until the watch is set, and returns the node as it was then. It fails with
 // zk.ErrNoNode if there is no such node, and with other errors if the watch could not be set.
 func (w *Watch) Armed(ctx context.Context) (zk.Stat, error) {
-	w.want()
+	w.timer.Stop()
+	w.set()
 	if err := Wait(ctx, w.armed); err != nil {
 		return zk.Stat{}, err
 	}
 	return w.stat, w.err
 }
 
+// Soon has the watch set within 100 ms, unless it is set or the node is gone by then. It does not wait.
+func (w *Watch) Soon() { w.timer.Reset(heldDelay) }
+
 // Fired returns a channel that is closed when an armed watch has fired or the Conn is closed.
 func (w *Watch) Fired() <-chan struct{} { return w.fired.Done() }
 
-// AfterFired has f called by Conn.Go when an armed watch has fired.
-func (w *Watch) AfterFired(f func()) { context.AfterFunc(w.fired, func() { w.conn.Go(f) }) }
+// AfterFired has f called by Conn.Go when an armed watch has fired, unless stop is called before.
+func (w *Watch) AfterFired(f func()) (stop func() bool) {
+	return context.AfterFunc(w.fired, func() { w.conn.Go(f) })
+}
 
 // Deleted reports whether a watch that has fired shows that the node was deleted. If not, the node's
 // data has changed or the session is over.
 func (w *Watch) Deleted() bool { return w.event.Type == zk.EventNodeDeleted }
 
-// Watch returns the watch on a node: the present one, or a new one. It does not wait.
+// Watch returns the watch on a node: the present one, or a new one, which is set within a second. It does not wait.
 func (c *Conn) Watch(node string) *Watch {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	w := c.watches[node]
-	if w != nil {
-		c.mu.Unlock()
-		return w
-	}
-	fired, fire := context.WithCancel(context.WithoutCancel(c.ctx))
-	wanted, dropped := make(chan struct{}), make(chan struct{})
-	w = &Watch{
-		conn: c, armed: make(chan struct{}), fired: fired,
-		want: sync.OnceFunc(func() { close(wanted) }), drop: sync.OnceFunc(func() { close(dropped) }),
-	}
-	c.watches[node] = w
-	c.mu.Unlock()
-	if !c.Go(func() { c.keep(node, w, fire, wanted, dropped) }) {
-		w.err = ErrClosed
-		close(w.armed)
-		fire()
+	if w == nil {
+		w = &Watch{conn: c, node: node, armed: make(chan struct{}), listed: make(chan struct{})}
+		w.fired, w.fire = context.WithCancel(context.WithoutCancel(c.ctx))
+		w.timer = time.AfterFunc(waitingDelay, w.set)
+		c.watches[node] = w
 	}
 	return w
 }
@@ -76,46 +96,55 @@ func (c *Conn) Drop(node string) {
 	w := c.watches[node]
 	c.mu.Unlock()
 	if w != nil {
-		w.drop()
+		w.timer.Stop()
+		w.begun.Do(func() { w.end(zk.ErrNoNode) })
 	}
+}
+
+// set sets the watch if that was not begun, and does not wait.
+func (w *Watch) set() {
+	w.begun.Do(func() {
+		if !w.conn.Go(w.keep) {
+			w.end(ErrClosed)
+		}
+	})
+}
+
+// end ends a watch that could not be set.
+func (w *Watch) end(err error) {
+	w.forget()
+	w.err = err
+	close(w.armed)
+	close(w.listed)
+	w.fire()
+}
+
+func (w *Watch) forget() {
+	w.conn.mu.Lock()
+	defer w.conn.mu.Unlock()
+	delete(w.conn.watches, w.node)
 }
 
 // keep sets the watch and waits for its event. It uses GetW because ExistsW would leave a watch on a
 // node that is not there.
-func (c *Conn) keep(node string, w *Watch, fire func(), wanted, dropped <-chan struct{}) {
-	defer fire()
-	events, err := c.arm(node, w, wanted, dropped)
-	if err == nil {
-		close(w.armed)
-		select {
-		case w.event = <-events:
-		case <-c.ctx.Done():
+func (w *Watch) keep() {
+	_, stat, events, err := w.conn.ZK.GetW(w.node)
+	if err != nil {
+		w.end(err)
+		return
+	}
+	w.stat = *stat
+	close(w.armed)
+	select {
+	case w.event = <-events:
+	case <-w.conn.ctx.Done():
+	}
+	w.forget()
+	w.fire()
+	if w.listing.Load() && w.conn.ctx.Err() == nil {
+		if names, _, err := w.conn.ZK.Children(path.Dir(w.node)); err == nil {
+			w.names = names
 		}
 	}
-	c.mu.Lock()
-	delete(c.watches, node)
-	c.mu.Unlock()
-	if err != nil {
-		w.err = err
-		close(w.armed)
-	}
-}
-
-// arm sets the watch when it is wanted.
-func (c *Conn) arm(node string, w *Watch, wanted, dropped <-chan struct{}) (<-chan zk.Event, error) {
-	timer := time.NewTimer(watchDelay)
-	defer timer.Stop()
-	select {
-	case <-wanted:
-	case <-timer.C:
-	case <-dropped:
-		return nil, zk.ErrNoNode
-	case <-c.ctx.Done():
-		return nil, context.Cause(c.ctx)
-	}
-	_, stat, events, err := c.ZK.GetW(node)
-	if err == nil {
-		w.stat = *stat
-	}
-	return events, err
+	close(w.listed)
 }

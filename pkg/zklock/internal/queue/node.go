@@ -69,6 +69,8 @@ type Node struct {
 	// to, as the answer to the create has told. They are 0 and nil if no answer did.
 	czxid   int64
 	session *conn.Clock
+	// names are the children of Dir for the next look; nil if it must ask.
+	names []string
 	// doubtful says that the outcome of a create is unknown: there may be another node with this
 	// GUID, now or in a moment.
 	doubtful bool
@@ -86,7 +88,7 @@ func (ns *Nodes) Create(ctx context.Context, l Line, spec Spec) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = conn.Retry(ctx, func() error { return n.create(ctx, l.Own) })
+	err = conn.Retry(ctx, func() error { return n.create(ctx, l) })
 	if err != nil {
 		if n.doubtful {
 			n.Remove()
@@ -96,7 +98,7 @@ func (ns *Nodes) Create(ctx context.Context, l Line, spec Spec) (*Node, error) {
 	return n, nil
 }
 
-func (n *Node) create(ctx context.Context, k Kind) error {
+func (n *Node) create(ctx context.Context, l Line) error {
 	c := n.nodes.conn
 	if _, err := c.Ready(ctx); err != nil {
 		return err
@@ -112,8 +114,8 @@ func (n *Node) create(ctx context.Context, k Kind) error {
 		}
 	}
 	for {
-		prefix := n.Dir + "/" + protection(n.guid) + k
-		created, err := c.CreateInLine(ctx, prefix, n.Data, n.ACL, n.createdLate)
+		prefix := n.Dir + "/" + protection(n.guid) + l.Own
+		created, err := c.CreateInLine(ctx, prefix, n.Data, n.ACL, !l.Crowd, n.createdLate)
 		switch {
 		case err == nil:
 			n.adopt(created)
@@ -150,7 +152,7 @@ func (n *Node) createdLate(created conn.Created, err error) {
 
 // adopt makes created this node, and begins to watch it.
 func (n *Node) adopt(created conn.Created) {
-	n.Path, n.czxid, n.session = created.Path, created.Czxid, created.Session
+	n.Path, n.czxid, n.session, n.names = created.Path, created.Czxid, created.Session, created.Names
 	n.nodes.mu.Lock()
 	n.nodes.own[n.Path] = struct{}{}
 	n.nodes.mu.Unlock()
@@ -181,6 +183,9 @@ type Place struct {
 	At      int         // index of the node
 }
 
+// Listed gives the next Look the names of the queue's nodes, if they are not nil.
+func (n *Node) Listed(names []string) { n.names = names }
+
 // Look reads the queue. In a line with a crowd, changed receives its next change. Look fails with
 // ErrVanished if the node is not there or is not of the session of life, and with ErrMoved if an
 // earlier node with its GUID has become its place.
@@ -190,12 +195,14 @@ type Place struct {
 func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, changed <-chan zk.Event, err error) {
 	c := n.nodes.conn
 	p = Place{Node: n, Own: c.Watch(n.Path)}
-	var names []string
-	if l.Crowd {
+	names := n.names
+	n.names = nil
+	switch {
+	case l.Crowd:
 		var listing conn.Listing
 		listing, changed, err = c.ChildrenW(ctx, n.Dir)
 		names = listing.Names
-	} else {
+	case names == nil:
 		names, err = c.Children(ctx, n.Dir)
 	}
 	var owner int64
