@@ -48,10 +48,12 @@ type ScaleRow struct {
 	Products    int     `json:"products"`
 	DeductsPerS float64 `json:"deducts_per_s"`
 	// Ratio is to one holder, and Error its standard error, by the legs.
-	Ratio   float64 `json:"ratio"`
-	Error   float64 `json:"error"`
-	Want    float64 `json:"want,omitempty"`
-	Verdict string  `json:"verdict"`
+	Ratio float64 `json:"ratio"`
+	Error float64 `json:"error"`
+	Want  float64 `json:"want,omitempty"`
+	// Handovers is how often a second a lock went from one stock service to another.
+	Handovers float64 `json:"handovers_per_s"`
+	Verdict   string  `json:"verdict"`
 }
 
 // HotRow compares two builds or two settings under one load.
@@ -68,7 +70,9 @@ type HotRow struct {
 	Ratio   float64 `json:"ratio"`
 	Error   float64 `json:"error"`
 	Want    float64 `json:"want"`
-	Verdict string  `json:"verdict"`
+	// Handovers is how often a second a lock went from one stock service to another.
+	Handovers float64 `json:"handovers_per_s"`
+	Verdict   string  `json:"verdict"`
 }
 
 // ScalePlan configures MeasureScale.
@@ -159,7 +163,7 @@ func measureHolders(
 	}
 	cfg.Progress(fmt.Sprintf("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders))
 	p := point{path: PathDeduct, goods: plan.Products, clients: plan.Clients, uniform: true}
-	legs, verdicts, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
+	legs, sums, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +171,7 @@ func measureHolders(
 		row := ScaleRow{
 			DelayMS: float64(delay.Microseconds()) / 1000, Group: group, Holders: n, Products: plan.Products,
 			DeductsPerS: perSecond(legs[i]), Ratio: perSecond(legs[i]) / perSecond(legs[0]), Error: legsError(legs[0], legs[i]),
-			Want: wanted[delay][n], Verdict: verdicts[i],
+			Want: wanted[delay][n], Handovers: sums[i].handovers, Verdict: sums[i].verdict,
 		}
 		rows = append(rows, row)
 	}
@@ -181,13 +185,14 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*H
 		row.Than = "the build in " + filepath.Base(plan.Before)
 		shapes[0] = partitioned{replicas: row.Replicas, bin: plan.Before}
 	}
-	cfg.Progress(row.load() + ", against " + row.Than)
+	cfg.Progress(row.Load() + ", against " + row.Than)
 	p := point{path: row.Path, goods: row.Goods, items: row.Items, uniform: true, clients: UsualClients}
-	legs, verdicts, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
+	legs, sums, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", row.load(), err)
+		return nil, fmt.Errorf("%s: %w", row.Load(), err)
 	}
-	row.Ratio, row.Error, row.Verdict = perSecond(legs[1])/perSecond(legs[0]), legsError(legs[0], legs[1]), verdicts[1]
+	row.Ratio, row.Error = perSecond(legs[1])/perSecond(legs[0]), legsError(legs[0], legs[1])
+	row.Handovers, row.Verdict = sums[1].handovers, sums[1].verdict
 	row.P99 = p99(legs[1]) / p99(legs[0])
 	if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
 		return nil, fmt.Errorf("print the ratio: %w", err)
@@ -216,11 +221,16 @@ type partitioned struct {
 	bin string
 }
 
-// measureLegs lets the shapes take turns at the point, and returns for each its legs and the verdict on all
-// of them. Each leg goes in the reverse order of the one before.
+// legsSum sums up the legs of one shape: the worst verdict, and the hand-overs of a lock each second.
+type legsSum struct {
+	verdict   string
+	handovers float64
+}
+
+// measureLegs lets the shapes take turns at the point, and returns for each its legs and their sum. Each leg goes in the reverse order of the one before.
 func measureLegs(
 	ctx context.Context, cfg Config, shapes []partitioned, p point, legs int,
-) (rows [][]Row, verdicts []string, err error) {
+) (rows [][]Row, sums []legsSum, err error) {
 	var all []*contestant
 	defer func() {
 		for _, c := range all {
@@ -261,9 +271,9 @@ func measureLegs(
 		if err != nil {
 			return nil, nil, fmt.Errorf("%+v: %w", c.shape, err)
 		}
-		verdicts = append(verdicts, row.Verdict)
+		sums = append(sums, legsSum{row.Verdict, c.locks.handovers / c.fired.Seconds()})
 	}
-	return rows, verdicts, nil
+	return rows, sums, nil
 }
 
 // delayCommits makes each commit of the server wait for d, like on a replicated primary. Commits that arrive during the
@@ -303,11 +313,12 @@ func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo 
 // Line returns the row as a line to print.
 func (r ScaleRow) Line() string {
 	return fmt.Sprintf("groups of %3d  commits of %2.0f ms  %2d holders  %4d products  %8.0f deductions/s  %5.2f ±%.2f"+
-		"  want %4.1f  %s", r.Group, r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Verdict)
+		"  want %4.1f  %5.1f hand-overs/s  %s",
+		r.Group, r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Handovers, r.Verdict)
 }
 
-// load describes the load.
-func (h HotRow) load() string {
+// Load describes the load.
+func (h HotRow) Load() string {
 	if h.Goods == 1 {
 		return h.Path + " of one hot product"
 	}
@@ -316,8 +327,8 @@ func (h HotRow) load() string {
 
 // Line returns the row as a line to print.
 func (h HotRow) Line() string {
-	return fmt.Sprintf("%s / %s: %.2f ±%.2f, want %.2f, p99 %.2f, %s",
-		h.load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Verdict)
+	return fmt.Sprintf("%s / %s: %.2f ±%.2f, want %.2f, p99 %.2f, %.1f hand-overs/s, %s",
+		h.Load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Handovers, h.Verdict)
 }
 
 func (h HotRow) missed() bool {
@@ -326,6 +337,11 @@ func (h HotRow) missed() bool {
 
 // AllRows returns the rows, then the rows of the other groups.
 func (s Scale) AllRows() []ScaleRow { return slices.Concat(s.Rows, s.OtherGroups) }
+
+// Compared returns the comparisons that were measured.
+func (s Scale) Compared() []*HotRow {
+	return slices.DeleteFunc(append([]*HotRow{s.Hot, s.HotOrders}, s.Others...), func(h *HotRow) bool { return h == nil })
+}
 
 // Save writes scale.json and scale.svg into the folder.
 func (s Scale) Save(folder string) error {
@@ -340,8 +356,8 @@ func (s Scale) Missed() (missed []string) {
 			missed = append(missed, r.Line())
 		}
 	}
-	for _, h := range append([]*HotRow{s.Hot, s.HotOrders}, s.Others...) {
-		if h != nil && h.missed() {
+	for _, h := range s.Compared() {
+		if h.missed() {
 			missed = append(missed, h.Line())
 		}
 	}

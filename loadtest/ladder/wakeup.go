@@ -14,16 +14,16 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// lockCounts are the watch events that ZooKeeper has sent for deleted nodes and for
-// changed lists of children, and the locks that the stock services have taken.
-type lockCounts struct{ events, locks float64 }
+// lockCounts are the watch events that ZooKeeper has sent for deleted nodes and for changed lists of children, the locks
+// that the stock services have taken, and how often one of them woke for a lock that another had given up.
+type lockCounts struct{ events, locks, handovers float64 }
 
 func (c lockCounts) minus(d lockCounts) lockCounts {
-	return lockCounts{c.events - d.events, c.locks - d.locks}
+	return lockCounts{c.events - d.events, c.locks - d.locks, c.handovers - d.handovers}
 }
 
 func (c lockCounts) plus(d lockCounts) lockCounts {
-	return lockCounts{c.events + d.events, c.locks + d.locks}
+	return lockCounts{c.events + d.events, c.locks + d.locks, c.handovers + d.handovers}
 }
 
 // wakeups returns the watch events for each lock that was taken.
@@ -39,6 +39,7 @@ const (
 	deletedEvents  = "zk_sum_node_deleted_watch_count"
 	childrenEvents = "zk_sum_node_children_watch_count"
 	locksTaken     = "orderstock_stock_lock_wait_seconds"
+	waitersWoken   = "orderstock_stock_lock_woken_total"
 )
 
 // countLocks reads the counters of ZooKeeper and of all stock services.
@@ -54,6 +55,7 @@ func countLocks(ctx context.Context, cfg Config, st *stack.Stack) (c lockCounts,
 			return c, fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
 		}
 		c.locks += counts[locksTaken]
+		c.handovers += counts[waitersWoken]
 	}
 	return c, nil
 }

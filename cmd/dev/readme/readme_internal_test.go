@@ -118,7 +118,9 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
 		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"want":1.6,"verdict":"pass"},
 		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"want":2.7,"verdict":"pass"}],
-		"hot":{"path":"deduct","than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"verdict":"pass"},
+		"hot":{"path":"deduct","goods":1,"than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"p99":0.9,"verdict":"pass"},
+		"besides":[{"path":"order","goods":5,"items":3,"replicas":2,"than":"the build in old","ratio":1.28,"error":0.04,"want":0.9,
+			"p99":0.86,"handovers_per_s":3.25,"verdict":"pass"}],
 		"compose":{"orders_per_s":800,"direct_per_s":1000,"direct_ratio":0.8,"direct_error":0.05},
 		"failing":[{"fault":"paused","answers":900,"other_share":0.01,"first_success_s":0.55,"verdict":"pass"}]}`)
 	for _, c := range []struct {
@@ -135,7 +137,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{scale, []string{
 			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 1.6, **missed** | pass |",
 			"| 32 | 5 ms | 4 | 9000 | 3.00 ± 0.10 | 2.7 | pass |",
-			"| deduct, one hot product / one partition | 1.02 ± 0.03 | 0.97 |",
+			"| deduct of one hot product / one partition | 1.02 ± 0.03 | 0.97 | 0.90 | 0.0 |",
+			"| order of 1 to 3 of 5 products, 2 stock services / the build in old | 1.28 ± 0.04 | 0.9 | 0.86 | 3.2 |",
 			"| compose / without containers | 0.80 ± 0.05 | 0.9, **missed** |", "| paused | 900 | 1.00 % | 0.55 s | pass |",
 		}},
 		{clusterFaults, []string{

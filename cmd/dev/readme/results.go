@@ -256,20 +256,16 @@ func scale(from sources) (string, error) {
 		text += fmt.Sprintf("| %d | %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n", row.Group, row.DelayMS, row.Holders,
 			row.DeductsPerS, row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want), row.Verdict)
 	}
-	text += "\n![Deductions by holders](scale.svg)\n\n| compared | ratio | to reach |\n| --- | --: | --: |\n"
-	var ratios []ladder.Ratio
-	for _, h := range []*ladder.HotRow{r.Hot, r.HotOrders} {
-		if h != nil {
-			ratios = append(ratios, ladder.Ratio{
-				Name: h.Path + ", one hot product / " + h.Than, Value: h.Ratio, Error: h.Error, Want: h.Want,
-			})
-		}
+	text += "\n![Deductions by holders](scale.svg)\n\n" +
+		"| compared | ratio | to reach | p99, ratio | hand-overs/s |\n| --- | --: | --: | --: | --: |\n"
+	for _, h := range r.Compared() {
+		text += fmt.Sprintf("| %s / %s | %.2f ± %.2f | %s | %.2f | %.1f |\n",
+			h.Load(), h.Than, h.Ratio, h.Error, wanted(h.Ratio, h.Error, h.Want), h.P99, h.Handovers)
 	}
 	if r.Compose != nil {
-		ratios = append(ratios, r.Compose.Ratios()...)
-	}
-	for _, c := range ratios {
-		text += fmt.Sprintf("| %s | %.2f ± %.2f | %s |\n", c.Name, c.Value, c.Error, wanted(c.Value, c.Error, c.Want))
+		for _, c := range r.Compose.Ratios() {
+			text += fmt.Sprintf("| %s | %.2f ± %.2f | %s | | |\n", c.Name, c.Value, c.Error, wanted(c.Value, c.Error, c.Want))
+		}
 	}
 	text += "\n| holder, for 20 s | answers | other than 201, 202, 409 | first success after | verdict |\n" +
 		"| --- | --: | --: | --: | --- |\n"
