@@ -30,6 +30,7 @@ type faultsConfig struct {
 	// Cluster runs the faults of a cluster: three servers of each kind, one of them dies.
 	Cluster bool
 	List    bool
+	json    asJSON
 }
 
 func faultsCommand() *cobra.Command {
@@ -56,6 +57,7 @@ func faultsCommand() *cobra.Command {
 	f.BoolVar(&cfg.Cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
 	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
+	cfg.json.flag(cmd)
 	return cmd
 }
 
@@ -78,7 +80,7 @@ func (c faultsConfig) name() string {
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite := faults.Config{
 		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
-		Print: cmd.OutOrStdout(),
+		Print: cfg.json.text(cmd),
 	}
 	switch {
 	case cfg.Cluster && cfg.Reduced:
@@ -119,7 +121,8 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	suite.Cluster, suite.Result = cfg.Cluster, cfg.name()+".json"
 	report, err := faults.Execute(cmd.Context(), suite)
 	if report != nil {
-		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), report.Sheet().Write))
+		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), report.Sheet().Write),
+			cfg.json.print(cmd, report))
 	}
 	if err != nil {
 		return err

@@ -20,8 +20,11 @@ type mutantsConfig struct {
 	Tries int `env:"TRIES"`
 	// Changes is the number of random changes to good runs; 0 is 24,000.
 	Changes int `env:"CHANGES"`
-	Out     string
-	List    bool
+	// Seed is the first seed; 0 is 1.
+	Seed uint64
+	Out  string
+	List bool
+	json asJSON
 }
 
 var errNotCaught = errors.New("a mutant was not caught as it should be")
@@ -44,6 +47,8 @@ func mutantsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&cfg.Changes, "changes", cfg.Changes,
 		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
 	cmd.Flags().StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
+	cmd.Flags().Uint64Var(&cfg.Seed, "seed", 1, "the first seed")
+	cfg.json.flag(cmd)
 	cmd.Flags().BoolVar(&cfg.List, "list", false, "print the names of the mutants and end")
 	return cmd
 }
@@ -54,8 +59,11 @@ func runMutants(cmd *cobra.Command, cfg mutantsConfig) error {
 		return err
 	}
 	report, err := mutants.Execute(cmd.Context(), mutants.Config{
-		Only: cfg.Only, Tries: cfg.Tries, Changes: cfg.Changes, Out: cfg.Out, Print: cmd.OutOrStdout(),
+		Only: cfg.Only, Tries: cfg.Tries, Changes: cfg.Changes, Seed: cfg.Seed, Out: cfg.Out, Print: cfg.json.text(cmd),
 	})
+	if report != nil {
+		err = errors.Join(err, cfg.json.print(cmd, report))
+	}
 	if err != nil {
 		return err
 	}

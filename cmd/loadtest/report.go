@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/history"
@@ -23,6 +26,34 @@ func writeReport(
 		return err
 	}
 	return intoFile(file, func(w io.Writer) error { return console.WriteReport(w, record) })
+}
+
+// asJSON says that a command prints its result as JSON, and the text to the standard error.
+type asJSON bool
+
+func (j *asJSON) flag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar((*bool)(j), "json", false, "print the result as JSON, and the text to the standard error")
+}
+
+// text returns where the text goes.
+func (j asJSON) text(cmd *cobra.Command) io.Writer {
+	if j {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
+}
+
+// print prints the result, if it is asked for as JSON.
+func (j asJSON) print(cmd *cobra.Command, result any) error {
+	if !j {
+		return nil
+	}
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetIndent("", "  ")
+	if err := e.Encode(result); err != nil {
+		return fmt.Errorf("print result: %w", err)
+	}
+	return nil
 }
 
 // intoFile creates a file, and its folder, and fills it with write.

@@ -26,6 +26,8 @@ import (
 // runConfig has the flags of run.
 type runConfig struct {
 	out, bin string
+	report   string
+	json     asJSON
 	load     fire.Config
 	settle   time.Duration
 	strategy string
@@ -42,14 +44,14 @@ end. A NAME is
 
   A, A/broken or A/fixed     a published fault, A to Q; its letter alone: both
   commit/after/kill          a cell of the fault matrix ("run faults --list");
-  commit/after/kill@3        with a seed
+  commit/after/kill@3        with a seed, as with --seed 3
   no reconciler              a mutant ("run mutants --list")
 
 The commands below run whole tables. The exit code is the verdict's.
 
 A broken variant that is not caught is tried with the two seeds after the first,
-too, and a line above the verdict says so if none of them caught it. A published
-fault is kept as the console keeps its runs.
+too, and a line above the verdict says so if none of them caught it. What a run
+leaves in the folder --out can be opened in the console.
 
 Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 		Example: `  loadtest run A
@@ -70,7 +72,10 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 	scenario := names(f)
 	f.StringVar(&cfg.out, "out", "out", "folder for the results")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
-	f.Lookup("seed").Usage = "makes the same orders again (default 42 for a variant of a fault, else random)"
+	f.StringVar(&cfg.report, "report", "", "file for a report of the run as one HTML page that needs no server")
+	cfg.json.flag(cmd)
+	f.Lookup("seed").Usage = "the first seed: the same orders, and the same moment of a fault " +
+		"(default 42 for a published fault, 1 for a cell or a mutant, else random)"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		experiments, err := cfg.experiments(f, scenario, args)
 		if err != nil {
@@ -98,6 +103,9 @@ func (cfg *runConfig) experiments(f *pflag.FlagSet, scenario, names []string) ([
 		s, err := cfg.scenario()
 		return []experiment{cfg.play(func(c *console.Console) (console.Run, error) { return c.Fire(s) })}, err
 	}
+	if cfg.report != "" && len(names) > 1 {
+		return nil, errors.New("--report is one file: name one experiment")
+	}
 	var odd []string
 	f.Visit(func(flag *pflag.Flag) {
 		if flag.Name != "seed" && slices.Contains(scenario, flag.Name) {
@@ -122,31 +130,40 @@ func (cfg *runConfig) experiments(f *pflag.FlagSet, scenario, names []string) ([
 func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	letter, side, sided := strings.Cut(name, "/")
 	variants := []string{string(catalogue.Broken), string(catalogue.Fixed)}
-	cell, _, _ := strings.Cut(name, "@")
+	cell, _, cellSeeded := strings.Cut(name, "@")
 	_, isCell := faults.Find(cell)
+	seed := ""
+	if seeded {
+		seed = strconv.FormatUint(cfg.load.Mix.Seed, 10)
+	}
 	switch {
 	case len(letter) == 1 && sided && !slices.Contains(variants, side):
 		return nil, fmt.Errorf("a fault is broken or fixed, not %q", side)
 	case len(letter) == 1 && sided:
-		seed := ""
-		if seeded {
-			seed = strconv.FormatUint(cfg.load.Mix.Seed, 10)
-		}
 		_, err := catalogue.Find(letter)
 		return cfg.play(func(c *console.Console) (console.Run, error) {
 			return c.Play(letter, catalogue.Side(side), seed)
 		}), err
-	case seeded:
-		return nil, fmt.Errorf("--seed is for A/broken or A/fixed; of a cell, write %s@SEED", cell)
+	case cfg.report != "":
+		return nil, fmt.Errorf("--report is for A/broken, A/fixed or a run of your own; %s leaves its report in --out", name)
 	case len(letter) == 1:
 		_, err := catalogue.Find(letter)
-		return func(cmd *cobra.Command) error { return tour(cmd, []string{letter}, cfg.out, cfg.bin) }, err
-	case isCell:
 		return func(cmd *cobra.Command) error {
-			return runFaults(cmd, faultsConfig{Cell: name, Seeds: 1, Lanes: 1, Out: cfg.out})
+			return tour(cmd, tourConfig{letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, json: cfg.json})
+		}, err
+	case isCell && seeded && cellSeeded:
+		return nil, fmt.Errorf("%s has a seed: leave --seed out", name)
+	case isCell:
+		if seeded {
+			name += "@" + seed
+		}
+		return func(cmd *cobra.Command) error {
+			return runFaults(cmd, faultsConfig{Cell: name, Seeds: 1, Lanes: 1, Out: cfg.out, json: cfg.json})
 		}, nil
 	case slices.Contains(mutants.Names(), name):
-		return func(cmd *cobra.Command) error { return runMutants(cmd, mutantsConfig{Only: name, Out: cfg.out}) }, nil
+		return func(cmd *cobra.Command) error {
+			return runMutants(cmd, mutantsConfig{Only: name, Seed: cfg.load.Mix.Seed, Out: cfg.out, json: cfg.json})
+		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
 		`"run mutants --list" print`, name)
@@ -174,13 +191,22 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 			v   *console.Verdict
 		)
 		err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) (err error) {
-			run, v, err = play(ctx, cmd, c, begin)
-			return err
+			if run, v, err = play(ctx, cmd, c, begin); err != nil || cfg.report == "" {
+				return err
+			}
+			record, err := c.LastRecord()
+			if err != nil {
+				return err
+			}
+			return intoFile(cfg.report, func(w io.Writer) error { return console.WriteReport(w, record) })
 		})
 		if err != nil {
 			return err
 		}
-		return conclude(cmd.OutOrStdout(), run, v)
+		if cfg.json {
+			err = v.WriteJSON(cmd.OutOrStdout())
+		}
+		return errors.Join(err, conclude(cfg.json.text(cmd), run, v))
 	}
 }
 

@@ -18,6 +18,7 @@ func stormCommand() *cobra.Command {
 	var (
 		cfg     storm.Config
 		program string
+		result  asJSON
 	)
 	c := &cobra.Command{
 		Use:   "storm",
@@ -42,6 +43,7 @@ Writes storm.json and history.jsonl.`,
 	f.IntVar(&cfg.Orders, "orders", 9000, "orders to send at least")
 	f.Uint64Var(&cfg.Seed, "seed", 0, "makes the same faults again; 0: random")
 	f.StringVar(&cfg.Out, "out", "out", "folder for the results")
+	result.flag(c)
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if cfg.Random < 0 || cfg.Orders < 0 || cfg.Orders > 1_000_000 {
 			return errors.New("--random cannot be negative, and --orders must be from 0 to 1000000")
@@ -57,16 +59,19 @@ Writes storm.json and history.jsonl.`,
 		for cfg.Seed == 0 {
 			cfg.Seed = rand.Uint64()
 		}
-		cfg.Text, cfg.Progress = c.OutOrStdout(), command.Progress(c.ErrOrStderr())
+		cfg.Text, cfg.Progress = result.text(c), command.Progress(c.ErrOrStderr())
 		r, err := storm.Run(c.Context(), cfg)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%d faults, %d orders, %d without an answer; orders flowed again after %.1f s at most; "+
+		if err := result.print(c, r); err != nil {
+			return err
+		}
+		fmt.Fprintf(cfg.Text, "%d faults, %d orders, %d without an answer; orders flowed again after %.1f s at most; "+
 			"seed %d; written: %s\n", len(r.Faults), r.Orders, r.Unanswered, r.SlowestS, r.Seed,
 			filepath.Join(cfg.Out, "storm.json"))
 		for _, line := range r.Missed {
-			fmt.Fprintln(c.OutOrStdout(), "MISSED", line)
+			fmt.Fprintln(cfg.Text, "MISSED", line)
 		}
 		if len(r.Missed) > 0 {
 			return command.Fail(fmt.Errorf("the storm: %d things did not hold", len(r.Missed)))

@@ -15,11 +15,16 @@ import (
 	"orderstock/pkg/command"
 )
 
+// tourConfig has the flags of tour.
+type tourConfig struct {
+	letters  []string
+	seed     string
+	out, bin string
+	json     asJSON
+}
+
 func tourCommand() *cobra.Command {
-	var (
-		letters  []string
-		out, bin string
-	)
+	var cfg tourConfig
 	cmd := &cobra.Command{
 		Use:   "tour",
 		Short: "Play the published faults one after the other, each broken and fixed",
@@ -33,42 +38,44 @@ variant has at least 1.2 times the rate of the broken one.
 Writes out/tour.json.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, letter := range letters {
+			for _, letter := range cfg.letters {
 				if _, err := catalogue.Find(letter); err != nil { // before minutes of compiling
 					return err
 				}
 			}
-			return tour(cmd, letters, out, bin)
+			return tour(cmd, cfg)
 		},
 	}
 	f := cmd.Flags()
-	letters = catalogue.Letters()
-	f.Var(commalist.NewFlag(&letters), "faults", "letters of the faults to play")
-	f.StringVar(&out, "out", "out", "folder that keeps the runs")
-	f.StringVar(&bin, "bin", "bin/faults", "folder for the services that can be broken")
+	cfg.letters = catalogue.Letters()
+	f.Var(commalist.NewFlag(&cfg.letters), "faults", "letters of the faults to play")
+	f.StringVar(&cfg.seed, "seed", "", "the first seed of each variant (default 42)")
+	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
+	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
+	cfg.json.flag(cmd)
 	return cmd
 }
 
-// tour plays both variants of the faults, prints the outcomes and writes tour.json into the folder out.
-func tour(cmd *cobra.Command, letters []string, out, bin string) error {
+// tour plays both variants of the faults, prints the outcomes and writes tour.json.
+func tour(cmd *cobra.Command, cfg tourConfig) error {
 	var pairs []console.Pair
-	err := withConsole(cmd, out, bin, func(ctx context.Context, c *console.Console) error {
+	err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) error {
 		say := command.Progress(cmd.ErrOrStderr())
-		for _, letter := range letters {
+		for _, letter := range cfg.letters {
 			say("playing fault " + letter + ", broken and fixed")
-			pair, err := c.PlayBoth(ctx, letter)
+			pair, err := c.PlayBoth(ctx, letter, cfg.seed)
 			if err != nil {
 				return err
 			}
-			say(fmt.Sprintf("%s: broken %s, fixed %s", pair.Letter, pair.Broken.Says, pair.Fixed.Says))
+			say(fmt.Sprintf("%s, broken: %s; fixed: %s", pair.Letter, pair.Broken.Says, pair.Fixed.Says))
 			pairs = append(pairs, pair)
 		}
 		return nil
 	})
-	if err = errors.Join(err, console.WritePairs(cmd.OutOrStdout(), pairs)); err != nil {
+	if err = errors.Join(err, console.WritePairs(cfg.json.text(cmd), pairs), cfg.json.print(cmd, pairs)); err != nil {
 		return err
 	}
-	if err := history.SaveJSON(filepath.Join(out, "tour.json"), pairs); err != nil {
+	if err := history.SaveJSON(filepath.Join(cfg.out, "tour.json"), pairs); err != nil {
 		return err
 	}
 	if code := console.Judge(pairs).ExitCode(); code != command.Passed {

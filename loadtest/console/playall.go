@@ -56,38 +56,38 @@ func Judge(pairs []Pair) verify.Outcome {
 	return outcome
 }
 
-// PlayBoth plays the broken and the fixed variant of a published fault, one
-// after the other. Run must be running.
-func (c *Console) PlayBoth(ctx context.Context, letter string) (Pair, error) {
+// PlayBoth plays the broken and the fixed variant of a published fault, one after the other, with that first seed; ""
+// is the default. Run must be running.
+func (c *Console) PlayBoth(ctx context.Context, letter, seed string) (Pair, error) {
 	f, err := catalogue.Find(letter)
 	if err != nil {
 		return Pair{}, err
 	}
 	pair := Pair{Letter: f.Letter, Title: f.Title, Kind: f.Kind()}
-	if pair.Broken, err = c.playOne(ctx, f.Letter, catalogue.Broken); err != nil {
+	if pair.Broken, err = c.playOne(ctx, f.Letter, catalogue.Broken, seed); err != nil {
 		return pair, fmt.Errorf("play %s, broken: %w", f.Letter, err)
 	}
-	if pair.Fixed, err = c.playOne(ctx, f.Letter, catalogue.Fixed); err != nil {
+	if pair.Fixed, err = c.playOne(ctx, f.Letter, catalogue.Fixed, seed); err != nil {
 		return pair, fmt.Errorf("play %s, fixed: %w", f.Letter, err)
 	}
 	return pair, nil
 }
 
-func (c *Console) playOne(ctx context.Context, letter string, v catalogue.Side) (Played, error) {
-	if _, err := c.Play(letter, v, ""); err != nil {
+func (c *Console) playOne(ctx context.Context, letter string, v catalogue.Side, seed string) (Played, error) {
+	if _, err := c.Play(letter, v, seed); err != nil {
 		return Played{}, err
 	}
 	verdict, err := c.Await(ctx)
 	if err != nil {
 		return Played{}, err
 	}
-	c.mu.Lock()
-	run := *c.run
-	c.mu.Unlock()
-	record, err := c.runs.load(run.ID)
+	record, err := c.LastRecord()
 	if err != nil {
 		return Played{}, err
 	}
+	c.mu.Lock()
+	run := *c.run
+	c.mu.Unlock()
 	return Played{
 		Outcome: verdict.Outcome, Seed: run.Seed, Attempt: run.Attempt, OrdersPerS: verdict.OrdersPerS,
 		Says: record.Hero.Sentence,

@@ -115,3 +115,14 @@ func (r *runs) save(record Record) error {
 
 // Record returns a run that is kept.
 func (c *Console) Record(id string) (*Record, error) { return c.runs.load(id) }
+
+// LastRecord returns the record of the last attempt.
+func (c *Console) LastRecord() (*Record, error) {
+	c.mu.Lock()
+	run := c.run
+	c.mu.Unlock()
+	if run == nil {
+		return nil, errNothingPlayed
+	}
+	return c.runs.load(run.ID)
+}
