@@ -7,18 +7,16 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
 // judge waits until every order has ended, reads everything and judges.
-func (c *Console) judge(ctx context.Context, at *view, p *plan, h *history.History) (*Verdict, error) {
+func (c *Console) judge(ctx context.Context, t trial.Trial, p *plan, h *history.History) (*Verdict, error) {
 	ctx = context.WithoutCancel(ctx) // a run that was stopped is judged, too
 	c.hub.set(secPhase, phaseSettling)
-	v, err := verify.Run(ctx, verify.Config{
-		Databases: at.Databases, History: h, Settle: p.scene.settle(),
-		Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
-		Terms:   verify.Terms{Declared: c.byHand()},
-	})
+	t.Books.Declared = c.byHand() // the restocks and orders by hand until now
+	v, err := t.Judge(ctx, h)
 	if err != nil {
 		return nil, err
 	}

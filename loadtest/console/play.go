@@ -15,6 +15,7 @@ import (
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -248,6 +249,8 @@ func (p *plan) letter() string {
 	return p.fault.Letter
 }
 
+var errNothingPlayed = errors.New("nothing was played")
+
 // Await waits until the run that Play or Fire started is judged, and returns
 // the verdict on its last attempt.
 func (c *Console) Await(ctx context.Context) (*Verdict, error) {
@@ -255,7 +258,7 @@ func (c *Console) Await(ctx context.Context) (*Verdict, error) {
 	ended := c.ended
 	c.mu.Unlock()
 	if ended == nil {
-		return nil, errors.New("nothing was played")
+		return nil, errNothingPlayed
 	}
 	select {
 	case <-ended:
@@ -334,11 +337,12 @@ func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Verdict, erro
 	}
 	scene := p.scene
 	scene.Seed = run.Seed
-	h, err := c.fire(ctx, at, p, scene, m)
+	t := c.trial(at, p, scene, m)
+	h, err := c.fire(ctx, t, scene, m)
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.judge(ctx, at, p, h)
+	v, err := c.judge(ctx, t, p, h)
 	if err != nil {
 		return nil, err
 	}
@@ -359,37 +363,44 @@ func label(v catalogue.Side) string {
 	return ", " + string(v)
 }
 
+// trial returns the run as a trial: its load, the faults that strike meanwhile, and the books to judge.
+func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial {
+	t := trial.Trial{
+		Load: scene.config(at.Target.Target),
+		Books: verify.Config{
+			Databases: at.Databases, Settle: p.scene.settle(),
+			Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
+		},
+		Meanwhile: func(ctx context.Context, ended <-chan struct{}) {
+			var metering sync.WaitGroup
+			defer metering.Wait()
+			metering.Go(func() { m.run(ended) })
+			select {
+			case <-m.begun:
+				c.mu.Lock()
+				c.began = time.Now()
+				c.mu.Unlock()
+				c.say("run", "the first order is sent")
+				c.strikeMeanwhile(ctx, p, scene, ended)
+			case <-ended:
+			}
+		},
+	}
+	t.Load.Observer, t.Load.Live = m, &m.live
+	return t
+}
+
 // fire sends the orders while the faults of the scenario strike, and then heals them.
-func (c *Console) fire(
-	ctx context.Context, at *view, p *plan, scene Scenario, m *meter,
-) (_ *history.History, err error) {
+func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *meter) (_ *history.History, err error) {
 	client, err := c.traces.client(scene.traced())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+	t.Load.Tracer = client
 	c.hub.set(secPhase, phaseFiring)
 	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
-	done := make(chan struct{})
-	var striking sync.WaitGroup
-	striking.Go(func() { m.run(done) })
-	striking.Go(func() {
-		select {
-		case <-m.begun:
-			c.mu.Lock()
-			c.began = time.Now()
-			c.mu.Unlock()
-			c.say("run", "the first order is sent")
-			c.strikeMeanwhile(ctx, p, scene, done)
-		case <-done:
-		}
-	})
-	cfg := scene.config(at.Target.Target)
-	cfg.Observer, cfg.Live = m, &m.live
-	cfg.Tracer = client
-	h, err := fire.Run(ctx, cfg)
-	close(done)
-	striking.Wait()
+	r, err := t.Fire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -403,5 +414,5 @@ func (c *Console) fire(
 			return nil, err
 		}
 	}
-	return h, nil
+	return r.History, nil
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/mysqlgroup"
 	"orderstock/pkg/servers"
@@ -46,15 +48,15 @@ var clusterFaults = []string{
 }
 
 // clusterLoad returns a load that lasts until the cluster takes writes again, or every process has been restarted.
-func clusterLoad(fault string) Load {
-	load := Load{Orders: 600, PerS: 20, Clients: 128, Cancel: 0.1}
+func clusterLoad(fault string) fire.Config {
+	load := fire.Config{Orders: 600, Rate: 20, Concurrency: 128, Mix: fire.Mix{Cancel: 0.1}}
 	switch fault {
 	case MajorityKilled: // a member that starts gives up joining after a minute
 		load.Orders = 2200
 	case QuorumLost:
 		load.Orders = 800
-	case RollingRestart:
-		load.Orders, load.UntilHealed, load.Stock, load.Insist = 12_000, true, 1700, writesAgainWithin
+	case RollingRestart: // it ends when all is restarted
+		load.Orders, load.Mix.Stock, load.Insist = 12_000, 1700, writesAgainWithin
 	}
 	return load
 }
@@ -95,7 +97,7 @@ type clustered struct {
 }
 
 // newClustered returns the fault of that name, or nil if it is none of clusterFaults.
-func newClustered(l *lab.Lab, name string) Fault {
+func newClustered(l *lab.Lab, name string) trial.Act {
 	f := &clustered{lab: l, hold: time.Second}
 	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
 	// A member that starts before the group has expelled it retries for a minute and a half.
@@ -197,7 +199,7 @@ func newClustered(l *lab.Lab, name string) Fault {
 	return f
 }
 
-// Arm implements Fault.
+// Arm implements trial.Act.
 func (f *clustered) Arm(ctx context.Context) (err error) {
 	if f.primary, err = primaryOf(ctx, f.lab); err != nil {
 		return err
@@ -210,13 +212,13 @@ func (f *clustered) Arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// Fired implements Fault.
+// Fired implements trial.Act.
 func (f *clustered) Fired(context.Context) (int, error) { return f.struck, nil }
 
-// Hold implements Fault.
+// Hold implements trial.Act.
 func (f *clustered) Hold() time.Duration { return f.hold }
 
-// Heal implements Fault. It returns once the cluster is whole again.
+// Heal implements trial.Act. It returns once the cluster is whole again.
 func (f *clustered) Heal(ctx context.Context) error {
 	if f.mend != nil {
 		if err := f.mend(ctx, f); err != nil {

@@ -9,28 +9,17 @@ import (
 	"time"
 
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 )
-
-// Fault is a single failure in a lab.
-type Fault interface {
-	// Arm makes it strike, at once or at the next opportunity.
-	Arm(ctx context.Context) error
-	// Fired counts its strikes since it was armed.
-	Fired(ctx context.Context) (int, error)
-	// Hold is how long it must last after it struck to show its effect.
-	Hold() time.Duration
-	// Heal undoes it. The system is intact when it returns.
-	Heal(ctx context.Context) error
-}
 
 // New returns the fault of a cell, for a lab whose services run. The seed decides which replica it strikes, and at
 // which arrival.
-func New(l *lab.Lab, c Cell, seed uint64) Fault {
+func New(l *lab.Lab, c Cell, seed uint64) trial.Act {
 	return faultOf(l, c, rand.New(rand.NewPCG(seed, hash(c.Name()))))
 }
 
 // faultOf returns the fault of a cell.
-func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) Fault {
+func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) trial.Act {
 	if c.Step != Around {
 		return newStrike(l, pointOf(c.Step), c, rng)
 	}
@@ -48,7 +37,7 @@ func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) Fault {
 }
 
 // together is several faults at once.
-type together []Fault
+type together []trial.Act
 
 // Arm arms all at once, since some take as long as a server's restart. Flushes go first: they delete flags of orders
 // that the other faults hold up. Faults of wires go first too, one by one: adding a toxic to a connection while another
@@ -64,10 +53,10 @@ func (t together) Arm(ctx context.Context) error {
 			return err
 		}
 	}
-	return rest.each(func(f Fault) error { return f.Arm(ctx) })
+	return rest.each(func(f trial.Act) error { return f.Arm(ctx) })
 }
 
-func ahead(f Fault) bool {
+func ahead(f trial.Act) bool {
 	switch f := f.(type) {
 	case *flushing:
 		return true
@@ -102,10 +91,10 @@ func (t together) Hold() time.Duration {
 
 // Heal heals all at once, since a replica becomes ready only once its servers are back.
 func (t together) Heal(ctx context.Context) error {
-	return t.each(func(f Fault) error { return f.Heal(ctx) })
+	return t.each(func(f trial.Act) error { return f.Heal(ctx) })
 }
 
-func (t together) each(do func(Fault) error) error {
+func (t together) each(do func(trial.Act) error) error {
 	errs := make([]error, len(t))
 	var doing sync.WaitGroup
 	for i, f := range t {

@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 )
 
 // The faults that last longer than the others. Each makes an extra demand of the system while it lasts or just after.
@@ -35,12 +37,12 @@ var Alone = []string{OrderFrozen, StockFrozen, ZooKeeperFrozen, ZooKeeperGone, L
 // longLoads are the loads for the faults of Alone, and last as long. Where every order is sent to two replicas at once,
 // orders held by a frozen replica are repeated elsewhere. There are many clients, since a call to a paused process
 // occupies its client until it times out.
-var longLoads = map[string]Load{
-	OrderFrozen:     {Orders: 600, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
-	StockFrozen:     {Orders: 1000, PerS: 45, Clients: 512, Cancel: 0.1, Repeat: 1},
-	ZooKeeperFrozen: {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
-	ZooKeeperGone:   {Orders: 3600, PerS: 50, Clients: 256, Cancel: 0.1},
-	LeaderCut:       {Orders: 600, PerS: 40, Clients: 256, Cancel: 0.1},
+var longLoads = map[string]fire.Config{
+	OrderFrozen:     {Orders: 600, Rate: 45, Concurrency: 512, Mix: fire.Mix{Cancel: 0.1, Repeat: 1}},
+	StockFrozen:     {Orders: 1000, Rate: 45, Concurrency: 512, Mix: fire.Mix{Cancel: 0.1, Repeat: 1}},
+	ZooKeeperFrozen: {Orders: 600, Rate: 40, Concurrency: 256, Mix: fire.Mix{Cancel: 0.1}},
+	ZooKeeperGone:   {Orders: 3600, Rate: 50, Concurrency: 256, Mix: fire.Mix{Cancel: 0.1}},
+	LeaderCut:       {Orders: 600, Rate: 40, Concurrency: 256, Mix: fire.Mix{Cancel: 0.1}},
 }
 
 // longEnv is added to Env for a fault. The services are restarted with it.
@@ -50,7 +52,7 @@ var longEnv = map[string]map[string]string{
 
 // demanding is a fault with demands that the databases and the history do not show.
 type demanding interface {
-	Fault
+	trial.Act
 	// Unmet returns the demands that were not met, after the heal.
 	Unmet() error
 }
@@ -92,7 +94,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 	return f
 }
 
-// Arm implements Fault. It first measures how many orders finish per second.
+// Arm implements trial.Act. It first measures how many orders finish per second.
 func (f *frozen) Arm(ctx context.Context) (err error) {
 	if f.before, err = endRate(ctx, f.lab); err != nil {
 		return err
@@ -114,7 +116,7 @@ func endRate(ctx context.Context, l *lab.Lab) (float64, error) {
 	return float64(last-first) / time.Since(began).Seconds(), err
 }
 
-// Fired implements Fault. It counts from the strike.
+// Fired implements trial.Act. It counts from the strike.
 func (f *frozen) Fired(ctx context.Context) (int, error) {
 	n, err := f.strike.Fired(ctx)
 	if err == nil && n > 0 && f.struck.IsZero() {
@@ -187,10 +189,10 @@ func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
 	return held, nil
 }
 
-// Hold implements Fault.
+// Hold implements trial.Act.
 func (f *frozen) Hold() time.Duration { return frozenFor[f.point.by] }
 
-// Heal implements Fault.
+// Heal implements trial.Act.
 func (f *frozen) Heal(ctx context.Context) error {
 	if f.stopRepeats != nil {
 		f.stopRepeats()
@@ -232,7 +234,7 @@ type gone struct {
 	ended  int
 }
 
-// Arm implements Fault.
+// Arm implements trial.Act.
 func (f *gone) Arm(ctx context.Context) (err error) {
 	if f.before, err = endRate(ctx, f.lab); err != nil {
 		return err
@@ -244,7 +246,7 @@ func (f *gone) Arm(ctx context.Context) (err error) {
 	return f.surrounding.Arm(ctx)
 }
 
-// Heal implements Fault.
+// Heal implements trial.Act.
 func (f *gone) Heal(ctx context.Context) error {
 	ended, err := countEnded(ctx, f.lab)
 	f.during = float64(ended-f.ended) / time.Since(f.struck).Seconds()
@@ -270,7 +272,7 @@ type recovering struct {
 	unmet error
 }
 
-// Heal implements Fault.
+// Heal implements trial.Act.
 func (f *recovering) Heal(ctx context.Context) error {
 	if err := f.surrounding.Heal(ctx); err != nil {
 		return err
@@ -300,7 +302,7 @@ type leaderCut struct {
 // settledAfter is the maximum age of an unsettled order while the leader is cut off.
 const settledAfter = 10 * time.Second
 
-// Arm implements Fault.
+// Arm implements trial.Act.
 func (f *leaderCut) Arm(context.Context) error {
 	latest := -1
 	var since string
@@ -323,13 +325,13 @@ func (f *leaderCut) Arm(context.Context) error {
 	return f.leader.EachWire(lab.ToStock, (*lab.Wire).LoseReplies)
 }
 
-// Fired implements Fault. It has struck once the leader has left an order unfinished.
+// Fired implements trial.Act. It has struck once the leader has left an order unfinished.
 func (f *leaderCut) Fired(ctx context.Context) (int, error) { return f.older(ctx, 2*stockTimeout) }
 
-// Hold implements Fault.
+// Hold implements trial.Act.
 func (*leaderCut) Hold() time.Duration { return settledAfter + 4*time.Second }
 
-// Heal implements Fault.
+// Heal implements trial.Act.
 func (f *leaderCut) Heal(ctx context.Context) error {
 	n, err := f.older(ctx, settledAfter)
 	if n > 0 {
@@ -375,23 +377,19 @@ func confirms(ctx context.Context, l *lab.Lab, url string) error {
 }
 
 // newLong returns the fault of that name, or nil if it is none of Alone.
-func newLong(l *lab.Lab, name string, rng *rand.Rand) Fault {
+func newLong(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
 	switch name {
 	case OrderFrozen:
 		return newFrozen(l, orderService, rng)
 	case StockFrozen:
 		return newFrozen(l, stockService, rng)
 	case ZooKeeperFrozen:
-		return &recovering{lab: l, surrounding: &surrounding{
-			strike: func(context.Context) error { return l.ZooKeeper.Pause() },
-			mend:   func(context.Context) error { return l.ZooKeeper.Resume() },
-			hold:   14 * time.Second,
-		}}
+		return &recovering{lab: l, surrounding: around(14*time.Second,
+			func(context.Context) error { return l.ZooKeeper.Pause() },
+			func(context.Context) error { return l.ZooKeeper.Resume() })}
 	case ZooKeeperGone:
-		return &gone{lab: l, surrounding: &surrounding{
-			strike: func(context.Context) error { return l.ZooKeeper.Kill() },
-			mend:   l.ZooKeeper.Restart, hold: time.Minute,
-		}}
+		return &gone{lab: l, surrounding: around(time.Minute,
+			func(context.Context) error { return l.ZooKeeper.Kill() }, l.ZooKeeper.Restart)}
 	case LeaderCut:
 		return &leaderCut{lab: l}
 	}

@@ -1,9 +1,7 @@
 package faults
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -11,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -82,27 +82,29 @@ func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
 
-// Once runs one cell in a lab whose services run.
-func Once(ctx context.Context, l *lab.Lab, c Cell, load Load, seed uint64) *Run {
+// Once runs one cell in a lab whose services run. Some cells have loads of their own, in place of load.
+func Once(ctx context.Context, l *lab.Lab, c Cell, load fire.Config, seed uint64) *Run {
 	began := time.Now()
 	r := &Run{Cell: c, Seed: seed, Outcome: verify.Pass}
-	if err := r.carryOut(ctx, l, load); err != nil {
+	if err := r.run(ctx, l, load); err != nil {
 		r.fail(verify.Unknown, "%v", err)
 	}
 	r.Took = time.Since(began)
 	return r
 }
 
-// carryOut takes the run from its traffic to its verdict.
-func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
+// run takes the run from its traffic to its verdict.
+func (r *Run) run(ctx context.Context, l *lab.Lab, load fire.Config) error {
 	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
 	fault := faultOf(l, r.Cell, rng)
-	several := load.Several
-	load = cmp.Or(longLoads[r.Cell.Fault], load)
+	several := load.Mix.Several
+	if long, ok := longLoads[r.Cell.Fault]; ok {
+		load = long
+	}
 	if r.Cell.Cluster {
 		load = clusterLoad(r.Cell.Fault)
 	}
-	load.Several = several
+	load.Mix.Several = several
 	if s, ok := fault.(*strike); ok {
 		if err := s.Reach(ctx); err != nil {
 			return err
@@ -112,27 +114,29 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	if err != nil {
 		return err
 	}
-	traffic := startTraffic(ctx, l, load, r.Seed)
-	time.Sleep(strikeAt + time.Duration(rng.IntN(200))*time.Millisecond)
-
-	on, healed, err := r.breakAndHeal(ctx, l, fault)
-	if load.UntilHealed {
-		traffic.stop()
-	}
-	h, fireErr := traffic.wait()
+	t := trial.On(l, complete(load, r.Seed))
+	t.Break, t.After = fault, strikeAt+time.Duration(rng.IntN(200))*time.Millisecond
+	t.UntilHealed = r.Cell.Fault == RollingRestart
+	t.Ready = func(ctx context.Context) error { return awaitReady(ctx, l) }
+	t.Keep = l.ServicesDir()     // next to the services' logs
+	t.Books.Settle = callTimeout // of calls that were never answered: orders have ended by then
+	result, err := t.Fire(ctx)
 	levels := watch.stop()
-	if err := errors.Join(err, fireErr); err != nil {
+	if err != nil {
 		return err
 	}
-	r.history = h
-	r.count(on, healed)
+	r.history = result.History
+	r.judgeStrike(fault, result.Strike)
 	if f, ok := fault.(*clustered); ok {
-		r.countCluster(f, healed)
+		r.countCluster(f, result.Strike.Healed)
 	}
-	if err := r.settle(ctx, l, healed); err != nil {
+	if err := r.settle(ctx, l, result.Strike.Healed); err != nil {
 		return err
 	}
-	if err := r.judge(ctx, l); err != nil {
+	if r.Verdict, err = t.Judge(ctx, r.history); err != nil {
+		return err
+	}
+	if err := r.count(ctx, l); err != nil {
 		return err
 	}
 	if f, ok := fault.(*clustered); ok {
@@ -146,28 +150,12 @@ func (r *Run) carryOut(ctx context.Context, l *lab.Lab, load Load) error {
 	return r.freshOrder(ctx, l)
 }
 
-// breakAndHeal lets the fault strike, holds it, heals it, and returns when it was on.
-func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed time.Time, err error) {
-	on = time.Now()
-	armErr := f.Arm(ctx)
-	if armErr == nil {
-		if err := r.awaitStrike(ctx, f); err != nil {
-			r.Why = append(r.Why, err.Error())
-		}
-		if r.Cell.Step != Around {
-			on = time.Now()
-		}
-		armErr = sleep(ctx, f.Hold())
-		// Strikes while it is on count too.
-		if n, err := f.Fired(ctx); err == nil {
-			r.Fired = max(r.Fired, n)
-		}
+// judgeStrike fails the run if the fault never struck, if its demands were not met, or if nothing was called meanwhile.
+func (r *Run) judgeStrike(f trial.Act, s trial.Strike) {
+	if s.Fired == 0 && s.Unseen != nil {
+		r.Why = append(r.Why, s.Unseen.Error())
 	}
-	healErr := f.Heal(ctx)
-	if err := errors.Join(armErr, healErr, awaitReady(ctx, l)); err != nil {
-		return on, time.Now(), err
-	}
-	if r.Fired == 0 {
+	if r.Fired = s.Fired; r.Fired == 0 {
 		r.fail(verify.Unknown, "the fault never struck")
 	} else if d, ok := f.(demanding); ok {
 		if err := d.Unmet(); err != nil {
@@ -176,26 +164,11 @@ func (r *Run) breakAndHeal(ctx context.Context, l *lab.Lab, f Fault) (on, healed
 			r.fail(verify.Violation, "%v", err)
 		}
 	}
-	return on, time.Now(), nil
-}
-
-// awaitStrike waits until the fault has struck, for at most strikeWithin.
-func (r *Run) awaitStrike(ctx context.Context, f Fault) error {
-	limit := time.Now().Add(strikeWithin)
-	for {
-		n, err := f.Fired(ctx)
-		if r.Fired = n; n > 0 {
-			return nil
-		}
-		if time.Now().After(limit) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
+	on := s.Struck
+	if r.Cell.Step == Around { // it strikes while it is armed, which may take as long as a restart
+		on = s.Armed
 	}
+	r.countCalls(on, s.Healed)
 }
 
 // awaitReady waits until every replica is ready.
@@ -218,8 +191,8 @@ func awaitReady(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// count computes the figures of the clients' side.
-func (r *Run) count(on, healed time.Time) {
+// countCalls computes the figures of the clients' side. The fault was on until healed.
+func (r *Run) countCalls(on, healed time.Time) {
 	h := r.history
 	told := make([]bool, h.Orders())
 	for _, c := range h.Calls {
@@ -307,14 +280,10 @@ func served(c history.Call) bool {
 		(c.Code == http.StatusCreated || c.Code == http.StatusAccepted || c.Code == http.StatusConflict)
 }
 
-// judge runs the verifier over the databases and the history.
-func (r *Run) judge(ctx context.Context, l *lab.Lab) error {
-	// The run has already waited. Settle only bounds the wait for calls that were never answered.
-	v, err := verify.Run(ctx, verify.Config{Databases: l.Databases(), History: r.history, Settle: callTimeout})
-	if err != nil {
-		return err
-	}
-	r.Verdict, r.OK, r.Rejected, r.Cancelled = v, v.Confirmed, v.Rejected, v.Cancelled
+// count computes the figures of the verdict.
+func (r *Run) count(ctx context.Context, l *lab.Lab) error {
+	v := r.Verdict
+	r.OK, r.Rejected, r.Cancelled = v.Confirmed, v.Rejected, v.Cancelled
 	for _, i := range v.Invariants {
 		r.Violations += i.Violations
 		if i.Violations > 0 {

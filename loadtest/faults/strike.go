@@ -76,7 +76,7 @@ func (s *strike) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Arm implements Fault.
+// Arm implements trial.Act.
 func (s *strike) Arm(ctx context.Context) (err error) {
 	if s.before, err = s.lab.Fired(s.rule); err != nil {
 		return err
@@ -130,13 +130,13 @@ func (s *strike) poison(i int) error {
 	return errors.Join(errs...)
 }
 
-// Fired implements Fault.
+// Fired implements trial.Act.
 func (s *strike) Fired(context.Context) (int, error) {
 	n, err := s.lab.Fired(s.rule)
 	return n - s.before, err
 }
 
-// Hold implements Fault.
+// Hold implements trial.Act.
 func (s *strike) Hold() time.Duration {
 	switch s.kind {
 	case Pause:
@@ -153,7 +153,7 @@ func (s *strike) Hold() time.Duration {
 // outage is how long connections are refused after a lost reply, unless the cell sets it.
 const outage = 300 * time.Millisecond
 
-// Heal implements Fault.
+// Heal implements trial.Act.
 func (s *strike) Heal(ctx context.Context) error {
 	var errs []error
 	if s.caller != nil {

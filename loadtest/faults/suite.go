@@ -172,8 +172,8 @@ func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if long {
 		w.since = freshAfter
 	}
-	load := defaultLoad
-	load.Several = severalOf(c, seed)
+	load := usualLoad
+	load.Mix.Several = severalOf(c, seed)
 	r := Once(ctx, w.lab, c, load, seed)
 	if r.Outcome == verify.Pass {
 		return r, nil

@@ -9,22 +9,33 @@ import (
 	"time"
 
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 )
 
-// surrounding is a fault around the system, made of functions that break it, mend it, and count the strikes. If count
-// is nil, the fault has struck when strike returns.
+// surrounding is a fault around the system.
 type surrounding struct {
-	wires  bool // adds toxics to wires
-	strike func(ctx context.Context) error
-	mend   func(ctx context.Context) error
-	count  func(ctx context.Context) (int, error)
-	hold   time.Duration
-
-	struck, before int
+	trial.Simple
+	wires bool // it adds toxics to wires
 }
 
-func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
-	nothing := func(context.Context) error { return nil }
+// around returns the fault that do brings about and undo heals after hold.
+func around(hold time.Duration, do, undo func(context.Context) error) *surrounding {
+	return &surrounding{Simple: trial.Simple{Do: do, Undo: undo, For: hold}}
+}
+
+// counted returns the fault with what counts its strikes.
+func (s *surrounding) counted(count func(context.Context) (int, error)) *surrounding {
+	s.Count = count
+	return s
+}
+
+// ofWires marks a fault that adds toxics to wires.
+func (s *surrounding) ofWires() *surrounding {
+	s.wires = true
+	return s
+}
+
+func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
 	betweenServices := func(ctx context.Context, do func(order int, w *lab.Wire) error) error {
 		var errs []error
 		for i, r := range l.Orders {
@@ -39,20 +50,13 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 	case RedisFlushed:
 		return newFlushing(l)
 	case RedisDown:
-		return &surrounding{
-			strike: func(context.Context) error { return l.Redis.Kill() },
-			mend:   l.Redis.Restart, hold: 1500 * time.Millisecond,
-		}
+		return around(1500*time.Millisecond, func(context.Context) error { return l.Redis.Kill() }, l.Redis.Restart)
 	case MySQLKilled:
-		return &surrounding{
-			strike: func(ctx context.Context) error { return errors.Join(l.MySQL.Kill(), l.MySQL.Restart(ctx)) },
-			mend:   nothing, hold: 300 * time.Millisecond,
-		}
+		return around(300*time.Millisecond,
+			func(ctx context.Context) error { return errors.Join(l.MySQL.Kill(), l.MySQL.Restart(ctx)) }, nil)
 	case ZooKeeperRestarted:
-		return &surrounding{
-			strike: func(ctx context.Context) error { return errors.Join(l.ZooKeeper.Kill(), l.ZooKeeper.Restart(ctx)) },
-			mend:   nothing, hold: 300 * time.Millisecond,
-		}
+		return around(300*time.Millisecond,
+			func(ctx context.Context) error { return errors.Join(l.ZooKeeper.Kill(), l.ZooKeeper.Restart(ctx)) }, nil)
 	case SessionsExpired:
 		each := func(do func(w *lab.Wire) error) error {
 			var errs []error
@@ -61,40 +65,31 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 			}
 			return errors.Join(errs...)
 		}
-		return &surrounding{
-			strike: func(context.Context) error { return each((*lab.Wire).Cut) },
-			mend:   func(ctx context.Context) error { return each(func(w *lab.Wire) error { return w.Mend(ctx) }) },
-			count:  l.ExpiredSessions, hold: 300 * time.Millisecond,
-		}
+		return around(300*time.Millisecond,
+			func(context.Context) error { return each((*lab.Wire).Cut) },
+			func(ctx context.Context) error { return each(func(w *lab.Wire) error { return w.Mend(ctx) }) },
+		).counted(l.ExpiredSessions)
 	case ReplicaKilled:
 		victims := []*lab.Replica{l.Orders[rng.IntN(len(l.Orders))], l.Stocks[rng.IntN(len(l.Stocks))]}
-		return &surrounding{
-			strike: func(context.Context) error { return errors.Join(victims[0].Kill(), victims[1].Kill()) },
-			mend: func(ctx context.Context) error {
+		return around(time.Second,
+			func(context.Context) error { return errors.Join(victims[0].Kill(), victims[1].Kill()) },
+			func(ctx context.Context) error {
 				return errors.Join(restart(ctx, victims[0]), restart(ctx, victims[1]))
-			},
-			hold: time.Second,
-		}
+			})
 	case NetworkSlow:
-		return &surrounding{
-			strike: func(ctx context.Context) error {
-				return betweenServices(ctx, func(_ int, w *lab.Wire) error { return w.Slow(stockTimeout * 2 / 5) })
-			},
-			mend: mendServices, hold: 1500 * time.Millisecond, wires: true,
-		}
+		return around(1500*time.Millisecond, func(ctx context.Context) error {
+			return betweenServices(ctx, func(_ int, w *lab.Wire) error { return w.Slow(stockTimeout * 2 / 5) })
+		}, mendServices).ofWires()
 	case CutOneWay:
 		// One order service cannot send, the other cannot receive.
-		return &surrounding{
-			strike: func(ctx context.Context) error {
-				return betweenServices(ctx, func(order int, w *lab.Wire) error {
-					if order == 0 {
-						return w.LoseRequests()
-					}
-					return w.LoseReplies()
-				})
-			},
-			mend: mendServices, hold: 1500 * time.Millisecond, wires: true,
-		}
+		return around(1500*time.Millisecond, func(ctx context.Context) error {
+			return betweenServices(ctx, func(order int, w *lab.Wire) error {
+				if order == 0 {
+					return w.LoseRequests()
+				}
+				return w.LoseReplies()
+			})
+		}, mendServices).ofWires()
 	case Duplicated:
 		turn := func(on bool) func(context.Context) error {
 			return func(context.Context) error {
@@ -104,70 +99,16 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) Fault {
 				return nil
 			}
 		}
-		return &surrounding{
-			strike: turn(true), mend: turn(false), hold: 1500 * time.Millisecond,
-			count: func(context.Context) (int, error) {
-				sum := 0
-				for _, d := range l.Duplicators {
-					sum += d.Doubled()
-				}
-				return sum, nil
-			},
-		}
+		return around(1500*time.Millisecond, turn(true), turn(false)).counted(func(context.Context) (int, error) {
+			sum := 0
+			for _, d := range l.Duplicators {
+				sum += d.Doubled()
+			}
+			return sum, nil
+		})
 	}
-	return &surrounding{
-		strike: func(context.Context) error { return fmt.Errorf("no such fault: %q", name) },
-		mend:   nothing,
-	}
+	return around(0, func(context.Context) error { return fmt.Errorf("no such fault: %q", name) }, nil)
 }
-
-// Arm implements Fault.
-func (s *surrounding) Arm(ctx context.Context) error {
-	if err := s.countBefore(ctx); err != nil {
-		return err
-	}
-	if err := s.strike(ctx); err != nil {
-		return err
-	}
-	s.struck = 1
-	return nil
-}
-
-// countBefore takes the initial count. The counting server may be restarting just then, by another fault.
-func (s *surrounding) countBefore(ctx context.Context) (err error) {
-	if s.count == nil {
-		return nil
-	}
-	for range 50 {
-		if s.before, err = s.count(ctx); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return err
-}
-
-// Fired implements Fault.
-func (s *surrounding) Fired(ctx context.Context) (int, error) {
-	if s.count == nil {
-		return s.struck, nil
-	}
-	n, err := s.count(ctx)
-	if n < s.before {
-		s.before = 0 // the counting server was restarted since
-	}
-	return n - s.before, err
-}
-
-// Hold implements Fault.
-func (s *surrounding) Hold() time.Duration { return s.hold }
-
-// Heal implements Fault.
-func (s *surrounding) Heal(ctx context.Context) error { return s.mend(ctx) }
 
 // flushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the flushes
 // that deleted something.
@@ -182,7 +123,7 @@ type flushing struct {
 
 func newFlushing(l *lab.Lab) *flushing { return &flushing{lab: l} }
 
-// Arm implements Fault.
+// Arm implements trial.Act.
 func (f *flushing) Arm(ctx context.Context) error {
 	ctx, f.stop = context.WithCancel(ctx)
 	f.busy.Go(func() {
@@ -216,17 +157,17 @@ func (f *flushing) awaitFirst(ctx context.Context) error {
 	return nil
 }
 
-// Fired implements Fault.
+// Fired implements trial.Act.
 func (f *flushing) Fired(context.Context) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.count, nil
 }
 
-// Hold implements Fault.
+// Hold implements trial.Act.
 func (f *flushing) Hold() time.Duration { return time.Second }
 
-// Heal implements Fault.
+// Heal implements trial.Act.
 func (f *flushing) Heal(context.Context) error {
 	if f.stop != nil {
 		f.stop()

@@ -24,30 +24,6 @@ var Env = map[string]string{
 	"STOCK_PARTITIONS": "16",
 }
 
-// Load is the traffic of a run.
-type Load struct {
-	Orders  int
-	PerS    float64
-	Clients int
-	// Cancel is the share of the orders that clients cancel.
-	Cancel float64
-	// Repeat is the share of orders that clients send again under the same key. Default usualRepeat.
-	Repeat float64
-	// Several is the share of orders with two or more products. Default: as fire.Mix draws it, two thirds.
-	Several float64
-	// Insist is how long clients repeat an unserved request; see fire.Config.
-	Insist time.Duration
-	// Stock is the pieces of each product. Default: two thirds of Orders, less than the demand.
-	Stock int64
-	// UntilHealed ends the traffic once the fault is healed. Orders is then a bound.
-	UntilHealed bool
-}
-
-const usualRepeat = 0.15
-
-// defaultLoad lasts two and a half seconds, at a rate that grouped deductions sustain.
-var defaultLoad = Load{Orders: 300, PerS: 120, Clients: 64, Cancel: 0.15}
-
 const (
 	callTimeout   = 4 * time.Second
 	strikeAt      = 900 * time.Millisecond // after the traffic began

@@ -3,47 +3,21 @@ package faults
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
 )
 
-// traffic is orders fired in the background.
-type traffic struct {
-	history *history.History
-	err     error
-	done    chan struct{}
-	stop    context.CancelFunc // stops sending orders
-}
+// usualLoad lasts two and a half seconds, at a rate that grouped deductions sustain.
+var usualLoad = fire.Config{Orders: 300, Rate: 120, Concurrency: 64, Mix: fire.Mix{Cancel: 0.15}}
 
-// startTraffic fires the orders of a load over few products, with less stock than demand, repeats and cancellations.
-func startTraffic(ctx context.Context, l *lab.Lab, load Load, seed uint64) *traffic {
-	t := &traffic{done: make(chan struct{})}
-	ctx, t.stop = context.WithCancel(ctx)
-	cfg := fire.Config{
-		Target: l.Target(),
-		Orders: load.Orders, Rate: load.PerS, Concurrency: load.Clients, Timeout: callTimeout, Insist: load.Insist,
-		Mix: fire.Mix{
-			Goods: 4, Stock: cmp.Or(load.Stock, int64(load.Orders)*2/3), ItemsMax: 3, NumMax: 3,
-			Several: load.Several, Repeat: cmp.Or(load.Repeat, usualRepeat), Cancel: load.Cancel, Seed: seed + 1,
-		},
-	}
-	go func() {
-		defer close(t.done)
-		if t.history, t.err = fire.Run(ctx, cfg); t.err == nil {
-			t.err = t.history.Save(filepath.Join(l.ServicesDir(), "history.jsonl")) // next to the services' logs
-		}
-	}()
-	return t
-}
-
-// wait returns once the last call is answered or given up.
-func (t *traffic) wait() (*history.History, error) {
-	<-t.done
-	t.stop()
-	return t.history, t.err
+// complete fills in what a load leaves open: few products, with less stock than demand, and repeats.
+func complete(load fire.Config, seed uint64) fire.Config {
+	load.Timeout = callTimeout
+	m := &load.Mix
+	m.Goods, m.ItemsMax, m.NumMax, m.Seed = 4, 3, 3, seed+1
+	m.Stock, m.Repeat = cmp.Or(m.Stock, int64(load.Orders)*2/3), cmp.Or(m.Repeat, 0.15)
+	return load
 }
 
 // fireOne places one order.

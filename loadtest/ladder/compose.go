@@ -16,6 +16,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
@@ -161,14 +162,14 @@ func (c *composed) leg(
 }
 
 func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, error) {
+	var t trial.Trial
 	load := fire.Config{
 		Path: history.PathOrder, Concurrency: c.Clients, Warmup: 2 * time.Second, Duration: 2*time.Second + c.Window,
 		Timeout: 30 * time.Second, Mix: fire.Mix{Goods: goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	}
-	var databases verify.Databases
 	if s == (shapeOf{}) {
 		// The services in compose are idle now, like the ones without containers while compose is measured.
-		load.Target, databases = c.direct.Target(), c.direct.Databases()
+		t = trial.On(c.direct, load)
 	} else {
 		if _, err := c.run(ctx, "up", "-d", "--no-recreate", "--scale", "order-service="+strconv.Itoa(s.order),
 			"--scale", "stock-service="+strconv.Itoa(s.stock)); err != nil {
@@ -187,25 +188,23 @@ func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, 
 		dsn := func(db string) string {
 			return "verifier:" + c.password + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true"
 		}
-		databases = verify.Databases{OrderDSN: dsn("order_db"), StockDSN: dsn("stock_db")}
+		t.Load = load
+		t.Books.Databases = verify.Databases{OrderDSN: dsn("order_db"), StockDSN: dsn("stock_db")}
 		select { // the front looks for replicas every second, and the services settle
 		case <-time.After(5 * time.Second):
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 	}
-	h, err := fire.Run(ctx, load)
+	t.Books.Settle = time.Minute
+	r, err := t.Run(ctx)
 	if err != nil {
 		return 0, err
 	}
-	verdict, err := verify.Run(ctx, verify.Config{Databases: databases, History: h, Settle: time.Minute})
-	if err != nil {
-		return 0, err
+	if r.Verdict.Outcome != verify.Pass {
+		c.verdict = r.Verdict.Outcome
 	}
-	if verdict.Outcome != verify.Pass {
-		c.verdict = verdict.Outcome
-	}
-	return h.Measure().DonePerS, nil
+	return r.History.Measure().DonePerS, nil
 }
 
 // addr returns a container's address in its network.

@@ -11,6 +11,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 )
@@ -70,41 +71,25 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 	}
 	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
 	victim := st.Stock[0]
-	target := st.Target()
-	target.StockURLs = target.StockURLs[1:] // the others make the products
-	var struck time.Time
-	failed := make(chan error, 1)
-	wait := func(d time.Duration) {
-		select {
-		case <-time.After(d):
-		case <-ctx.Done():
-		}
-	}
-	go func() {
-		wait(failAfter)
-		struck = time.Now()
-		do, undo := victim.Kill, func() error { return victim.Restart(context.WithoutCancel(ctx)) }
-		if fault == "paused" {
-			do, undo = victim.Pause, victim.Resume
-		}
-		err := do()
-		wait(failingFor)
-		failed <- errors.Join(err, undo())
-	}()
-	h, err := fire.Run(ctx, fire.Config{
-		Target: target, Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
+	t := trial.On(st, fire.Config{
+		Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
 		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	})
-	if err = errors.Join(<-failed, err); err != nil {
-		return row, err
+	t.Load.Target.StockURLs = t.Load.Target.StockURLs[1:] // the others make the products
+	t.After = failAfter
+	act := &trial.Simple{Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: failingFor}
+	if fault == "paused" {
+		act.Do = func(context.Context) error { return victim.Pause() }
+		act.Undo = func(context.Context) error { return victim.Resume() }
 	}
-	row.count(h, struck)
-	verdict, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
+	t.Break = act
+	r, err := t.Run(ctx)
 	if err != nil {
 		return row, err
 	}
-	row.Verdict = string(verdict.Outcome)
-	row.OK = verdict.Outcome == verify.Pass && row.OtherShare < 0.02 && row.FirstSuccessS >= 0 && row.FirstSuccessS <= 1
+	row.count(r.History, r.Strike.Armed)
+	row.Verdict = string(r.Verdict.Outcome)
+	row.OK = r.Verdict.Outcome == verify.Pass && row.OtherShare < 0.02 && row.FirstSuccessS >= 0 && row.FirstSuccessS <= 1
 	return row, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/operation"
@@ -203,6 +204,7 @@ type contestant struct {
 	direct     *direct // nil unless the shape is Direct
 	reports    []*history.Report
 	locks      lockCounts
+	fired      time.Duration // the time over which locks counts
 }
 
 // quick reports whether the last turn's clients were all served soon after its end. Clients of a slow strategy wait
@@ -220,39 +222,38 @@ const sharedRequests = 4
 
 // fire measures one turn.
 func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) {
-	load := fire.Config{
-		Target:      c.stack.Target(),
+	t := trial.On(c.stack, fire.Config{
 		Path:        history.Path(p.path),
 		Concurrency: p.clients,
 		Warmup:      cfg.Warmup,
 		Timeout:     30 * time.Second,
 		Mix:         fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: max(1, p.items), NumMax: 1},
-	}
+	})
 	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and everything is warm from the turn before
-		load.Warmup /= 4
+		t.Load.Warmup /= 4
 	}
-	load.Duration = load.Warmup + cfg.Measure/time.Duration(p.rounds())
+	t.Load.Duration = t.Load.Warmup + cfg.Measure/time.Duration(p.rounds())
 	switch {
 	case c.direct != nil:
-		load.Deduct, load.Place = c.direct.deduct, c.direct.place
+		t.Load.Deduct, t.Load.Place = c.direct.deduct, c.direct.place
 	case p.path == PathDeduct:
-		stop, startErr := asOrderService(&load, cfg.Servers.Redis.Addr(), c.partitions)
+		stop, startErr := asOrderService(&t.Load, cfg.Servers.Redis.Addr(), c.partitions)
 		if startErr != nil {
 			return startErr
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if p.goods > 1 && !p.uniform {
-		load.Mix.Zipf = 1
+		t.Load.Mix.Zipf = 1
 	}
 	if p.sellOut {
-		load.Mix.Stock = 500
+		t.Load.Mix.Stock = 500
 	}
 	before, err := countLocks(ctx, cfg, c.stack)
 	if err != nil {
 		return err
 	}
-	h, err := fire.Run(ctx, load)
+	fired, err := t.Fire(ctx)
 	if err != nil {
 		return err
 	}
@@ -261,10 +262,11 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		return err
 	}
 	c.locks = c.locks.plus(after.minus(before))
+	c.fired += fired.History.Elapsed
 	if err := written(ctx, c.stack); err != nil {
 		return err
 	}
-	c.reports = append(c.reports, h.Measure())
+	c.reports = append(c.reports, fired.History.Measure())
 	return nil
 }
 
@@ -294,10 +296,7 @@ func (c *contestant) row(ctx context.Context, p point) (Row, error) {
 		SellOut: p.sellOut, WakeupsPerRelease: c.locks.wakeups(), Verdict: string(verify.Pass),
 	}
 	for _, report := range c.reports {
-		verdict, err := verify.Run(ctx, verify.Config{
-			Databases: c.stack.Databases(), History: report.History,
-			Settle: time.Minute,
-		})
+		verdict, err := trial.On(c.stack, fire.Config{}).Judge(ctx, report.History)
 		if err != nil {
 			return row, err
 		}

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
-	"orderstock/loadtest/verify"
+	"orderstock/loadtest/trial"
 )
 
 // Soak is the change of each service's memory under long load.
@@ -45,25 +44,20 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 	}
 	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
 
-	type fired struct {
-		history *history.History
-		err     error
-	}
-	done := make(chan fired, 1)
-	go func() {
-		h, err := fire.Run(ctx, fire.Config{
-			Target: st.Target(), Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
-			Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
-		})
-		done <- fired{h, err}
-	}()
+	t := trial.On(st, fire.Config{
+		Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
+		Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
+	})
 	early, last := map[string]int64{}, map[string]int64{}
-	start := time.Now()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
+	t.Meanwhile = func(_ context.Context, ended <-chan struct{}) {
+		start, tick := time.Now(), time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ended:
+				return
+			}
 			elapsed := time.Since(start)
 			for _, s := range st.Services() {
 				rss, err := residentMemory(s)
@@ -78,24 +72,20 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 			if int(elapsed.Seconds())%30 == 0 {
 				cfg.Progress(fmt.Sprintf("%s: %v MiB", elapsed.Round(time.Second), mebibytes(last)))
 			}
-		case f := <-done:
-			if f.err != nil {
-				return soak, f.err
-			}
-			for _, s := range st.Services() {
-				soak.Services = append(soak.Services, ServiceSoak{
-					Name: s.Name(), Early: early[s.Name()], End: last[s.Name()],
-					Ratio: float64(last[s.Name()]) / float64(early[s.Name()]),
-				})
-			}
-			verdict, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: f.history, Settle: time.Minute})
-			if err != nil {
-				return soak, err
-			}
-			soak.DonePerS, soak.Verdict = f.history.Measure().DonePerS, string(verdict.Outcome)
-			return soak, nil
 		}
 	}
+	r, err := t.Run(ctx)
+	if err != nil {
+		return soak, err
+	}
+	for _, s := range st.Services() {
+		soak.Services = append(soak.Services, ServiceSoak{
+			Name: s.Name(), Early: early[s.Name()], End: last[s.Name()],
+			Ratio: float64(last[s.Name()]) / float64(early[s.Name()]),
+		})
+	}
+	soak.DonePerS, soak.Verdict = r.History.Measure().DonePerS, string(r.Verdict.Outcome)
+	return soak, nil
 }
 
 func mebibytes(bytes map[string]int64) map[string]int64 {

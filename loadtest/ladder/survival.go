@@ -12,6 +12,7 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -91,55 +92,50 @@ func survive(ctx context.Context, cfg Config, n int, name string) (all []Surviva
 // measure fires deductions of several products, some of them twice, lets the fault strike in the middle, and judges.
 func (s *Survival) measure(ctx context.Context, cfg Config, st *stack.Stack) (err error) {
 	load := fire.Config{
-		Target: st.Target(), Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
+		Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
 		Timeout: 10 * time.Second,
 		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 	}
-	stop, err := asOrderService(&load, cfg.Servers.Redis.Addr(), 0)
+	t := trial.On(st, load)
+	stop, err := asOrderService(&t.Load, cfg.Servers.Redis.Addr(), 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	struck := make(chan error, 1)
-	go func() { // ends with the strike
-		select {
-		case <-time.After(strikeAt):
-			struck <- strike(ctx, s.Fault, cfg, st)
-		case <-ctx.Done():
-			struck <- ctx.Err()
+	t.After = strikeAt
+	switch s.Fault {
+	case Killed:
+		t.Break = &trial.Simple{
+			Do:   func(context.Context) error { return st.Stock[0].Kill() },
+			Undo: st.Stock[0].Restart,
 		}
-	}()
-	h, fireErr := fire.Run(ctx, load)
-	if err := errors.Join(fireErr, <-struck, written(ctx, st)); err != nil {
-		return err
+	case Flushed:
+		t.Break = &trial.Simple{Do: func(ctx context.Context) error { return flush(ctx, cfg.Servers.Redis.Addr()) }}
 	}
-	s.Told = h.Measure().Confirmed
-	verdict, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
+	r, err := t.Fire(ctx)
 	if err != nil {
 		return err
 	}
-	s.Verdict = string(verdict.Outcome)
-	s.Broken = verdict.Violated()
+	if err := written(ctx, st); err != nil {
+		return err
+	}
+	s.Told = r.History.Measure().Confirmed
+	verdict, err := t.Judge(ctx, r.History)
+	if err != nil {
+		return err
+	}
+	s.Verdict, s.Broken = string(verdict.Outcome), verdict.Violated()
 	return nil
 }
 
-func strike(ctx context.Context, fault string, cfg Config, st *stack.Stack) error {
-	switch fault {
-	case Killed:
-		if err := st.Stock[0].Kill(); err != nil {
-			return fmt.Errorf("kill a service: %w", err)
-		}
-		return st.Stock[0].Restart(ctx)
-	case Flushed:
-		client := redis.NewClient(&redis.Options{Addr: cfg.Servers.Redis.Addr()})
-		var err error
-		for range flushes {
-			err = errors.Join(err, client.FlushAll(ctx).Err())
-			time.Sleep(50 * time.Millisecond)
-		}
-		return errors.Join(err, client.Close())
+// flush empties Redis several times.
+func flush(ctx context.Context, redisAddr string) (err error) {
+	client := redis.NewClient(&redis.Options{Addr: redisAddr})
+	for range flushes {
+		err = errors.Join(err, client.FlushAll(ctx).Err())
+		time.Sleep(50 * time.Millisecond)
 	}
-	return nil
+	return errors.Join(err, client.Close())
 }
 
 // unwritten is the metric of a strategy that writes the ledger later than it answers.

@@ -16,6 +16,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/tracing/otlp"
 )
@@ -125,21 +126,17 @@ func fireAnew(
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
-	load.Target, load.Timeout, load.Warmup = st.Target(), 30*time.Second, cfg.Warmup
+	load.Timeout, load.Warmup = 30*time.Second, cfg.Warmup
 	load.Duration = cfg.Warmup + cfg.Measure
 	load.Mix = fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1}
-	h, err := fire.Run(ctx, load)
+	r, err := trial.On(st, load).Run(ctx)
 	if err != nil {
 		return 0, err
 	}
-	v, err := verify.Run(ctx, verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
-	if err != nil {
-		return 0, err
+	if r.Verdict.Outcome != verify.Pass {
+		return 0, errors.New(r.Verdict.String())
 	}
-	if v.Outcome != verify.Pass {
-		return 0, errors.New(v.String())
-	}
-	return h.Measure().DonePerS, nil
+	return r.History.Measure().DonePerS, nil
 }
 
 // mailbox keeps the OTLP requests that it gets, and decodes them after the run, so that decoding does not slow the

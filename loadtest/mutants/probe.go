@@ -47,28 +47,35 @@ func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]stri
 
 // traffic fires orders with repeats and cancellations over new products, and judges them.
 func traffic(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
-	return fireAndJudge(ctx, l, history.PathOrder)
+	return repeatsAndCancellations(ctx, l, history.PathOrder)
 }
 
 // deductions is traffic with deductions alone.
 func deductions(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
-	return fireAndJudge(ctx, l, history.PathDeduct)
+	return repeatsAndCancellations(ctx, l, history.PathDeduct)
+}
+
+func repeatsAndCancellations(ctx context.Context, l *lab.Lab, path history.Path) ([]string, error) {
+	v, err := fireAndJudge(ctx, l, fire.Config{
+		Path: path, Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
+		Mix: fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.Violated(), nil
 }
 
 // unlockedDeductions is what baskets looks for: in calm, no deduction goes without its locks.
 const unlockedDeductions = "unlocked"
 
-// baskets fires orders of several products at replicas that take turns, and has them judged. unlockedDeductions is
+// baskets fires orders of several products at replicas that take turns, and judges them. unlockedDeductions is
 // broken as well if a deduction went without the locks of its products.
 func baskets(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
-	h, err := fire.Run(ctx, fire.Config{
-		Target: l.Target(), Orders: 600, Concurrency: 60, Timeout: 5 * time.Second,
+	v, err := fireAndJudge(ctx, l, fire.Config{
+		Orders: 600, Concurrency: 60, Timeout: 5 * time.Second,
 		Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
 	})
-	if err != nil {
-		return nil, err
-	}
-	v, err := verdict(ctx, l, h)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +84,6 @@ func baskets(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, erro
 		broken = append(broken, unlockedDeductions)
 	}
 	return broken, nil
-}
-
-func fireAndJudge(ctx context.Context, l *lab.Lab, path history.Path) ([]string, error) {
-	h, err := fire.Run(ctx, fire.Config{
-		Target: l.Target(), Path: path, Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
-		Mix: fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return judge(ctx, l, h)
 }
 
 func deduction(g history.Goods, num int64) stockapi.DeductRequest {

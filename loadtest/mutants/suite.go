@@ -26,6 +26,8 @@ type Config struct {
 	// Changes is the number of random changes to the books and the answers of good runs. Default 24,000, or none if Only
 	// is given.
 	Changes int
+	// Seed is the first seed of each row. Default 1.
+	Seed uint64
 	// Out is the folder for mutants.json. Default "out".
 	Out string
 	// Print gets each row when it is done. Default: discarded.
@@ -76,7 +78,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	}{{"mutant", mutants}, {"layer", layers}} {
 		for _, m := range group.mutants {
 			if strings.Contains(m.Name, cfg.Only) {
-				row, err := m.run(ctx, l, cfg.Tries)
+				row, err := m.run(ctx, l, max(cfg.Seed, 1), cfg.Tries)
 				if err := add(group.kind, row, err); err != nil {
 					return report, err
 				}
@@ -98,7 +100,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 }
 
 // run runs the mutant under its fault until it is caught, or has run with all its seeds.
-func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
+func (m Mutant) run(ctx context.Context, l *lab.Lab, first uint64, seeds int) (Row, error) {
 	row := Row{Mutant: m.Name, Expected: m.Expected, Cell: m.Cell}
 	if m.AbsorbedBy != "" {
 		row.Expected = "absorbed by " + m.AbsorbedBy
@@ -110,7 +112,7 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab, seeds int) (Row, error) {
 		if proved == seeds {
 			break
 		}
-		broken, err := m.once(ctx, l, seed+1)
+		broken, err := m.once(ctx, l, first+seed)
 		if errors.Is(err, errProvesNothing) && ctx.Err() == nil {
 			continue
 		}

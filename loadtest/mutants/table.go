@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
 )
 
@@ -27,7 +28,7 @@ type Mutant struct {
 	// Probe, if not nil, sends requests that the traffic of a cell does not.
 	Probe probe
 	// Load is the traffic. Default: usual.
-	Load faults.Load
+	Load fire.Config
 	// Strict also demands that no order is given up, and raises the time after which orders are.
 	Strict bool
 	// Expected is the invariant that must catch it; empty if it is absorbed.
@@ -177,15 +178,15 @@ var mutants = []Mutant{
 // The loads are lighter than the fault matrix's: most mutants break the strategies that take a ZooKeeper lock for each
 // deduction.
 var (
-	usual = faults.Load{Orders: 150, PerS: 50, Clients: 48, Cancel: 0.15}
+	usual = fire.Config{Orders: 150, Rate: 50, Concurrency: 48, Mix: fire.Mix{Cancel: 0.15}}
 	// uncancelled has no cancellations. They return stock without the lock, by a relative update, which a concurrent
 	// absolute write would overwrite.
-	uncancelled = faults.Load{Orders: 150, PerS: 50, Clients: 48}
+	uncancelled = fire.Config{Orders: 150, Rate: 50, Concurrency: 48}
 	// dense makes orders meet within the few milliseconds of a transaction.
-	dense = faults.Load{Orders: 400, PerS: 200, Clients: 64}
+	dense = fire.Config{Orders: 400, Rate: 200, Concurrency: 64}
 	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
 	// done before the holder wakes up.
-	slow = faults.Load{Orders: 60, PerS: 30, Clients: 48}
+	slow = fire.Config{Orders: 60, Rate: 30, Concurrency: 48}
 )
 
 // patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write

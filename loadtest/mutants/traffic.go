@@ -13,15 +13,29 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/mutants/changes"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
 // littleTraffic fires some orders at healthy services and returns the history.
 func littleTraffic(ctx context.Context, l *lab.Lab) (*history.History, error) {
-	return fire.Run(ctx, fire.Config{
-		Target: l.Target(), Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
+	r, err := trial.On(l, fire.Config{
+		Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
 		Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1},
-	})
+	}).Fire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.History, nil
+}
+
+// fireAndJudge returns the verdict on a load. An unknown one is an error.
+func fireAndJudge(ctx context.Context, l *lab.Lab, load fire.Config) (*verify.Verdict, error) {
+	r, err := trial.On(l, load).Fire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return verdict(ctx, l, r.History)
 }
 
 // judge returns the names of the invariants that do not hold.
@@ -35,7 +49,9 @@ func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error
 
 // verdict returns the verdict on the run. An unknown one is an error.
 func verdict(ctx context.Context, l *lab.Lab, h *history.History) (*verify.Verdict, error) {
-	v, err := verify.Run(ctx, verify.Config{Databases: l.Databases(), History: h, Settle: 2 * time.Second})
+	t := trial.On(l, fire.Config{})
+	t.Books.Settle = 2 * time.Second
+	v, err := t.Judge(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +113,7 @@ func tryChanges(ctx context.Context, l *lab.Lab, n int) (*changes.Counts, error)
 		if err := l.StartServices(ctx, "", faults.Env); err != nil {
 			return nil, err
 		}
-		base, err := kind.Record(ctx, l.Target(), l.Databases(), func(context.Context) error {
+		base, err := kind.Record(ctx, l, func(context.Context) error {
 			return errors.Join(l.Stocks[1].Kill(), l.Orders[1].Kill())
 		})
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 )
 
 // Config configures Run. Dir, Program and Out are required.
@@ -84,9 +85,6 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Save(files[1]); err != nil {
-		return nil, err
-	}
 	s.count(h)
 	if err := c.verify(ctx, cfg.Out, cfg.Text); err != nil {
 		s.result.Verdict = err.Error()
@@ -108,34 +106,24 @@ type storm struct {
 	result  *Result
 }
 
-// fireAndBreak sends orders while the faults strike, and returns the history.
+// fireAndBreak sends orders until all faults have struck, and returns the history.
 func (s *storm) fireAndBreak(ctx context.Context, target fire.Target) (*history.History, error) {
-	firing, stop := context.WithCancel(ctx)
-	defer stop()
-	type fired struct {
-		h   *history.History
-		err error
-	}
-	done := make(chan fired, 1)
-	go func() { // ends with firing
-		h, err := fire.Run(firing, fire.Config{
+	t := trial.Trial{
+		Load: fire.Config{
 			Target: target, Orders: history.MaxOrders, Rate: rate, Concurrency: clients, Timeout: 20 * time.Second,
 			Insist: insist, Observer: &s.flow, Live: &s.live,
 			Mix: fire.Mix{Goods: goods, Stock: pieces, ItemsMax: 3, NumMax: 3, Repeat: 0.05, Cancel: 0.05, Seed: s.cfg.Seed},
-		})
-		done <- fired{h, err}
-	}()
-	err := s.breakAll(ctx)
-	for err == nil && int(s.live.Counts().Orders) < s.cfg.Orders {
-		err = sleep(ctx, 100*time.Millisecond)
+		},
+		Break: &trial.Simple{Do: s.breakAll}, UntilHealed: true, Keep: s.cfg.Out,
 	}
-	stop()
-	s.cfg.Progress("waiting for the last answers")
-	f := <-done
-	return f.h, errors.Join(err, f.err)
+	r, err := t.Fire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.History, nil
 }
 
-// breakAll strikes each container in each way, and then at random.
+// breakAll strikes each container in each way, and then at random. It returns when there are enough orders.
 func (s *storm) breakAll(ctx context.Context) error {
 	if err := s.flows(ctx, "at the start"); err != nil {
 		return err
@@ -159,10 +147,18 @@ func (s *storm) breakAll(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.cfg.Random == 0 {
-		return nil
+	if s.cfg.Random > 0 {
+		if err := s.flows(ctx, "after the last of the random faults"); err != nil {
+			return err
+		}
 	}
-	return s.flows(ctx, "after the last of the random faults")
+	for int(s.live.Counts().Orders) < s.cfg.Orders {
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	s.cfg.Progress("waiting for the last answers")
+	return nil
 }
 
 // strikeAtRandom strikes n containers at once, and waits a moment.

@@ -71,7 +71,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 		t.Run(kind.Name, func(t *testing.T) {
 			short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
 			st := stacktest.Up(t, bin, func(c *stack.Config) { c.OrderEnv, c.StockEnv = short, short })
-			base, err := kind.Record(t.Context(), st.Target(), st.Databases(), func(context.Context) error {
+			base, err := kind.Record(t.Context(), st, func(context.Context) error {
 				return errors.Join(st.Stock[1].Kill(), st.Order[1].Kill())
 			})
 			if err != nil {

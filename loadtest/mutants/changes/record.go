@@ -7,6 +7,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -29,34 +30,20 @@ func Kinds() []Kind {
 	return []Kind{{"calm", calm, false}, {"under faults", faults, true}, {"deduct", deduct, false}}
 }
 
-// Record fires a run of the kind at the target and reads the databases, which must be empty before. It calls disturb
+// Record fires a run of the kind at a system and reads its databases, which must be empty before. It calls disturb
 // during a run under faults.
-func (k Kind) Record(
-	ctx context.Context, target fire.Target, databases verify.Databases, disturb func(context.Context) error,
-) (*Base, error) {
-	cfg := k.Config
-	cfg.Target = target
-	disturbed := make(chan error, 1)
+func (k Kind) Record(ctx context.Context, system trial.System, disturb func(context.Context) error) (*Base, error) {
+	t := trial.On(system, k.Config)
 	if k.Faults {
-		middle := time.AfterFunc(time.Second, func() { disturbed <- disturb(ctx) })
-		defer middle.Stop()
-	} else {
-		disturbed <- nil
+		t.Break, t.After = &trial.Simple{Do: disturb}, time.Second
 	}
-	h, err := fire.Run(ctx, cfg)
+	r, err := t.Run(ctx) // it waits until all orders have ended; Base.Run finds any violation again
 	if err != nil {
 		return nil, fmt.Errorf("record run %s: %w", k.Name, err)
 	}
-	if err := <-disturbed; err != nil {
-		return nil, fmt.Errorf("record run %s: %w", k.Name, err)
-	}
-	// This waits until all orders have ended. Run finds any violation again.
-	if _, err := verify.Run(ctx, verify.Config{Databases: databases, History: h}); err != nil {
-		return nil, fmt.Errorf("record run %s: %w", k.Name, err)
-	}
-	books, err := verify.Read(ctx, databases)
+	books, err := verify.Read(ctx, system.Databases())
 	if err != nil {
 		return nil, fmt.Errorf("record run %s: %w", k.Name, err)
 	}
-	return &Base{Name: k.Name, Books: books, History: h}, nil
+	return &Base{Name: k.Name, Books: books, History: r.History}, nil
 }

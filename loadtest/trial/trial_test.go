@@ -1,0 +1,115 @@
+package trial_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/servers/serverstest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines()...) }
+
+// A stock service is killed in the middle of a load and started again; the run is struck once, kept and judged.
+func TestRun(t *testing.T) {
+	st := stacktest.Up(t, stacktest.Build(t), func(*stack.Config) {})
+	victim := st.Stock[0]
+	ready := false
+	keep := t.TempDir()
+	try := trial.On(st, fire.Config{
+		Orders: 200, Rate: 100, Concurrency: 16, Timeout: 4 * time.Second,
+		Mix: fire.Mix{Goods: 3, Stock: 60, Repeat: 0.2, Cancel: 0.2, Seed: 1},
+	})
+	try.After, try.Keep = 500*time.Millisecond, keep
+	try.Break = &trial.Simple{
+		Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: 300 * time.Millisecond,
+	}
+	try.Ready = func(context.Context) error {
+		ready = victim.Running()
+		return nil
+	}
+	r, err := try.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict.Outcome != verify.Pass {
+		t.Error(r.Verdict)
+	}
+	s := r.Strike
+	if s.Fired != 1 || !ready || s.Healed.Sub(s.Struck) < 300*time.Millisecond || s.Armed.After(s.Struck) {
+		t.Errorf("strike %+v, ready %t; want one, held for 300 ms, and a service that runs again", s, ready)
+	}
+	if h, err := history.Open(filepath.Join(keep, "history.jsonl")); err != nil || h.Orders() != 200 {
+		t.Errorf("kept history: %v; want 200 orders", err)
+	}
+
+	t.Run("the load ends first", func(t *testing.T) {
+		try := trial.On(st, fire.Config{Orders: 2, Mix: fire.Mix{Goods: 1, Stock: 10}})
+		try.After, try.Break = time.Minute, &trial.Simple{Do: func(context.Context) error { return errors.New("too late") }}
+		if _, err := try.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "over before anything broke") {
+			t.Errorf("got %v, want that nothing broke", err)
+		}
+	})
+	t.Run("the load ends with the heal", func(t *testing.T) {
+		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
+		healed, ended := false, false
+		try.UntilHealed = true
+		try.Break = &trial.Simple{
+			Do: func(context.Context) error { return nil }, For: 200 * time.Millisecond,
+			Undo: func(context.Context) error { healed = true; return nil },
+		}
+		try.Meanwhile = func(_ context.Context, over <-chan struct{}) { <-over; ended = true }
+		r, err := try.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := r.History.Orders(); !healed || !ended || n == 0 || n == 100_000 || r.Verdict.Outcome != verify.Pass {
+			t.Errorf("%d orders, healed %t, ended %t, %v; want some, healed, and a pass", n, healed, ended, r.Verdict)
+		}
+	})
+	t.Run("what was broken is healed after an interrupt", func(t *testing.T) {
+		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
+		ctx, interrupt := context.WithCancel(t.Context())
+		healed := false
+		try.Break = &trial.Simple{
+			Do: func(context.Context) error { interrupt(); return nil }, For: time.Minute,
+			Undo: func(ctx context.Context) error { healed = ctx.Err() == nil; return nil },
+		}
+		if _, err := try.Fire(ctx); !errors.Is(err, context.Canceled) || !healed {
+			t.Errorf("%v, healed %t; want the interrupt, and a heal that it does not stop", err, healed)
+		}
+	})
+}
+
+// The strikes since Arm count, also if the server that counts them begins anew.
+func TestSimpleCounts(t *testing.T) {
+	t.Parallel()
+	count := 5
+	act := &trial.Simple{
+		Do:    func(context.Context) error { return nil },
+		Count: func(context.Context) (int, error) { return count, nil },
+	}
+	if err := act.Arm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ count, want int }{{5, 0}, {7, 2}, {1, 1}, {3, 3}} {
+		count = c.count
+		if n, err := act.Fired(t.Context()); err != nil || n != c.want {
+			t.Errorf("the server counts %d: %d strikes, %v; want %d", count, n, err, c.want)
+		}
+	}
+	if err := act.Heal(t.Context()); err != nil {
+		t.Errorf("heal without Undo: %v", err)
+	}
+}
