@@ -83,12 +83,14 @@ Writes out/ladder-replicas.json.`,
 				}
 			}
 			return f.onServers(c, func(cfg ladder.Config) error {
-				r, err := ladder.MeasureReplicas(c.Context(), cfg, n, clients, legs)
-				err = errors.Join(err, failed(r.Judge(f.check)))
-				if r.Measured() {
-					err = errors.Join(err, history.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), r))
+				paths, err := ladder.MeasureReplicas(c.Context(), cfg, n, clients, legs)
+				if err != nil && len(paths) > 0 && len(paths[0].A) == 0 {
+					return err
 				}
-				return err
+				for _, path := range paths {
+					err = errors.Join(err, failed(path.Judge(f.check)))
+				}
+				return errors.Join(err, history.SaveJSON(filepath.Join(f.out, "ladder-replicas.json"), paths))
 			})
 		},
 	}

@@ -8,7 +8,6 @@ import (
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
-	"orderstock/pkg/command"
 )
 
 func tracedCommand(f *ladderFlags) *cobra.Command {
@@ -34,11 +33,7 @@ Writes out/ladder-traced.json.`,
 				if err != nil {
 					return err
 				}
-				err = history.SaveJSON(filepath.Join(f.out, "ladder-traced.json"), t)
-				if f.check && !t.Ratio.OK {
-					err = errors.Join(err, command.Fail(errors.New(t.Ratio.Line())))
-				}
-				return err
+				return errors.Join(history.SaveJSON(filepath.Join(f.out, "ladder-traced.json"), t), failed(t.Judge(f.check)))
 			})
 		},
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,9 +55,13 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 
 // A published fault goes wrong on new servers and services, and the program exits with its verdict.
 func TestRunOnRealServers(t *testing.T) {
-	out, exit := execute(t, "run", "A/broken", "--out", t.TempDir())
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if last := lines[len(lines)-1]; exit != command.Failed || !strings.HasPrefix(last, "VERDICT: VIOLATION ") {
-		t.Errorf("exit code %d, printed %s", exit, out)
+	report := filepath.Join(t.TempDir(), "a.html")
+	out, exit := execute(t, "run", "A/broken", "--seed", "42", "--json", "--report", report, "--out", t.TempDir())
+	var v verify.Verdict
+	if err := json.Unmarshal([]byte(out), &v); err != nil || exit != command.Failed || v.Outcome != verify.Violation {
+		t.Errorf("%v, exit code %d, printed %s; want a violation as JSON", err, exit, out)
+	}
+	if page, err := os.ReadFile(report); err != nil || !bytes.Contains(page, []byte("seed 42")) {
+		t.Errorf("report of %d bytes, %v; want one that names the seed", len(page), err)
 	}
 }

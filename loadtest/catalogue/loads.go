@@ -68,9 +68,9 @@ var impatient = map[string]string{
 	"CONFIRM_BUDGET": "10s", "PENDING_LIMIT": "11s", "CANCEL_AFTER": "30s",
 }
 
-// patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
+// Patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
 // before the fencing token can.
-var patient = map[string]string{
+var Patient = map[string]string{
 	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
 	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
 }

@@ -96,7 +96,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 	if err := c.startDirect(ctx); err != nil {
 		return nil, err
 	}
-	rates := map[string][]Row{}
+	rates := map[string][]float64{}
 	one := shapeOf{1, 1}
 	shapes := []shapeOf{{0, 0}, one, {1, 3}, {2, 1}, {2, 3}}
 	for leg := range plan.Legs {
@@ -114,7 +114,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 		}
 	}
 	s = &ComposeScale{
-		OrdersPerS: perSecond(rates[one.String()]), DirectPerS: perSecond(rates[shapeOf{}.String()]),
+		OrdersPerS: mean(rates[one.String()]), DirectPerS: mean(rates[shapeOf{}.String()]),
 		Verdict: string(c.verdict),
 	}
 	for _, r := range []struct {
@@ -127,7 +127,7 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 		{shapeOf{2, 3}.String(), one.String(), &s.TwoThreeRatio, &s.TwoThreeError},
 		{"delayed " + shapeOf{2, 3}.String(), "delayed " + one.String(), &s.DelayedTwoThreeRatio, &s.DelayedTwoThreeError},
 	} {
-		*r.ratio, *r.error = perSecond(rates[r.of])/perSecond(rates[r.to]), legsError(rates[r.to], rates[r.of])
+		*r.ratio, *r.error = mean(rates[r.of])/mean(rates[r.to]), legsError(rates[r.to], rates[r.of])
 	}
 	return s, undo()
 }
@@ -144,7 +144,7 @@ func (s shapeOf) String() string {
 
 // leg measures each shape once, every second leg in the reverse order.
 func (c *composed) leg(
-	ctx context.Context, leg int, shapes []shapeOf, goods int, rates map[string][]Row, prefix string,
+	ctx context.Context, leg int, shapes []shapeOf, goods int, rates map[string][]float64, prefix string,
 ) error {
 	for k := range shapes {
 		s := shapes[k]
@@ -156,7 +156,7 @@ func (c *composed) leg(
 			return fmt.Errorf("%s: %w", s, err)
 		}
 		c.Progress(fmt.Sprintf("leg %d of %d: %s%s: %.0f orders/s", leg+1, c.Legs, prefix, s, perS))
-		rates[prefix+s.String()] = append(rates[prefix+s.String()], Row{DonePerS: perS})
+		rates[prefix+s.String()] = append(rates[prefix+s.String()], perS)
 	}
 	return nil
 }

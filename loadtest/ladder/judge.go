@@ -64,23 +64,6 @@ func (s Soak) Write(w io.Writer) error {
 	return err
 }
 
-// Judge judges as Result.Judge does.
-func (r Replicas) Judge(targets bool) error {
-	var err error
-	for _, p := range r.Paths {
-		if len(p.One) > 0 {
-			err = errors.Join(err, p.Ratio.judge(targets))
-		}
-	}
-	for _, row := range r.Wrong() {
-		err = errors.Join(err, passed(row.Verdict))
-	}
-	return err
-}
-
-// Measured reports whether a leg was measured to its end.
-func (r Replicas) Measured() bool { return len(r.Paths) > 0 && len(r.Paths[0].One) > 0 }
-
 // judge returns an error if the ratio is a target that was missed.
 func (r Ratio) judge(target bool) error {
 	if !target || r.OK {

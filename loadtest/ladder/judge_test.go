@@ -42,14 +42,12 @@ func TestJudge(t *testing.T) {
 		"steady memory":              {err: soak(1, "pass").Judge(true)},
 		"growing memory":             {soak(1.2, "pass").Judge(true), "missed: memory of order-1: ratio 1.20", true},
 		"a soak that proved nothing": {soak(1, "unknown").Judge(true), "verdict unknown", false},
-		"slower with replicas": {
-			ladder.Replicas{Paths: []ladder.PathReplicas{{One: []ladder.Row{pass}, Ratio: missed}}}.Judge(true),
-			"missed: ", true,
+		"a comparison that missed": {
+			ladder.Comparison{A: []float64{1}, Ratio: missed, Verdict: "pass"}.Judge(true), "missed: ", true,
 		},
-		"replicas that were not measured": {err: ladder.Replicas{Paths: []ladder.PathReplicas{{Ratio: missed}}}.Judge(true)},
-		"a violation with several replicas": {
-			ladder.Replicas{Paths: []ladder.PathReplicas{{Several: []ladder.Row{violation}}}}.Judge(false),
-			"verdict violation", true,
+		"a comparison without a leg": {err: ladder.Comparison{Ratio: missed, Verdict: "pass"}.Judge(true)},
+		"a violation in a comparison": {
+			ladder.Comparison{Verdict: "violation"}.Judge(false), "verdict violation", true,
 		},
 	} {
 		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {

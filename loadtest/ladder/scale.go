@@ -163,15 +163,16 @@ func measureHolders(
 	}
 	cfg.Progress(fmt.Sprintf("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders))
 	p := point{path: PathDeduct, goods: plan.Products, clients: plan.Clients, uniform: true}
-	legs, sums, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
+	legs, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range plan.Holders {
 		row := ScaleRow{
 			DelayMS: float64(delay.Microseconds()) / 1000, Group: group, Holders: n, Products: plan.Products,
-			DeductsPerS: perSecond(legs[i]), Ratio: perSecond(legs[i]) / perSecond(legs[0]), Error: legsError(legs[0], legs[i]),
-			Want: wanted[delay][n], Handovers: sums[i].handovers, Verdict: sums[i].verdict,
+			DeductsPerS: mean(legs[i].perS), Ratio: mean(legs[i].perS) / mean(legs[0].perS),
+			Error: legsError(legs[0].perS, legs[i].perS),
+			Want:  wanted[delay][n], Handovers: legs[i].handovers, Verdict: legs[i].verdict,
 		}
 		rows = append(rows, row)
 	}
@@ -187,26 +188,30 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*H
 	}
 	cfg.Progress(row.Load() + ", against " + row.Than)
 	p := point{path: row.Path, goods: row.Goods, items: row.Items, uniform: true, clients: UsualClients}
-	legs, sums, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
+	legs, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", row.Load(), err)
 	}
-	row.Ratio, row.Error = perSecond(legs[1])/perSecond(legs[0]), legsError(legs[0], legs[1])
-	row.Handovers, row.Verdict = sums[1].handovers, sums[1].verdict
-	row.P99 = p99(legs[1]) / p99(legs[0])
+	before, now := legs[0], legs[1]
+	row.Ratio, row.Error = mean(now.perS)/mean(before.perS), legsError(before.perS, now.perS)
+	row.P99, row.Handovers, row.Verdict = now.p99()/before.p99(), now.handovers, now.verdict
 	if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
 		return nil, fmt.Errorf("print the ratio: %w", err)
 	}
 	return &row, nil
 }
 
+// legsOf are the legs of one shape.
+type legsOf struct {
+	perS, p99MS []float64
+	// verdict is the worst, and handovers those of a lock each second.
+	verdict   string
+	handovers float64
+}
+
 // p99 returns the median of the legs' 99th percentiles.
-func p99(legs []Row) float64 {
-	all := make([]float64, len(legs))
-	for i, leg := range legs {
-		all[i] = leg.P99MS
-	}
-	slices.Sort(all)
+func (l legsOf) p99() float64 {
+	all := slices.Sorted(slices.Values(l.p99MS))
 	return all[len(all)/2]
 }
 
@@ -221,16 +226,11 @@ type partitioned struct {
 	bin string
 }
 
-// legsSum sums up the legs of one shape: the worst verdict, and the hand-overs of a lock each second.
-type legsSum struct {
-	verdict   string
-	handovers float64
-}
-
-// measureLegs lets the shapes take turns at the point, and returns for each its legs and their sum. Each leg goes in the reverse order of the one before.
+// measureLegs lets the shapes take turns at the point, and returns the legs of each. Each leg goes in the reverse order
+// of the one before.
 func measureLegs(
-	ctx context.Context, cfg Config, shapes []partitioned, p point, legs int,
-) (rows [][]Row, sums []legsSum, err error) {
+	ctx context.Context, cfg Config, shapes []partitioned, p point, n int,
+) (legs []legsOf, err error) {
 	var all []*contestant
 	defer func() {
 		for _, c := range all {
@@ -249,31 +249,32 @@ func measureLegs(
 		}
 		st, err := upWith(ctx, own, i+1, of, p.path, env)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%+v: %w", s, err)
+			return nil, fmt.Errorf("%+v: %w", s, err)
 		}
 		all = append(all, &contestant{shape: of, partitions: s.partitions, stack: st})
 	}
-	rows = make([][]Row, len(all))
-	for leg := range legs {
+	legs = make([]legsOf, len(all))
+	for leg := range n {
 		for k := range all {
 			i := k
 			if leg%2 == 1 {
 				i = len(all) - 1 - k
 			}
 			if err := all[i].fire(ctx, cfg, p); err != nil {
-				return nil, nil, fmt.Errorf("%+v: %w", shapes[i], err)
+				return nil, fmt.Errorf("%+v: %w", shapes[i], err)
 			}
-			rows[i] = append(rows[i], Row{DonePerS: all[i].reports[leg].DonePerS, P99MS: ms(all[i].reports[leg].P99)})
+			report := all[i].reports[leg]
+			legs[i].perS, legs[i].p99MS = append(legs[i].perS, report.DonePerS), append(legs[i].p99MS, ms(report.P99))
 		}
 	}
-	for _, c := range all {
+	for i, c := range all {
 		row, err := c.row(ctx, p)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%+v: %w", c.shape, err)
+			return nil, fmt.Errorf("%+v: %w", c.shape, err)
 		}
-		sums = append(sums, legsSum{row.Verdict, c.locks.handovers / c.fired.Seconds()})
+		legs[i].verdict, legs[i].handovers = row.Verdict, c.locks.handovers/c.fired.Seconds()
 	}
-	return rows, sums, nil
+	return legs, nil
 }
 
 // delayCommits makes each commit of the server wait for d, like on a replicated primary. Commits that arrive during the

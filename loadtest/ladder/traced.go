@@ -24,29 +24,23 @@ import (
 // Traced compares the whole orders per second of services that trace a share of them with services that trace none,
 // under the default strategy.
 type Traced struct {
-	Server  string `json:"server"`
-	Machine string `json:"machine"`
-	Date    string `json:"date"`
+	Comparison
 	// Share is the part of the orders that was traced, and Spans how many spans came of it.
 	Share float64 `json:"share"`
 	Spans int     `json:"spans"`
-	// Untraced[i] and Traced[i] are orders a second of two turns, one after the other, each with its own services.
-	Untraced []float64 `json:"untraced_per_s"`
-	Traced   []float64 `json:"traced_per_s"`
-	// Ratio is the orders a second with tracing by those without. Its error is the spread of the pairs of turns.
-	Ratio Ratio `json:"ratio"`
 }
 
 // tracedWant is the part of its throughput that the default strategy must keep.
 const tracedWant = 0.97
 
-// MeasureTraced fires whole orders from that many clients in pairs of turns of cfg.Measure, at least two: one at
-// services without tracing, one at services that trace the share. Each pair begins with the other. The services restart
-// for each turn: of two processes of the same program, one may be about 5 % faster than the other for its whole life.
-// Spans are received in this process.
-func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pairs int) (t Traced, err error) {
-	t = Traced{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Share: share}
-	if t.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
+// MeasureTraced fires whole orders from that many clients in legs of turns of cfg.Measure, at least two: at services
+// without tracing, and at services that trace the share. The services restart for each turn: of two processes of the
+// same program, one may be about 5 % faster than the other for its whole life. Spans are received in this process.
+func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs int) (t Traced, err error) {
+	t.Share = share
+	t.Comparison, err = newComparison(ctx, cfg,
+		fmt.Sprintf("order, one hot product, %d clients: grouped, %g traced / none", clients, share), tracedWant)
+	if err != nil {
 		return t, err
 	}
 	var spans mailbox
@@ -72,48 +66,19 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, pair
 	traced := untraced
 	traced.Tracer = client
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": at}
-	for pair := range pairs {
-		var perS [2]float64
-		for i := range perS {
-			if (pair+i)%2 == 0 {
-				perS[0], err = fireAnew(ctx, cfg, 2*pair+i, untraced, nil)
-			} else {
-				perS[1], err = fireAnew(ctx, cfg, 2*pair+i, traced, env)
-			}
-			if err != nil {
-				return t, fmt.Errorf("pair %d: %w", pair+1, err)
-			}
+	err = t.measure(cfg, legs, func(leg int, b bool) (float64, error) {
+		if b {
+			return fireAnew(ctx, cfg, 2*leg+1, traced, env)
 		}
-		if perS[0] <= 0 {
-			return t, errors.New("nothing was sold without tracing")
-		}
-		t.Untraced, t.Traced = append(t.Untraced, perS[0]), append(t.Traced, perS[1])
-		t.Ratio = pairsRatio(fmt.Sprintf("order, one hot product, %d clients: grouped, %g traced / none", clients, share),
-			t.Untraced, t.Traced, tracedWant)
-		cfg.Progress(fmt.Sprintf("pair %d of %d: %.0f/s untraced, %.0f/s traced", pair+1, pairs, perS[0], perS[1]))
+		return fireAnew(ctx, cfg, 2*leg, untraced, nil)
+	})
+	if err != nil {
+		return t, err
 	}
 	if t.Spans, err = spans.count(); err == nil && t.Spans == 0 {
 		err = errors.New("no span was received: nothing was compared")
 	}
-	if err != nil {
-		return t, err
-	}
-	_, err = fmt.Fprintln(cfg.Table, t.Ratio.Line())
 	return t, err
-}
-
-// pairsRatio returns the ratio of rates that were measured in pairs, b by a.
-func pairsRatio(name string, a, b []float64, want float64) Ratio {
-	rows := func(rates []float64) (all []Row) {
-		for _, rate := range rates {
-			all = append(all, Row{DonePerS: rate})
-		}
-		return all
-	}
-	as, bs := rows(a), rows(b)
-	r := Ratio{Name: name, Value: perSecond(bs) / perSecond(as), Error: legsError(as, bs), Want: want}
-	r.OK = r.withinError()
-	return r
 }
 
 // fireAnew starts services, the nth of the run, with env in their environment, and fires at them. It returns the orders

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/verify"
@@ -189,13 +190,6 @@ var (
 	slow = fire.Config{Orders: 60, Rate: 30, Concurrency: 48}
 )
 
-// patient has timeouts longer than a pause. Otherwise the deadline of the request rejects the paused holder's write
-// before any other layer can. The session expires long before the pause ends, so that others get the lock during it.
-var patient = map[string]string{
-	"ZOOKEEPER_SESSION_TIMEOUT": "1s", "STOCK_TIMEOUT": "7s", "CONFIRM_BUDGET": "9s",
-	"PENDING_LIMIT": "9s", "CANCEL_AFTER": "14s",
-}
-
 // longOutage is longer than the client library's reconnect delay of one second. If the reconnect fails, the library
 // fails the calls that wait for a connection, among them the search for a node whose create was not answered. The
 // session, and its node, survive longOutage.
@@ -243,11 +237,11 @@ var layers = []Mutant{
 		AbsorbedBy: "the fencing token, which turns the earlier holder away",
 	},
 	{
-		Name: "absolute write under lock, fenced", Load: slow, Env: patient, Switches: "read-modify-write,loss-untold",
+		Name: "absolute write under lock, fenced", Load: slow, Env: catalogue.Patient, Switches: "read-modify-write,loss-untold",
 		Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
 	},
 	{
-		Name: "absolute write under lock, without fencing", Load: slow, Env: patient,
+		Name: "absolute write under lock, without fencing", Load: slow, Env: catalogue.Patient,
 		Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockBalances,
 	},
 }
