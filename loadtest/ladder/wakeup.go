@@ -14,8 +14,8 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// lockCounts are the watch events that ZooKeeper has sent for deleted nodes and for changed lists of children, the locks
-// that the stock services have taken, and how often one of them woke for a lock that another had given up.
+// lockCounts are the watch events that ZooKeeper has sent for deleted nodes and for changed lists of children, the
+// locks that the stock services have taken, and how often one of them woke for a lock that another had given up.
 type lockCounts struct{ events, locks, handovers float64 }
 
 func (c lockCounts) minus(d lockCounts) lockCounts {

@@ -237,8 +237,9 @@ var layers = []Mutant{
 		AbsorbedBy: "the fencing token, which turns the earlier holder away",
 	},
 	{
-		Name: "absolute write under lock, fenced", Load: slow, Env: catalogue.Patient, Switches: "read-modify-write,loss-untold",
-		Cell: paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
+		Name: "absolute write under lock, fenced", Load: slow, Env: catalogue.Patient,
+		Switches: "read-modify-write,loss-untold",
+		Cell:     paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
 	},
 	{
 		Name: "absolute write under lock, without fencing", Load: slow, Env: catalogue.Patient,

@@ -118,9 +118,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
 		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"want":1.6,"verdict":"pass"},
 		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"want":2.7,"verdict":"pass"}],
-		"hot":{"path":"deduct","goods":1,"than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"p99":0.9,"verdict":"pass"},
-		"besides":[{"path":"order","goods":5,"items":3,"replicas":2,"than":"the build in old","ratio":1.28,"error":0.04,"want":0.9,
-			"p99":0.86,"handovers_per_s":3.25,"verdict":"pass"}],
+		"hot":{"path":"deduct","goods":1,"than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"p99":0.9,
+			"verdict":"pass"},
+		"besides":[{"path":"order","goods":5,"items":3,"replicas":2,"than":"the build in old","ratio":1.28,"error":0.04,
+			"want":0.9,"p99":0.86,"handovers_per_s":3.25,"verdict":"pass"}],
 		"compose":{"orders_per_s":800,"direct_per_s":1000,"direct_ratio":0.8,"direct_error":0.05},
 		"failing":[{"fault":"paused","answers":900,"other_share":0.01,"first_success_s":0.55,"verdict":"pass"}]}`)
 	for _, c := range []struct {

@@ -31,8 +31,8 @@ type Created struct {
 	Names []string
 }
 
-// CreateInLine creates an ephemeral sequential node and, if list is set, lists the children of its parent. late gets the
-// outcome if ctx ends first. Two calls with one prefix must not overlap.
+// CreateInLine creates an ephemeral sequential node and, if list is set, lists the children of its parent.
+// late gets the outcome if ctx ends first. Two calls with one prefix must not overlap.
 func (c *Conn) CreateInLine(
 	ctx context.Context, prefix string, data []byte, acl []zk.ACL, list bool, late func(Created, error),
 ) (Created, error) {
