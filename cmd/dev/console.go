@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/stack"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/health"
 	"orderstock/pkg/servers"
 )
 
@@ -61,7 +61,7 @@ func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page p
 	}
 	return servers.Start(ctx, servers.Spec{
 		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir, Addr: page.Addr,
-		Ready: func(ctx context.Context) error { return httpapi.Healthcheck(ctx, page.URL+"/healthz") },
+		Ready: func(ctx context.Context) error { return health.Check(ctx, page.URL+"/healthz") },
 	})
 }
 

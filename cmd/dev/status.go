@@ -15,7 +15,7 @@ import (
 
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/health"
 )
 
 func statusCommand() *cobra.Command {
@@ -82,7 +82,7 @@ func (p program) state(ctx context.Context) string {
 	if p.Token != "" { // the console is ready while it answers
 		path = "/healthz"
 	}
-	err := httpapi.Healthcheck(ctx, p.URL+path)
+	err := health.Check(ctx, p.URL+path)
 	switch {
 	case err == nil:
 		return "ready"

@@ -12,7 +12,7 @@ import (
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/stack"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/health"
 )
 
 // Rule arms one point of a replica; see faultpoint's build with the tag "faults".
@@ -36,7 +36,7 @@ type Replica struct {
 
 // Ready returns nil if the replica reports that all its dependencies answer.
 func (r *Replica) Ready(ctx context.Context) error {
-	return httpapi.Healthcheck(ctx, r.URL()+"/readyz")
+	return health.Check(ctx, r.URL()+"/readyz")
 }
 
 // Arm replaces the replica's rules.

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"orderstock/pkg/config"
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/health"
 )
 
 // Program is a service as its command line sees it.
@@ -44,7 +44,7 @@ func Service(p Program) *cobra.Command {
 		if https {
 			url = "https" + strings.TrimPrefix(url, "http")
 		}
-		return Fail(httpapi.Healthcheck(cmd.Context(), url))
+		return Fail(health.Check(cmd.Context(), url))
 	}
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,

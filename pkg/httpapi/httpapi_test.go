@@ -22,6 +22,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"orderstock/pkg/health"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
@@ -371,7 +372,7 @@ func TestStoppingCutsNoRequest(t *testing.T) {
 	}()
 	url := "http://" + <-addr
 	answer := make(chan error, 1)
-	go func() { answer <- httpapi.Healthcheck(t.Context(), url) }()
+	go func() { answer <- health.Check(t.Context(), url) }()
 	<-entered
 	stop()
 	for { // the port is closed while the request is still in there
