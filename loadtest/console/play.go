@@ -363,7 +363,7 @@ func label(v catalogue.Side) string {
 	return ", " + string(v)
 }
 
-// trial returns the run as a trial: its load, the faults that strike meanwhile, and the books to judge.
+// trial returns the run as a trial: its load, the faults that strike during it, and the books to judge.
 func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial {
 	t := trial.Trial{
 		Load: scene.config(at.Target.Target),
@@ -371,7 +371,7 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 			Databases: at.Databases, Settle: p.scene.settle(),
 			Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
 		},
-		Meanwhile: func(ctx context.Context, ended <-chan struct{}) {
+		During: func(ctx context.Context, ended <-chan struct{}) {
 			var metering sync.WaitGroup
 			defer metering.Wait()
 			metering.Go(func() { m.run(ended) })

@@ -82,7 +82,7 @@ func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
 
-// Once runs one cell in a lab whose services run. Some cells have loads of their own, in place of load.
+// Once runs one cell in a lab whose services run. Some cells replace load by another.
 func Once(ctx context.Context, l *lab.Lab, c Cell, load fire.Config, seed uint64) *Run {
 	began := time.Now()
 	r := &Run{Cell: c, Seed: seed, Outcome: verify.Pass}
@@ -150,7 +150,7 @@ func (r *Run) run(ctx context.Context, l *lab.Lab, load fire.Config) error {
 	return r.freshOrder(ctx, l)
 }
 
-// judgeStrike fails the run if the fault never struck, if its demands were not met, or if nothing was called meanwhile.
+// judgeStrike fails the run if the fault never struck, if its demands were not met, or if no call was in flight.
 func (r *Run) judgeStrike(f trial.Act, s trial.Strike) {
 	if s.Fired == 0 && s.Unseen != nil {
 		r.Why = append(r.Why, s.Unseen.Error())

@@ -24,7 +24,7 @@ type Comparison struct {
 	Verdict string `json:"verdict"`
 }
 
-// newComparison returns a comparison without a leg yet. name says which variant is divided by which.
+// newComparison returns a comparison without a leg yet. name names the variants, such as "watched / alone".
 func newComparison(ctx context.Context, cfg Config, name string, want float64) (c Comparison, err error) {
 	c = Comparison{
 		Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Verdict: string(verify.Pass),

@@ -204,7 +204,7 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*H
 // legsOf are the legs of one shape.
 type legsOf struct {
 	perS, p99MS []float64
-	// verdict is the worst, and handovers those of a lock each second.
+	// verdict is the worst; handovers of a lock are counted per second.
 	verdict   string
 	handovers float64
 }

@@ -49,7 +49,7 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 		Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
 	})
 	early, last := map[string]int64{}, map[string]int64{}
-	t.Meanwhile = func(_ context.Context, ended <-chan struct{}) {
+	t.During = func(_ context.Context, ended <-chan struct{}) {
 		start, tick := time.Now(), time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {

@@ -1,5 +1,5 @@
-// Package trial is the engine of every experiment: it fires a load, breaks something meanwhile, heals it, waits until
-// the orders have ended, and has the databases judged.
+// Package trial is the engine of every experiment: it fires a load, breaks something in the middle, heals it, waits
+// until the orders have ended, and judges the databases.
 //
 //	result, err := trial.On(stack, load).Run(ctx)
 package trial
@@ -16,7 +16,7 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Trial is one experiment. It is a value: it holds no state of its runs, except for that of Break.
+// Trial is one experiment. It is a value: only Break has a state.
 type Trial struct {
 	// Load is fired.
 	Load fire.Config
@@ -29,8 +29,8 @@ type Trial struct {
 	Ready func(ctx context.Context) error
 	// UntilHealed ends the load then. The load's own end is only a bound.
 	UntilHealed bool
-	// Meanwhile, if not nil, runs during the load. ended is closed when the last call is answered or given up.
-	Meanwhile func(ctx context.Context, ended <-chan struct{})
+	// During, if not nil, runs during the load. ended is closed when the last call is answered or given up.
+	During func(ctx context.Context, ended <-chan struct{})
 
 	// Books are the databases to judge, with the time that orders get to end, as in verify.Config.
 	Books verify.Config
@@ -90,8 +90,8 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 		aside sync.WaitGroup
 		err   error // of Break
 	)
-	if t.Meanwhile != nil {
-		aside.Go(func() { t.Meanwhile(ctx, ended) })
+	if t.During != nil {
+		aside.Go(func() { t.During(ctx, ended) })
 	}
 	if t.Break != nil {
 		aside.Go(func() {

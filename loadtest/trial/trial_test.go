@@ -69,7 +69,7 @@ func TestRun(t *testing.T) {
 			Do: func(context.Context) error { return nil }, For: 200 * time.Millisecond,
 			Undo: func(context.Context) error { healed = true; return nil },
 		}
-		try.Meanwhile = func(_ context.Context, over <-chan struct{}) { <-over; ended = true }
+		try.During = func(_ context.Context, over <-chan struct{}) { <-over; ended = true }
 		r, err := try.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
