@@ -11,7 +11,7 @@ import (
 // usualLoad lasts two and a half seconds, at a rate that grouped deductions sustain.
 var usualLoad = fire.Config{Orders: 300, Rate: 120, Concurrency: 64, Mix: fire.Mix{Cancel: 0.15}}
 
-// complete fills in what a load leaves open: few products, with less stock than demand, and repeats.
+// complete adds the defaults of the matrix to a load: few products, with less stock than demand, and repeats.
 func complete(load fire.Config, seed uint64) fire.Config {
 	load.Timeout = callTimeout
 	m := &load.Mix

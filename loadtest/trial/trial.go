@@ -57,7 +57,7 @@ type Strike struct {
 	Unseen error
 }
 
-// System is what a trial is made on, such as a stack or a lab.
+// System has the services and databases of a trial, such as a stack or a lab.
 type System interface {
 	Target() fire.Target
 	Databases() verify.Databases
@@ -144,7 +144,7 @@ func (t Trial) breakAndHeal(ctx context.Context, ended <-chan struct{}) (s Strik
 			s.Fired = max(s.Fired, n)
 		}
 	}
-	if ctx.Err() != nil { // what is paused or cut off could not be stopped
+	if ctx.Err() != nil { // a process that stays paused cannot be stopped
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()

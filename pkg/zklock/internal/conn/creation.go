@@ -14,7 +14,7 @@ import (
 const (
 	opCreate  = 1
 	opCreate2 = 15
-	// unimplemented is the answer of a server that does not know the operation.
+	// unimplemented is the protocol's ZUNIMPLEMENTED, the answer of a server that does not know the operation.
 	unimplemented = -6
 	// statBytes is the length of a Stat, at the end of an answer.
 	statBytes = 4*8 + 3*4 + 8 + 2*4 + 8
