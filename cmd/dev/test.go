@@ -14,6 +14,13 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
+// javaOptions are of the Java launcher. A ZooKeeper server of a test lives for seconds, in which Java's second compiler
+// and its parallel collector cost more processor time than they save.
+const (
+	envJavaOptions = "JDK_JAVA_OPTIONS"
+	javaOptions    = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+)
+
 func testCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "test -- command…",
@@ -23,6 +30,11 @@ func testCommand() *cobra.Command {
 			ctx, say := cmd.Context(), command.Progress(os.Stderr)
 			if err := programs.Install(ctx, say, append(programs.Missing(), programs.MissingForTests(ctx)...)); err != nil {
 				return err
+			}
+			if os.Getenv(envJavaOptions) == "" {
+				if err := os.Setenv(envJavaOptions, javaOptions); err != nil {
+					return fmt.Errorf("test: %w", err)
+				}
 			}
 			root, err := stack.ModuleRoot()
 			if err != nil {

@@ -112,17 +112,17 @@ func machine() string {
 	return text
 }
 
-// warmFor is how long ZooKeeper is kept busy before anything is measured.
+// warmFor is how long ZooKeeper is kept busy at most before anything is measured.
 const warmFor = 8 * time.Second
 
 // warmUp sends ZooKeeper a lock's requests until Java has compiled the code for them. Otherwise the compilers
-// would slow the first measurement.
-func warmUp(ctx context.Context, zookeeper string) error {
+// would slow the first measurement. Before short measurements, which are not precise anyway, it takes ten of them.
+func warmUp(ctx context.Context, zookeeper string, measurement time.Duration) error {
 	session, err := zklock.Connect(ctx, []string{zookeeper})
 	if err != nil {
 		return fmt.Errorf("warm ZooKeeper up: %w", err)
 	}
-	end := time.Now().Add(warmFor)
+	end := time.Now().Add(min(warmFor, 10*measurement))
 	var busy errgroup.Group
 	for i := range 32 {
 		lock := zklock.NewMutex(session, fmt.Sprintf("/ladder-warm-up-%d", i%8), zklock.WithHandoff(1, 0))

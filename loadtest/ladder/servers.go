@@ -46,7 +46,7 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 		return err
 	}
 	cfg.Progress("building the services")
-	cfg.Bin = filepath.Join(cfg.Dir, "bin")
+	cfg.Bin = filepath.Join(root, "bin")
 	options := compile.Options{Root: root, Bin: cfg.Bin}
 	if err := compile.Programs(ctx, options, "order-service", "stock-service"); err != nil {
 		return err
@@ -63,7 +63,7 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 	}()
 	cfg.Servers = up
 	cfg.Progress("warming ZooKeeper up")
-	if err := warmUp(ctx, up.ZooKeeper.Addr()); err != nil {
+	if err := warmUp(ctx, up.ZooKeeper.Addr(), cfg.Measure); err != nil {
 		return err
 	}
 	return measure(cfg)
