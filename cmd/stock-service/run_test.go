@@ -99,7 +99,10 @@ func TestReady(t *testing.T) {
 		"grouped":    {http.StatusOK, `{"status":"degraded","failing":["redis","strategy"]}`},
 		"sequential": {http.StatusServiceUnavailable, `{"status":"not ready","failing":["redis","strategy"]}`},
 	} {
-		t.Run(name, func(t *testing.T) { testReady(t, name, without.status, without.body) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testReady(t, name, without.status, without.body)
+		})
 	}
 }
 

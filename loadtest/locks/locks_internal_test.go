@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 func TestRun(t *testing.T) {
 	rows, err := Run(t.Context(), Config{
 		Plan: Plan{
-			Locks: Names, Shapes: []string{"2x4x1"}, Rounds: 1, Window: 1500 * time.Millisecond,
-			Warmup: 300 * time.Millisecond,
+			Locks: Names, Shapes: []string{"2x4x1"}, Rounds: 1, Window: 600 * time.Millisecond,
+			Warmup: 200 * time.Millisecond,
 		},
 		Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
 	})
@@ -71,8 +71,8 @@ func TestRun(t *testing.T) {
 func TestLone(t *testing.T) {
 	rows, err := Run(t.Context(), Config{
 		Plan: Plan{
-			Locks: Names, Shapes: []string{"1+8x1ms"}, Rounds: 1, Window: 1500 * time.Millisecond,
-			Warmup: 300 * time.Millisecond,
+			Locks: Names, Shapes: []string{"1+8x1ms"}, Rounds: 1, Window: 600 * time.Millisecond,
+			Warmup: 200 * time.Millisecond,
 		},
 		Servers: serverstest.ZooKeeper(t).Addr(), Worker: []string{os.Args[0], "worker"}, Table: t.Output(),
 	})

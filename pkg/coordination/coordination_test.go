@@ -134,11 +134,11 @@ func TestIDsGoOnWithoutZooKeeper(t *testing.T) {
 			seen[id] = true
 		}
 	}
-	goOn(16 * time.Second)
+	goOn(2 * cfg.SessionTimeout)
 	if err := zookeeper.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	goOn(8 * time.Second)
+	goOn(cfg.SessionTimeout)
 }
 
 // TestAnnouncedWhileAServerHasNoName: in a network of containers, the name of one that is down does not resolve.

@@ -19,7 +19,7 @@ import (
 
 func session(t *testing.T, addr string) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{addr})
+	s, err := zklock.Connect(t.Context(), []string{addr}, zklock.WithSessionTimeout(5*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -231,6 +231,7 @@ func TestDeletedWaiterQueuesAgain(t *testing.T) {
 // While a waiter is cut off, its node and then its predecessor are deleted. After the reconnect the
 // server tells of both in any order, and the waiter must not take the lock with a node that is gone.
 func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
+	t.Parallel()
 	s, l := dialLink(t)
 	other := connect(t)
 	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))

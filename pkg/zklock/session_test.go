@@ -249,6 +249,7 @@ func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
 
 // A wrapped connection that its owner has closed does not come back: acquisitions fail.
 func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
+	t.Parallel()
 	s, conn := wrap(t)
 	dir := zktest.Root(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(s, dir+"-held"))

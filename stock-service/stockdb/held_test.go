@@ -55,6 +55,7 @@ func TestAHeldRowHoldsNoGroupUp(t *testing.T) {
 	} {
 		for _, size := range []int{1, 8} {
 			t.Run(fmt.Sprint(name, " in groups of ", size), func(t *testing.T) {
+				t.Parallel()
 				p := stocktest.New(t)
 				held := stock.Request{Flag: "held", Items: []operation.Item{{GoodsID: p.Goods(t, 100), Num: 1}}}
 				free := p.Goods(t, 1000)

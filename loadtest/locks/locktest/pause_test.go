@@ -38,7 +38,11 @@ func TestPausedHolder(t *testing.T) {
 		must(p.Await(0, chaos.Granted, soon))
 		processes = append(processes, p)
 	}
-	for i := range 6 {
+	pauses := 6
+	if testing.Short() {
+		pauses = 4
+	}
+	for i := range pauses {
 		victim, other := processes[i%2], processes[(i+1)%2]
 		must(victim.Await(victim.Len(), chaos.Granted, soon)) // and holds, for a few milliseconds more
 		must(victim.Pause())
