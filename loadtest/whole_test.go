@@ -28,6 +28,7 @@ func judge(t *testing.T, st *stack.Stack, h *history.History) *verify.Verdict {
 	return v
 }
 
+// "passes" takes 20 s: it fires for so long that each service can die and return.
 func TestTheWholeStack(t *testing.T) {
 	t.Parallel()
 	bin := stacktest.Build(t)

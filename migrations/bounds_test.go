@@ -13,6 +13,7 @@ import (
 
 // TestASilentCommandLosesItsRows: a command that stands still after its DELETE does not hold the rows for long. One
 // that is at work keeps its lock for as long as it needs.
+// It takes 10 s, the idle timeout.
 func TestASilentCommandLosesItsRows(t *testing.T) {
 	t.Parallel()
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))

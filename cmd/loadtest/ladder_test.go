@@ -13,6 +13,7 @@ import (
 
 // TestComparisonsOnRealServers makes the two comparisons of the default strategy with itself, for a moment each: with a
 // console that watches, and with all orders traced.
+// It takes 20 s: each starts three servers and four services.
 func TestComparisonsOnRealServers(t *testing.T) {
 	out := t.TempDir()
 	for name, of := range map[string][]string{"watched": nil, "traced": {"--share", "1"}} {

@@ -54,6 +54,7 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 }
 
 // A published fault goes wrong on new servers and services, and the program exits with its verdict.
+// It takes 20 s: the services with their broken variants are linked, three servers start, and 300 pieces are sold.
 func TestRunOnRealServers(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "a.html")
 	out, exit := execute(t, "run", "A/broken", "--seed", "42", "--json", "--report", report, "--out", t.TempDir())

@@ -7,9 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/order-service/orderhttp"
@@ -20,10 +17,9 @@ import (
 	"orderstock/pkg/discovery"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
-	"orderstock/pkg/opflag"
 	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/service"
 	"orderstock/pkg/stockapi"
-	"orderstock/pkg/tracing/otlp"
 )
 
 // backlogEvery is the pause between two looks at the backlog.
@@ -46,33 +42,17 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	log := command.Begin("order-service", cfg.Service)
 	log.Info("starting", "config", fmt.Sprintf("%+v", cfg))
 
-	traces, err := otlp.Start(ctx, "order-service", cfg.Settings, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
-
-	secure, err := cfg.TLS()
-	if err != nil {
-		return err
-	}
-	metrics := prometheus.NewRegistry()
-	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
-		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
-		OpenDB: traces.OpenDB(nil),
+	base, err := service.Open(ctx, service.Options{
+		Name: "order-service", Settings: cfg.Service, Tracing: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
+		Wrap: faults.connector, Log: log,
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
-	store := orderdb.New(db)
+	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	traces, named, flags := base.Traces, base.Named, base.Flags
+	store := orderdb.New(base.DB)
 	defer store.Close()
-	flags := opflag.OpenAt(cfg.Redis(), log)
-	defer func() { err = errors.Join(err, flags.Close()) }()
-	flags.Instrument(traces.Redis)
-	flags.Register(named)
 	limits := ratelimit.Open(ratelimit.Config{Redis: cfg.Redis(), Proxies: cfg.TrustedProxies, Metrics: named, Log: log})
 	defer func() { err = errors.Join(err, limits.Close()) }()
 	calls := []stockapi.Option{
@@ -96,9 +76,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 
 	// ZooKeeper's sessions stop after the server: an order in flight may still need an id.
 	background := context.WithoutCancel(ctx)
-	where := cfg.ZooKeeper()
-	where.Metrics, where.Log = named, log
-	zookeeper := coordination.Open("order-service", where)
+	zookeeper := coordination.Open("order-service", base.ZooKeeper)
 	defer func() { err = errors.Join(err, zookeeper.Close()) }()
 	ids := zookeeper.LeaseIDs(background, "order-ids")
 	defer func() { err = errors.Join(err, ids.Close(background)) }()
@@ -140,14 +118,14 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		RequireKey:  cfg.IdempotencyKey == keyRequired,
 		Console:     cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
-			"mysql":     {Ask: mysqldb.ReadyCheck(db)},
+			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB)},
 			"redis":     {Ask: flags.Ping, Optional: true},
 			"zookeeper": {Ask: ids.Ready},
 			"token":     {Ask: stock.CheckToken},
 		},
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics,
+		Addr: cfg.ListenAddr, TLS: base.TLS, OpsAddr: cfg.OpsAddr, Metrics: base.Metrics,
 		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
 	}, traces.Handler(faults.handler(handler), httpapi.Inside(cfg.TrustedProxies)), log)
 }

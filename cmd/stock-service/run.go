@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	"orderstock/pkg/command"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/mysqldb"
-	"orderstock/pkg/opflag"
-	"orderstock/pkg/tracing/otlp"
+	"orderstock/pkg/service"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/stock"
@@ -34,42 +30,25 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	log := command.Begin("stock-service", cfg.Service)
 	log.Info("starting", "strategy", cfg.Strategy, "config", fmt.Sprintf("%+v", cfg))
 
-	traces, err := otlp.Start(ctx, "stock-service", cfg.Settings, log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, traces.Close(ctx)) }()
-
-	secure, err := cfg.TLS()
-	if err != nil {
-		return err
-	}
-	metrics := prometheus.NewRegistry()
-	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	db, err := mysqldb.Open(string(cfg.MySQLDSN), mysqldb.Options{
-		MaxConns: cfg.MySQLMaxConns, Metrics: metrics, Wrap: faults.connector, Log: log,
-		OpenDB: traces.OpenDB(map[string]string{
+	base, err := service.Open(ctx, service.Options{
+		Name: "stock-service", Settings: cfg.Service, Tracing: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
+		Wrap: faults.connector, Log: log,
+		Steps: map[string]string{
 			"UPDATE stock SET num":   "update-stock",
 			"INSERT INTO operations": "insert-operation",
 			"INSERT INTO stock_flow": "insert-flow",
-		}),
+		},
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, mysqldb.Close(db)) }()
-	ledger := stockdb.New(db, mysqldb.NewEvictor(db, named, log))
+	defer func() { err = errors.Join(err, base.Close(ctx)) }()
+	traces, named, flags := base.Traces, base.Named, base.Flags
+	ledger := stockdb.New(base.DB, mysqldb.NewEvictor(base.DB, named, log))
 	defer ledger.Close()
-	flags := opflag.OpenAt(cfg.Redis(), log)
-	defer func() { err = errors.Join(err, flags.Close()) }()
-	flags.Instrument(traces.Redis)
-	flags.Register(named)
-	zookeeper := cfg.ZooKeeper()
-	zookeeper.Metrics, zookeeper.Log = named, log
 	deducter, err := faults.deducter(cfg.Strategy, compared.Config{
 		Config: deduct.Config{
-			Config: zookeeper, LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience,
+			Config: base.ZooKeeper, LockTimeout: cfg.LockTimeout, LockPatience: cfg.LockPatience,
 			Partitions: cfg.StockPartitions, MaxGroup: cfg.MaxGroup, WrapLock: faults.lock,
 		},
 		Ledger: ledger, Redis: cfg.Redis(), AllowUnsafe: opts.allowUnsafe,
@@ -80,7 +59,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer func() { err = errors.Join(err, deducter.Close()) }()
 
 	// The announcement has a separate session: not every strategy has one for locks.
-	announcing := coordination.Open("announcement", zookeeper)
+	announcing := coordination.Open("announcement", base.ZooKeeper)
 	defer func() { err = errors.Join(err, announcing.Close()) }()
 
 	stocks := stock.NewService(stocktrace.Flags(faults.flags(flags)), stocktrace.Ledger(faults.ledger(ledger)), deducter)
@@ -88,7 +67,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		Token: string(cfg.Token), OldToken: string(cfg.OldToken),
 		MaxInFlight: cfg.MaxInFlight, Timeout: cfg.RequestTimeout, Metrics: named,
 		Checks: map[string]httpapi.Check{
-			"mysql":     {Ask: mysqldb.ReadyCheck(db)},
+			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB)},
 			"redis":     {Ask: flags.Ping, Optional: true},
 			"announced": {Ask: announcing.Announced},
 			// Without ZooKeeper, the row locks isolate the groups.
@@ -98,10 +77,10 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	withdraw := func() {}
 	defer func() { withdraw() }()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
-		Addr: cfg.ListenAddr, TLS: secure, OpsAddr: cfg.OpsAddr, Metrics: metrics, ShutdownTimeout: cfg.ShutdownTimeout,
+		Addr: cfg.ListenAddr, TLS: base.TLS, OpsAddr: cfg.OpsAddr, Metrics: base.Metrics, ShutdownTimeout: cfg.ShutdownTimeout,
 		MaxHeader: stockhttp.MaxHeader,
 		OnListen: func(addr string) {
-			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), secure != nil,
+			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), base.TLS != nil,
 				string(cfg.Token), string(cfg.OldToken))
 			if opts.onListen != nil {
 				opts.onListen(addr)

@@ -161,6 +161,6 @@ func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	over := make(chan struct{})
 	close(over)
 	scene := Scenario{Faults: []Action{{Action: "kill", Target: "stock-1", AfterMS: 60_000}}}
-	c.strikeMeanwhile(t.Context(), &plan{}, scene, over)
+	c.strikeDuring(t.Context(), &plan{}, scene, over)
 	c.shows(t, "not brought about, as the run was over before: 1m0s kill stock-1")
 }

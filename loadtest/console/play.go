@@ -381,7 +381,7 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 				c.began = time.Now()
 				c.mu.Unlock()
 				c.say("run", "the first order is sent")
-				c.strikeMeanwhile(ctx, p, scene, ended)
+				c.strikeDuring(ctx, p, scene, ended)
 			case <-ended:
 			}
 		},

@@ -186,8 +186,8 @@ func (c *Console) recordedStrikes() []*Strike {
 	return all
 }
 
-// strikeMeanwhile runs the faults of the scenario, each at its time.
-func (c *Console) strikeMeanwhile(ctx context.Context, p *plan, scene Scenario, done <-chan struct{}) {
+// strikeDuring runs the faults of the scenario, each at its time.
+func (c *Console) strikeDuring(ctx context.Context, p *plan, scene Scenario, done <-chan struct{}) {
 	var striking sync.WaitGroup
 	defer striking.Wait()
 	if p.fault != nil && p.fault.Strike != "" {

@@ -290,6 +290,7 @@ func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
 
 // TestLimitsOfAConnection: a header that is too large and a compressed body are refused; a header and a body that do
 // not come to their end are cut.
+// It takes 15 s, the limit for a body.
 func TestLimitsOfAConnection(t *testing.T) {
 	t.Parallel()
 	e, _ := serve(t)

@@ -24,6 +24,10 @@ const numbersLeft = 100
 // longer show which contender came first.
 func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
+	acquisitions := int64(1200)
+	if testing.Short() {
+		acquisitions = 4 * numbersLeft
+	}
 	locks := map[string]func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error){
 		"/mutex": func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error) {
 			return zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)).Acquire
@@ -52,7 +56,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 				for range 4 {
 					acquire := lock(s, path)
 					all.Go(func() {
-						for acquired.Add(1) <= 1200 {
+						for acquired.Add(1) <= acquisitions {
 							lock, err := acquire(ctx)
 							if err != nil {
 								t.Error(err)

@@ -14,6 +14,7 @@ import (
 
 // A session that ends while it holds many locks ends all handles in time, and what comes next is not held up
 // by what is left to do.
+// It takes 11 s: two sessions with a timeout of 4 s end, with thousands of locks.
 func TestSessionEndsWithManyLocks(t *testing.T) {
 	const (
 		timeout = 4 * time.Second

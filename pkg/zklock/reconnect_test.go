@@ -118,6 +118,7 @@ func TestLibraryEndsWhileWritesFail(t *testing.T) {
 }
 
 // Close keeps its bound although the server answers nothing and the session has long to live.
+// It takes 11 s, the bound of Close.
 func TestCloseWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(time.Minute))

@@ -248,6 +248,7 @@ func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
 }
 
 // A wrapped connection that its owner has closed does not come back: acquisitions fail.
+// It takes 10 s, the session timeout.
 func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	t.Parallel()
 	s, conn := wrap(t)

@@ -18,6 +18,7 @@ const lengthEnv = "LOCKTEST_LENGTH"
 
 // TestHistories disturbs processes of contenders, with hand-off and without. The short test does so on the shared
 // server; the long one has an ensemble, whose members are killed as well.
+// It takes 30 s: sessions expire, for each of two settings.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	cfg := chaos.Config{

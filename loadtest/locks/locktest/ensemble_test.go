@@ -15,6 +15,7 @@ import (
 // TestEnsemble lets fifty contend on three servers with slow disks, moves their connections from
 // follower to follower and from follower to leader, kills the leader, kills a follower, and takes the
 // quorum away for ten seconds: nobody holds twice, and everybody goes on afterwards.
+// It takes 50 s: three servers start on two cores, and two of them are away for longer than a session.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

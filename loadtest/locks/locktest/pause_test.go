@@ -12,6 +12,7 @@ import (
 // TestPausedHolder stops the holder's process past its session, again and again. ZooKeeper gives the
 // lock to the next process, while the stopped one later goes on and writes: two believe that they hold
 // the lock, and only the token keeps the late write out.
+// It takes 15 s: a session expires in each pause.
 func TestPausedHolder(t *testing.T) {
 	t.Parallel()
 	const sessionTimeout = 1500 * time.Millisecond

@@ -15,7 +15,7 @@ import (
 func TestSetChildCounter(t *testing.T) {
 	t.Parallel()
 	z := zktest.Start(t)
-	conn, _, err := zk.Connect([]string{z.Addr}, 10*time.Second, zk.WithLogInfo(false))
+	conn, _, err := zk.Connect([]string{z.Addr}, 40*time.Second, zk.WithLogInfo(false))
 	if err != nil {
 		t.Fatal(err)
 	}

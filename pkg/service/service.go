@@ -1,0 +1,84 @@
+// Package service opens what both services use: traces, metrics, MySQL, Redis and the way to ZooKeeper.
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql/driver"
+	"errors"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"gorm.io/gorm"
+
+	"orderstock/pkg/config"
+	"orderstock/pkg/coordination"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/opflag"
+	"orderstock/pkg/tracing/otlp"
+)
+
+// Options configure Open. All but Wrap and Steps are required.
+type Options struct {
+	// Name is the service's name in its traces.
+	Name     string
+	Settings config.Service
+	Tracing  otlp.Settings
+	// MaxConns bounds the connections to the database.
+	MaxConns int
+	// Wrap, if not nil, stands between the service and its database.
+	Wrap func(driver.Connector) driver.Connector
+	// Steps names statements in traces by their beginnings.
+	Steps map[string]string
+	Log   *slog.Logger
+}
+
+// Base is what both services use. Its fields are safe for concurrent use.
+type Base struct {
+	Traces *otlp.Exporter
+	// TLS is nil if the service speaks plain HTTP.
+	TLS *tls.Config
+	// Metrics holds all metrics. Named registers there, with the project's prefix.
+	Metrics *prometheus.Registry
+	Named   prometheus.Registerer
+	DB      *gorm.DB
+	Flags   *opflag.Flags
+	// ZooKeeper configures sessions.
+	ZooKeeper coordination.Config
+}
+
+// Open opens a service's base. The servers are reached on first use, so that a service can start before them. The
+// error is of the settings. Callers must Close the base.
+func Open(ctx context.Context, o Options) (*Base, error) {
+	secure, err := o.Settings.TLS()
+	if err != nil {
+		return nil, err
+	}
+	traces, err := otlp.Start(ctx, o.Name, o.Tracing, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	metrics := prometheus.NewRegistry()
+	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	db, err := mysqldb.Open(string(o.Settings.MySQLDSN), mysqldb.Options{
+		MaxConns: o.MaxConns, Metrics: metrics, Wrap: o.Wrap, Log: o.Log, OpenDB: traces.OpenDB(o.Steps),
+	})
+	if err != nil {
+		return nil, errors.Join(err, traces.Close(ctx))
+	}
+	flags := opflag.OpenAt(o.Settings.Redis(), o.Log)
+	flags.Instrument(traces.Redis)
+	flags.Register(named)
+	zookeeper := o.Settings.ZooKeeper()
+	zookeeper.Metrics, zookeeper.Log = named, o.Log
+	return &Base{
+		Traces: traces, TLS: secure, Metrics: metrics, Named: named, DB: db, Flags: flags, ZooKeeper: zookeeper,
+	}, nil
+}
+
+// Close closes the connections and sends the last traces. Nothing may use the base any more.
+func (b *Base) Close(ctx context.Context) error {
+	return errors.Join(b.Flags.Close(), mysqldb.Close(b.DB), b.Traces.Close(ctx))
+}
