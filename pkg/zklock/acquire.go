@@ -142,14 +142,14 @@ func (s *Session) awaitTurn(
 			case predecessor.Czxid != 0 && stat.Czxid != predecessor.Czxid:
 				continue // its name was given again, to a node behind us
 			}
-			gone = watch.Fired()
+			gone = watch.Listed()
 		}
 		select {
 		case <-gone:
 			if o.hooks.Woken != nil {
 				o.hooks.Woken(l.Dir)
 			}
-			node.Listed(watch.Siblings(ctx))
+			node.Listed(watch.Siblings())
 		case <-changed:
 		case <-place.Own.Fired():
 		case <-refused:
@@ -173,7 +173,7 @@ func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*hold
 	}
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
-	h.unlink = context.AfterFunc(life.Context(), func() { h.Remove() })
+	life.Keep(h)
 	place.Own.Soon()
 	h.ignore = place.Own.AfterFired(func() { h.changed(place.Own) })
 	return h, nil

@@ -21,7 +21,6 @@ type holder struct {
 	hooks  Hooks
 	ctx    context.Context // ends when the lock is lost or released
 	cancel context.CancelCauseFunc
-	unlink func() bool // from the end of life
 	ignore func() bool // the event of the watch on the node, while its first watch is the one
 	behind int         // how many others were in the queue when the node came first, as far as is known
 
@@ -59,13 +58,13 @@ func (h *holder) changed(own *conn.Watch) {
 
 // deleted ends the holder's context, unless our own release has ended it.
 func (h *holder) deleted() {
-	h.unlink()
+	h.life.Forget(h)
 	h.cancel(errNodeDeleted)
 }
 
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
 func (h *holder) end() {
-	h.unlink()
+	h.life.Forget(h)
 	h.ignore()
 	h.cancel(ErrReleased)
 }

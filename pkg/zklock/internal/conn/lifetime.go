@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -55,6 +56,45 @@ type Lifetime struct {
 	*Clock
 	ctx context.Context
 	end context.CancelCauseFunc
+
+	mu    sync.Mutex
+	ended bool
+	kept  map[Kept]struct{}
+}
+
+// Kept is something that must go when a lifetime ends by the local clock.
+type Kept interface{ Remove() <-chan error }
+
+// Keep has k removed when the lifetime ends, or now if it has ended. Those that wait for the end of Context learn of
+// it first: with thousands of holders, the removals would otherwise be in their way.
+func (l *Lifetime) Keep(k Kept) {
+	l.mu.Lock()
+	ended := l.ended
+	if !ended {
+		l.kept[k] = struct{}{}
+	}
+	l.mu.Unlock()
+	if ended {
+		k.Remove()
+	}
+}
+
+// Forget undoes Keep.
+func (l *Lifetime) Forget(k Kept) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.kept, k)
+}
+
+// removeKept begins the removal of all that is kept.
+func (l *Lifetime) removeKept() {
+	l.mu.Lock()
+	kept := l.kept
+	l.ended, l.kept = true, nil
+	l.mu.Unlock()
+	for k := range kept {
+		k.Remove()
+	}
 }
 
 // Context returns a context that ends with the lifetime. Its cause is ErrLost then.
@@ -99,7 +139,7 @@ func (c *Conn) turnLifetime(up bool, clock *Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lifetime == nil && up && clock != nil && clock.Left() > 0 {
-		l := &Lifetime{Clock: clock}
+		l := &Lifetime{Clock: clock, kept: map[Kept]struct{}{}}
 		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(c.ctx))
 		c.lifetime = l
 	}
@@ -119,6 +159,7 @@ func (c *Conn) endLifetime(cause error) {
 		c.log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
 	}
 	l.end(fmt.Errorf("%w: %w", ErrLost, cause))
+	c.Go(l.removeKept)
 }
 
 // Lifetime returns the current lifetime, nil while no session is alive.

@@ -34,21 +34,20 @@ type Watch struct {
 	event zk.Event // valid after fired
 
 	listing atomic.Bool   // somebody wants Siblings
-	listed  chan struct{} // closed when names is valid
+	listed  chan struct{} // closed after fired, when names is valid
 	names   []string
 }
 
 // List has the node's siblings listed as soon as the watch fires, for Siblings. Call it before Armed.
 func (w *Watch) List() { w.listing.Store(true) }
 
-// Siblings waits, after the watch has fired, for the children of the node's parent as they were after that. It returns
-// nil if they are not known.
-func (w *Watch) Siblings(ctx context.Context) []string {
-	if Wait(ctx, w.listed) != nil {
-		return nil
-	}
-	return w.names
-}
+// Listed returns a channel that is closed when an armed watch has fired and, after a call of List, the siblings were
+// listed. It wakes a waiter once, where Fired and a request would do so twice.
+func (w *Watch) Listed() <-chan struct{} { return w.listed }
+
+// Siblings returns the children of the node's parent as they were after the watch had fired, or nil if they are not
+// known. It is for use after Listed.
+func (w *Watch) Siblings() []string { return w.names }
 
 // Armed waits until the watch is set, and returns the node as it was then. It fails with
 // zk.ErrNoNode if there is no such node, and with other errors if the watch could not be set.
