@@ -78,6 +78,7 @@ down: bin/dev ## Stop the stack of "make up"
 status: bin/dev ## What "make up" left running, and whether it is ready
 	@bin/dev status || [ $$? -eq 1 ] # exit code 1 is an answer, printed above; make must not report an error
 
+# Many tests wait for servers or timeouts: more of them run at once than there are processors.
 .PHONY: test
 test: setup-dev ## All tests on real servers, with short rounds [PKG RUN]
 	bin/dev test -- $(GO) test -p 3 -parallel 4 -short -vet=off -timeout 10m $(if $(RUN),-run '$(RUN)') $(PKG)

@@ -14,8 +14,8 @@ import (
 	"orderstock/pkg/servers/programs"
 )
 
-// javaOptions are of the Java launcher. A ZooKeeper server of a test lives for seconds, in which Java's second compiler
-// and its parallel collector cost more processor time than they save.
+// javaOptions are for the java command. The ZooKeeper servers of tests live for seconds. In so short a time, Java's
+// second compiler and its parallel collector cost more processor time than they save.
 const (
 	envJavaOptions = "JDK_JAVA_OPTIONS"
 	javaOptions    = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

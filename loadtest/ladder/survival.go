@@ -93,7 +93,7 @@ func survive(ctx context.Context, cfg Config, n int, name string) (all []Surviva
 func (s *Survival) measure(ctx context.Context, cfg Config, st *stack.Stack) (err error) {
 	load := fire.Config{
 		Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
-		Timeout: 15 * time.Second, // a lock of the killed service lasts until its session ends, after 10 s
+		Timeout: 30 * time.Second, // a lock of the killed service lasts until its session ends
 		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
 	}
 	t := trial.On(st, load)

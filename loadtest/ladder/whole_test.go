@@ -14,7 +14,7 @@ import (
 
 // The limit makes deductions and orders that pass the verifier, and every strategy
 // that is measured is put through every fault.
-// It takes 40 s, mostly because calls to the killed service, and those about what Redis lost, run into their timeout.
+// It takes a minute: calls to the killed service, and calls whose flags Redis has lost, wait for their timeout of 30 s.
 func TestASmallLadder(t *testing.T) {
 	t.Parallel()
 	redis, err := servers.StartRedis(t.Context(), t.TempDir()) // its own: it is flushed

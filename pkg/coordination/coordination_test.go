@@ -108,7 +108,7 @@ func TestItBeginsWithoutZooKeeper(t *testing.T) {
 }
 
 // TestIDsGoOnWithoutZooKeeper: for longer than a session, and also after ZooKeeper has come back and ended it.
-// It takes 15 s: two sessions without a server, and one with it.
+// It takes 26 s: numbers are reserved for 10 s, and ZooKeeper must be away for longer.
 func TestIDsGoOnWithoutZooKeeper(t *testing.T) {
 	t.Parallel()
 	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
@@ -135,11 +135,11 @@ func TestIDsGoOnWithoutZooKeeper(t *testing.T) {
 			seen[id] = true
 		}
 	}
-	goOn(2 * cfg.SessionTimeout)
+	goOn(16 * time.Second)
 	if err := zookeeper.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	goOn(cfg.SessionTimeout)
+	goOn(8 * time.Second)
 }
 
 // TestAnnouncedWhileAServerHasNoName: in a network of containers, the name of one that is down does not resolve.

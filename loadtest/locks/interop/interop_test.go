@@ -316,8 +316,8 @@ func (s *shop) lease(conn *zk.Conn) error {
 	if err != nil {
 		return err
 	}
-	// Until all leases were out once, a holder waits for the others, however slow the machine is.
-	for begin, seen := time.Now(), false; !seen && time.Since(begin) < time.Second; seen = s.overlapped.Load() > 0 {
+	// Until all leases were out once, each holder waits a second for the others, however slow the machine is.
+	for begin := time.Now(); ; {
 		holders, _, err := conn.Children(s.work + "/holders")
 		if err != nil {
 			return err
@@ -327,6 +327,9 @@ func (s *shop) lease(conn *zk.Conn) error {
 		}
 		if len(holders) == leases {
 			s.overlapped.Add(1)
+		}
+		if s.overlapped.Load() > 0 || time.Since(begin) > time.Second {
+			break
 		}
 	}
 	time.Sleep(15*time.Millisecond + rand.N(10*time.Millisecond)) // longer than the way through the gate

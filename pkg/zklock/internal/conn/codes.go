@@ -32,7 +32,7 @@ var Codes = map[int]Class{
 	-3:   Failed,  // data inconsistency
 	-4:   Unknown, // connection loss
 	-5:   Failed,  // marshalling error: the server's answer to an exception of its own
-	-6:   Refused, // unimplemented
+	-6:   Refused, // unknown operation
 	-7:   Unknown, // operation timeout
 	-8:   Refused, // bad arguments
 	-12:  Over,    // unknown session

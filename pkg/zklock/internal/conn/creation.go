@@ -14,8 +14,8 @@ import (
 const (
 	opCreate  = 1
 	opCreate2 = 15
-	// unimplemented is the protocol's ZUNIMPLEMENTED, the answer of a server that does not know the operation.
-	unimplemented = -6
+	// unknownOperation is the error code of a server that does not know the operation.
+	unknownOperation = -6
 	// statBytes is the length of a Stat, at the end of an answer.
 	statBytes = 4*8 + 3*4 + 8 + 2*4 + 8
 )
@@ -41,7 +41,7 @@ func (c *Conn) CreateInLine(
 			made := c.monitor.expect(prefix)
 			node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
 			c.monitor.expectNoMore(prefix)
-			if code, _ := unnamedCode(err); code == unimplemented && made != nil {
+			if code, _ := unnamedCode(err); code == unknownOperation && made != nil {
 				c.monitor.plain.Store(true)
 				continue
 			}

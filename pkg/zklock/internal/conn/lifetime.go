@@ -65,8 +65,8 @@ type Lifetime struct {
 // Kept is something that must go when a lifetime ends by the local clock.
 type Kept interface{ Remove() <-chan error }
 
-// Keep has k removed when the lifetime ends, or now if it has ended. Those that wait for the end of Context learn of
-// it first: with thousands of holders, the removals would otherwise be in their way.
+// Keep has k removed when the lifetime ends, or now if it has ended. Context ends before the removals begin, so that
+// thousands of them do not delay the holders that wait for its end.
 func (l *Lifetime) Keep(k Kept) {
 	l.mu.Lock()
 	ended := l.ended

@@ -44,7 +44,7 @@ func (c *conn) request(r *reader) bool {
 		w = append(w, body...)
 	}
 	c.send(w)
-	return op != opClose && result != authFailed && result != unimplemented
+	return op != opClose && result != authFailed && result != unknownOperation
 }
 
 // perform carries out a request: a read, or a transaction of one operation or of several.
@@ -129,7 +129,7 @@ func (c *conn) look(op int32, path string, watch bool, w *writer) code {
 // operate carries out one operation of a transaction.
 func (c *conn) operate(x *txn, op int32, r *reader, w *writer) (result code) {
 	if c.server.Old && (op == opCreate2 || op == opCreateContainer) {
-		return unimplemented
+		return unknownOperation
 	}
 	switch op {
 	case opCreate, opCreate2, opCreateContainer:
@@ -158,7 +158,7 @@ func (c *conn) operate(x *txn, op int32, r *reader, w *writer) (result code) {
 	case opCheck:
 		_, result = x.check(r.string(), r.int32(), zk.PermRead)
 	default:
-		return unimplemented
+		return unknownOperation
 	}
 	if r.short {
 		return marshallingError

@@ -18,7 +18,7 @@ const (
 	ok                      code = 0
 	runtimeInconsistency    code = -2
 	marshallingError        code = -5
-	unimplemented           code = -6
+	unknownOperation        code = -6
 	badArguments            code = -8
 	noNode                  code = -101
 	noAuth                  code = -102
