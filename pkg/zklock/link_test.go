@@ -123,12 +123,9 @@ func (l *link) restore() {
 	_ = l.conn.Close()
 }
 
-// expire makes the server end the session, as it does when it has heard nothing for its timeout:
-// by going on with it over another connection and closing it there.
-func (l *link) expire(t testing.TB) {
+// elsewhere goes on with the session over another connection. The server closes the link's.
+func (l *link) elsewhere(t testing.TB) net.Conn {
 	t.Helper()
-	l.dialing.Lock() // otherwise the session's owner reconnects before it is closed
-	defer l.dialing.Unlock()
 	l.mu.Lock()
 	id, secret := l.id, l.secret
 	l.mu.Unlock()
@@ -136,30 +133,42 @@ func (l *link) expire(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // everything has been sent by then
 	_ = conn.SetDeadline(time.Now().Add(patience))
-
-	closeOp := int32(opClose)
 	hello := binary.BigEndian.AppendUint32(nil, 44)
 	hello = append(hello, make([]byte, 4+8)...) // protocol version, last zxid seen
 	hello = binary.BigEndian.AppendUint32(hello, 10_000)
 	hello = binary.BigEndian.AppendUint64(hello, id)
 	hello = binary.BigEndian.AppendUint32(hello, uint32(len(secret)))
-	hello = append(hello, secret[:]...)
+	ask(t, conn, append(hello, secret[:]...))
+	return conn
+}
+
+// expire makes the server end the session, as it does when it has heard nothing for its timeout:
+// by going on with it over another connection and closing it there.
+func (l *link) expire(t testing.TB) {
+	t.Helper()
+	l.dialing.Lock() // otherwise the session's owner reconnects before it is closed
+	defer l.dialing.Unlock()
+	conn := l.elsewhere(t)
+	defer func() { _ = conn.Close() }() // everything has been sent by then
+	closeOp := int32(opClose)
 	bye := binary.BigEndian.AppendUint32(nil, 8)
 	bye = binary.BigEndian.AppendUint32(bye, 1)
-	bye = binary.BigEndian.AppendUint32(bye, uint32(closeOp))
-	for _, packet := range [][]byte{hello, bye} {
-		if _, err := conn.Write(packet); err != nil {
-			t.Error(err)
-		}
-		var size [4]byte
-		if _, err := io.ReadFull(conn, size[:]); err != nil {
-			t.Error(err)
-		}
-		if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
-			t.Error(err)
-		}
+	ask(t, conn, binary.BigEndian.AppendUint32(bye, uint32(closeOp)))
+}
+
+// ask sends a packet and reads the answer.
+func ask(t testing.TB, conn net.Conn, packet []byte) {
+	t.Helper()
+	if _, err := conn.Write(packet); err != nil {
+		t.Error(err)
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
+		t.Error(err)
 	}
 }
 

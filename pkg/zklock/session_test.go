@@ -184,6 +184,26 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	}
 }
 
+// A session whose lifetime has ended by the local clock may come back, with the nodes of locks that count as lost.
+// They are removed, although their holders do nothing.
+func TestNodesOfLostLocksAreRemovedWhenTheSessionComesBack(t *testing.T) {
+	t.Parallel()
+	const timeout = 4 * time.Second
+	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
+	path := zktest.Root(t) + "/lock"
+	id, lock := s.Conn().SessionID(), acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)))
+	l.silence()
+	time.Sleep(timeout / 2)
+	keptAlive := l.elsewhere(t) // for 10 s more
+	await(t, lock.Context().Done(), "the loss of the lock")
+	_ = keptAlive.Close()
+	l.restore()
+	awaitChildren(t, connect(t).Conn(), path, 0)
+	if now := s.Conn().SessionID(); now != id {
+		t.Errorf("the node went with its session: %#x before, %#x now", id, now)
+	}
+}
+
 func TestCloseEndsLocksAndWaits(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
 		path := zktest.Root(t) + "/lock"
