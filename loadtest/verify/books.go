@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"iter"
 
 	"orderstock/loadtest/history"
@@ -11,8 +10,8 @@ import (
 type Books struct {
 	// Entries yields the rows grouped by flag, in ascending order. An entry is valid until the next one.
 	Entries iter.Seq2[*Entry, error]
-	// Products yields the stock levels. They are read after Entries. A row is valid until the next one.
-	Products iter.Seq2[*ProductRow, error]
+	// Products yields the stock levels. They are read after Entries.
+	Products iter.Seq2[ProductRow, error]
 }
 
 // Entry is everything that the databases hold under one flag: the decimal id of an order, or any other flag.
@@ -94,48 +93,4 @@ type ProductRow struct {
 	Num   int64
 	// Buckets is the sum of the product's buckets, and Least the lowest of Num and of them.
 	Buckets, Least int64
-}
-
-// Each copy method copies a row into the receiver, including the bytes that the row only borrows.
-
-func (r *OrderRow) copy(from *OrderRow) {
-	reason, key, hash := r.Reason, r.Key, r.BodyHash
-	*r = *from
-	r.Reason, r.BodyHash = append(reason[:0], from.Reason...), append(hash[:0], from.BodyHash...)
-	if from.Key != nil {
-		if key == nil {
-			key = []byte{}
-		}
-		r.Key = append(key[:0], from.Key...)
-	}
-}
-
-func (r *ItemRow) copy(from *ItemRow) { *r = *from }
-
-func (r *OperationRow) copy(from *OperationRow) {
-	flag, reason, items := r.Flag, r.Reason, r.Items
-	*r = *from
-	r.Flag, r.Reason, r.Items = append(flag[:0], from.Flag...), append(reason[:0], from.Reason...),
-		append(items[:0], from.Items...)
-}
-
-func (r *FlowRow) copy(from *FlowRow) {
-	flag := r.Flag
-	*r = *from
-	r.Flag = append(flag[:0], from.Flag...)
-}
-
-func (r *RestockRow) copy(from *RestockRow) {
-	*r = *from
-	r.Flag, r.Name = bytes.Clone(from.Flag), bytes.Clone(from.Name)
-	if from.Price != nil {
-		price := *from.Price
-		r.Price = &price
-	}
-}
-
-func (r *ProductRow) copy(from *ProductRow) {
-	name := r.Name
-	*r = *from
-	r.Name = append(name[:0], from.Name...)
 }

@@ -59,7 +59,7 @@ func (j *judge) sumUp(e *Entry, n int) {
 }
 
 // levels compares each stock level, and the pieces in its buckets, with the sum of its flow rows.
-func (j *judge) levels(products iter.Seq2[*ProductRow, error]) error {
+func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 	for p, err := range products {
 		if err != nil {
 			return err

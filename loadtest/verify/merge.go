@@ -2,126 +2,113 @@ package verify
 
 import (
 	"bytes"
-	"fmt"
 	"iter"
 	"strconv"
 )
 
-// source yields rows one by one. A row is valid until next is called.
-type source[T any] interface {
-	// at returns the current row, or nil after the last.
-	at() *T
-	// next moves to the next row.
-	next() error
-}
-
-// sources are the five tables with flags, each sorted by flag.
+// sources are the five tables with flags, each sorted by flag, and the flags of the orders listed as deleted.
 type sources struct {
-	orders     source[OrderRow]
-	items      source[ItemRow]
-	operations source[OperationRow]
-	flows      source[FlowRow]
-	restocks   source[RestockRow]
+	operations iter.Seq2[OperationRow, error]
+	flows      iter.Seq2[FlowRow, error]
+	restocks   iter.Seq2[RestockRow, error]
+	orders     iter.Seq2[OrderRow, error]
+	items      iter.Seq2[ItemRow, error]
 	pruned     map[string]bool
 }
 
-// entries merges the tables.
-func (s *sources) entries() iter.Seq2[*Entry, error] {
-	return func(yield func(*Entry, error) bool) {
-		m := merge{sources: s}
-		for {
-			more, err := m.gather()
-			if err != nil {
-				yield(nil, fmt.Errorf("read databases: %w", err))
-				return
-			}
-			if !more || !yield(&m.entry, nil) {
-				return
-			}
+// entries merges the tables. It begins them in the order of the fields.
+func (s *sources) entries(yield func(*Entry, error) bool) {
+	e := &Entry{}
+	tables := []cursor{
+		pull(s.operations, &e.Operations, func(r *OperationRow) []byte { return r.Flag }),
+		pull(s.flows, &e.Flows, func(r *FlowRow) []byte { return r.Flag }),
+		pull(s.restocks, &e.Restocks, func(r *RestockRow) []byte { return r.Flag }),
+		pull(s.orders, &e.Orders, func(r *OrderRow) []byte { return decimal(r.ID) }),
+		pull(s.items, &e.Items, func(r *ItemRow) []byte { return decimal(r.Order) }),
+	}
+	for _, t := range tables {
+		defer t.close()
+	}
+	for _, t := range tables {
+		if err := t.next(); err != nil {
+			yield(nil, err)
+			return
 		}
 	}
-}
-
-type merge struct {
-	*sources
-	entry                Entry
-	orderFlag, itemsFlag []byte
-}
-
-// gather collects the rows under the lowest flag that is left.
-func (m *merge) gather() (more bool, err error) {
-	var flag []byte
-	least := func(candidate []byte) {
-		if !more || bytes.Compare(candidate, flag) < 0 {
-			flag, more = candidate, true
-		}
-	}
-	if r := m.orders.at(); r != nil {
-		m.orderFlag = strconv.AppendInt(m.orderFlag[:0], r.ID, 10)
-		least(m.orderFlag)
-	}
-	if r := m.items.at(); r != nil {
-		m.itemsFlag = strconv.AppendInt(m.itemsFlag[:0], r.Order, 10)
-		least(m.itemsFlag)
-	}
-	if r := m.operations.at(); r != nil {
-		least(r.Flag)
-	}
-	if r := m.flows.at(); r != nil {
-		least(r.Flag)
-	}
-	if r := m.restocks.at(); r != nil {
-		least(r.Flag)
-	}
-	if !more {
-		return false, nil
-	}
-	e := &m.entry
-	e.Flag = append(e.Flag[:0], flag...)
-	e.Pruned = m.pruned[string(e.Flag)]
-	if e.Orders, err = take(e.Orders, m.orders, func(r *OrderRow) bool {
-		m.orderFlag = strconv.AppendInt(m.orderFlag[:0], r.ID, 10)
-		return bytes.Equal(m.orderFlag, e.Flag)
-	}); err != nil {
-		return false, err
-	}
-	if e.Items, err = take(e.Items, m.items, func(r *ItemRow) bool {
-		m.itemsFlag = strconv.AppendInt(m.itemsFlag[:0], r.Order, 10)
-		return bytes.Equal(m.itemsFlag, e.Flag)
-	}); err != nil {
-		return false, err
-	}
-	if e.Operations, err = take(e.Operations, m.operations,
-		func(r *OperationRow) bool { return bytes.Equal(r.Flag, e.Flag) }); err != nil {
-		return false, err
-	}
-	if e.Flows, err = take(e.Flows, m.flows, func(r *FlowRow) bool { return bytes.Equal(r.Flag, e.Flag) }); err != nil {
-		return false, err
-	}
-	e.Restocks, err = take(e.Restocks, m.restocks, func(r *RestockRow) bool { return bytes.Equal(r.Flag, e.Flag) })
-	return true, err
-}
-
-// take moves the rows of the entry from a source to list, and reuses its memory.
-func take[T any, R interface {
-	*T
-	copy(from *T)
-}](list []T, from source[T], belongs func(*T) bool) ([]T, error) {
-	list = list[:0]
 	for {
-		r := from.at()
-		if r == nil || !belongs(r) {
-			return list, nil
+		var least []byte
+		more := false
+		for _, t := range tables {
+			if flag, ok := t.flag(); ok && (!more || bytes.Compare(flag, least) < 0) {
+				least, more = flag, true
+			}
 		}
-		if len(list) < cap(list) {
-			list = list[:len(list)+1]
-		} else {
-			var zero T
-			list = append(list, zero)
+		if !more {
+			return
 		}
-		R(&list[len(list)-1]).copy(r)
-		if err := from.next(); err != nil {
-			return nil, err
+		e.Flag, e.Pruned = least, s.pruned[string(least)]
+		for _, t := range tables {
+			if err := t.take(least); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		if !yield(e, nil) {
+			return
 		}
 	}
 }
+
+// decimal returns the flag of an order.
+func decimal(order int64) []byte { return strconv.AppendInt(nil, order, 10) }
+
+// cursor is a position in a table.
+type cursor interface {
+	// flag returns the flag of the current row, if there is one.
+	flag() (_ []byte, ok bool)
+	// next moves to the next row.
+	next() error
+	// take moves the rows under a flag, from the current one on, into the entry.
+	take(flag []byte) error
+	close()
+}
+
+// rowCursor is the cursor on a table with rows of type T.
+type rowCursor[T any] struct {
+	pull   func() (T, error, bool)
+	stop   func()
+	flagOf func(*T) []byte
+	row    T
+	ok     bool
+	taken  *[]T
+}
+
+func pull[T any](table iter.Seq2[T, error], taken *[]T, flagOf func(*T) []byte) *rowCursor[T] {
+	next, stop := iter.Pull2(table)
+	return &rowCursor[T]{pull: next, stop: stop, flagOf: flagOf, taken: taken}
+}
+
+func (c *rowCursor[T]) flag() ([]byte, bool) {
+	if !c.ok {
+		return nil, false
+	}
+	return c.flagOf(&c.row), true
+}
+
+func (c *rowCursor[T]) next() (err error) {
+	c.row, err, c.ok = c.pull()
+	return err
+}
+
+func (c *rowCursor[T]) take(flag []byte) error {
+	*c.taken = (*c.taken)[:0]
+	for c.ok && bytes.Equal(c.flagOf(&c.row), flag) {
+		*c.taken = append(*c.taken, c.row)
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *rowCursor[T]) close() { c.stop() }

@@ -5,15 +5,100 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
+	"iter"
+	"slices"
 	"time"
 
+	"orderstock/loadtest/history"
 	"orderstock/pkg/mysqldb"
 )
 
+// database is both databases, open for reading.
+type database struct{ orders, stock *reader }
+
+func open(d Databases) (*database, error) {
+	if d.OrderDSN == "" || d.StockDSN == "" {
+		return nil, errors.New("need the DSN of both databases")
+	}
+	orders, err := openReader(d.OrderDSN)
+	if err != nil {
+		return nil, fmt.Errorf("order database: %w", err)
+	}
+	stock, err := openReader(d.StockDSN)
+	if err != nil {
+		_ = orders.Close()
+		return nil, fmt.Errorf("stock database: %w", err)
+	}
+	return &database{orders, stock}, nil
+}
+
+func (d *database) close() { // read-only: no error matters
+	_ = d.orders.Close()
+	_ = d.stock.Close()
+}
+
+// books returns the content of the databases. Rows are read as they are used, each table from one snapshot. Stock levels
+// are read last; nothing changes, since traffic has ended.
+func (d *database) books(ctx context.Context) Books {
+	return Books{
+		Entries: func(yield func(*Entry, error) bool) {
+			s, err := d.sources(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			s.entries(yield)
+		},
+		Products: read(ctx, d.stock, "read stock levels", `SELECT s.goods_id, s.name, s.price, s.num,
+			COALESCE(SUM(b.num), 0), LEAST(s.num, COALESCE(MIN(b.num), s.num))
+			FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
+			GROUP BY s.goods_id, s.name, s.price, s.num`,
+			func(r *ProductRow) []any { return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Buckets, &r.Least} }),
+	}
+}
+
+// sources returns the tables. The stock side is begun first, so each of its operations already has its order.
+func (d *database) sources(ctx context.Context) (*sources, error) {
+	const orders, stock = "read order database", "read stock database"
+	s := &sources{pruned: map[string]bool{}}
+	for flag, err := range read(ctx, d.orders, orders, "SELECT order_id FROM pruned",
+		func(flag *string) []any { return []any{flag} }) {
+		if err != nil {
+			return nil, err
+		}
+		s.pruned[flag] = true
+	}
+	ordersByFlag, err := d.orders.byFlag(ctx, "id", "orders")
+	if err != nil {
+		return nil, err
+	}
+	itemsByFlag, err := d.orders.byFlag(ctx, "order_id", "order_items")
+	if err != nil {
+		return nil, err
+	}
+	s.operations = read(ctx, d.stock, stock,
+		"SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations ORDER BY flag",
+		func(r *OperationRow) []any { return []any{&r.Flag, status{&r.State}, &r.Reason, &r.Items, &r.Fenced} })
+	s.flows = read(ctx, d.stock, stock,
+		"SELECT flag, goods_id, kind, num FROM stock_flow ORDER BY flag, goods_id, kind",
+		func(r *FlowRow) []any { return []any{&r.Flag, &r.Goods, &r.Kind, &r.Num} })
+	s.restocks = read(ctx, d.stock, stock,
+		"SELECT flag, goods_id, name, price FROM restocks ORDER BY flag, goods_id",
+		func(r *RestockRow) []any { return []any{&r.Flag, &r.Goods, &r.Name, &r.Price} })
+	s.orders = read(ctx, d.orders, orders,
+		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total FROM orders ORDER BY "+ordersByFlag,
+		func(r *OrderRow) []any {
+			return []any{&r.ID, status{&r.Status}, status{&r.Outcome}, &r.Reason, &r.Key, &r.BodyHash, &r.Total}
+		})
+	s.items = read(ctx, d.orders, orders,
+		"SELECT order_id, goods_id, num, price FROM order_items ORDER BY "+itemsByFlag+", goods_id",
+		func(r *ItemRow) []any { return []any{&r.Order, &r.GoodsID, &r.Num, &r.Price} })
+	return s, nil
+}
+
 // reader streams the rows of one database, which may be larger than memory.
 type reader struct {
-	db *sql.DB
+	*sql.DB
 	// group is nil unless the DSN names the members of a group. The primary is read.
 	group *mysqldb.Group
 }
@@ -32,62 +117,72 @@ func openReader(dsn string) (*reader, error) {
 	return &reader{sql.OpenDB(connector), group}, nil
 }
 
-func (r *reader) close() { _ = r.db.Close() } // read-only
-
-func (r *reader) count(ctx context.Context, query string) (n int64, err error) {
-	err = r.db.QueryRowContext(ctx, query).Scan(&n)
-	return n, err
-}
-
-// snapshot begins a read-only transaction that sees one state of the database.
-func (r *reader) snapshot(ctx context.Context) (*sql.Tx, error) {
-	return r.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-}
-
-// cursor is the source of a query's rows.
-type cursor[T any] struct {
-	row  T
-	ok   bool
-	rows *sql.Rows
-	dest []any
-	load func(*T) error
-}
-
-// scan starts a cursor at the first row. It scans the columns of each row into dest, and load builds the row.
-func scan[T any](ctx context.Context, tx *sql.Tx, query string, dest []any, load func(*T) error) (*cursor[T], error) {
-	rows, err := tx.QueryContext(ctx, query) //nolint:rowserrcheck // next checks it after the last row
-	if err != nil {
-		return nil, err
+// byFlag returns an expression that sorts orders by flag (the id in decimal), like the tables of the stock side. If all
+// ids have the same number of digits, as snowflakes do, that is the column itself.
+func (r *reader) byFlag(ctx context.Context, column, table string) (string, error) {
+	var least, most sql.NullInt64
+	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table
+	if err := r.QueryRowContext(ctx, query).Scan(&least, &most); err != nil {
+		return "", fmt.Errorf("read order database: %w", err)
 	}
-	c := &cursor[T]{rows: rows, dest: dest, load: load}
-	return c, c.next()
+	if least.Int64 > 0 && len(decimal(least.Int64)) == len(decimal(most.Int64)) {
+		return column, nil
+	}
+	return "CAST(" + column + " AS CHAR CHARACTER SET latin1) COLLATE latin1_bin", nil
 }
 
-func (c *cursor[T]) at() *T {
-	if !c.ok {
-		return nil
+// read yields the rows of a query, from one snapshot of the database that is taken with the first row. columns returns
+// where the columns of a row go. doing begins the text of an error.
+func read[T any](ctx context.Context, from *reader, doing, query string, columns func(*T) []any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var row T
+		err := func() error {
+			tx, err := from.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = tx.Rollback() }() // read-only
+			rows, err := tx.QueryContext(ctx, query)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = rows.Close() }()
+			for to := columns(&row); rows.Next(); {
+				if err := rows.Scan(to...); err != nil {
+					return err
+				}
+				if !yield(row, nil) {
+					return nil
+				}
+			}
+			return rows.Err()
+		}()
+		if err != nil {
+			yield(row, fmt.Errorf("%s: %w", doing, err))
+		}
 	}
-	return &c.row
 }
 
-func (c *cursor[T]) next() error {
-	if c.ok = c.rows.Next(); !c.ok {
-		return errors.Join(c.rows.Err(), c.rows.Close())
+// status scans a column with the name of a status. NULL is none.
+type status struct{ *history.Status }
+
+// Scan implements sql.Scanner.
+func (s status) Scan(column any) error {
+	name, text := column.([]byte)
+	if !text && column != nil {
+		return fmt.Errorf("status of type %T", column)
 	}
-	if err := c.rows.Scan(c.dest...); err != nil {
-		return errors.Join(err, c.rows.Close())
-	}
-	return c.load(&c.row)
+	*s.Status = history.ParseStatus(string(name))
+	return nil
 }
 
-// number reads a column that was scanned into an any.
-func number(v any) (int64, error) {
-	switch v := v.(type) {
-	case int64:
-		return v, nil
-	case []byte:
-		return strconv.ParseInt(string(v), 10, 64)
-	default:
-		return 0, fmt.Errorf("read number: have %T", v)
+// Scan implements sql.Scanner.
+func (k *FlowKind) Scan(column any) error {
+	name, _ := column.([]byte)
+	i := slices.Index(flowKinds[:], string(name))
+	if i < 0 {
+		return fmt.Errorf("flow of kind %q", name)
 	}
+	*k = FlowKind(i)
+	return nil
 }

@@ -117,7 +117,9 @@ func settle(ctx context.Context, orders *reader, h *history.History, limit time.
 	deadline := start.Add(limit)
 	quiet := lastWork(h)
 	for {
-		n, err := orders.count(ctx, "SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING')")
+		var n int
+		err := orders.QueryRowContext(ctx,
+			"SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING')").Scan(&n)
 		if err != nil {
 			return time.Since(start), fmt.Errorf("order database: count unfinished orders: %w", err)
 		}
