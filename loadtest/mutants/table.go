@@ -49,6 +49,9 @@ func Names() (all []string) {
 	return all
 }
 
+// Control is the layer that "absorbs" a mutant with nothing broken.
+const Control = "nothing to absorb"
+
 // The unique keys, as plain ones.
 var (
 	noOperationKey = []string{"ALTER TABLE operations DROP PRIMARY KEY, ADD KEY (flag)"}
@@ -72,21 +75,21 @@ const (
 var mutants = []Mutant{
 	{
 		Name: "nothing broken, requests duplicated", Cell: duplicated, Load: slow, Strict: true,
-		AbsorbedBy: "nothing to absorb",
+		AbsorbedBy: Control,
 	},
 	{
 		Name: "nothing broken, killed with the flag in hand", Cell: flagInHand, Load: slow, Strict: true,
-		AbsorbedBy: "nothing to absorb",
+		AbsorbedBy: Control,
 	},
-	{Name: "nothing broken, Redis flushed", Cell: redisFlushed, Load: slow, Strict: true, AbsorbedBy: "nothing to absorb"},
+	{Name: "nothing broken, Redis flushed", Cell: redisFlushed, Load: slow, Strict: true, AbsorbedBy: Control},
 	{
 		Name: "nothing broken, create reply lost", Cell: createLost, Outage: longOutage, Env: longSession, Load: slow,
-		Strict: true, AbsorbedBy: "nothing to absorb",
+		Strict: true, AbsorbedBy: Control,
 	},
-	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: "nothing to absorb"},
+	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: Control},
 
 	{
-		Name: "nothing broken, baskets", Strategy: "grouped", Probe: baskets, AbsorbedBy: "nothing to absorb",
+		Name: "nothing broken, baskets", Strategy: "grouped", Probe: baskets, AbsorbedBy: Control,
 	},
 	{
 		Name: "the locks of the first partition only", Switches: "first-lock-only", Strategy: "grouped", Probe: baskets,
