@@ -18,9 +18,9 @@ import (
 // groupConfig is read from the environment.
 type groupConfig struct {
 	AdminDSN string `env:"MYSQL_ADMIN_DSN,required,notEmpty"`
-	// GroupPassword is the password of the replication account, which the members of a group use to read from each other.
+	// GroupPassword is the password of the replication account of a group's members.
 	GroupPassword string `env:"GROUP_DB_PASSWORD"`
-	// GroupWait bounds the wait for members that do not answer, or do not join, yet.
+	// GroupWait bounds the wait for members to answer and to join.
 	GroupWait time.Duration `env:"GROUP_WAIT" envDefault:"2m"`
 }
 

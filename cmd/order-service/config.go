@@ -16,52 +16,48 @@ type settings struct {
 	config.Service
 	otlp.Settings
 
-	// ListenAddr is the address that the service listens on.
+	// ListenAddr is the address to listen on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8080"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"32"`
 
-	// StockURLs are the addresses of the stock services, several by comma. Empty: the services announced in ZooKeeper, as
-	// they come and go.
+	// StockURLs are the addresses of the stock services, several by comma; empty: the services announced in ZooKeeper.
 	StockURLs []string `env:"STOCK_URLS"`
-	// StockServerName is the name in the certificates of the stock services if they speak HTTPS; empty: the host of
-	// their address. With it, a stock service that announces plain HTTP is not called.
+	// StockServerName is the name in the stock services' certificates; empty: the host of their address. With it, a stock
+	// service that announces plain HTTP is not called.
 	StockServerName string `env:"STOCK_SERVER_NAME"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
-	// StockRequests bounds the requests with deductions in flight to each stock service; concurrent deductions share them,
-	// and full ones may be four times as many. 0: one request for each.
+	// StockRequests bounds the requests in flight to each stock service, which concurrent deductions share; full ones may
+	// be four times as many. 0: one for each deduction.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
-	// StockSpread sends deductions round robin if true. By default the deductions of a partition go to its preferred stock
-	// service, where its lock can stay.
+	// StockSpread sends deductions round robin, instead of to the stock service that their partition prefers.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`
 
-	// IdempotencyKey is optional or required: whether an order needs an Idempotency-Key.
+	// IdempotencyKey is optional, or required: an order needs an Idempotency-Key.
 	IdempotencyKey string `env:"IDEMPOTENCY_KEY" envDefault:"optional"`
-	// RateLimitOrders is the number of orders that a client may send, such as 100-S, 1000-M or 10000-H; empty: no limit.
+	// RateLimitOrders is the orders that a client may send, such as 100-S, 1000-M or 10000-H; empty: no limit.
 	RateLimitOrders ratelimit.Rate `env:"RATE_LIMIT_ORDERS"`
-	// RateLimitReads is the number of reads of orders that a client may send, like RATE_LIMIT_ORDERS.
+	// RateLimitReads is the reads that a client may send, like RATE_LIMIT_ORDERS.
 	RateLimitReads ratelimit.Rate `env:"RATE_LIMIT_READS"`
-	// TrustedProxies are the networks whose X-Forwarded-For names the client, such as 10.0.0.0/8, several by
-	// comma. Their requests without it are not limited, and may ask for a trace (traceparent).
+	// TrustedProxies are the networks whose X-Forwarded-For is believed, such as 10.0.0.0/8, several by comma. Their
+	// requests without it are not limited, and may ask for a trace (traceparent).
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
-	// ConfirmBudget is how long a client waits for its order's outcome.
+	// ConfirmBudget bounds a client's wait for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
-	// PendingLimit is the age of an order when the reconciler takes it; not below CONFIRM_BUDGET.
+	// PendingLimit is the age at which the reconciler takes an order; not below CONFIRM_BUDGET.
 	PendingLimit time.Duration `env:"PENDING_LIMIT" envDefault:"5s"`
-	// CancelAfter is the age of an order when the reconciler cancels it, if the stock service has not settled it;
-	// above PENDING_LIMIT.
+	// CancelAfter is the age at which the reconciler cancels an unsettled order; above PENDING_LIMIT.
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
 	// ReconcileInterval is the pause between the reconciler's rounds.
 	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`
-	// ReconcileMaxPause is the longest pause of the reconciler while the stock service is down, and how long a replica
-	// that gave up the lead stays out.
+	// ReconcileMaxPause is the longest pause while the stock service is down, and of a replica that gave up the lead.
 	ReconcileMaxPause time.Duration `env:"RECONCILE_MAX_PAUSE" envDefault:"10s"`
-	// PriceTTL is how long a fetched price may be used.
+	// PriceTTL bounds the age of a fetched price.
 	PriceTTL time.Duration `env:"PRICE_TTL" envDefault:"2s"`
-	// MaxInFlight bounds the orders, or operations, in flight; more are answered 503 at once.
+	// MaxInFlight bounds the orders, or operations, in flight; others get 503 at once.
 	MaxInFlight int64 `env:"MAX_IN_FLIGHT" envDefault:"2048"`
-	// ConsoleURL is the address of the console for the answer to GET /, without its token; empty: there is none.
+	// ConsoleURL is the console's address, without its token, for the answer to GET /.
 	ConsoleURL string `env:"CONSOLE_URL"`
 }
 

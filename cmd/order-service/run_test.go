@@ -448,7 +448,7 @@ func TestHelpListsTheEnvironment(t *testing.T) {
 	c.SetOut(&out)
 	c.SetArgs([]string{"--help"})
 	must(t, c.Execute())
-	for _, want := range []string{"CONFIRM_BUDGET (default 3s)\n        how long a client waits", "MYSQL_DSN (required)"} {
+	for _, want := range []string{"CONFIRM_BUDGET (default 3s)\n        bounds a client's wait", "MYSQL_DSN (required)"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in the help:\n%s", want, out.String())
 		}

@@ -18,28 +18,28 @@ type settings struct {
 	config.Service
 	otlp.Settings
 
-	// ListenAddr is the address that the service listens on.
+	// ListenAddr is the address to listen on.
 	ListenAddr string `env:"LISTEN_ADDR" envDefault:":8081"`
-	// AdvertiseAddr is the host:port for order services to reach this one, announced in ZooKeeper. Empty: LISTEN_ADDR or,
-	// if it names no host, its port and this machine's address in the connection to ZooKeeper.
+	// AdvertiseAddr is this service's host:port announced in ZooKeeper. Empty: LISTEN_ADDR or, if that names no host, its
+	// port at this machine's address in the connection to ZooKeeper.
 	AdvertiseAddr string `env:"ADVERTISE_ADDR"`
 	// MySQLMaxConns bounds the connections to the database.
 	MySQLMaxConns int `env:"MYSQL_MAX_CONNS" envDefault:"64"`
 
-	// Strategy is the name of the deduction strategy; empty: the default. "stock-service --help" lists them.
+	// Strategy is the deduction strategy; "stock-service --help" lists them. Empty: grouped.
 	Strategy string `env:"STOCK_STRATEGY"`
-	// LockTimeout is how long a deduction waits for its lock; grouped uses LOCK_PATIENCE instead.
+	// LockTimeout bounds a deduction's wait for its lock; grouped uses LOCK_PATIENCE.
 	LockTimeout time.Duration `env:"LOCK_TIMEOUT" envDefault:"1500ms"`
-	// LockPatience is the minimum pause before each look at the holder of a lock that a group waits for. After two looks
-	// at the same holder the group continues without the lock.
+	// LockPatience is the minimum pause before a waiting group looks at the lock's holder. After two looks at the same
+	// holder it continues without the lock.
 	LockPatience time.Duration `env:"LOCK_PATIENCE" envDefault:"100ms"`
 	// MaxGroup bounds the operations of one transaction under grouped and grouped-rows, from 1 to 256. Small groups hold
-	// rows and a partition for a shorter time; large ones get more done with each commit.
+	// rows for a shorter time; large ones do more with each commit.
 	MaxGroup int `env:"STOCK_GROUP" envDefault:"256"`
-	// MaxInFlight bounds the orders, or operations, in flight; more are answered 503 at once.
+	// MaxInFlight bounds the orders, or operations, in flight; others get 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
-	// OldToken is accepted as well as SERVICE_TOKEN. To change the token without a stop, restart the stock services with
-	// both, then the order services with the new one, then the stock services without this.
+	// OldToken is accepted as well as SERVICE_TOKEN. To change the token, restart the stock services with both, then the
+	// order services with the new one, then the stock services without this.
 	OldToken config.Secret `env:"SERVICE_TOKEN_OLD"`
 	// RequestTimeout bounds the work for one request.
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"5s"`

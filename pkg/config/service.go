@@ -15,14 +15,14 @@ import (
 
 // Service holds the settings that both services share. A service's settings embed it.
 type Service struct {
-	// OpsAddr is where /metrics and /debug/pprof are served (block and mutex with ?seconds=10); empty: nowhere.
+	// OpsAddr is the address of /metrics and /debug/pprof (block and mutex with ?seconds=10); empty: not served.
 	OpsAddr string `env:"OPS_ADDR"`
 	// LogLevel is DEBUG, INFO, WARN or ERROR.
 	LogLevel slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`
-	// Processors is GOMAXPROCS, read by the Go runtime: how many processors the service uses at a time; 0: all of the
-	// machine. Services that share a machine get more done if each has its share.
+	// Processors is the number of processors for the service, read by the Go runtime; 0: all. Services on one machine do
+	// more if each has its share.
 	Processors int `env:"GOMAXPROCS" envDefault:"0"`
-	// ShutdownTimeout is how long a stop waits for requests in flight.
+	// ShutdownTimeout bounds a stop's wait for requests in flight.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
 
 	// MySQLDSN is the service's database, user:password@tcp(host:port)/database.
@@ -31,22 +31,20 @@ type Service struct {
 
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
-	// ZooKeeperRoot is the node that all nodes of the project are under.
+	// ZooKeeperRoot is the parent of all nodes.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the user:password of the services in ZooKeeper, the same for all of them: their nodes are
-	// closed to others; those that are open are closed at the start. Empty: their nodes are open to every client that
-	// reaches ZooKeeper.
+	// ZooKeeperAuth is the services' user:password in ZooKeeper, the same for all. Their nodes are closed to others; open
+	// ones are closed at the start. Empty: the nodes are open to every client.
 	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
-	// SessionTimeout is how long ZooKeeper waits for a silent session, at least 1s.
+	// SessionTimeout is the ZooKeeper session timeout, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
-	// TLSCert is the service's certificate, followed by its signers', in PEM. With it and TLS_KEY the
-	// service speaks HTTPS alone.
+	// TLSCert is the service's certificate, then its signers', in PEM. With it and TLS_KEY the service speaks only HTTPS.
 	TLSCert Secret `env:"TLS_CERT"`
 	// TLSKey is the key of TLS_CERT, in PEM.
 	TLSKey Secret `env:"TLS_KEY"`
 
-	// StockPartitions is the number of partitions of the stock, from 1 to 1024; the same for all services.
+	// StockPartitions is the number of partitions of the stock, 1 to 1024, the same for all services.
 	StockPartitions int `env:"STOCK_PARTITIONS" envDefault:"1"`
 	// Token is the bearer token of the stock service.
 	Token Secret `env:"SERVICE_TOKEN,required,notEmpty"`
@@ -54,14 +52,13 @@ type Service struct {
 
 // RedisServer locates Redis. Settings embed it.
 type RedisServer struct {
-	// RedisAddr is the Redis server, host:port; or REDIS_ADDRS and REDIS_MASTER.
+	// RedisAddr is the Redis server, host:port.
 	RedisAddr string `env:"REDIS_ADDR"`
-	// RedisAddrs are Sentinels that watch over the Redis server, host:port, several by comma, in place of
-	// REDIS_ADDR.
+	// RedisAddrs are Sentinels, host:port, several by comma, in place of REDIS_ADDR.
 	RedisAddrs []string `env:"REDIS_ADDRS"`
-	// RedisMaster is the Sentinels' name for the Redis server, if REDIS_ADDRS are Sentinels.
+	// RedisMaster is the Sentinels' name for the Redis server.
 	RedisMaster string `env:"REDIS_MASTER"`
-	// RedisAuth is the user:password for Redis and the Sentinels. Empty: no login.
+	// RedisAuth is the user:password for Redis and the Sentinels; empty: no login.
 	RedisAuth Secret `env:"REDIS_AUTH"`
 }
 

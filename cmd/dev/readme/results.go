@@ -246,7 +246,7 @@ func lockBench(from sources) (string, error) {
 		}
 		cells[[2]string{r.Lock, load}] = cell
 	}
-	text := measured + ". Acquisitions per second, p50 and p99 of their time, and the wake-ups for each release, if any:\n\n" +
+	text := measured + ". Acquisitions per second, p50, p99, and the wake-ups for each release, if any:\n\n" +
 		"| lock | " + strings.Join(loads, " | ") + " |\n| --- |" + strings.Repeat(" --- |", len(loads)) + "\n"
 	for _, lock := range locks {
 		text += "| " + lock + " |"
@@ -296,16 +296,16 @@ The deduction call alone, one hot product:
 Whole orders, one hot product:
 
 %s
-`+"`direct`"+` is the limit: the same statements in the same groups, sent to MySQL by the load tester, with no service, HTTP,
-Redis or lock. The last two columns are for deductions of five products, a tenth of them sent twice: in the middle the
-only stock service is killed and restarted, or Redis is emptied ten times within half a second.
+`+"`direct`"+` is the limit: the same statements in the same groups, sent to MySQL by the load tester, with no service,
+HTTP, Redis or lock. The last two columns are for deductions of five products, a tenth of them sent twice: in the middle
+the only stock service is killed and restarted, or Redis is emptied ten times within half a second.
 
 %s
 ![Throughput and latency by clients for each strategy](ladder.svg)
 
 The targets of the default strategy. The error is the standard error over slices of 250 ms. It is too small for a row
-of few turns, as one turn is off by a sixth, and ignores that restarted processes may be some 5 %% faster or slower. "One
-hot product" is the best of 64 and 256 clients.
+of few turns, as one turn is off by a sixth, and ignores that restarted processes may be some 5 %% faster or slower.
+"One hot product" is the best of 64 and 256 clients.
 
 %s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder),
 		r.LockCost(), r.MarkdownRatios()), nil

@@ -26,10 +26,18 @@ func settings(from sources) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := "| variable | default | read by | meaning |\n| --- | --- | --- | --- |\n"
+	text := "Read by: **o**rder-service, **s**tock-service, **m**igrate, **l**oadtest.\n\n" +
+		"| variable | default | by | meaning |\n| --- | --- | --- | --- |\n"
 	for _, s := range all {
-		programs := strings.ReplaceAll(strings.Join(s.binaries, ", "), "-service", "")
-		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, s.standard, programs, s.says)
+		programs := ""
+		for _, binary := range s.binaries {
+			programs += binary[:1]
+		}
+		standard := s.standard
+		if standard == "none" {
+			standard = ""
+		}
+		text += fmt.Sprintf("| `%s` | %s | %s | %s |\n", s.name, standard, programs, s.says)
 	}
 	return text, nil
 }
@@ -162,13 +170,13 @@ func importedFrom(file *ast.File, name ast.Expr) string {
 
 // meanings describes the variables of the tools whose fields have no comment.
 var meanings = map[string]string{
-	"ORDER_URLS":          "addresses of the order service, several by comma",
-	"MYSQL_ADMIN_DSN":     "the database server, as a user who may make databases and users",
+	"ORDER_URLS":          "the order services, several by comma",
+	"MYSQL_ADMIN_DSN":     "the database server, as a user who may create databases and users",
 	"ORDER_DB_PASSWORD":   "password of the user order_app",
 	"STOCK_DB_PASSWORD":   "password of the user stock_app",
 	"MIGRATE_DB_PASSWORD": "password of the user migrator",
 	"VERIFY_DB_PASSWORD":  "password of the user verifier, who may only read",
-	"MIGRATE_WAIT":        "how long to wait for the database server",
+	"MIGRATE_WAIT":        "bounds the wait for the database server",
 	"VERIFY_ORDER_DSN":    "the order database, as the user verifier",
 	"VERIFY_STOCK_DSN":    "the stock database, as the user verifier",
 }

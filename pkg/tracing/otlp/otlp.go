@@ -29,15 +29,15 @@ import (
 
 // Settings are the OpenTelemetry variables that a program documents. The exporter and the library read the others.
 type Settings struct {
-	// Endpoint is the address for spans by OTLP over HTTP, such as http://127.0.0.1:4318; empty: tracing is off. The other
-	// variables of OpenTelemetry count as well.
+	// Endpoint is the address for spans by OTLP over HTTP, such as http://127.0.0.1:4318; empty: no tracing.
+	// OpenTelemetry's other variables count as well.
 	Endpoint string `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	// Sampler decides which requests without a trace are traced: see OpenTelemetry.
+	// Sampler is OpenTelemetry's sampler of requests without a trace.
 	Sampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_always_on"`
-	// SamplerArg is the share of them, from 0 to 1, if the sampler is parentbased_traceidratio or traceidratio.
+	// SamplerArg is the share of them, from 0 to 1, for parentbased_traceidratio and traceidratio.
 	SamplerArg string `env:"OTEL_TRACES_SAMPLER_ARG"`
-	// Console is the address for spans if no variable of OpenTelemetry sets one: the load tester's console. Then only
-	// requests with a sampled trace are traced. Empty: none.
+	// Console is the address for spans, the load tester's console, if no variable of OpenTelemetry sets one. Then only
+	// requests with a sampled trace are traced.
 	Console string `env:"CONSOLE_OTLP_ENDPOINT"`
 }
 
