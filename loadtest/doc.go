@@ -3,7 +3,7 @@
 //	h, err := fire.Run(ctx, fire.Config{Target: target})                           // send orders
 //	err = h.Save("out/history.jsonl")                                              // package history
 //	verdict, err := verify.Run(ctx, verify.Config{Databases: databases, History: h}) // settle, read, judge
-//	err = verdict.Save("out/verdict.json")
+//	err = history.SaveJSON("out/verdict.json", verdict)
 //	err = verdict.Write(os.Stdout)
 //
 // fire and verify import history and not each other. Package trial is the engine of every experiment: it does these

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
@@ -174,11 +175,11 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 	if err != nil {
 		return nil, err
 	}
-	if err := verdict.Save(to.verdict()); err != nil {
+	if err := history.SaveJSON(to.verdict(), verdict); err != nil {
 		return verdict, err
 	}
 	if to.json {
-		err = verdict.WriteJSON(cmd.OutOrStdout())
+		err = history.WriteJSON(cmd.OutOrStdout(), verdict)
 	} else {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout())
 		err = verdict.Write(cmd.OutOrStdout(), to.all)

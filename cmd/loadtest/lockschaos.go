@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/locks/chaos"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
@@ -108,9 +109,7 @@ func lockChaos(ctx context.Context, out io.Writer, length time.Duration, seed ui
 		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(map[string]any{"seed": seed, "rounds": rounds}); err != nil {
+		if err := history.WriteJSON(out, map[string]any{"seed": seed, "rounds": rounds}); err != nil {
 			return err
 		}
 	}

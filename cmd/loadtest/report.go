@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,9 +47,7 @@ func (j asJSON) print(cmd *cobra.Command, result any) error {
 	if !j {
 		return nil
 	}
-	e := json.NewEncoder(cmd.OutOrStdout())
-	e.SetIndent("", "  ")
-	if err := e.Encode(result); err != nil {
+	if err := history.WriteJSON(cmd.OutOrStdout(), result); err != nil {
 		return fmt.Errorf("print result: %w", err)
 	}
 	return nil

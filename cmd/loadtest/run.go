@@ -17,6 +17,7 @@ import (
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/mutants"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -204,7 +205,7 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 			return err
 		}
 		if cfg.json {
-			err = v.WriteJSON(cmd.OutOrStdout())
+			err = history.WriteJSON(cmd.OutOrStdout(), v)
 		}
 		return errors.Join(err, conclude(cfg.json.text(cmd), run, v))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
@@ -38,7 +39,7 @@ func TestReportOfFiredOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := judged.Save(filepath.Join(folder, "verdict.json")); err != nil {
+	if err := history.SaveJSON(filepath.Join(folder, "verdict.json"), judged); err != nil {
 		t.Fatal(err)
 	}
 	record, err := console.RecordOf(t.Context(), h, judged, s.lab.Databases(), "loadtest fire")

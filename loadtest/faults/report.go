@@ -7,7 +7,6 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
@@ -148,9 +147,6 @@ func percentile(values []float64, q float64) float64 {
 	slices.Sort(values)
 	return values[int(math.Ceil(q*float64(len(values))))-1]
 }
-
-// Save writes the report as JSON to a file.
-func (r *Report) Save(path string) error { return history.SaveJSON(path, r) }
 
 // Write prints the cells that do not apply or did not pass, and the totals.
 func (r *Report) Write(w io.Writer) error {

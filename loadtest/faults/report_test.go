@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
@@ -26,7 +27,7 @@ func TestReportSumsUp(t *testing.T) {
 		},
 	})
 	path := filepath.Join(t.TempDir(), "sub", "faults.json")
-	if err := report.Save(path); err != nil {
+	if err := history.SaveJSON(path, report); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)

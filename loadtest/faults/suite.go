@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqlgroup"
@@ -120,7 +121,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	working.Wait()
 	report := newReport(cfg.Seeds, cfg.Cells, runs)
 	report.Total.Seconds = time.Since(began).Seconds()
-	errs = append(errs, ctx.Err(), report.Save(filepath.Join(cfg.Out, cfg.Result)), report.Write(cfg.Print))
+	errs = append(errs, ctx.Err(), history.SaveJSON(filepath.Join(cfg.Out, cfg.Result), report), report.Write(cfg.Print))
 	return report, errors.Join(errs...)
 }
 

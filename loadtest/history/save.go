@@ -15,11 +15,14 @@ func (h *History) Save(path string) error { return save(path, h.Write) }
 
 // SaveJSON writes v as indented JSON to a file, atomically, and creates its folder.
 func SaveJSON(path string, v any) error {
-	return save(path, func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(v)
-	})
+	return save(path, func(w io.Writer) error { return WriteJSON(w, v) })
+}
+
+// WriteJSON writes v as indented JSON.
+func WriteJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
 }
 
 // Open reads the history in a file. Every error wraps ErrHistory, also for a missing file.

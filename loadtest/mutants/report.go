@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/mutants/changes"
 )
 
@@ -71,6 +70,3 @@ func (r *Report) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "MUTANTS: %d of %d as expected\n", ok, len(r.Rows))
 	return err
 }
-
-// Save writes the report as JSON to a file.
-func (r *Report) Save(path string) error { return history.SaveJSON(path, r) }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/verify"
 )
@@ -96,7 +97,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	if err := report.Write(cfg.Print); err != nil {
 		return report, err
 	}
-	return report, report.Save(filepath.Join(cfg.Out, "mutants.json"))
+	return report, history.SaveJSON(filepath.Join(cfg.Out, "mutants.json"), report)
 }
 
 // run runs the mutant under its fault until it is caught, or has run with all its seeds.

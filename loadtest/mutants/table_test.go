@@ -82,7 +82,7 @@ func TestReport(t *testing.T) {
 		t.Error("a report as expected fails")
 	}
 	path := filepath.Join(t.TempDir(), "mutants.json")
-	if err := report.Save(path); err != nil {
+	if err := history.SaveJSON(path, report); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)

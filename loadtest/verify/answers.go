@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +20,7 @@ func (r *reply) cancels() bool { return r.Kind == history.Cancel }
 // report whether any call may have placed the order, and asked to cancel it.
 func (j *judge) answers(n int, did end) (placed, cancelled bool) {
 	j.replies = j.replies[:0]
-	for _, i := range j.calls.of(n) {
+	for _, i := range j.callsOf(n) {
 		c := &j.h.Calls[i]
 		says, wellFormed := saidBy(j.h.Path, c)
 		if !wellFormed {
@@ -107,7 +108,7 @@ func (j *judge) overTime(n int) {
 		for k := range j.replies {
 			earlier, later := &j.replies[i], &j.replies[k]
 			if earlier.says == silent || later.says == silent || earlier.Done >= later.Sent ||
-				afterwards[earlier.says].has(later.says) {
+				slices.Contains(afterwards[earlier.says], later.says) {
 				continue
 			}
 			j.add(AnswersOverTime, nil, n, 0, "an answer that can follow "+answer(earlier.Call), "%s", answer(later.Call))

@@ -1,7 +1,10 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"sort"
 
 	"orderstock/loadtest/history"
 )
@@ -44,7 +47,7 @@ type judge struct {
 	found    *findings
 	declared map[string]bool
 
-	calls    callIndex
+	byOrder  []int32 // indices of History.Calls, by order, then by time
 	sums     map[int64]*goodsSum
 	stocked  []bool // by index of h.Goods: the restock was found
 	seen     []bool // by order: the books have it
@@ -64,7 +67,7 @@ type rejectedOrder struct {
 func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	j := &judge{
 		h: h, v: v, found: newFindings(terms.Samples), declared: map[string]bool{}, sums: map[int64]*goodsSum{},
-		calls: indexCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
+		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
 		sold: make([]int64, len(h.Goods)),
 	}
 	for _, name := range terms.Declared {
@@ -111,39 +114,22 @@ func (j *judge) add(name string, flag []byte, n int, product int64, expected, fo
 	})
 }
 
-// callIndex finds the calls of an order.
-type callIndex struct {
-	ends  []int32 // by order, an index into calls
-	calls []int32 // indices of History.Calls, by order, then by time
+// sortCalls returns the indices of the calls by order, and by time for each.
+func sortCalls(h *history.History) []int32 {
+	byOrder := make([]int32, len(h.Calls))
+	for i := range byOrder {
+		byOrder[i] = int32(i)
+	}
+	slices.SortStableFunc(byOrder, func(a, b int32) int { return cmp.Compare(h.Calls[a].Op, h.Calls[b].Op) })
+	return byOrder
 }
 
-func indexCalls(h *history.History) callIndex {
-	x := callIndex{ends: make([]int32, h.Orders()+1), calls: make([]int32, len(h.Calls))}
-	for i := range h.Calls {
-		if n := int(h.Calls[i].Op); n >= 0 && n < h.Orders() {
-			x.ends[n+1]++
-		}
+// callsOf returns the indices in History.Calls of the calls of order n.
+func (j *judge) callsOf(n int) []int32 {
+	from := func(n int) int {
+		return sort.Search(len(j.byOrder), func(i int) bool { return int(j.h.Calls[j.byOrder[i]].Op) >= n })
 	}
-	for n := range h.Orders() {
-		x.ends[n+1] += x.ends[n]
-	}
-	// While the index is filled, ends[n] is where the next call of order n goes; afterwards, the end of its calls.
-	for i := range h.Calls {
-		if n := int(h.Calls[i].Op); n >= 0 && n < h.Orders() {
-			x.calls[x.ends[n]] = int32(i)
-			x.ends[n]++
-		}
-	}
-	return x
-}
-
-// of returns the indices of the calls of order n.
-func (x *callIndex) of(n int) []int32 {
-	first := int32(0)
-	if n > 0 {
-		first = x.ends[n-1]
-	}
-	return x.calls[first:x.ends[n]]
+	return j.byOrder[from(n):from(n+1)]
 }
 
 // incomplete returns the reasons why a history does not suffice to judge a run.

@@ -110,41 +110,32 @@ func mayHaveWorked(c *history.Call) bool {
 	return c.Code != http.StatusTooManyRequests
 }
 
-// words is a set of words.
-type words uint16
-
-func setOf(list ...word) (s words) {
-	for _, w := range list {
-		s |= 1 << w
-	}
-	return s
-}
-
-func (s words) has(w word) bool { return s&(1<<w) != 0 }
-
 // afterwards lists, for each answer, the answers possible for any call sent after it was received.
-var afterwards = map[word]words{
+var afterwards = map[word][]word{
 	placedPending: anyOfOrder,
 	askedPending:  anyOfOrder,
 	// Every repeat returns the first outcome. A confirmed order can still be cancelled.
-	placedConfirmed: setOf(placedConfirmed, askedConfirmed, askedCancelling, askedCancelled),
-	askedConfirmed:  setOf(placedConfirmed, askedConfirmed, askedCancelling, askedCancelled),
-	placedRejected:  setOf(placedRejected, askedRejected),
-	askedRejected:   setOf(placedRejected, askedRejected),
-	placedCancelled: setOf(placedCancelled, askedCancelled),
+	placedConfirmed: {placedConfirmed, askedConfirmed, askedCancelling, askedCancelled},
+	askedConfirmed:  {placedConfirmed, askedConfirmed, askedCancelling, askedCancelled},
+	placedRejected:  {placedRejected, askedRejected},
+	askedRejected:   {placedRejected, askedRejected},
+	placedCancelled: {placedCancelled, askedCancelled},
 	// A requested cancellation stands until the order is cancelled or turns out to be rejected.
-	askedCancelling: setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
-		askedCancelling, askedCancelled, askedRejected),
-	askedCancelled: setOf(placedConfirmed, placedCancelled, askedCancelled),
+	askedCancelling: {
+		placedPending, placedConfirmed, placedRejected, placedCancelled, askedCancelling, askedCancelled, askedRejected,
+	},
+	askedCancelled: {placedConfirmed, placedCancelled, askedCancelled},
 
-	toldDone:      setOf(toldDone, toldRestored),
-	toldRejected:  setOf(toldRejected),
-	toldCancelled: setOf(toldCancelled),
-	toldRestored:  setOf(toldRestored),
+	toldDone:      {toldDone, toldRestored},
+	toldRejected:  {toldRejected},
+	toldCancelled: {toldCancelled},
+	toldRestored:  {toldRestored},
 }
 
-var anyOfOrder = setOf(placedPending, placedConfirmed, placedRejected, placedCancelled,
-	askedPending, askedConfirmed, askedCancelling, askedCancelled, askedRejected)
+var anyOfOrder = []word{
+	placedPending, placedConfirmed, placedRejected, placedCancelled,
+	askedPending, askedConfirmed, askedCancelling, askedCancelled, askedRejected,
+}
 
 // agrees reports whether an order with that outcome may have had this answer at some time.
 func (w word) agrees(did end) bool {

@@ -60,7 +60,7 @@ type times struct {
 
 func (j *judge) times(n int) times {
 	t := times{never, never, never}
-	for _, i := range j.calls.of(n) {
+	for _, i := range j.callsOf(n) {
 		c := &j.h.Calls[i]
 		if c.Kind != history.Cancel {
 			t.sent = min(t.sent, c.Sent)

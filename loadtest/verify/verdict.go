@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -128,19 +127,6 @@ func (v *Verdict) Write(w io.Writer, all bool) error {
 	}
 	return nil
 }
-
-// WriteJSON writes the verdict as JSON.
-func (v *Verdict) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(v); err != nil {
-		return fmt.Errorf("write verdict: %w", err)
-	}
-	return nil
-}
-
-// Save writes the verdict as JSON to a file.
-func (v *Verdict) Save(path string) error { return history.SaveJSON(path, v) }
 
 // measured copies the run's figures into the verdict.
 func (v *Verdict) measured(r *history.Report) {
