@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
@@ -175,7 +176,7 @@ func (cfg *runConfig) scenario() (console.Scenario, error) {
 	s := console.ScenarioOf(cfg.load)
 	s.Strategy, s.SettleS = cfg.strategy, cfg.settle.Seconds()
 	for _, text := range cfg.breaks {
-		a, err := console.ParseAction(text)
+		a, err := act.Parse(text)
 		if err != nil {
 			return s, fmt.Errorf("--break %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
@@ -26,28 +27,27 @@ type Console struct {
 	hub     *hub
 	runs    *runs
 	lab     *lab.Lab                   // nil if the console is attached
+	acts    *act.Set                   // what is broken in the lab
 	program string                     // the load tester's name in a shell
 	jobs    chan func(context.Context) // for Run to start
 	closing chan struct{}              // closed when Run ends
 
-	mu      sync.Mutex
-	view    *view         // the watched stack; nil while no services run
-	down    bool          // the services did not start, and nothing starts them
-	stop    func()        // ends the current run; nil if there is none
-	meter   *meter        // of the present or last run
-	ended   chan struct{} // closed when the present or last run is judged; nil before the first
-	result  *Verdict      // of the last run
-	failed  error         // why the last run has no verdict
-	began   time.Time     // of the present or last run
-	run     *Run
-	other   bool // another process fires the run
-	live    bool // the books make the headline: from the beginning of a run until it is judged or has failed
-	era     int  // rises when a run begins or ends: books read in an earlier era are not shown
-	strikes []*Strike
-	wrong   bool               // the books of the run have disagreed
-	heals   map[*Strike]remedy // of the strikes that last
-	rates   map[string]Compare // of the faults that cost only time, by letter
-	caught  map[string]uint64  // by letter: the last seed that made the broken variant go wrong
+	mu     sync.Mutex
+	view   *view         // the watched stack; nil while no services run
+	down   bool          // the services did not start, and nothing starts them
+	stop   func()        // ends the current run; nil if there is none
+	meter  *meter        // of the present or last run
+	ended  chan struct{} // closed when the present or last run is judged; nil before the first
+	result *Verdict      // of the last run
+	failed error         // why the last run has no verdict
+	began  time.Time     // of the present or last run
+	run    *Run
+	other  bool               // another process fires the run
+	live   bool               // the books make the headline: from the beginning of a run until it is judged or has failed
+	era    int                // rises when a run begins or ends: books read in an earlier era are not shown
+	wrong  bool               // the books of the run have disagreed
+	rates  map[string]Compare // of the faults that cost only time, by letter
+	caught map[string]uint64  // by letter: the last seed that made the broken variant go wrong
 
 	placing int             // orders placed by hand that are not answered yet
 	placed  map[string]bool // the ids of the answered ones
@@ -55,8 +55,6 @@ type Console struct {
 	handKeys []string
 
 	metrics, metricsBefore figures // of the services: now, and before the run
-
-	acting sync.Mutex // guards the lab, whose methods are for one goroutine
 
 	traces *tracer
 }
@@ -68,7 +66,7 @@ func Lab(l *lab.Lab, dir string) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.lab = l
+	c.own(l)
 	c.hub.set(secMode, "lab")
 	c.hub.set(secCan, Can{})
 	return c, nil
@@ -110,14 +108,15 @@ func newConsole(dir string) (*Console, error) {
 	}
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
-		heals: map[*Strike]remedy{}, rates: ratesOf(kept),
+		rates:   ratesOf(kept),
 		program: "bin/loadtest",
 		caught:  map[string]uint64{},
 		placed:  map[string]bool{},
 	}
+	c.own(nil)
 	for section, value := range map[string]any{
 		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil,
-		secReplicas: []Member{}, secServers: []Member{}, secEdges: map[string]int{}, secFaults: []*Strike{},
+		secReplicas: []Member{}, secServers: []Member{}, secEdges: map[string]int{}, secFaults: []act.Strike{},
 		secBooks: Books{Rows: []BookRow{}}, secStatuses: map[string]int64{}, secCommits: Commits{},
 		secLock: Lock{Holders: []Contender{}, Waiters: []Contender{}}, secExpired: 0, secVerdict: nil,
 		secRuns: kept.list(), secRecent: []trace.Recent{},
@@ -181,31 +180,34 @@ func (c *Console) spawn(job func(context.Context)) bool {
 
 // startFirst starts the services unmodified, unless a run has already started its own.
 func (c *Console) startFirst(ctx context.Context) error {
-	c.acting.Lock()
-	defer c.acting.Unlock()
-	if c.current() != nil {
-		return nil
-	}
-	return c.start(ctx, catalogue.Variant{})
+	return c.acts.Alone(func() error {
+		if c.current() != nil {
+			return nil
+		}
+		return c.start(ctx, catalogue.Variant{})
+	})
 }
 
 // startServices restarts the lab's services as a variant, on empty databases. It restarts dead servers first, and
 // ends all faults.
 func (c *Console) startServices(ctx context.Context, v catalogue.Variant) error {
-	c.acting.Lock()
-	defer c.acting.Unlock()
-	return c.start(ctx, v)
+	return c.acts.Alone(func() error { return c.start(ctx, v) })
 }
 
-// start is startServices for a caller that holds acting.
+// start is startServices while no act is armed or healed.
 func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
-	if err := c.restartServers(ctx); err != nil {
-		return fmt.Errorf("start services: %w", err)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start services: %w", err)
+		}
+	}()
+	if err := c.lab.RepairServers(ctx); err != nil {
+		return err
 	}
+	c.acts.Forget()
 	c.mu.Lock()
 	before := c.view
 	c.view, c.down = nil, false
-	c.forgetStrikes()
 	c.showStarted(stateStarting)
 	c.mu.Unlock()
 	if before != nil {
@@ -227,14 +229,14 @@ func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
 	env["MUTANT"] = v.Mutants
 	expired, err := c.lab.ExpiredSessions(ctx)
 	if err != nil {
-		return fmt.Errorf("start services: %w", err)
+		return err
 	}
 	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
 	if err != nil {
-		return fmt.Errorf("start services: %w", err)
+		return err
 	}
 	if err := c.lab.StartServices(ctx, v.Strategy, env); err != nil {
-		return fmt.Errorf("start services: %w", err)
+		return err
 	}
 	s, err := labView(c.lab, v, env)
 	if err != nil {

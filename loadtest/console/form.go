@@ -1,6 +1,7 @@
 package console
 
 import (
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
 	"orderstock/stock-service/deduct/strategy"
@@ -11,7 +12,7 @@ type Form struct {
 	Strategies []FormStrategy    `json:"strategies"`
 	Steps      []faultpoint.Step `json:"steps"`
 	Whens      []faultpoint.When `json:"whens"`
-	Actions    []actionInfo      `json:"actions"`
+	Actions    []act.Kind        `json:"actions"`
 	Wires      []string          `json:"wires"`
 	Defaults   Scenario          `json:"defaults"`
 	// Program is the load tester's name in a shell.
@@ -27,7 +28,7 @@ type FormStrategy struct {
 
 func (c *Console) form() Form {
 	f := Form{
-		Steps: faultpoint.Steps, Whens: []faultpoint.When{faultpoint.Before, faultpoint.After}, Actions: actions,
+		Steps: faultpoint.Steps, Whens: act.Whens, Actions: act.Kinds,
 		Program: c.program,
 		Wires:   []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
 		Defaults: Scenario{

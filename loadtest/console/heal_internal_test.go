@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
 )
 
@@ -36,28 +38,30 @@ func idleLab(t *testing.T) *lab.Lab {
 // come back stays broken, is named, and is tried again.
 func TestHealOrder(t *testing.T) {
 	c := testConsole(t)
-	c.lab, c.view = idleLab(t), &view{}
+	c.own(idleLab(t))
+	c.view = &view{}
 	var (
 		order []string
 		stuck error
 	)
-	strike := func(what string, at int, fails bool) *Strike {
-		s := c.noteArmed(Action{Action: what, Target: "stock-1"})
-		c.noteFired(s, 1)
-		c.heals[s] = remedy{at, func(context.Context) error {
-			order = append(order, what)
-			if fails {
-				return stuck
-			}
-			return nil
-		}}
-		return s
+	strike := func(what string, fails bool) {
+		one := &trial.Simple{
+			Do: func(context.Context) error { return nil },
+			Undo: func(context.Context) error {
+				order = append(order, what)
+				if fails {
+					return stuck
+				}
+				return nil
+			},
+		}
+		if err := c.acts.Add(act.Action{Action: what, Target: "stock-1"}, one).Arm(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	kill := strike("kill", healReplicas, false)
-	cut := strike("cut", healLinks, true)
-	pause := strike("pause", healReplicas, false)
-	server := strike("kill-server", healServers, false)
-	duplicate := strike("duplicate", healLinks, false)
+	for _, what := range []string{"kill", "cut", "pause", "kill-server", "duplicate"} {
+		strike(what, what == "cut")
+	}
 	stuck = errors.New("the wire is stuck")
 	if _, err := c.Heal(t.Context()); err == nil || !strings.Contains(err.Error(), "cut stock-1: the wire is stuck") {
 		t.Errorf("heal returns %v, want what did not come back", err)
@@ -65,8 +69,8 @@ func TestHealOrder(t *testing.T) {
 	if want := []string{"kill-server", "cut", "duplicate", "kill", "pause"}; !slices.Equal(order, want) {
 		t.Errorf("healed in the order %q, want %q", order, want)
 	}
-	for _, s := range []*Strike{kill, cut, pause, server, duplicate} {
-		if healed := s.Status == "healed"; healed != (s != cut) {
+	for _, s := range c.acts.Strikes() {
+		if healed := s.Status == "healed"; healed != (s.What != "cut") {
 			t.Errorf("%s is %s", s.What, s.Status)
 		}
 	}
@@ -75,8 +79,9 @@ func TestHealOrder(t *testing.T) {
 	}
 	c.shows(t, "not healed: cut stock-1: the wire is stuck")
 	order, stuck = nil, nil
-	if _, err := c.Heal(t.Context()); err != nil || cut.Status != "healed" || !slices.Equal(order, []string{"cut"}) {
-		t.Errorf("the second time: %v, %s, healed %q", err, cut.Status, order)
+	_, err := c.Heal(t.Context())
+	if cut := c.acts.Strikes()[1]; err != nil || cut.Status != "healed" || !slices.Equal(order, []string{"cut"}) {
+		t.Errorf("the second time: %v, %+v, healed %q", err, cut, order)
 	}
 	c.shows(t, "everything is whole again")
 }
@@ -84,7 +89,7 @@ func TestHealOrder(t *testing.T) {
 // TestStopWhileServicesStart leaves no services, and says so.
 func TestStopWhileServicesStart(t *testing.T) {
 	c := testConsole(t)
-	c.lab = idleLab(t)
+	c.own(idleLab(t))
 	c.view = &view{orders: ordersDB(t), stock: ordersDB(t)}
 	c.hub.set(secReplicas, []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())
@@ -99,7 +104,7 @@ func TestStopWhileServicesStart(t *testing.T) {
 		t.Errorf("a service is ready, or the judge is blamed: %s", state)
 	}
 	for what, do := range map[string]func() error{
-		"act":  func() error { _, err := c.Act(t.Context(), Action{Action: "kill", Target: "stock-1"}); return err },
+		"act":  func() error { _, err := c.Act(t.Context(), act.Action{Action: "kill", Target: "stock-1"}); return err },
 		"heal": func() error { _, err := c.Heal(t.Context()); return err },
 		"send": func() error {
 			_, err := c.PlaceByHand(t.Context(), HandOrder{Items: []HandItem{{GoodsID: "1", Num: 1}}})
@@ -160,7 +165,7 @@ func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	c := testConsole(t)
 	over := make(chan struct{})
 	close(over)
-	scene := Scenario{Faults: []Action{{Action: "kill", Target: "stock-1", AfterMS: 60_000}}}
+	scene := Scenario{Faults: []act.Action{{Action: "kill", Target: "stock-1", AfterMS: 60_000}}}
 	c.strikeDuring(t.Context(), &plan{}, scene, over)
 	c.shows(t, "not brought about, as the run was over before: 1m0s kill stock-1")
 }

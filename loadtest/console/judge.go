@@ -64,14 +64,14 @@ func (c *Console) keep(ctx context.Context, at *view, p *plan, run Run, h *histo
 	c.hub.set(secCompare, compare)
 	c.say("verdict", "%s", v.String())
 	samples, log := c.hub.recorded()
-	strikes := c.recordedStrikes()
+	strikes := c.acts.Strikes()
 	row := RunRow{
 		ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant,
 		Strategy: run.Strategy, Seed: run.Seed, Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms,
 		Verdict: outcome, Oversold: v.Oversold, Faults: []string{}, HasReport: true, Command: run.Command,
 	}
 	for _, s := range strikes {
-		row.Faults = append(row.Faults, strings.TrimSpace(s.What+" "+s.Where))
+		row.Faults = append(row.Faults, s.String())
 	}
 	record := Record{
 		Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/trace"
 	"orderstock/loadtest/verify"
@@ -148,7 +149,7 @@ func TestLifeOfAPausedHolder(t *testing.T) {
 			_ = trace.Write(t.Output(), life.Spans)
 			t.Fatal("no holder was refused")
 		}
-		again := console.Action{Action: "restart", Target: "stock-1"} // a step that was armed once stays disarmed
+		again := act.Action{Action: "restart", Target: "stock-1"} // a step that was armed once stays disarmed
 		if _, err := s.console.Act(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +191,7 @@ func (s *stage) stopped(t *testing.T, name string) bool {
 // executed that order.
 func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order string) {
 	t.Helper()
-	arm := console.Action{Action: "arm-pause", Target: "stock-1", Step: "update-stock", When: "before"}
+	arm := act.Action{Action: "arm-pause", Target: "stock-1", Step: "update-stock", When: "before"}
 	if _, err := s.console.Act(t.Context(), arm); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func (s *stage) pausedOrder(t *testing.T, goods []string, scene int) (order stri
 		}
 	}
 	s.lifeOnce(t, order, func(l *console.Life) bool { return l.Order != nil && l.Order["status"] == "CONFIRMED" })
-	if _, err := s.console.Act(t.Context(), console.Action{Action: "resume", Target: "stock-1"}); err != nil {
+	if _, err := s.console.Act(t.Context(), act.Action{Action: "resume", Target: "stock-1"}); err != nil {
 		t.Fatal(err)
 	}
 	return order

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/lab"
@@ -118,14 +119,14 @@ func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *console.Verd
 
 // shown is a part of the state.
 type shown struct {
-	Phase   string            `json:"phase"`
-	Run     console.Run       `json:"run"`
-	Faults  []*console.Strike `json:"faults"`
-	Samples []console.Sample  `json:"samples"`
-	Edges   map[string]int64  `json:"edges"`
-	Lock    console.Lock      `json:"lock"`
-	Expired int               `json:"sessions_expired"`
-	Recent  []trace.Recent    `json:"recent"`
+	Phase   string           `json:"phase"`
+	Run     console.Run      `json:"run"`
+	Faults  []act.Strike     `json:"faults"`
+	Samples []console.Sample `json:"samples"`
+	Edges   map[string]int64 `json:"edges"`
+	Lock    console.Lock     `json:"lock"`
+	Expired int              `json:"sessions_expired"`
+	Recent  []trace.Recent   `json:"recent"`
 }
 
 func (s *stage) state(t *testing.T) shown {

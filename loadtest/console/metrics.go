@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
 )
 
@@ -20,7 +21,7 @@ func (c *Console) readMetrics(ctx context.Context, s *view) error {
 		asked   sync.WaitGroup
 	)
 	for i, m := range members {
-		if m.ops == "" || m.replica != nil && (!m.replica.Running() || paused(m.replica.Pid())) {
+		if m.ops == "" || m.replica != nil && (!m.replica.Running() || lab.Paused(m.replica)) {
 			continue
 		}
 		// The tiles show a replica that does not answer.

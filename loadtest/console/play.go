@@ -406,11 +406,9 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *me
 	}
 	c.say("run", "the last order is answered")
 	if c.lab != nil {
-		c.acting.Lock()
-		defer c.acting.Unlock()
 		healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		if err := c.heal(healing); err != nil {
+		if err := c.acts.Heal(healing); err != nil {
 			return nil, err
 		}
 	}

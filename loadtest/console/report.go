@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/fire"
@@ -199,7 +200,7 @@ func RecordOf(
 			Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome),
 			Oversold: v.Oversold, Faults: []string{}, Command: command,
 		},
-		Samples: samples, Log: []Entry{}, Verdict: inWords(v), Faults: []*Strike{}, Hero: &hero, Books: &books,
+		Samples: samples, Log: []Entry{}, Verdict: inWords(v), Faults: []act.Strike{}, Hero: &hero, Books: &books,
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/pkg/operation"
@@ -37,8 +38,8 @@ type Scenario struct {
 	// TraceSample is the share of the orders that are traced.
 	TraceSample float64 `json:"trace_sample"`
 	// Seed is a decimal number as text, since a JavaScript number does not hold 64 bits.
-	Seed   string   `json:"seed"`
-	Faults []Action `json:"faults"`
+	Seed   string       `json:"seed"`
+	Faults []act.Action `json:"faults"`
 }
 
 // The limits of a scenario. The load comes from the same machine as the page.
@@ -114,7 +115,7 @@ func (s Scenario) Validate() error {
 		}
 	}
 	for _, f := range s.Faults {
-		if err := f.known(); err != nil {
+		if err := f.Known(); err != nil {
 			return err
 		}
 		if f.AfterMS < 0 || f.AfterMS > 1000*mostDuration {

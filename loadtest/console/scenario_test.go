@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,26 +16,6 @@ import (
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/problem"
 )
-
-func TestActionsAreReadAsTheyAreWritten(t *testing.T) {
-	for _, text := range []string{
-		"1s pause stock-1", "500ms cut stock-2 to mysql", "2s arm-kill stock-1 before commit", "3s flush-redis",
-		"0s kill-server mysql",
-	} {
-		a, err := console.ParseAction(text)
-		if err != nil || a.String() != text {
-			t.Errorf("%q is read as %q, %v", text, a, err)
-		}
-	}
-	for _, text := range []string{
-		"", "pause stock-1", "1s", "1s dance stock-1", "-1s pause stock-1", "1s cut stock-1 mysql", "1s cut stock-1 to",
-	} {
-		_, err := console.ParseAction(text)
-		if refused, ok := errors.AsType[*problem.Problem](err); !ok || !strings.Contains(refused.Detail, "such as") {
-			t.Errorf("%q: %v; want an error with an example", text, err)
-		}
-	}
-}
 
 func TestAFaultOfTimeShowsByItsRate(t *testing.T) {
 	for _, test := range []struct {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console/page"
 	"orderstock/pkg/httpapi"
@@ -82,7 +83,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /api/stop", command(http.StatusOK, func(*http.Request, struct{}) (any, error) {
 		return said(s.console.Stop())
 	}))
-	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body Action) (any, error) {
+	mux.HandleFunc("POST /api/act", command(http.StatusOK, func(r *http.Request, body act.Action) (any, error) {
 		ctx, cancel := outlasting(r)
 		defer cancel()
 		return said(s.console.Act(ctx, body))

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"orderstock/loadtest/act"
 )
 
 func (s *Server) answers(t *testing.T, url string, cookies ...*http.Cookie) *http.Response {
@@ -94,7 +96,7 @@ func TestFormNamesTheProgram(t *testing.T) {
 
 // TestUnknownActionIsRefusedAtOnce, and not when its time has come.
 func TestUnknownActionIsRefusedAtOnce(t *testing.T) {
-	s := Scenario{Faults: []Action{{Action: "melt", Target: "stock-1"}}}
+	s := Scenario{Faults: []act.Action{{Action: "melt", Target: "stock-1"}}}
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "melt") {
 		t.Errorf("a scenario with an unknown action: %v", err)
 	}

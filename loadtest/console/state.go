@@ -2,6 +2,8 @@ package console
 
 import (
 	"time"
+
+	"orderstock/loadtest/act"
 )
 
 // The sections of the state. A section that changes is sent to the page as a whole.
@@ -109,23 +111,6 @@ const (
 	stateDead     = "dead"
 )
 
-// Strike is an observed fault. Times are in milliseconds since the run began; 0 means not yet.
-type Strike struct {
-	ID       string `json:"id"`
-	What     string `json:"what"`
-	Where    string `json:"where"`          // a replica or a server; "" if it is not known or there is none
-	Wire     string `json:"wire,omitempty"` // where the connection leads to that is struck
-	Status   string `json:"status"`         // armed, fired or healed
-	Fired    int    `json:"fired"`
-	Counted  bool   `json:"counted"` // Fired is a count; otherwise it only shows whether it struck
-	ArmedMS  int64  `json:"armed_ms"`
-	FiredMS  int64  `json:"fired_ms,omitempty"`
-	HealedMS int64  `json:"healed_ms,omitempty"`
-
-	atStep bool          // it strikes at a step of the protocol
-	over   chan struct{} // closed when it is healed
-}
-
 // Books are the levels of the run's goods and the sums of their ledger entries.
 type Books struct {
 	Rows []BookRow `json:"rows"` // at most mostRows, disagreeing ones first
@@ -227,14 +212,14 @@ type RunRow struct {
 
 // Record is a run as it is kept.
 type Record struct {
-	Row     RunRow    `json:"row"`
-	Samples []Sample  `json:"samples"`
-	Log     []Entry   `json:"log"`
-	Verdict *Judged   `json:"verdict"`
-	Faults  []*Strike `json:"faults"`
-	Compare *Compare  `json:"compare"`
-	Hero    *Hero     `json:"hero"`
-	Books   *Books    `json:"books"`
+	Row     RunRow       `json:"row"`
+	Samples []Sample     `json:"samples"`
+	Log     []Entry      `json:"log"`
+	Verdict *Judged      `json:"verdict"`
+	Faults  []act.Strike `json:"faults"`
+	Compare *Compare     `json:"compare"`
+	Hero    *Hero        `json:"hero"`
+	Books   *Books       `json:"books"`
 }
 
 // Judged is a verdict with its invariants in words, which verdict.json leaves out.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -10,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,7 +219,7 @@ func (m member) state(ctx context.Context) Member {
 			shown.State = stateDead
 			return shown
 		}
-		if paused(m.replica.Pid()) {
+		if lab.Paused(m.replica) {
 			shown.State = statePaused
 			return shown
 		}
@@ -268,15 +266,4 @@ func (s *view) edgeCounts() map[string]int64 {
 		}
 	}
 	return sums
-}
-
-// paused reports whether a process is stopped by a signal.
-func paused(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	// The state follows the name, which is in parentheses and may hold anything.
-	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
-	return strings.HasPrefix(rest, "T")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/lab"
 	"orderstock/pkg/zklock"
 )
 
@@ -234,7 +235,7 @@ func (c *Console) readEdges(ctx context.Context, s *view) error {
 		return nil
 	}
 	for _, m := range s.members {
-		if !m.replica.Running() || paused(m.replica.Pid()) {
+		if !m.replica.Running() || lab.Paused(m.replica) {
 			continue
 		}
 		reached, err := m.replica.Reached(ctx)
@@ -286,7 +287,7 @@ func (c *Console) servers(ctx context.Context, s *view) []Member {
 			switch {
 			case !p.Running():
 				all[i].State, all[i].Says = stateDead, ""
-			case paused(p.Pid()):
+			case lab.Paused(p):
 				all[i].State, all[i].Says = statePaused, ""
 			case p.Starting():
 				all[i].State, all[i].Says = stateStarting, ""

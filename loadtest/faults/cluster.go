@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +114,7 @@ func newClustered(l *lab.Lab, name string) trial.Act {
 			if err := f.awaitOther(ctx); err != nil {
 				return err
 			}
-			return sleep(ctx, thawAfter)
+			return trial.Sleep(ctx, thawAfter)
 		}
 		f.restore = func(_ context.Context, f *clustered) error { return f.primary.Resume() }
 	case PrimarySwitched:
@@ -251,7 +250,7 @@ func awaitWhole(ctx context.Context, l *lab.Lab) error {
 		if time.Since(began) > 15*time.Second {
 			return mysqlgroup.Up(ctx, l.Cluster.Group)
 		}
-		if e := sleep(ctx, 300*time.Millisecond); e != nil {
+		if e := trial.Sleep(ctx, 300*time.Millisecond); e != nil {
 			return errors.Join(e, err)
 		}
 	}
@@ -298,7 +297,7 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 		if slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }) {
 			return nil
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for another primary: %w", err)
 		}
 	}
@@ -314,7 +313,7 @@ func (f *clustered) awaitNone(ctx context.Context) error {
 		if err != nil || !slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }) {
 			return err
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait until the majority is missed: %w", err)
 		}
 	}
@@ -345,7 +344,7 @@ func awaitOtherRedis(ctx context.Context, l *lab.Lab, than *servers.Redis) error
 		if err == nil && master != than {
 			return nil
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for another master of Redis: %w", err)
 		}
 	}
@@ -433,13 +432,4 @@ func writesAgain(h *history.History, healable time.Time) (longest time.Duration,
 		longest, from = max(longest, t-from), t
 	}
 	return longest, some
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return cmp.Or(context.Cause(ctx), ctx.Err())
-	case <-time.After(d):
-		return nil
-	}
 }

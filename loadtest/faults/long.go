@@ -109,7 +109,7 @@ func endRate(ctx context.Context, l *lab.Lab) (float64, error) {
 		return 0, err
 	}
 	began := time.Now()
-	if err := sleep(ctx, measureFor); err != nil {
+	if err := trial.Sleep(ctx, measureFor); err != nil {
 		return 0, err
 	}
 	last, err := countEnded(ctx, l)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/trial"
 )
 
 // Action is a way to break a container.
@@ -127,7 +128,7 @@ func (c compose) strike(ctx context.Context, target container, action Action) er
 	if err := docker(string(action)); err != nil {
 		return err
 	}
-	return errors.Join(sleep(ctx, away), docker(mend))
+	return errors.Join(trial.Sleep(ctx, away), docker(mend))
 }
 
 // verify judges the history in the folder with the load tester's container, and writes the verdict to w.

@@ -8,6 +8,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
 )
 
 const (
@@ -65,7 +66,7 @@ func (f *flow) between(from, to time.Time) (n int) {
 func (f *flow) await(ctx context.Context, since time.Time) (took time.Duration, best int, err error) {
 	for from := since; from.Sub(since) <= within; from = from.Add(100 * time.Millisecond) {
 		to := from.Add(time.Second)
-		if err := sleep(ctx, time.Until(to)); err != nil {
+		if err := trial.Sleep(ctx, time.Until(to)); err != nil {
 			return 0, 0, err
 		}
 		n := f.between(from, to)

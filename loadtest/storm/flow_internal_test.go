@@ -6,11 +6,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"orderstock/loadtest/trial"
 )
 
 // pour lets the requests pass for some time, at a rate.
 func pour(ctx context.Context, f *flow, perS int, d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end) && sleep(ctx, time.Second/time.Duration(perS)) == nil; {
+	for end := time.Now().Add(d); time.Now().Before(end) && trial.Sleep(ctx, time.Second/time.Duration(perS)) == nil; {
 		f.pass(time.Now())
 	}
 }
@@ -34,7 +36,7 @@ func TestOrdersFlowAgain(t *testing.T) {
 				pour(ctx, &f, 100, 2*time.Second) // before the fault
 				since := time.Now()
 				go func() {
-					if sleep(ctx, 3*time.Second) == nil {
+					if trial.Sleep(ctx, 3*time.Second) == nil {
 						pour(ctx, &f, c.perS, time.Minute)
 					}
 				}()

@@ -153,7 +153,7 @@ func (s *storm) breakAll(ctx context.Context) error {
 		}
 	}
 	for int(s.live.Counts().Orders) < s.cfg.Orders {
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func (s *storm) strikeAtRandom(ctx context.Context, n int) error {
 	for range n {
 		err = errors.Join(err, <-errs)
 	}
-	return errors.Join(err, sleep(ctx, time.Duration(500+s.random.IntN(1500))*time.Millisecond))
+	return errors.Join(err, trial.Sleep(ctx, time.Duration(500+s.random.IntN(1500))*time.Millisecond))
 }
 
 // flows waits until orders flow again, and records how long that took, or that they do not.
@@ -213,13 +213,4 @@ func (s *storm) count(h *history.History) {
 func (s *storm) miss(format string, args ...any) {
 	s.result.Missed = append(s.result.Missed, fmt.Sprintf(format, args...))
 	s.cfg.Progress("MISSED " + s.result.Missed[len(s.result.Missed)-1])
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

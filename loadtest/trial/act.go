@@ -50,7 +50,7 @@ func (s *Simple) countBefore(ctx context.Context) (err error) {
 		if s.before, err = s.Count(ctx); err == nil {
 			return nil
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := Sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -80,7 +80,8 @@ func (s *Simple) Heal(ctx context.Context) error {
 	return s.Undo(ctx)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or returns the cause of the end of ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -25,6 +25,8 @@ type Trial struct {
 	After time.Duration
 	// Within bounds the wait for Break to strike. Default 6 s.
 	Within time.Duration
+	// Over, if not nil, is closed if Break is healed before its time.
+	Over <-chan struct{}
 	// Ready, if not nil, is called after the heal, and returns when the system serves again.
 	Ready func(ctx context.Context) error
 	// UntilHealed ends the load then. The load's own end is only a bound.
@@ -95,7 +97,7 @@ func (t Trial) Fire(ctx context.Context) (*Result, error) {
 	}
 	if t.Break != nil {
 		aside.Go(func() {
-			r.Strike, err = t.breakAndHeal(ctx, ended)
+			r.Strike, err = t.Disturb(ctx, ended)
 			if t.UntilHealed {
 				stop()
 			}
@@ -124,14 +126,16 @@ func (t Trial) Judge(ctx context.Context, h *history.History) (*verify.Verdict, 
 // strikeWithin is the default of Trial.Within.
 const strikeWithin = 6 * time.Second
 
-var errOver = errors.New("the load was over before anything broke")
+// ErrOver means that the load was over before Break was armed.
+var ErrOver = errors.New("the load was over before anything broke")
 
-// breakAndHeal lets Break strike, holds it, and heals it.
-func (t Trial) breakAndHeal(ctx context.Context, ended <-chan struct{}) (s Strike, err error) {
+// Disturb is the part of Fire that lets Break strike, holds it, and heals it, during a load that is fired elsewhere.
+// ended is closed when the load is over.
+func (t Trial) Disturb(ctx context.Context, ended <-chan struct{}) (s Strike, err error) {
 	select {
 	case <-time.After(t.After):
 	case <-ended:
-		return s, errOver
+		return s, ErrOver
 	case <-ctx.Done():
 		return s, context.Cause(ctx)
 	}
@@ -139,7 +143,9 @@ func (t Trial) breakAndHeal(ctx context.Context, ended <-chan struct{}) (s Strik
 	if err = t.Break.Arm(ctx); err == nil {
 		t.awaitStrike(ctx, &s)
 		s.Struck = time.Now()
-		err = sleep(ctx, t.Break.Hold())
+		if err = t.sleep(ctx, t.Break.Hold()); errors.Is(err, errHealed) {
+			err = nil
+		}
 		if n, countErr := t.Break.Fired(ctx); countErr == nil { // the strikes during Hold count, too
 			s.Fired = max(s.Fired, n)
 		}
@@ -167,8 +173,22 @@ func (t Trial) awaitStrike(ctx context.Context, s *Strike) {
 		if s.Fired, s.Unseen = t.Break.Fired(ctx); s.Fired > 0 || time.Now().After(limit) {
 			return
 		}
-		if sleep(ctx, 10*time.Millisecond) != nil {
+		if t.sleep(ctx, 10*time.Millisecond) != nil {
 			return
 		}
+	}
+}
+
+var errHealed = errors.New("healed by another")
+
+// sleep is Sleep that ends with errHealed if Break is healed before its time.
+func (t Trial) sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-t.Over:
+		return errHealed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
 	}
 }

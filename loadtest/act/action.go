@@ -1,0 +1,118 @@
+// Package act is the table of what can be broken in a lab: processes, servers, connections, and steps of the protocol.
+//
+// An Action names one row with its target, as text, as JSON or as a value. New makes it an Act of a trial. A Set keeps
+// the acts of a lab from when they are armed until they are healed.
+package act
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/pkg/problem"
+)
+
+// Action breaks one thing, or heals it.
+type Action struct {
+	// Action is the name of one of Kinds.
+	Action string `json:"action"`
+	// Target is a replica ("stock-1") or a server ("mysql"), as the action needs.
+	Target string `json:"target"`
+	// Step and When are the point of the protocol where an arm action strikes.
+	Step string `json:"step"`
+	When string `json:"when"`
+	// Wire is the server at the other end of the target's connections: mysql, redis, zookeeper or stock.
+	Wire string `json:"wire"`
+	// AfterMS is when a scenario acts, in milliseconds after the first order.
+	AfterMS int `json:"after_ms"`
+}
+
+// Known returns an error if there is no such action.
+func (a Action) Known() error {
+	if kindOf(a.Action) == nil {
+		return invalid("there is no action %q; there are %s", a.Action, names())
+	}
+	return nil
+}
+
+// What describes the action without its target.
+func (a Action) What() string {
+	text := a.Action
+	if a.Step != "" {
+		text += " " + a.When + " " + a.Step
+	}
+	if a.Wire != "" {
+		text += " the connection to " + a.Wire
+	}
+	return text
+}
+
+// Words describes the action for a log.
+func (a Action) Words() string {
+	if a.Target == "" {
+		return a.What()
+	}
+	return a.What() + " at " + a.Target
+}
+
+// atStep reports whether it strikes at a step of the protocol.
+func (a Action) atStep() bool { return slices.Contains(Whens, faultpoint.When(a.When)) }
+
+// String returns the action as Parse reads it.
+func (a Action) String() string {
+	words := []string{(time.Duration(a.AfterMS) * time.Millisecond).String(), a.Action}
+	if a.Target != "" {
+		words = append(words, a.Target)
+	}
+	if a.Wire != "" {
+		words = append(words, "to", a.Wire)
+	}
+	if a.Step != "" {
+		words = append(words, a.When, a.Step)
+	}
+	return strings.Join(words, " ")
+}
+
+// Parse reads a time after the first order and an action: "1s pause stock-1", "500ms cut stock-2 to mysql", "2s
+// arm-kill stock-1 before commit", "3s flush-redis".
+func Parse(text string) (Action, error) {
+	words := strings.Fields(text)
+	wrong := func() (Action, error) {
+		return Action{}, invalid("%q: want a time, an action and its target, such as \"1s pause stock-1\", "+
+			"\"1s cut stock-1 to mysql\" or \"1s arm-kill stock-1 before commit\"; the actions are %s", text, names())
+	}
+	if len(words) < 2 || kindOf(words[1]) == nil {
+		return wrong()
+	}
+	after, err := time.ParseDuration(words[0])
+	if err != nil || after < 0 {
+		return wrong()
+	}
+	a := Action{Action: words[1], AfterMS: int(after.Milliseconds())}
+	if len(words) > 2 {
+		a.Target = words[2]
+	}
+	switch rest := words[min(len(words), 3):]; {
+	case len(rest) == 0:
+	case len(rest) == 2 && rest[0] == "to":
+		a.Wire = rest[1]
+	case len(rest) == 2 && slices.Contains(Whens, faultpoint.When(rest[0])):
+		a.When, a.Step = rest[0], rest[1]
+	default:
+		return wrong()
+	}
+	return a, nil
+}
+
+// Whens lists the sides of a step.
+var Whens = []faultpoint.When{faultpoint.Before, faultpoint.After}
+
+func conflict(format string, args ...any) error {
+	return problem.New(http.StatusConflict, "conflict", format, args...)
+}
+
+func invalid(format string, args ...any) error {
+	return problem.New(http.StatusBadRequest, "invalid", format, args...)
+}

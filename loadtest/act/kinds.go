@@ -1,0 +1,95 @@
+package act
+
+import (
+	"slices"
+	"strings"
+
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
+)
+
+// Target is what a kind of action is done to.
+type Target string
+
+// The targets.
+const (
+	OnReplica Target = "replica"
+	OnServer  Target = "server"
+	OnWire    Target = "wire" // of a replica, to a server
+	AtStep    Target = "step" // in a replica, before or after which step
+	OnNothing Target = "none"
+)
+
+// Kind is a row of the table of actions.
+type Kind struct {
+	Name   string `json:"name"`
+	Says   string `json:"says"`
+	Target Target `json:"target"`
+
+	in maker
+}
+
+// maker makes the act of an action in a lab.
+type maker func(*lab.Lab, Action) (*trial.Simple, error)
+
+// Kinds is the table.
+var Kinds = []Kind{
+	{"kill", "kill the process", OnReplica, onProcess(replica, kill, lab.Repair)},
+	{"restart", "start it again, or stop it first if it still runs", OnReplica, onProcess(replica, restart, nil)},
+	{
+		"pause", "stop the process in its tracks; its connections stay open",
+		OnReplica, onProcess(replica, pause, lab.Repair),
+	},
+	{"resume", "let a paused process go on", OnReplica, onProcess(replica, resume, nil)},
+	{"kill-server", "kill the server; healing starts it again", OnServer, onProcess(server, kill, lab.Repair)},
+	{"restart-server", "kill the server and start it again", OnServer, onProcess(server, killAndRestart, nil)},
+	{"pause-server", "stop the server in its tracks", OnServer, onProcess(server, pause, lab.Repair)},
+	{"flush-redis", "delete everything in Redis", OnNothing, flushRedis},
+	{
+		"expire-sessions", "cut every replica off from ZooKeeper, so that its session expires; healing ends it",
+		OnNothing, expireSessions,
+	},
+	{"duplicate", "deliver each request between the services twice", OnNothing, duplicate},
+	{"cut", "close the connections and refuse new ones", OnWire, onWire((*lab.Wire).Cut)},
+	{"slow", "delay each direction by 200 ms", OnWire, onWire(slow)},
+	{"lose-replies", "let requests through and drop what comes back", OnWire, onWire((*lab.Wire).LoseReplies)},
+	{"lose-requests", "drop sent data; the sender gets no error", OnWire, onWire((*lab.Wire).LoseRequests)},
+	{"reset", "answer every connection with a reset", OnWire, onWire((*lab.Wire).Reset)},
+	{"arm-kill", "kill the process at this step", AtStep, armed},
+	{"arm-pause", "pause the process at this step", AtStep, armed},
+	{"arm-error", "fail this step three times", AtStep, armed},
+	{"arm-delay", "delay this step by 1 s three times", AtStep, armed},
+}
+
+// rules are the rules of the actions at a step.
+var rules = map[string]lab.Rule{
+	"arm-kill":  {Action: "kill", Times: 1},
+	"arm-pause": {Action: "stop", Times: 1},
+	"arm-error": {Action: "error", Times: 3},
+	"arm-delay": {Action: "delay", Times: 3, DelayMS: 1000},
+}
+
+// Rule returns the rule of an action at a step, such as arm-kill.
+func Rule(action string, when faultpoint.When, step faultpoint.Step) lab.Rule {
+	rule := rules[action]
+	rule.When, rule.Step = when, step
+	return rule
+}
+
+// kindOf returns the kind of that name, or nil.
+func kindOf(name string) *Kind {
+	if i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return &Kinds[i]
+	}
+	return nil
+}
+
+// names lists the names of all kinds.
+func names() string {
+	all := make([]string, len(Kinds))
+	for i, k := range Kinds {
+		all[i] = k.Name
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,179 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
+)
+
+// finder finds the process of that name.
+type finder func(l *lab.Lab, name string) (lab.Process, error)
+
+func replica(l *lab.Lab, name string) (lab.Process, error) { return replicaOf(l, name) }
+
+func replicaOf(l *lab.Lab, name string) (*lab.Replica, error) {
+	var names []string
+	for _, r := range l.Replicas() {
+		if r.Name() == name {
+			return r, nil
+		}
+		names = append(names, r.Name())
+	}
+	return nil, invalid("there is no replica %q; there are %s", name, strings.Join(names, ", "))
+}
+
+func server(l *lab.Lab, name string) (lab.Process, error) {
+	switch name {
+	case "mysql":
+		return l.MySQL, nil
+	case "redis":
+		return l.Redis, nil
+	case "zookeeper":
+		return l.ZooKeeper, nil
+	}
+	return nil, invalid("there is no server %q; there are mysql, redis, zookeeper", name)
+}
+
+// onProcess does something to a process and, if undo is not nil, undoes it.
+func onProcess(find finder, do, undo func(context.Context, lab.Process) error) maker {
+	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
+		p, err := find(l, a.Target)
+		if err != nil {
+			return nil, err
+		}
+		s := &trial.Simple{Do: func(ctx context.Context) error { return do(ctx, p) }}
+		if undo != nil {
+			s.Undo = func(ctx context.Context) error { return undo(ctx, p) }
+		}
+		return s, nil
+	}
+}
+
+func kill(_ context.Context, p lab.Process) error {
+	if !p.Running() {
+		return conflict("%s is dead already", p.Name())
+	}
+	return p.Kill()
+}
+
+// restartWithin is how long a restarted replica may take to be ready. It never is while it is cut off from MySQL, and
+// nothing else can be done until then.
+const restartWithin = 15 * time.Second
+
+func restart(ctx context.Context, p lab.Process) error {
+	ctx, cancel := context.WithTimeout(ctx, restartWithin)
+	defer cancel()
+	return p.Restart(ctx)
+}
+
+func killAndRestart(ctx context.Context, p lab.Process) error {
+	return errors.Join(p.Kill(), p.Restart(ctx))
+}
+
+func pause(_ context.Context, p lab.Process) error {
+	if !p.Running() {
+		return conflict("%s is dead", p.Name())
+	}
+	return p.Pause()
+}
+
+func resume(_ context.Context, p lab.Process) error {
+	if !lab.Paused(p) {
+		return conflict("%s is not paused", p.Name())
+	}
+	return p.Resume()
+}
+
+func flushRedis(l *lab.Lab, _ Action) (*trial.Simple, error) {
+	return &trial.Simple{Do: func(ctx context.Context) error {
+		_, err := l.FlushRedis(ctx)
+		return err
+	}}, nil
+}
+
+func expireSessions(l *lab.Lab, _ Action) (*trial.Simple, error) {
+	each := func(do func(*lab.Wire) error) error {
+		var errs []error
+		for _, r := range l.Replicas() {
+			errs = append(errs, r.EachWire(lab.ToZooKeeper, do))
+		}
+		return errors.Join(errs...)
+	}
+	return &trial.Simple{
+		Do:    func(context.Context) error { return each((*lab.Wire).Cut) },
+		Undo:  func(ctx context.Context) error { return each(mend(ctx)) },
+		Count: l.ExpiredSessions,
+	}, nil
+}
+
+func duplicate(l *lab.Lab, _ Action) (*trial.Simple, error) {
+	turn := func(on bool) func(context.Context) error {
+		return func(context.Context) error {
+			for _, d := range l.Duplicators {
+				d.Switch(on)
+			}
+			return nil
+		}
+	}
+	return &trial.Simple{Do: turn(true), Undo: turn(false), Count: func(context.Context) (n int, _ error) {
+		for _, d := range l.Duplicators {
+			n += d.Doubled()
+		}
+		return n, nil
+	}}, nil
+}
+
+func slow(w *lab.Wire) error { return w.Slow(200 * time.Millisecond) }
+
+func mend(ctx context.Context) func(*lab.Wire) error {
+	return func(w *lab.Wire) error { return w.Mend(ctx) }
+}
+
+// onWire does something to a replica's connections to a server.
+func onWire(do func(*lab.Wire) error) maker {
+	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
+		r, err := replicaOf(l, a.Target)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.Wires[a.Wire]) == 0 {
+			return nil, invalid("%s has no connection to %q", a.Target, a.Wire)
+		}
+		return &trial.Simple{
+			Do:   func(context.Context) error { return r.EachWire(a.Wire, do) },
+			Undo: func(ctx context.Context) error { return r.EachWire(a.Wire, mend(ctx)) },
+			Count: func(context.Context) (n int, _ error) {
+				for _, w := range r.Wires[a.Wire] {
+					n += w.Struck()
+				}
+				return n, nil
+			},
+		}, nil
+	}
+}
+
+// armed strikes at a step in a replica.
+func armed(l *lab.Lab, a Action) (*trial.Simple, error) {
+	r, err := replicaOf(l, a.Target)
+	if err != nil {
+		return nil, err
+	}
+	rule := Rule(a.Action, faultpoint.When(a.When), faultpoint.Step(a.Step))
+	if !slices.Contains(faultpoint.Steps, rule.Step) {
+		return nil, invalid("there is no step %q", a.Step)
+	}
+	if !slices.Contains(Whens, rule.When) {
+		return nil, invalid("when %q: want before or after", a.When)
+	}
+	return &trial.Simple{
+		Do:    func(ctx context.Context) error { return r.Arm(ctx, rule) },
+		Undo:  func(ctx context.Context) error { return lab.Repair(ctx, r) },
+		Count: func(context.Context) (int, error) { return l.Fired(rule) },
+	}, nil
+}

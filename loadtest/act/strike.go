@@ -1,0 +1,208 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
+)
+
+// Strike describes an act of a Set. Times are in milliseconds since the run began; 0 means not yet.
+type Strike struct {
+	ID       string `json:"id"`
+	What     string `json:"what"`
+	Where    string `json:"where"`          // a replica or a server; "" if it is not known or there is none
+	Wire     string `json:"wire,omitempty"` // where the connection leads to that is struck
+	Status   string `json:"status"`         // armed, fired or healed
+	Fired    int    `json:"fired"`
+	Counted  bool   `json:"counted"` // Fired is a count; otherwise it only shows whether it struck
+	ArmedMS  int64  `json:"armed_ms"`
+	FiredMS  int64  `json:"fired_ms,omitempty"`
+	HealedMS int64  `json:"healed_ms,omitempty"`
+}
+
+func (s Strike) String() string { return strings.TrimSpace(s.What + " " + s.Where) }
+
+// Armed is an act of a Set. It implements trial.Act: Arm adds it to the set, Fired notes its strikes, and Heal does
+// nothing if the set has healed it.
+type Armed struct {
+	set    *Set
+	name   Action
+	act    trial.Act
+	over   chan struct{} // closed when it is healed
+	strike Strike        // guarded by set.mu
+}
+
+// Arm implements trial.Act. It refuses a second act at a step of one replica, which keeps only one rule.
+func (a *Armed) Arm(ctx context.Context) error {
+	s := a.set
+	s.acting.Lock()
+	defer s.acting.Unlock()
+	if other := s.atStepOf(a); other != "" {
+		return conflict("a fault is armed already: %s; a replica keeps one, so heal first", other)
+	}
+	s.change(func(now int64) bool {
+		a.strike.ID, a.strike.ArmedMS = strconv.Itoa(len(s.all)+1), now
+		s.all = append(s.all, a)
+		return true
+	})
+	if err := a.act.Arm(ctx); err != nil {
+		s.change(func(int64) bool {
+			s.all = slices.DeleteFunc(s.all, func(other *Armed) bool { return other == a })
+			return true
+		})
+		return err
+	}
+	counted, lasts := a.lasts()
+	s.change(func(now int64) bool {
+		if a.strike.Counted = counted; !counted {
+			a.fired(now, 1)
+		}
+		if !lasts {
+			a.healed(now)
+		}
+		for _, other := range s.all {
+			if a.ends(other) {
+				other.healed(now)
+			}
+		}
+		return true
+	})
+	if counted {
+		s.Say("fault", "armed: %s", a.name.Words())
+	} else {
+		s.Say("fault", "%s", a.name.Words())
+	}
+	return nil
+}
+
+// lasts reports whether the strikes of an armed act are counted, and whether there is something to heal.
+func (a *Armed) lasts() (counted, lasts bool) {
+	simple, ok := a.act.(*trial.Simple)
+	if one, is := a.act.(*Act); is {
+		simple, ok = one.made, true
+	}
+	return !ok || simple.Count != nil, !ok || simple.Undo != nil
+}
+
+// ends reports whether it ends another act at the same process: a restart ends everything but the faults of
+// connections, and a process that was resumed is no longer paused.
+func (a *Armed) ends(other *Armed) bool {
+	if a.name.Target == "" || other.name.Target != a.name.Target {
+		return false
+	}
+	switch a.name.Action {
+	case "restart", "restart-server":
+		return other.name.Wire == ""
+	case "resume":
+		return other.name.Action == "pause" || other.name.Action == "arm-pause" && other.strike.Fired > 0
+	}
+	return false
+}
+
+// Fired implements trial.Act.
+func (a *Armed) Fired(ctx context.Context) (int, error) {
+	n, err := a.act.Fired(ctx)
+	first := false
+	if err == nil {
+		a.set.change(func(now int64) bool {
+			first = a.strike.Fired == 0 && n > 0
+			return a.fired(now, n)
+		})
+	}
+	if first {
+		a.set.Say("fault", "fired: %s %s", a.strike.What, a.strike.Where)
+	}
+	return n, err
+}
+
+// fired notes that it has struck n times, unless that is known; set.mu is held.
+func (a *Armed) fired(now int64, n int) bool {
+	k := &a.strike
+	if n <= k.Fired {
+		return false
+	}
+	if k.Fired == 0 {
+		k.FiredMS = now
+		if k.Status == "armed" {
+			k.Status = "fired"
+		}
+		if k.Where == "" && a.name.atStep() { // it could strike any
+			k.Where = away(a.set.Lab)
+		}
+	}
+	k.Fired = n
+	return true
+}
+
+// away returns the first replica that is dead or paused, or "".
+func away(l *lab.Lab) string {
+	for _, r := range l.Replicas() {
+		if !r.Running() || lab.Paused(r) {
+			return r.Name()
+		}
+	}
+	return ""
+}
+
+// Watch counts its strikes until it is healed or ctx ends.
+func (a *Armed) Watch(ctx context.Context) {
+	tick := time.NewTicker(125 * time.Millisecond)
+	defer tick.Stop()
+	for a.strike.Counted {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.over:
+			return
+		case <-tick.C:
+		}
+		limited, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_, _ = a.Fired(limited) // the server that counts may be away
+		cancel()
+	}
+}
+
+// Over is closed when it is healed.
+func (a *Armed) Over() <-chan struct{} { return a.over }
+
+// Hold implements trial.Act.
+func (a *Armed) Hold() time.Duration { return a.act.Hold() }
+
+// Heal implements trial.Act.
+func (a *Armed) Heal(ctx context.Context) error {
+	a.set.acting.Lock()
+	defer a.set.acting.Unlock()
+	return a.heal(ctx)
+}
+
+// heal is Heal for a caller that holds set.acting.
+func (a *Armed) heal(ctx context.Context) error {
+	select {
+	case <-a.over:
+		return nil
+	default:
+	}
+	if err := a.act.Heal(ctx); err != nil {
+		a.set.mu.Lock()
+		defer a.set.mu.Unlock()
+		return fmt.Errorf("%s: %w", a.strike, err)
+	}
+	a.set.change(a.healed)
+	return nil
+}
+
+// healed notes that it is healed, unless that is known; set.mu is held.
+func (a *Armed) healed(now int64) bool {
+	if a.strike.Status == "healed" {
+		return false
+	}
+	a.strike.Status, a.strike.HealedMS = "healed", now
+	close(a.over)
+	return true
+}
