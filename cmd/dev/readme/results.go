@@ -111,16 +111,33 @@ func faultMatrix(from sources) (string, error) {
 		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %s |\n", name, s.cells, s.runs, s.fired, s.orders, settle(s))
 	}
 	slices.SortStableFunc(around, func(a, b string) int { return cmp.Compare(sums[b].settle, sums[a].settle) })
-	text += "\n| slowest p99 to settle | fault around the system |\n| --: | --- |\n"
-	for len(around) > 0 {
-		same := 1
-		for same < len(around) && settle(sums[around[same]]) == settle(sums[around[0]]) {
-			same++
+	text += "\n| fault around the system | slowest p99 to settle |\n| --- | --: |\n"
+	var others []string
+	for i, name := range around {
+		switch s := sums[name]; {
+		case i < slowest || s.violations+s.unsettled > 0:
+			text += fmt.Sprintf("| %s | %s |\n", name, settle(s))
+		default:
+			others = append(others, name)
 		}
-		text += fmt.Sprintf("| %s | %s |\n", settle(sums[around[0]]), strings.Join(around[:same], ", "))
-		around = around[same:]
+	}
+	if len(others) > 0 {
+		text += fmt.Sprintf("| the other %d, alone and in pairs: %s | at most %s |\n",
+			len(others), strings.Join(alone(others), ", "), settle(sums[others[0]]))
 	}
 	return text, nil
+}
+
+// slowest is how many faults around the system have a row.
+const slowest = 6
+
+// alone returns the faults in the names, such as "a+b", without repeats.
+func alone(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, strings.Split(name, "+")...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // clusterFaults is out/faults-cluster.json, a row for each cell.
