@@ -3,19 +3,21 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/commalist"
-	"orderstock/pkg/command"
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// ladderFlags are the flags of ladder and of its subcommands. scale has some of them, too.
+// ladderFlags are the flags of ladder, of its subcommands and of scale.
 type ladderFlags struct {
 	mysql string
 	out   string
@@ -23,17 +25,38 @@ type ladderFlags struct {
 	cfg   ladder.Config
 }
 
-// onServers calls measure with the servers up, and prints to the command's output.
-func (f ladderFlags) onServers(c *cobra.Command, measure func(ladder.Config) error) error {
-	f.cfg.Table = c.OutOrStdout()
-	f.cfg.Progress = func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) }
-	return ladder.OnServers(c.Context(), f.mysql, f.cfg, measure)
+func (f *ladderFlags) add(p *pflag.FlagSet) {
+	p.StringVar(&f.mysql, "mysql", "auto",
+		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
+	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each measured turn")
+	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measured turn")
+	p.StringVar(&f.out, "out", "out", "folder of the results")
+	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")
 }
 
-// failed gives the error of a measurement that missed its target the exit code Failed.
-func failed(err error) error {
-	if _, ok := errors.AsType[ladder.Failure](err); ok {
-		return command.Fail(err)
+// config returns the configuration that prints to the command's output.
+func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
+	cfg := f.cfg
+	cfg.Table = c.OutOrStdout()
+	cfg.Progress = func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) }
+	return cfg
+}
+
+// save writes a result, its picture and, if it has one, its report.
+func (f *ladderFlags) save(c *cobra.Command, name string, r interface{ SVG() string }, report func(io.Writer) error) error {
+	picture := func(w io.Writer) error {
+		_, err := io.WriteString(w, r.SVG())
+		return err
+	}
+	path := filepath.Join(f.out, name)
+	written := []string{path + ".json", path + ".svg"}
+	err := errors.Join(history.SaveJSON(written[0], r), intoFile(written[1], picture))
+	if report != nil {
+		written = append(written, path+".html")
+		err = errors.Join(err, intoFile(written[2], report))
+	}
+	if err == nil {
+		fmt.Fprintln(c.OutOrStdout(), "written:", strings.Join(written, " "))
 	}
 	return err
 }
@@ -42,7 +65,7 @@ func ladderCommand() *cobra.Command {
 	var (
 		f     ladderFlags
 		quick bool
-		plan  ladder.Plan
+		only  ladder.Plan
 	)
 	c := &cobra.Command{
 		Use:   "ladder",
@@ -58,70 +81,51 @@ ratios between rows of one run mean anything.
 Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			f.cfg.Plan = ladder.Full()
+			plan := ladder.Full()
 			if quick {
-				f.cfg.Plan = ladder.Quick()
+				plan = ladder.Quick()
 				if !c.Flags().Changed("window") {
 					f.cfg.Measure = ladder.QuickWindow
 				}
 			}
-			if len(plan.Strategies) > 0 {
-				f.cfg.Plan = f.cfg.Plan.Only(plan.Strategies)
+			if len(only.Strategies) > 0 {
+				plan = plan.Only(only.Strategies)
 			}
-			if len(plan.Clients) > 0 {
-				f.cfg.Plan.Clients = plan.Clients
+			if len(only.Clients) > 0 {
+				plan.Clients = only.Clients
 			}
-			if len(plan.Replicas) > 0 {
-				f.cfg.Plan.Replicas, f.cfg.Plan.LockCost = plan.Replicas, false
+			if len(only.Replicas) > 0 {
+				plan.Replicas, plan.LockCost = only.Replicas, false
 			}
-			return measureLadder(c, f)
+			f.cfg.Plan = plan
+			return measureLadder(c, &f)
 		},
 	}
-	p := c.PersistentFlags()
-	p.StringVar(&f.mysql, "mysql", "auto",
-		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
-	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond,
-		"load before each measured turn of a row")
-	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second,
-		"time of each measurement, over all rounds (with --quick "+ladder.QuickWindow.String()+"); "+
-			"fast strategies get twice as much, and more for the closest comparisons")
-	p.StringVar(&f.out, "out", "out", "folder of the results")
-	p.BoolVar(&f.check, "check", false, "fail if the default strategy missed a figure that it is held to")
-	c.AddCommand(growthCommand(&f), soakCommand(&f), replicasCommand(&f), tracedCommand(&f))
+	f.add(c.PersistentFlags())
+	c.PersistentFlags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
+		ladder.QuickWindow.String() + "); fast strategies get twice as much, and more for the closest comparisons"
 	c.Flags().BoolVar(&quick, "quick", false,
 		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product;"+
 			" and grouped and grouped-rows with three replicas")
-	c.Flags().Var(commalist.NewFlag(&plan.Strategies), "strategies",
+	c.Flags().Var(commalist.NewFlag(&only.Strategies), "strategies",
 		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))
-	c.Flags().IntSliceVar(&plan.Clients, "clients", nil, "only these numbers of clients")
-	c.Flags().IntSliceVar(&plan.Replicas, "replicas", nil, "only these numbers of stock services")
-	c.AddCommand(watchedCommand(&f))
+	c.Flags().IntSliceVar(&only.Clients, "clients", nil, "only these numbers of clients")
+	c.Flags().IntSliceVar(&only.Replicas, "replicas", nil, "only these numbers of stock services")
+	c.AddCommand(comparisons(&f)...)
 	return c
 }
 
-func measureLadder(c *cobra.Command, f ladderFlags) error {
+func measureLadder(c *cobra.Command, f *ladderFlags) error {
 	if err := f.cfg.Plan.Check(); err != nil {
 		return err
 	}
 	var result *ladder.Result
-	err := f.onServers(c, func(cfg ladder.Config) (err error) {
+	err := ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) (err error) {
 		result, err = ladder.Run(c.Context(), cfg)
 		if len(result.Rows) == 0 {
 			return err
 		}
-		if saveErr := result.Save(f.out); saveErr != nil {
-			return errors.Join(err, saveErr)
-		}
-		sheet, sheetErr := result.Sheet()
-		if sheetErr == nil {
-			sheetErr = intoFile(filepath.Join(f.out, "ladder.html"), sheet.Write)
-		}
-		if sheetErr != nil {
-			return errors.Join(err, sheetErr)
-		}
-		fmt.Fprintln(c.OutOrStdout(), "written:", filepath.Join(f.out, "ladder.json"), filepath.Join(f.out, "ladder.svg"),
-			filepath.Join(f.out, "ladder.html"))
-		return err
+		return errors.Join(err, f.save(c, "ladder", result, result.Sheet().Write))
 	})
 	if err != nil {
 		return err
@@ -129,5 +133,5 @@ func measureLadder(c *cobra.Command, f ladderFlags) error {
 	for _, r := range result.Ratios {
 		fmt.Fprintln(c.OutOrStdout(), r.Line())
 	}
-	return failed(result.Judge(f.check))
+	return result.Judge(f.check)
 }

@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/ladder"
-	"orderstock/loadtest/stack"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
-	"orderstock/pkg/compile"
 	"orderstock/stock-service/deduct"
 )
 
@@ -28,11 +25,9 @@ const (
 
 func scaleCommand() *cobra.Command {
 	var (
-		f      ladderFlags
-		plan   ladder.ScalePlan
-		parts  []string
-		window time.Duration
-		delays []time.Duration
+		f     ladderFlags
+		plan  ladder.ScalePlan
+		parts = []string{scaleHolders, scaleFailing, scaleCompose}
 	)
 	c := &cobra.Command{
 		Use:   "scale",
@@ -45,20 +40,14 @@ All legs take turns. Only ratios of one run mean anything.
 
 Writes out/scale.json and out/scale.svg.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			plan.Delays = delays
-			return measureScale(c, f, plan, parts, window)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return measureScale(c, &f, plan, parts) },
 	}
 	p := c.Flags()
-	p.StringVar(&f.mysql, "mysql", "auto",
-		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
-	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each leg is measured")
-	p.DurationVar(&window, "window", 3*time.Second, "time of each leg")
+	f.add(p)
 	p.IntVar(&plan.Legs, "legs", 4, "how often all take turns, 2 at least")
 	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8},
 		"numbers of partitions; the others are compared with the first")
-	p.DurationSliceVar(&delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
+	p.DurationSliceVar(&plan.Delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
 		"how long the database delays a commit")
 	p.IntSliceVar(&plan.Groups, "groups", []int{32, deduct.MaxGroup},
 		"the most operations of one transaction: with small groups the holders wait for commits side by side, "+
@@ -69,14 +58,11 @@ Writes out/scale.json and out/scale.svg.`,
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
 	p.StringVar(&plan.Before, "before", "",
 		"folder of an earlier build's binaries, to compare with: the hot product, and orders of several products")
-	parts = []string{scaleHolders, scaleFailing, scaleCompose}
 	p.Var(commalist.NewFlag(&parts), "parts", "what to measure")
-	p.StringVar(&f.out, "out", "out", "folder of the results")
-	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")
 	return c
 }
 
-func measureScale(c *cobra.Command, f ladderFlags, plan ladder.ScalePlan, parts []string, window time.Duration) error {
+func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts []string) error {
 	for _, part := range parts {
 		if !slices.Contains([]string{scaleHolders, scaleFailing, scaleCompose}, part) {
 			return fmt.Errorf("--parts %s: want %s, %s or %s", part, scaleHolders, scaleFailing, scaleCompose)
@@ -89,30 +75,30 @@ func measureScale(c *cobra.Command, f ladderFlags, plan ladder.ScalePlan, parts 
 		return fmt.Errorf("--groups must be numbers from 1 to %d", deduct.MaxGroup)
 	}
 	var scale ladder.Scale
-	err := f.onServers(c, func(cfg ladder.Config) (err error) {
-		cfg.Measure = 2 * window // a point has two rounds
+	err := ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) (err error) {
 		if slices.Contains(parts, scaleHolders) {
 			if scale, err = ladder.MeasureScale(c.Context(), cfg, plan); err != nil {
 				return err
 			}
 		}
 		if slices.Contains(parts, scaleFailing) {
-			if scale.Failing, err = ladder.MeasureFailing(c.Context(), cfg, 64); err != nil {
-				return err
-			}
+			scale.Failing, err = ladder.MeasureFailing(c.Context(), cfg, 64)
 		}
-		return nil
+		return err
 	})
 	if err == nil && slices.Contains(parts, scaleCompose) {
-		scale.Compose, err = composeScale(c, plan, window)
+		cfg, program := f.config(c), []string(nil)
+		cfg.Measure *= 2
+		if program, err = composeProgram(c.Context()); err == nil {
+			scale.Compose, err = ladder.MeasureCompose(c.Context(), cfg, program, plan.Legs)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := scale.Save(f.out); err != nil {
+	if err := f.save(c, "scale", scale, nil); err != nil {
 		return err
 	}
-	fmt.Fprintln(c.OutOrStdout(), "written:", filepath.Join(f.out, "scale.json"), filepath.Join(f.out, "scale.svg"))
 	missed := scale.Missed()
 	for _, line := range missed {
 		fmt.Fprintln(c.OutOrStdout(), "MISSED", line)
@@ -121,27 +107,6 @@ func measureScale(c *cobra.Command, f ladderFlags, plan ladder.ScalePlan, parts 
 		return command.Fail(fmt.Errorf("%d figures were missed", len(missed)))
 	}
 	return nil
-}
-
-func composeScale(c *cobra.Command, plan ladder.ScalePlan, window time.Duration) (*ladder.ComposeScale, error) {
-	program, err := composeProgram(c.Context())
-	if err != nil {
-		return nil, err
-	}
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		return nil, err
-	}
-	logs := filepath.Join(root, "out", "scale-direct")
-	bin := filepath.Join(logs, "bin")
-	options := compile.Options{Root: root, Bin: bin}
-	if err := compile.Programs(c.Context(), options, "order-service", "stock-service"); err != nil {
-		return nil, err
-	}
-	return ladder.MeasureCompose(c.Context(), ladder.ComposePlan{
-		Dir: root, Program: program, Clients: ladder.UsualClients, Legs: plan.Legs, Window: 2 * window, Bin: bin, Logs: logs,
-		Progress: func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) },
-	})
 }
 
 // composeProgram returns docker compose, or docker-compose if only that is installed.

@@ -3,8 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 )
 
 // ExpiredSessions counts the sessions that ZooKeeper has expired since it started.
@@ -19,15 +17,13 @@ func (l *Lab) OpenSessions(ctx context.Context) (int, error) {
 
 // monitored returns one of ZooKeeper's counters.
 func (l *Lab) monitored(ctx context.Context, name string) (int, error) {
-	told, err := l.ZooKeeper.Command(ctx, "mntr")
+	counters, err := l.ZooKeeper.Monitor(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count sessions: %w", err)
 	}
-	for line := range strings.Lines(told) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
-			n, err := strconv.ParseFloat(fields[1], 64)
-			return int(n), err
-		}
+	n, ok := counters[name]
+	if !ok {
+		return 0, fmt.Errorf("count sessions: mntr has no %s", name)
 	}
-	return 0, fmt.Errorf("count sessions: mntr has no %s", name)
+	return int(n), nil
 }

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"time"
 
 	"orderstock/loadtest/verify"
 )
 
-// Comparison is two variants of the services under one load, measured in legs of a turn each.
+// Comparison is two variants of the services under one load, measured in legs.
 type Comparison struct {
-	Server  string `json:"server"`
-	Machine string `json:"machine"`
-	Date    string `json:"date"`
+	Bench
 	// A[i] and B[i] are sales a second in leg i.
 	A []float64 `json:"a_per_s"`
 	B []float64 `json:"b_per_s"`
@@ -21,58 +21,46 @@ type Comparison struct {
 	// what differs from leg to leg: the minute and, if they are new for each, processes and databases.
 	Ratio Ratio `json:"ratio"`
 	// Verdict is the worst of all turns.
-	Verdict string `json:"verdict"`
+	Verdict verify.Outcome `json:"verdict"`
 }
 
 // newComparison returns a comparison without a leg yet. name names the variants, such as "watched / alone".
 func newComparison(ctx context.Context, cfg Config, name string, want float64) (c Comparison, err error) {
-	c = Comparison{
-		Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Verdict: string(verify.Pass),
-		Ratio: Ratio{Name: name, Want: want},
-	}
-	c.Server, err = serverVersion(ctx, cfg.Servers.MySQL)
+	c = Comparison{Verdict: verify.Pass, Ratio: Ratio{Name: name, Want: want}}
+	c.Bench, err = cfg.bench(ctx)
 	return c, err
 }
 
-// measure measures n legs, at least two. turn measures A or B, and each leg begins with the other.
-func (c *Comparison) measure(cfg Config, n int, turn func(leg int, b bool) (perS float64, err error)) error {
-	for leg := range n {
-		var a, b float64
-		for i := range 2 {
-			second := (leg+i)%2 == 1
-			perS, err := turn(leg, second)
-			if err != nil {
-				return fmt.Errorf("leg %d: %w", leg+1, err)
-			}
-			if second {
-				b = perS
-			} else {
-				a = perS
-			}
-		}
-		if err := c.add(a, b); err != nil {
-			return fmt.Errorf("leg %d: %w", leg+1, err)
-		}
-		cfg.Progress(fmt.Sprintf("leg %d of %d: %.0f/s and %.0f/s", leg+1, n, a, b))
+// measureLeg adds a leg between new services: of two processes of one program, one may be about 5 % faster than the
+// other for its whole life. Each leg begins with the other variant.
+func (c *Comparison) measureLeg(
+	ctx context.Context, cfg Config, p point, a, b variant, order func([]*contestant) iter.Seq[*contestant],
+) error {
+	leg := len(c.A)
+	variants := []variant{a, b}
+	if leg%2 == 1 {
+		slices.Reverse(variants)
 	}
-	return c.print(cfg)
+	both, err := measure(ctx, cfg, p, variants, order, nil)
+	if err != nil {
+		return fmt.Errorf("leg %d: %w", leg+1, err)
+	}
+	if leg%2 == 1 {
+		slices.Reverse(both)
+	}
+	cfg.say("leg %d: %.0f/s and %.0f/s", leg+1, mean(both[0].perS()), mean(both[1].perS()))
+	c.Verdict = worse(c.Verdict, worse(both[0].verdict, both[1].verdict))
+	return c.add(mean(both[0].perS()), mean(both[1].perS()))
 }
 
 // add adds a leg.
 func (c *Comparison) add(a, b float64) error {
 	if a <= 0 {
-		return errors.New("nothing was sold")
+		return fmt.Errorf("leg %d: nothing was sold", len(c.A)+1)
 	}
 	c.A, c.B = append(c.A, a), append(c.B, b)
-	c.Ratio.Value, c.Ratio.Error = mean(c.B)/mean(c.A), legsError(c.A, c.B)
+	c.Ratio.Value, c.Ratio.Error = overLegs(c.A, c.B)
 	c.Ratio.OK = c.Ratio.withinError()
-	return nil
-}
-
-func (c *Comparison) print(cfg Config) error {
-	if _, err := fmt.Fprintln(cfg.Table, c.Ratio.Line()); err != nil {
-		return fmt.Errorf("print the ratio: %w", err)
-	}
 	return nil
 }
 
@@ -81,28 +69,52 @@ func (c Comparison) Judge(targets bool) error {
 	return errors.Join(c.Ratio.judge(targets && len(c.A) > 0), passed(c.Verdict))
 }
 
-// worse returns the worse of two verdicts.
-func worse(a, b string) string {
-	if a == string(verify.Violation) || b == string(verify.Pass) {
-		return a
+// Comparisons are comparisons of one run.
+type Comparisons []Comparison
+
+// Judge judges as Result.Judge does.
+func (all Comparisons) Judge(targets bool) (err error) {
+	for _, c := range all {
+		err = errors.Join(err, c.Judge(targets))
 	}
-	return b
+	return err
 }
 
-func mean(values []float64) (m float64) {
-	for _, v := range values {
-		m += v / float64(len(values))
-	}
-	return m
-}
+// replicasWindow is the least time for which each of the two is measured in a leg, over all rounds; as
+// they are compared closely, they get three times that.
+const replicasWindow = 6 * time.Second
 
-// legsError returns the standard error of mean(b) / mean(a), if leg i measured a[i] and b[i]. It uses the formula for a
-// ratio estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
-func legsError(a, b []float64) float64 {
-	ratio := mean(b) / mean(a)
-	off := make([]float64, len(a))
-	for i := range a {
-		off[i] = b[i] - ratio*a[i]
+// MeasureReplicas compares n stock services under the default strategy with one, on one hot product under load, on each
+// of the ladder's paths in that many legs, at least two. They do the same work, so it takes many turns to see a
+// difference. Each leg has its own services and databases. If a leg fails, the result has the ones before it; it is nil
+// if there are none.
+func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (Comparisons, error) {
+	cfg.Measure = max(cfg.Measure, replicasWindow)
+	var all Comparisons
+	paths := []string{PathDeduct, PathOrder}
+	for _, path := range paths {
+		c, err := newComparison(ctx, cfg, fmt.Sprintf("%s, one hot product: grouped, %d replicas / one", path, n), 1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
 	}
-	return standardError(off) / mean(a)
+	for leg := range legs {
+		for i, path := range paths {
+			cfg.say("leg %d of %d, path %s", leg+1, legs, path)
+			p := point{path: path, goods: 1, clients: clients}
+			err := all[i].measureLeg(ctx, cfg.spread(p), p, variant{shape: shape{Default, 1}}, variant{shape: shape{Default, n}},
+				p.turns)
+			if err == nil {
+				err = cfg.print(all[i].Ratio)
+			}
+			if err != nil && len(all[0].A) == 0 {
+				return nil, err
+			}
+			if err != nil {
+				return all, fmt.Errorf("path %s: %w", path, err)
+			}
+		}
+	}
+	return all, nil
 }

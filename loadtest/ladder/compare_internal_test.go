@@ -3,11 +3,14 @@ package ladder
 import (
 	"math"
 	"testing"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 )
 
 func compared(t *testing.T, want float64, legs ...[2]float64) Comparison {
 	t.Helper()
-	c := Comparison{Ratio: Ratio{Want: want}, Verdict: "pass"}
+	c := Comparison{Ratio: Ratio{Want: want}, Verdict: verify.Pass}
 	for _, leg := range legs {
 		if err := c.add(leg[0], leg[1]); err != nil {
 			t.Fatal(err)
@@ -49,27 +52,23 @@ func TestWatchedMayLoseTwoInAHundred(t *testing.T) {
 	}
 }
 
-// Each leg begins with the other variant, and the legs before a failure stay.
-func TestComparisonTakesTurns(t *testing.T) {
+// Each leg begins with the other variant.
+func TestLegsTakeTurns(t *testing.T) {
 	t.Parallel()
 	order := ""
-	c := compared(t, 1)
-	err := c.measure(Config{Table: t.Output(), Progress: func(string) {}}, 3, func(_ int, b bool) (float64, error) {
-		if b {
-			order += "b"
-			return 2, nil
-		}
-		order += "a"
-		return 1, nil
-	})
-	if err != nil || order != "abbaab" || c.Ratio.Value != 2 {
-		t.Errorf("%v, order %s, %+v; want abbaab and 2", err, order, c.Ratio)
+	both := contestants([]shape{{"a", 1}, {"b", 1}})
+	for c := range legs(3, t.Logf)(both) {
+		order += c.strategy
+		c.reports = append(c.reports, &history.Report{})
+	}
+	if order != "abbaab" {
+		t.Errorf("order %s, want abbaab", order)
 	}
 }
 
 func TestWorse(t *testing.T) {
 	t.Parallel()
-	for _, c := range [][3]string{
+	for _, c := range [][3]verify.Outcome{
 		{"pass", "pass", "pass"},
 		{"pass", "unknown", "unknown"},
 		{"unknown", "pass", "unknown"},

@@ -5,20 +5,15 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
-	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/migrations"
 	"orderstock/pkg/servers"
 )
 
@@ -38,32 +33,18 @@ type ComposeScale struct {
 	TwoThreeRatio   float64 `json:"two_three_ratio"`
 	TwoThreeError   float64 `json:"two_three_error"`
 	// Two order and three stock services to one of each, with many products and commits of 5 ms.
-	DelayedTwoThreeRatio float64 `json:"delayed_two_three_ratio"`
-	DelayedTwoThreeError float64 `json:"delayed_two_three_error"`
-	Verdict              string  `json:"verdict"`
+	DelayedTwoThreeRatio float64        `json:"delayed_two_three_ratio"`
+	DelayedTwoThreeError float64        `json:"delayed_two_three_error"`
+	Verdict              verify.Outcome `json:"verdict"`
 }
 
-// ComposePlan configures MeasureCompose.
-type ComposePlan struct {
-	// Dir is the folder of docker-compose.yml, and Program docker-compose or docker compose.
-	Dir     string
-	Program []string
-	Clients int
-	Legs    int
-	Window  time.Duration
-	// Bin and Logs are the folders of the binaries, and of the logs of the services without containers.
-	Bin, Logs string
-	Progress  func(string)
-}
-
+// composed is the compose file's stack. It implements trial.System.
 type composed struct {
-	ComposePlan
+	root                 string   // the folder of docker-compose.yml
+	program              []string // docker-compose or docker compose
 	orderPort, stockPort int
-	mysql                string // host:port
-	direct               *stack.Stack
-	accounts             migrations.Accounts
-	verdict              verify.Outcome
 	password             string // for all of secrets, in place of .env
+	front, mysql         string // addresses in the containers' network
 }
 
 // secrets are the variables of the compose file whose passwords the measurement must know.
@@ -72,9 +53,16 @@ var secrets = []string{
 }
 
 // MeasureCompose brings up the compose file's stack as a separate project, measures the shapes in turns, and takes it
-// down.
-func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err error) {
-	c := &composed{ComposePlan: plan, verdict: verify.Pass, password: rand.Text()}
+// down. program is docker-compose or docker compose. The shapes take that many turns. Of cfg it uses Measure and Progress.
+func MeasureCompose(ctx context.Context, cfg Config, program []string, turns int) (s *ComposeScale, err error) {
+	c := &composed{program: program, password: rand.Text()}
+	if c.root, err = stack.ModuleRoot(); err != nil {
+		return nil, err
+	}
+	cfg.Dir, cfg.Warmup = filepath.Join(c.root, "out", "scale-direct"), 2*time.Second
+	if cfg.Bin, err = build(ctx, cfg); err != nil {
+		return nil, err
+	}
 	for _, port := range []*int{&c.orderPort, &c.stockPort} {
 		if *port, err = servers.FreePort(); err != nil {
 			return nil, err
@@ -83,128 +71,88 @@ func MeasureCompose(ctx context.Context, plan ComposePlan) (s *ComposeScale, err
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
-		if c.direct != nil {
-			err = errors.Join(err, c.direct.Stop(clean))
-		}
 		_, downErr := c.run(clean, "down", "-v", "--remove-orphans")
 		err = errors.Join(err, downErr)
 	}()
-	c.Progress("building the image and starting the compose stack")
+	cfg.say("building the image and starting the compose stack")
 	if _, err := c.run(ctx, "up", "-d", "--build"); err != nil {
 		return nil, err
 	}
-	if err := c.startDirect(ctx); err != nil {
+	if cfg.Servers, err = c.servers(ctx); err != nil {
 		return nil, err
 	}
-	rates := map[string][]float64{}
-	one := shapeOf{1, 1}
-	shapes := []shapeOf{{0, 0}, one, {1, 3}, {2, 1}, {2, 3}}
-	for leg := range plan.Legs {
-		if err := c.leg(ctx, leg, shapes, 1, rates, ""); err != nil {
-			return nil, err
-		}
-	}
-	undo, err := delayCommits(ctx, servers.AttachMySQLServer(c.mysql, "root", c.password), 5*time.Millisecond)
+	// The services in compose are idle while these are measured, and the other way round.
+	direct, err := open(ctx, cfg, variant{
+		shape: shape{Default, 1}, impatient: true,
+		env:      map[string]string{"REDIS_AUTH": "stock:" + c.password},
+		orderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password},
+	}, PathOrder)
 	if err != nil {
 		return nil, err
 	}
-	for leg := range plan.Legs {
-		if err := c.leg(ctx, leg, []shapeOf{one, {2, 3}}, 100, rates, "delayed "); err != nil {
-			return nil, errors.Join(err, undo())
-		}
+	defer func() { err = errors.Join(err, direct.close(ctx)) }()
+
+	p := point{path: PathOrder, goods: 1, clients: usualClients, uniform: true}
+	one, threeStock, twoOrder, twoThree := c.scaled(1, 1), c.scaled(1, 3), c.scaled(2, 1), c.scaled(2, 3)
+	hot := []*contestant{direct, one, threeStock, twoOrder, twoThree}
+	if err := race(ctx, cfg, p, hot, legs(turns, cfg.say)); err != nil {
+		return nil, err
 	}
-	s = &ComposeScale{
-		OrdersPerS: mean(rates[one.String()]), DirectPerS: mean(rates[shapeOf{}.String()]),
-		Verdict: string(c.verdict),
+	undo, err := delayCommits(ctx, cfg.Servers.MySQL, 5*time.Millisecond)
+	if err != nil {
+		return nil, err
 	}
-	for _, r := range []struct {
-		of, to       string
-		ratio, error *float64
-	}{
-		{one.String(), shapeOf{}.String(), &s.DirectRatio, &s.DirectError},
-		{shapeOf{1, 3}.String(), one.String(), &s.ThreeStockRatio, &s.ThreeStockError},
-		{shapeOf{2, 1}.String(), one.String(), &s.TwoOrderRatio, &s.TwoOrderError},
-		{shapeOf{2, 3}.String(), one.String(), &s.TwoThreeRatio, &s.TwoThreeError},
-		{"delayed " + shapeOf{2, 3}.String(), "delayed " + one.String(), &s.DelayedTwoThreeRatio, &s.DelayedTwoThreeError},
-	} {
-		*r.ratio, *r.error = mean(rates[r.of])/mean(rates[r.to]), legsError(rates[r.to], rates[r.of])
+	defer func() { err = errors.Join(err, undo()) }()
+	p.goods = 100
+	delayed := []*contestant{c.scaled(1, 1), c.scaled(2, 3)}
+	if err := race(ctx, cfg, p, delayed, legs(turns, cfg.say)); err != nil {
+		return nil, err
 	}
-	return s, undo()
+
+	s = &ComposeScale{OrdersPerS: mean(one.perS()), DirectPerS: mean(direct.perS()), Verdict: verify.Pass}
+	s.DirectRatio, s.DirectError = overLegs(direct.perS(), one.perS())
+	s.ThreeStockRatio, s.ThreeStockError = overLegs(one.perS(), threeStock.perS())
+	s.TwoOrderRatio, s.TwoOrderError = overLegs(one.perS(), twoOrder.perS())
+	s.TwoThreeRatio, s.TwoThreeError = overLegs(one.perS(), twoThree.perS())
+	s.DelayedTwoThreeRatio, s.DelayedTwoThreeError = overLegs(delayed[0].perS(), delayed[1].perS())
+	for _, one := range append(hot, delayed...) {
+		s.Verdict = worse(s.Verdict, one.verdict)
+	}
+	return s, nil
 }
 
-// shapeOf is how many of each service run in compose. The zero value stands for one of each without containers.
-type shapeOf struct{ order, stock int }
-
-func (s shapeOf) String() string {
-	if s == (shapeOf{}) {
-		return "direct"
-	}
-	return fmt.Sprintf("%d order, %d stock", s.order, s.stock)
-}
-
-// leg measures each shape once, every second leg in the reverse order.
-func (c *composed) leg(
-	ctx context.Context, leg int, shapes []shapeOf, goods int, rates map[string][]float64, prefix string,
-) error {
-	for k := range shapes {
-		s := shapes[k]
-		if leg%2 == 1 {
-			s = shapes[len(shapes)-1-k]
-		}
-		perS, err := c.measure(ctx, s, goods)
+// scaled returns the stack with so many services as a contestant.
+func (c *composed) scaled(order, stock int) *contestant {
+	scale := func(ctx context.Context) (func() error, error) {
+		_, err := c.run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
+			"--scale", fmt.Sprintf("stock-service=%d", stock))
 		if err != nil {
-			return fmt.Errorf("%s: %w", s, err)
+			return nil, err
 		}
-		c.Progress(fmt.Sprintf("leg %d of %d: %s%s: %.0f orders/s", leg+1, c.Legs, prefix, s, perS))
-		rates[prefix+s.String()] = append(rates[prefix+s.String()], perS)
-	}
-	return nil
-}
-
-func (c *composed) measure(ctx context.Context, s shapeOf, goods int) (float64, error) {
-	var t trial.Trial
-	load := fire.Config{
-		Path: history.PathOrder, Concurrency: c.Clients, Warmup: 2 * time.Second, Duration: 2*time.Second + c.Window,
-		Timeout: 30 * time.Second, Mix: fire.Mix{Goods: goods, Stock: plenty, ItemsMax: 1, NumMax: 1},
-	}
-	if s == (shapeOf{}) {
-		// The services in compose are idle now, like the ones without containers while compose is measured.
-		t = trial.On(c.direct, load)
-	} else {
-		if _, err := c.run(ctx, "up", "-d", "--no-recreate", "--scale", "order-service="+strconv.Itoa(s.order),
-			"--scale", "stock-service="+strconv.Itoa(s.stock)); err != nil {
-			return 0, err
-		}
-		// Through the network, as the load tester's container does: a port that is published to 127.0.0.1 leads
-		// through a process of the engine that copies every byte.
-		front, err := c.addr(ctx, "front")
-		if err != nil {
-			return 0, err
-		}
-		load.Target = fire.Target{
-			OrderURLs: []string{"http://" + front + ":8080"}, StockURLs: []string{"http://" + front + ":8081"},
-			StockToken: c.password,
-		}
-		dsn := func(db string) string {
-			return "verifier:" + c.password + "@tcp(" + c.mysql + ")/" + db + "?parseTime=true"
-		}
-		t.Load = load
-		t.Books.Databases = verify.Databases{OrderDSN: dsn("order_db"), StockDSN: dsn("stock_db")}
 		select { // the front looks for replicas every second, and the services settle
 		case <-time.After(5 * time.Second):
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return nil, ctx.Err()
 		}
+		return func() error { return nil }, nil
 	}
-	t.Books.Settle = time.Minute
-	r, err := t.Run(ctx)
-	if err != nil {
-		return 0, err
+	name := shape{fmt.Sprintf("compose, %d order services", order), stock}
+	return &contestant{variant: variant{shape: name}, system: c, begin: scale}
+}
+
+// Target implements trial.System. It leads through the network, as the load tester's container does: a port that is
+// published to 127.0.0.1 leads through a process of the engine that copies every byte.
+func (c *composed) Target() fire.Target {
+	return fire.Target{
+		OrderURLs: []string{"http://" + c.front + ":8080"}, StockURLs: []string{"http://" + c.front + ":8081"},
+		StockToken: c.password,
 	}
-	if r.Verdict.Outcome != verify.Pass {
-		c.verdict = r.Verdict.Outcome
-	}
-	return r.History.Measure().DonePerS, nil
+}
+
+// Databases implements trial.System.
+func (c *composed) Databases() verify.Databases {
+	server := servers.AttachMySQLServer(c.mysql, "verifier", c.password)
+	return verify.Databases{OrderDSN: server.AdminDSNFor("order_db"), StockDSN: server.AdminDSNFor("stock_db")}
 }
 
 // addr returns a container's address in its network.
@@ -221,45 +169,30 @@ func (c *composed) addr(ctx context.Context, service string) (string, error) {
 	return strings.TrimSpace(string(ip)), nil
 }
 
-// startDirect starts one of each service without containers, on the servers of the containers.
-func (c *composed) startDirect(ctx context.Context) error {
+// servers finds the containers' addresses, and returns the servers.
+func (c *composed) servers(ctx context.Context) (*stack.Servers, error) {
 	var redis, zookeeper string
 	for _, s := range []struct {
 		to            *string
 		service, port string
-	}{{&c.mysql, "mysql", "3306"}, {&redis, "redis", "6379"}, {&zookeeper, "zookeeper", "2181"}} {
+	}{{&c.front, "front", ""}, {&c.mysql, "mysql", ":3306"}, {&redis, "redis", ":6379"}, {&zookeeper, "zookeeper", ":2181"}} {
 		ip, err := c.addr(ctx, s.service)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		*s.to = net.JoinHostPort(ip, s.port)
+		*s.to = ip + s.port
 	}
-	c.accounts = migrations.DefaultAccounts()
-	for _, name := range []*string{
-		&c.accounts.OrderDB, &c.accounts.StockDB, &c.accounts.OrderApp.Name, &c.accounts.StockApp.Name,
-		&c.accounts.Migrator.Name, &c.accounts.Verifier.Name,
-	} {
-		*name += "_direct"
-	}
-	passwords(&c.accounts)
-	var err error
-	c.direct, err = stack.Up(ctx, stack.Config{
-		Dir: c.Logs, Bin: c.Bin, OrderServices: 1, StockServices: 1, Accounts: c.accounts, ZooKeeperRoot: "/direct",
-		OrderEnv: map[string]string{"REDIS_AUTH": "order:" + c.password},
-		StockEnv: map[string]string{"REDIS_AUTH": "stock:" + c.password},
-		Servers: &stack.Servers{
-			MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
-			ZooKeeper: servers.AttachZooKeeper(zookeeper),
-		},
-	})
-	return err
+	return &stack.Servers{
+		MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
+		ZooKeeper: servers.AttachZooKeeper(zookeeper),
+	}, nil
 }
 
 // run runs the compose program and returns its output.
 func (c *composed) run(ctx context.Context, args ...string) (string, error) {
-	all := append(append([]string{}, c.Program[1:]...), args...)
-	cmd := exec.CommandContext(ctx, c.Program[0], all...)
-	cmd.Dir = c.Dir
+	all := append(append([]string{}, c.program[1:]...), args...)
+	cmd := exec.CommandContext(ctx, c.program[0], all...)
+	cmd.Dir = c.root
 	cmd.Env = append(os.Environ(), fmt.Sprintf("COMPOSE_PROJECT_NAME=orderstock-scale-%d", os.Getpid()),
 		fmt.Sprintf("ORDER_PORT=%d", c.orderPort), fmt.Sprintf("STOCK_PORT=%d", c.stockPort), "CONSOLE_PORT=0",
 		"RATE_LIMIT_ORDERS=", "RATE_LIMIT_READS=")
@@ -270,7 +203,7 @@ func (c *composed) run(ctx context.Context, args ...string) (string, error) {
 	cmd.Stderr = &failure
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.Program[0]), strings.Join(args, " "), err, failure.String())
+		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.program[0]), strings.Join(args, " "), err, failure.String())
 	}
 	return string(out), nil
 }
@@ -295,8 +228,8 @@ func (s ComposeScale) missed() (missed []string) {
 			missed = append(missed, fmt.Sprintf("%s: %.2f ±%.2f, want %.1f", r.Name, r.Value, r.Error, r.Want))
 		}
 	}
-	if s.Verdict != "pass" {
-		missed = append(missed, "compose: verdict "+s.Verdict)
+	if s.Verdict != verify.Pass {
+		missed = append(missed, "compose: verdict "+string(s.Verdict))
 	}
 	return missed
 }

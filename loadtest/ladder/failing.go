@@ -10,10 +10,8 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
-	"orderstock/migrations"
 )
 
 // FailingRow is a minute of whole orders, during which a stock service that holds locks fails.
@@ -26,9 +24,9 @@ type FailingRow struct {
 	OtherShare float64 `json:"other_share"`
 	// FirstSuccessS is how long after the fault every product was sold again: the longest of the products' times until
 	// the first confirmation of an order that was sent after the fault; -1 if a product was never sold again.
-	FirstSuccessS float64 `json:"first_success_s"`
-	Verdict       string  `json:"verdict"`
-	OK            bool    `json:"ok"`
+	FirstSuccessS float64        `json:"first_success_s"`
+	Verdict       verify.Outcome `json:"verdict"`
+	OK            bool           `json:"ok"`
 }
 
 const (
@@ -42,36 +40,29 @@ const (
 // MeasureFailing fires whole orders of one product each, for many products, and lets one of three stock services fail,
 // once for each fault.
 func MeasureFailing(ctx context.Context, cfg Config, clients int) (rows []FailingRow, err error) {
-	for i, fault := range []string{"killed", "paused"} {
-		row, err := measureFailing(ctx, cfg, 900+i, fault, clients)
+	for _, fault := range []string{"killed", "paused"} {
+		cfg.say("a minute of orders, with a holder %s", fault)
+		row, err := measureFailing(ctx, cfg, fault, clients)
 		if err != nil {
 			return rows, fmt.Errorf("holder %s: %w", fault, err)
 		}
-		if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
-			return rows, fmt.Errorf("print the row: %w", err)
+		if err := cfg.print(row); err != nil {
+			return rows, err
 		}
 		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
-func measureFailing(ctx context.Context, cfg Config, n int, fault string, clients int) (row FailingRow, err error) {
-	cfg.Progress("a minute of orders, with a holder " + fault)
+func measureFailing(ctx context.Context, cfg Config, fault string, clients int) (row FailingRow, err error) {
 	row.Fault = fault
-	accounts := migrations.DefaultAccounts()
-	suffix := fmt.Sprintf("_ladder_%d", n)
-	accounts.OrderDB, accounts.StockDB = accounts.OrderDB+suffix, accounts.StockDB+suffix
-	passwords(&accounts)
-	st, err := stack.Up(ctx, stack.Config{
-		Dir: fmt.Sprintf("%s/%d", cfg.Dir, n), Bin: cfg.Bin, Servers: cfg.Servers, OrderServices: 1, StockServices: 3,
-		Accounts: accounts, ZooKeeperRoot: "/orderstock" + suffix,
-	})
+	c, err := open(ctx, cfg, variant{shape: shape{Default, 3}, impatient: true}, PathOrder)
 	if err != nil {
 		return row, err
 	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
-	victim := st.Stock[0]
-	t := trial.On(st, fire.Config{
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	victim := c.stack.Stock[0]
+	t := trial.On(c.system, fire.Config{
 		Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
 		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	})
@@ -88,8 +79,8 @@ func measureFailing(ctx context.Context, cfg Config, n int, fault string, client
 		return row, err
 	}
 	row.count(r.History, r.Strike.Armed)
-	row.Verdict = string(r.Verdict.Outcome)
-	row.OK = r.Verdict.Outcome == verify.Pass && row.OtherShare < 0.02 && row.FirstSuccessS >= 0 && row.FirstSuccessS <= 1
+	row.Verdict = r.Verdict.Outcome
+	row.OK = row.Verdict == verify.Pass && row.OtherShare < 0.02 && row.FirstSuccessS >= 0 && row.FirstSuccessS <= 1
 	return row, nil
 }
 

@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
 )
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	missed := ladder.Ratio{Name: "grouped / case-study", Value: 2, Want: 40}
-	result := func(strategy, verdict string) *ladder.Result {
+	result := func(strategy string, verdict verify.Outcome) *ladder.Result {
 		return &ladder.Result{
 			Rows:   []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
 			Ratios: []ladder.Ratio{missed},
 		}
 	}
-	soak := func(ratio float64, verdict string) ladder.Soak {
+	soak := func(ratio float64, verdict verify.Outcome) ladder.Soak {
 		return ladder.Soak{Services: []ladder.ServiceSoak{{Name: "order-1", Ratio: ratio}}, Verdict: verdict}
 	}
 	pass, violation := ladder.Row{Verdict: "pass"}, ladder.Row{Verdict: "violation"}
@@ -53,7 +55,7 @@ func TestJudge(t *testing.T) {
 		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {
 			t.Errorf("%s: %v, want %q", name, test.err, test.text)
 		}
-		if _, failure := errors.AsType[ladder.Failure](test.err); failure != test.failure {
+		if _, failure := errors.AsType[*command.ExitError](test.err); failure != test.failure {
 			t.Errorf("%s: a failure: %t", name, failure)
 		}
 	}
@@ -82,7 +84,7 @@ func TestPlanCheck(t *testing.T) {
 // The losses of an unsafe strategy are shown, but are no failure.
 func TestJudgeSurvival(t *testing.T) {
 	t.Parallel()
-	lost := func(strategy, verdict string) error {
+	lost := func(strategy string, verdict verify.Outcome) error {
 		return (&ladder.Result{Survival: []ladder.Survival{
 			{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict, Broken: []string{"acknowledged-order-kept"}},
 		}}).Judge(false)
@@ -94,7 +96,7 @@ func TestJudgeSurvival(t *testing.T) {
 		t.Errorf("%s keeps all: %v", ladder.Default, err)
 	}
 	err := lost(ladder.Default, "violation")
-	if _, failure := errors.AsType[ladder.Failure](err); !failure || !strings.Contains(err.Error(), "flushed") {
+	if _, failure := errors.AsType[*command.ExitError](err); !failure || !strings.Contains(err.Error(), "flushed") {
 		t.Errorf("%s loses some: %v; want a failure that names the fault", ladder.Default, err)
 	}
 }

@@ -2,10 +2,7 @@ package ladder
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 )
@@ -21,20 +18,9 @@ const (
 // lineHeight is the height of a row in the block of survivals.
 const lineHeight = 18.0
 
-// Draw writes the picture into the file.
-func (r *Result) Draw(file string) (err error) {
-	out, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("draw the ladder: %w", err)
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	return r.Picture(out)
-}
-
-// Picture writes the run as an SVG: for each path a row of two panels,
-// throughput by clients and p99 latency by clients, both on log scales, with a
-// line for each strategy, for one hot product and one replica.
-func (r *Result) Picture(w io.Writer) error {
+// SVG draws the run: for each path a row of two panels, throughput by clients and p99 latency by clients, both on log
+// scales, with a line for each strategy, for one hot product and one replica.
+func (r *Result) SVG() string {
 	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
 		return row.Goods != 1 || row.Replicas != 1 || row.SellOut
 	})
@@ -77,10 +63,7 @@ func (r *Result) Picture(w io.Writer) error {
 		}
 	}
 	r.drawSurvival(&d, panels+lineHeight, strategies)
-	if _, err := io.WriteString(w, d.end()); err != nil {
-		return fmt.Errorf("write the picture: %w", err)
-	}
-	return nil
+	return d.end()
 }
 
 // drawSurvival writes for each strategy whether it kept its deductions under each fault.
@@ -105,4 +88,23 @@ func (r *Result) drawSurvival(d *drawing, y float64, strategies []string) {
 			d.text(column(i), y, `fill="`+fill+`"`, kept)
 		}
 	}
+}
+
+// SVG draws the ratios to one holder: a line for each delay and size of groups, over the holders.
+func (s Scale) SVG() string {
+	const width, height, left, top, right = 620.0, 300.0, 60.0, 84.0, 230.0
+	var d drawing
+	d.begin(left+width+right, top+height+50, left, "Deductions by lock holders, relative to one holder",
+		s.Server, s.Machine, s.Date)
+	c := chart{x: left, y: top, width: width, height: height, below: "holders"}
+	for _, r := range s.AllRows() {
+		name := fmt.Sprintf("commits of %g ms, groups of %d", r.DelayMS, r.Group)
+		if len(c.lines) == 0 || c.lines[len(c.lines)-1].name != name {
+			c.lines = append(c.lines, chartLine{name: name, style: len(c.lines)})
+		}
+		l := &c.lines[len(c.lines)-1]
+		l.points = append(l.points, chartPoint{x: float64(r.Holders), y: r.Ratio, err: r.Error})
+	}
+	c.draw(&d)
+	return d.end()
 }

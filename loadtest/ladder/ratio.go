@@ -3,64 +3,20 @@ package ladder
 import (
 	"fmt"
 	"math"
-	"strings"
+	"time"
+
+	"orderstock/loadtest/history"
 )
 
-// A strategy is judged under load by the better of its rows with 64 and 256 clients.
-var underLoad = []int{64, 256}
-
-// ratios returns the ratios for which the default strategy has a target, as far as
-// rows has both sides of them.
-func ratios(rows []Row) []Ratio {
-	var all []Ratio
-	add := func(name string, a, b Row, want float64) *Ratio {
-		if a.DonePerS <= 0 || b.DonePerS <= 0 {
-			return &Ratio{}
-		}
-		all = append(all, compare(name, a, b, want))
-		return &all[len(all)-1]
-	}
-	for _, want := range []struct {
-		path, than string
-		times      float64
-	}{
-		{PathDeduct, "case-study", 40},
-		{PathDeduct, "conditional-update", 12},
-		{PathOrder, "case-study", 12},
-		{PathOrder, "conditional-update", 5},
-	} {
-		add(fmt.Sprintf("%s, one hot product: grouped / %s", want.path, want.than),
-			most(rows, Default, want.path, 1), most(rows, want.than, want.path, 1), want.times)
-	}
-	for _, limit := range []struct {
-		path string
-		part float64
-	}{{PathDeduct, 0.75}, {PathOrder, 0.6}} {
-		add(limit.path+", one hot product: grouped / direct", most(rows, Default, limit.path, 1),
-			most(rows, Direct, limit.path, 1), limit.part)
-	}
-	for _, path := range []string{PathDeduct, PathOrder} {
-		for _, c := range underLoad {
-			g, s := find(rows, Default, path, 1, 1, c), find(rows, "case-study", path, 1, 1, c)
-			if g.P99MS > 0 && s.P50MS > 0 {
-				value := s.P50MS / g.P99MS
-				all = append(all, Ratio{
-					Name:  fmt.Sprintf("%s, %d clients: p50 of case-study / p99 of grouped", path, c),
-					Value: value, Want: 1, OK: value >= 1,
-				})
-			}
-		}
-		for _, c := range []int{1, 16, 64, 256} {
-			add(fmt.Sprintf("%s, 100 products, %d clients: grouped / conditional-update", path, c),
-				find(rows, Default, path, 1, 100, c), find(rows, "conditional-update", path, 1, 100, c), 0.9)
-		}
-		add(path+", one client: grouped / sequential",
-			find(rows, Default, path, 1, 1, 1), find(rows, "sequential", path, 1, 1, 1), 0.9)
-		three := add(path+", one hot product: grouped with three replicas / with one",
-			most(rows, Default, path, 3), most(rows, Default, path, 1), 1)
-		three.OK = three.withinError()
-	}
-	return all
+// Ratio compares two measurements of one run.
+type Ratio struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	// Error is the standard error of Value; 0 if that is not known.
+	Error float64 `json:"error,omitempty"`
+	// Want is the least that Value should be.
+	Want float64 `json:"want"`
+	OK   bool    `json:"ok"`
 }
 
 // compare divides a's sales a second by b's, which must not be 0.
@@ -75,27 +31,6 @@ func compare(name string, a, b Row, want float64) Ratio {
 // withinError reports whether the ratio reaches its target within its error. It is for two rows that do
 // the same work, and so differ by errors alone.
 func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
-
-// find returns the row; the zero Row if it was not measured.
-func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
-	for _, r := range rows {
-		if r.Strategy == strategy && r.Path == path && r.Replicas == replicas && r.Goods == goods && r.Clients == clients &&
-			!r.SellOut {
-			return r
-		}
-	}
-	return Row{}
-}
-
-// most returns the row with the most sales a second of one hot product under load.
-func most(rows []Row, strategy, path string, replicas int) (best Row) {
-	for _, c := range underLoad {
-		if r := find(rows, strategy, path, replicas, 1, c); r.DonePerS > best.DonePerS {
-			best = r
-		}
-	}
-	return best
-}
 
 // Line returns the ratio as a line to print.
 func (r Ratio) Line() string {
@@ -113,37 +48,56 @@ func (r Ratio) Line() string {
 	return fmt.Sprintf("%-66s %8.2f %-6s  want %5g  %s", r.Name, r.Value, plusMinus, r.Want, word)
 }
 
-// MarkdownRatios returns the ratios as a table for the README.
-func (r *Result) MarkdownRatios() string {
-	var b strings.Builder
-	b.WriteString("| compared | ratio | to reach |\n| --- | --- | --- |\n")
-	for _, ratio := range r.Ratios {
-		fmt.Fprintf(&b, "| %s | %.2f", ratio.Name, ratio.Value)
-		if ratio.Error > 0 {
-			fmt.Fprintf(&b, " ± %.2f", ratio.Error)
-		}
-		fmt.Fprintf(&b, " | %g", ratio.Want)
-		switch {
-		case !ratio.OK:
-			b.WriteString(", **missed**")
-		case ratio.Value < ratio.Want:
-			b.WriteString(", within its error")
-		}
-		b.WriteString(" |\n")
+func mean(values []float64) (m float64) {
+	for _, v := range values {
+		m += v / float64(len(values))
 	}
-	return b.String()
+	return m
 }
 
-// Wrong returns the rows that do not have the expected verdict: violation for
-// the unsafe strategy under load, pass for all others.
-func (r *Result) Wrong() []Row {
-	var wrong []Row
-	for _, row := range r.Rows {
-		switch {
-		case row.Strategy != Unsafe && row.Verdict != "pass",
-			row.Strategy == Unsafe && row.Clients > 1 && row.Goods == 1 && row.Verdict != "violation":
-			wrong = append(wrong, row)
+// standardError returns the standard error of the mean of independent values, or 0 for fewer than two.
+func standardError(values []float64) float64 {
+	n := float64(len(values))
+	if n < 2 {
+		return 0
+	}
+	m, squares := mean(values), 0.0
+	for _, v := range values {
+		squares += (v - m) * (v - m)
+	}
+	return math.Sqrt(squares / (n - 1) / n)
+}
+
+// overLegs returns mean(b) / mean(a) and its standard error, if leg i measured a[i] and b[i]. It uses the formula for a
+// ratio estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
+func overLegs(a, b []float64) (ratio, err float64) {
+	ratio = mean(b) / mean(a)
+	off := make([]float64, len(a))
+	for i := range a {
+		off[i] = b[i] - ratio*a[i]
+	}
+	return ratio, standardError(off) / mean(a)
+}
+
+// slice is the time over which sales are counted to see how much they differ.
+const slice = 250 * time.Millisecond
+
+// doneError returns the standard error of the sales a second, by the slices of all turns.
+func doneError(turns []*history.Report) float64 {
+	var rates []float64
+	for _, turn := range turns {
+		h := turn.History
+		counts := make([]float64, max(1, (h.Window-h.Warmup)/slice))
+		width := (h.Window - h.Warmup) / time.Duration(len(counts))
+		for _, c := range h.Calls {
+			if c.Kind == history.Place && (c.Status == history.Done || c.Status == history.Confirmed) && c.Done >= h.Warmup &&
+				c.Done < h.Warmup+width*time.Duration(len(counts)) {
+				counts[(c.Done-h.Warmup)/width]++
+			}
+		}
+		for _, n := range counts {
+			rates = append(rates, n/width.Seconds())
 		}
 	}
-	return wrong
+	return standardError(rates)
 }

@@ -2,13 +2,11 @@ package ladder
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 )
 
 // Paths that a row can measure.
@@ -40,50 +38,20 @@ type Row struct {
 	// and released, the holder's own watch for the loss of its node among them; 0
 	// without ZooKeeper.
 	WakeupsPerRelease float64 `json:"wakeups_per_release"`
-	// Verdict is the verifier's over the row's products: pass, violation or unknown.
-	Verdict string `json:"verdict"`
+	// Verdict is the verifier's over the row's products.
+	Verdict verify.Outcome `json:"verdict"`
 	// SellOut marks the row whose stock ends halfway.
 	SellOut bool `json:"sell_out,omitempty"`
 }
 
 // Result is a whole run.
 type Result struct {
-	// Server is the database server's own name and version.
-	Server  string `json:"server"`
-	Machine string `json:"machine"`
-	Date    string `json:"date"`
-	Rows    []Row  `json:"rows"`
+	Bench
+	Rows []Row `json:"rows"`
 	// Survival has the deductions that each strategy kept when something broke under it.
 	Survival []Survival `json:"survival,omitempty"`
 	// Ratios are the run's ratios with the default strategy's targets.
 	Ratios []Ratio `json:"ratios,omitempty"`
-}
-
-// Ratio compares two measurements of one run.
-type Ratio struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	// Error is the standard error of Value; 0 if that is not known.
-	Error float64 `json:"error,omitempty"`
-	// Want is the least that Value should be.
-	Want float64 `json:"want"`
-	OK   bool    `json:"ok"`
-}
-
-// Save writes ladder.json and ladder.svg into the folder, making it.
-func (r *Result) Save(folder string) error {
-	if err := history.SaveJSON(filepath.Join(folder, "ladder.json"), r); err != nil {
-		return err
-	}
-	return r.Draw(filepath.Join(folder, "ladder.svg"))
-}
-
-func decodeResult(body []byte) (*Result, error) {
-	r := &Result{}
-	if err := json.Unmarshal(body, r); err != nil {
-		return nil, fmt.Errorf("decode the ladder: %w", err)
-	}
-	return r, nil
 }
 
 // header stands above the lines of the table as it grows.
@@ -121,13 +89,13 @@ func (r *Result) Markdown(path string) string {
 	b.WriteString(" calm | service killed | Redis flushed |\n| --- |" + strings.Repeat(" --- |", len(clients)+3) + "\n")
 	for _, s := range strategies {
 		fmt.Fprintf(&b, "| `%s` |", s)
-		verdict := "pass"
+		verdict := verify.Pass
 		for _, c := range clients {
 			cell := " |"
 			for _, row := range rows {
 				if row.Strategy == s && row.Clients == c {
 					cell = fmt.Sprintf(" %.0f/s, p99 %.1f ms |", row.DonePerS, row.P99MS)
-					if row.Verdict != "pass" {
+					if row.Verdict != verify.Pass {
 						verdict = row.Verdict
 					}
 				}
@@ -180,4 +148,25 @@ func distinct[K comparable](rows []Row, key func(Row) K) []K {
 		}
 	}
 	return keys
+}
+
+// MarkdownRatios returns the ratios as a table for the README.
+func (r *Result) MarkdownRatios() string {
+	var b strings.Builder
+	b.WriteString("| compared | ratio | to reach |\n| --- | --- | --- |\n")
+	for _, ratio := range r.Ratios {
+		fmt.Fprintf(&b, "| %s | %.2f", ratio.Name, ratio.Value)
+		if ratio.Error > 0 {
+			fmt.Fprintf(&b, " ± %.2f", ratio.Error)
+		}
+		fmt.Fprintf(&b, " | %g", ratio.Want)
+		switch {
+		case !ratio.OK:
+			b.WriteString(", **missed**")
+		case ratio.Value < ratio.Want:
+			b.WriteString(", within its error")
+		}
+		b.WriteString(" |\n")
+	}
+	return b.String()
 }

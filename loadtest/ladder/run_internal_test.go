@@ -52,7 +52,7 @@ func TestTurns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for c := range turns(test.point, contestants(test.shapes)) {
+			for c := range test.point.turns(contestants(test.shapes)) {
 				got = append(got, c.shape.String())
 				c.reports = append(c.reports, &history.Report{
 					Elapsed: took[c.shape.strategy], History: &history.History{Window: time.Second},
@@ -86,7 +86,7 @@ func TestClosest(t *testing.T) {
 		{point{goods: 1, clients: 256}, []shape{{Default, 1}, {Default, 1}}, []string{"grouped/1", "grouped/1"}},
 	} {
 		var got []string
-		for _, c := range closest(test.point, contestants(test.shapes)) {
+		for _, c := range test.point.closest(contestants(test.shapes)) {
 			got = append(got, c.shape.String())
 		}
 		if !slices.Equal(got, test.want) {
@@ -97,7 +97,7 @@ func TestClosest(t *testing.T) {
 
 func contestants(shapes []shape) (all []*contestant) {
 	for _, s := range shapes {
-		all = append(all, &contestant{shape: s})
+		all = append(all, &contestant{variant: variant{shape: s}})
 	}
 	return all
 }

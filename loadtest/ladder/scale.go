@@ -1,27 +1,22 @@
 package ladder
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"orderstock/loadtest/history"
+	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers"
 )
 
 // Scale measures the gain of more lock holders and replicas, the cost of the compose file's containers, and the failure
 // of a holder.
 type Scale struct {
-	Server  string `json:"server"`
-	Machine string `json:"machine"`
-	Date    string `json:"date"`
+	Bench
 	// Rows are the deductions of many products, by the number of partitions. Each partition has its own lock.
 	Rows []ScaleRow `json:"rows"`
 	// OtherGroups are the same with other bounds of a transaction.
@@ -38,7 +33,28 @@ type Scale struct {
 	Compose *ComposeScale `json:"compose,omitempty"`
 }
 
-// ScaleRow is the measurement with one number of holders.
+// Gain is the sales of a variant relative to another one's.
+type Gain struct {
+	// Ratio is over all legs, and Error its standard error, by the legs.
+	Ratio float64 `json:"ratio"`
+	Error float64 `json:"error"`
+	// Want is the least that Ratio should be, within its error; 0 if no more is asked for than the verdict.
+	Want float64 `json:"want,omitempty"`
+	// Handovers is how often a second a lock went from one stock service to another.
+	Handovers float64        `json:"handovers_per_s"`
+	Verdict   verify.Outcome `json:"verdict"`
+}
+
+// gain compares two contestants that took turns.
+func gain(than, of *contestant, want float64) Gain {
+	g := Gain{Want: want, Verdict: of.verdict, Handovers: of.locks.handovers / of.fired.Seconds()}
+	g.Ratio, g.Error = overLegs(than.perS(), of.perS())
+	return g
+}
+
+func (g Gain) missed() bool { return g.Verdict != verify.Pass || g.Ratio+g.Error < g.Want }
+
+// ScaleRow is the measurement with one number of holders. Its gain is over one holder.
 type ScaleRow struct {
 	// DelayMS is the delay of each commit in the database, like a replicated primary's.
 	DelayMS float64 `json:"delay_ms"`
@@ -47,13 +63,7 @@ type ScaleRow struct {
 	Holders     int     `json:"holders"`
 	Products    int     `json:"products"`
 	DeductsPerS float64 `json:"deducts_per_s"`
-	// Ratio is to one holder, and Error its standard error, by the legs.
-	Ratio float64 `json:"ratio"`
-	Error float64 `json:"error"`
-	Want  float64 `json:"want,omitempty"`
-	// Handovers is how often a second a lock went from one stock service to another.
-	Handovers float64 `json:"handovers_per_s"`
-	Verdict   string  `json:"verdict"`
+	Gain
 }
 
 // HotRow compares two builds or two settings under one load.
@@ -67,12 +77,7 @@ type HotRow struct {
 	// P99 is the ratio of the 99th percentiles, and MostP99 the most that it should be; 0 if none is asked for.
 	P99     float64 `json:"p99"`
 	MostP99 float64 `json:"most_p99,omitempty"`
-	Ratio   float64 `json:"ratio"`
-	Error   float64 `json:"error"`
-	Want    float64 `json:"want"`
-	// Handovers is how often a second a lock went from one stock service to another.
-	Handovers float64 `json:"handovers_per_s"`
-	Verdict   string  `json:"verdict"`
+	Gain
 }
 
 // ScalePlan configures MeasureScale.
@@ -89,8 +94,8 @@ type ScalePlan struct {
 	Before string
 }
 
-// UsualClients is the number of clients of one hot product, and of the compose file's stack.
-const UsualClients = 256
+// usualClients is the number of clients of one hot product, and of the compose file's stack.
+const usualClients = 256
 
 // wanted is the ratio that the holders should reach, by delay and number of holders.
 var wanted = map[time.Duration]map[int]float64{
@@ -101,8 +106,7 @@ var wanted = map[time.Duration]map[int]float64{
 
 // MeasureScale measures the rows of the plan, and the hot product.
 func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err error) {
-	s = Scale{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly)}
-	if s.Server, err = serverVersion(ctx, cfg.Servers.MySQL); err != nil {
+	if s.Bench, err = cfg.bench(ctx); err != nil {
 		return s, err
 	}
 	for i, group := range plan.Groups {
@@ -111,11 +115,6 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 			if err != nil {
 				return s, fmt.Errorf("groups of %d, commits of %s: %w", group, delay, err)
 			}
-			for _, row := range rows {
-				if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
-					return s, fmt.Errorf("print the row: %w", err)
-				}
-			}
 			if i == 0 {
 				s.Rows = append(s.Rows, rows...)
 			} else {
@@ -123,7 +122,7 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 			}
 		}
 	}
-	hot := HotRow{Path: PathDeduct, Goods: 1, Items: 1, Replicas: 1, Want: 0.97}
+	hot := HotRow{Path: PathDeduct, Goods: 1, Items: 1, Replicas: 1, Gain: Gain{Want: 0.97}}
 	if s.Hot, err = measureHot(ctx, cfg, plan, hot); err != nil || plan.Before == "" {
 		return s, err
 	}
@@ -143,10 +142,10 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 
 // baskets are the loads of orders of several products for comparing two builds.
 var baskets = []HotRow{
-	{Path: PathOrder, Goods: 5, Items: 3, Replicas: 1, Want: 0.9},
-	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 1, Want: 0.9},
-	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 2, Want: 0.85, MostP99: 1.5},
-	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 3, Want: 0.85, MostP99: 1.5},
+	{Path: PathOrder, Goods: 5, Items: 3, Replicas: 1, Gain: Gain{Want: 0.9}},
+	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 1, Gain: Gain{Want: 0.9}},
+	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 2, Gain: Gain{Want: 0.85}, MostP99: 1.5},
+	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 3, Gain: Gain{Want: 0.85}, MostP99: 1.5},
 }
 
 func measureHolders(
@@ -157,22 +156,23 @@ func measureHolders(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, undo()) }()
-	shapes := make([]partitioned, len(plan.Holders))
-	for i, n := range plan.Holders {
-		shapes[i] = partitioned{replicas: plan.Replicas, partitions: n, group: group}
+	var variants []variant
+	for _, n := range plan.Holders {
+		variants = append(variants, variant{shape: shape{Default, plan.Replicas}, partitions: n, group: group})
 	}
-	cfg.Progress(fmt.Sprintf("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders))
+	cfg.say("groups of %d, commits of %s: %d legs of %v holders", group, delay, plan.Legs, plan.Holders)
 	p := point{path: PathDeduct, goods: plan.Products, clients: plan.Clients, uniform: true}
-	legs, err := measureLegs(ctx, cfg, shapes, p, plan.Legs)
+	all, err := measure(ctx, cfg, p, variants, legs(plan.Legs, cfg.say), nil)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range plan.Holders {
 		row := ScaleRow{
-			DelayMS: float64(delay.Microseconds()) / 1000, Group: group, Holders: n, Products: plan.Products,
-			DeductsPerS: mean(legs[i].perS), Ratio: mean(legs[i].perS) / mean(legs[0].perS),
-			Error: legsError(legs[0].perS, legs[i].perS),
-			Want:  wanted[delay][n], Handovers: legs[i].handovers, Verdict: legs[i].verdict,
+			DelayMS: ms(delay), Group: group, Holders: n, Products: plan.Products, DeductsPerS: mean(all[i].perS()),
+			Gain: gain(all[0], all[i], wanted[delay][n]),
+		}
+		if err := cfg.print(row); err != nil {
+			return nil, err
 		}
 		rows = append(rows, row)
 	}
@@ -180,129 +180,38 @@ func measureHolders(
 }
 
 func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*HotRow, error) {
-	row.Than = "one partition"
-	shapes := []partitioned{{replicas: row.Replicas, partitions: 1}, {replicas: row.Replicas}}
+	now := variant{shape: shape{Default, row.Replicas}}
+	before := now
 	if plan.Before != "" {
-		row.Than = "the build in " + filepath.Base(plan.Before)
-		shapes[0] = partitioned{replicas: row.Replicas, bin: plan.Before}
+		before.bin, row.Than = plan.Before, "the build in "+filepath.Base(plan.Before)
+	} else {
+		before.partitions, row.Than = 1, "one partition"
 	}
-	cfg.Progress(row.Load() + ", against " + row.Than)
-	p := point{path: row.Path, goods: row.Goods, items: row.Items, uniform: true, clients: UsualClients}
-	legs, err := measureLegs(ctx, cfg, shapes, p, 2*plan.Legs)
+	cfg.say("%s, against %s", row.Load(), row.Than)
+	p := point{path: row.Path, goods: row.Goods, items: row.Items, uniform: true, clients: usualClients}
+	all, err := measure(ctx, cfg, p, []variant{before, now}, legs(2*plan.Legs, cfg.say), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", row.Load(), err)
 	}
-	before, now := legs[0], legs[1]
-	row.Ratio, row.Error = mean(now.perS)/mean(before.perS), legsError(before.perS, now.perS)
-	row.P99, row.Handovers, row.Verdict = now.p99()/before.p99(), now.handovers, now.verdict
-	if _, err := fmt.Fprintln(cfg.Table, row.Line()); err != nil {
-		return nil, fmt.Errorf("print the ratio: %w", err)
-	}
-	return &row, nil
-}
-
-// legsOf are the legs of one shape.
-type legsOf struct {
-	perS, p99MS []float64
-	// verdict is the worst; handovers of a lock are counted per second.
-	verdict   string
-	handovers float64
-}
-
-// p99 returns the median of the legs' 99th percentiles.
-func (l legsOf) p99() float64 {
-	all := slices.Sorted(slices.Values(l.p99MS))
-	return all[len(all)/2]
-}
-
-// partitioned is the default strategy with a number of stock services and of partitions.
-type partitioned struct {
-	replicas int
-	// partitions of the stock; 0: the services' default.
-	partitions int
-	// group bounds the operations of one transaction; 0: the services' default.
-	group int
-	// bin is the folder of the binaries; empty: the run's.
-	bin string
-}
-
-// measureLegs lets the shapes take turns at the point, and returns the legs of each. Each leg goes in the reverse order
-// of the one before.
-func measureLegs(
-	ctx context.Context, cfg Config, shapes []partitioned, p point, n int,
-) (legs []legsOf, err error) {
-	var all []*contestant
-	defer func() {
-		for _, c := range all {
-			err = errors.Join(err, down(ctx, cfg, c.stack))
-		}
-	}()
-	for i, s := range shapes {
-		own, env, of := cfg, map[string]string{}, shape{Default, s.replicas}
-		own.Bin = cmp.Or(s.bin, cfg.Bin)
-		own.tellStock = s.bin != "" // an earlier build may not look in ZooKeeper
-		if s.partitions > 0 {
-			env["STOCK_PARTITIONS"] = strconv.Itoa(s.partitions)
-		}
-		if s.group > 0 {
-			env["STOCK_GROUP"] = strconv.Itoa(s.group)
-		}
-		st, err := upWith(ctx, own, i+1, of, p.path, env)
-		if err != nil {
-			return nil, fmt.Errorf("%+v: %w", s, err)
-		}
-		all = append(all, &contestant{shape: of, partitions: s.partitions, stack: st})
-	}
-	legs = make([]legsOf, len(all))
-	for leg := range n {
-		for k := range all {
-			i := k
-			if leg%2 == 1 {
-				i = len(all) - 1 - k
-			}
-			if err := all[i].fire(ctx, cfg, p); err != nil {
-				return nil, fmt.Errorf("%+v: %w", shapes[i], err)
-			}
-			report := all[i].reports[leg]
-			legs[i].perS, legs[i].p99MS = append(legs[i].perS, report.DonePerS), append(legs[i].p99MS, ms(report.P99))
-		}
-	}
-	for i, c := range all {
-		row, err := c.row(ctx, p)
-		if err != nil {
-			return nil, fmt.Errorf("%+v: %w", c.shape, err)
-		}
-		legs[i].verdict, legs[i].handovers = row.Verdict, c.locks.handovers/c.fired.Seconds()
-	}
-	return legs, nil
+	row.Gain = gain(all[0], all[1], row.Want)
+	row.P99 = ms(all[1].p99()) / ms(all[0].p99())
+	return &row, cfg.print(row)
 }
 
 // delayCommits makes each commit of the server wait for d, like on a replicated primary. Commits that arrive during the
 // wait join it. The returned function ends the delay.
 func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo func() error, err error) {
+	version, err := m.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
 	set := func(ctx context.Context, d time.Duration) error {
-		version, err := serverVersion(ctx, m)
-		if err != nil {
-			return err
+		if !strings.Contains(version, "MariaDB") {
+			return m.Exec(ctx, fmt.Sprintf("SET GLOBAL binlog_group_commit_sync_delay = %d", d.Microseconds()))
 		}
-		statements := []string{fmt.Sprintf("SET GLOBAL binlog_group_commit_sync_delay = %d", d.Microseconds())}
-		if strings.HasPrefix(version, "MariaDB") { // it waits only for a number of commits, here more than ever come
-			statements = []string{
-				fmt.Sprintf("SET GLOBAL binlog_commit_wait_count = %d", min(d.Microseconds(), 1)*10000),
-				fmt.Sprintf("SET GLOBAL binlog_commit_wait_usec = %d", d.Microseconds()),
-			}
-		}
-		db, err := sql.Open("mysql", m.AdminDSN())
-		if err != nil {
-			return fmt.Errorf("delay commits: %w", err)
-		}
-		defer func() { _ = db.Close() }()
-		for _, statement := range statements {
-			if _, err := db.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("delay commits: %w", err)
-			}
-		}
-		return nil
+		// It waits only for a number of commits, here more than ever come.
+		return m.Exec(ctx, fmt.Sprintf("SET GLOBAL binlog_commit_wait_count = %d", min(d.Microseconds(), 1)*10000),
+			fmt.Sprintf("SET GLOBAL binlog_commit_wait_usec = %d", d.Microseconds()))
 	}
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -332,10 +241,6 @@ func (h HotRow) Line() string {
 		h.Load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Handovers, h.Verdict)
 }
 
-func (h HotRow) missed() bool {
-	return h.Verdict != "pass" || h.Ratio+h.Error < h.Want || h.MostP99 > 0 && h.P99 > h.MostP99
-}
-
 // AllRows returns the rows, then the rows of the other groups.
 func (s Scale) AllRows() []ScaleRow { return slices.Concat(s.Rows, s.OtherGroups) }
 
@@ -344,21 +249,15 @@ func (s Scale) Compared() []*HotRow {
 	return slices.DeleteFunc(append([]*HotRow{s.Hot, s.HotOrders}, s.Others...), func(h *HotRow) bool { return h == nil })
 }
 
-// Save writes scale.json and scale.svg into the folder.
-func (s Scale) Save(folder string) error {
-	return errors.Join(history.SaveJSON(filepath.Join(folder, "scale.json"), s),
-		s.Draw(filepath.Join(folder, "scale.svg")))
-}
-
 // Missed returns the rows that missed their target, or whose verdict is not pass.
 func (s Scale) Missed() (missed []string) {
 	for _, r := range s.AllRows() {
-		if r.Verdict != "pass" || r.Ratio+r.Error < r.Want {
+		if r.missed() {
 			missed = append(missed, r.Line())
 		}
 	}
 	for _, h := range s.Compared() {
-		if h.missed() {
+		if h.missed() || h.MostP99 > 0 && h.P99 > h.MostP99 {
 			missed = append(missed, h.Line())
 		}
 	}

@@ -1,7 +1,6 @@
 package ladder
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,10 +9,11 @@ import (
 
 	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
 )
 
-// Sheet returns the report of the
-func (r *Result) Sheet() (page.Sheet, error) {
+// Sheet returns the report of the run.
+func (r *Result) Sheet() page.Sheet {
 	s := page.Sheet{
 		Title: "The deduction strategies compared", Word: r.word(),
 		Facts: []page.Fact{
@@ -24,23 +24,19 @@ func (r *Result) Sheet() (page.Sheet, error) {
 		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.DonePerS, b.DonePerS) })
 		s.Sentence = fmt.Sprintf("%s: up to %.0f sales a second", best.Strategy, best.DonePerS)
 	}
-	var picture bytes.Buffer
-	if err := r.Picture(&picture); err != nil {
-		return s, err
-	}
 	table := &page.Table{Head: []string{
 		"Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second", "p50 ms", "p99 ms",
 		"Wake-ups", "Verdict",
 	}}
 	for _, row := range r.Rows {
-		table.Add(row.Verdict != string(verify.Pass), row.Strategy, row.Path, row.Replicas, row.Goods, row.Clients,
+		table.Add(row.Verdict != verify.Pass, row.Strategy, row.Path, row.Replicas, row.Goods, row.Clients,
 			fmt.Sprintf("%.0f", row.DonePerS), fmt.Sprintf("%.0f", row.RejectedPerS), fmt.Sprintf("%.1f", row.P50MS),
 			fmt.Sprintf("%.1f", row.P99MS), fmt.Sprintf("%.2f", row.WakeupsPerRelease), row.Verdict)
 	}
 	s.Parts = []page.Part{
 		{
 			Title:   "One product that everybody wants",
-			Picture: template.HTML(picture.String()), // Picture escapes
+			Picture: template.HTML(r.SVG()), // it is escaped
 		},
 		{Title: "Every row", Says: "Only ratios between rows of one run mean anything.", Table: table},
 	}
@@ -51,13 +47,13 @@ func (r *Result) Sheet() (page.Sheet, error) {
 		}
 		s.Parts = append(s.Parts, page.Part{Title: "Ratios", Table: ratios})
 	}
-	return s, nil
+	return s
 }
 
 // word returns the worst verdict in the ladder, as a word.
 func (r *Result) word() string {
 	err := r.Judge(false)
-	switch _, failed := errors.AsType[Failure](err); {
+	switch _, failed := errors.AsType[*command.ExitError](err); {
 	case failed:
 		return "VIOLATION"
 	case err != nil:

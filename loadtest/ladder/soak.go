@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/stack"
 	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
 )
 
 // Soak is the change of each service's memory under long load.
@@ -19,8 +17,8 @@ type Soak struct {
 	Minutes  float64       `json:"minutes"`
 	Services []ServiceSoak `json:"services"`
 	// DonePerS is sales per second over the whole time.
-	DonePerS float64 `json:"done_per_s"`
-	Verdict  string  `json:"verdict"`
+	DonePerS float64        `json:"done_per_s"`
+	Verdict  verify.Outcome `json:"verdict"`
 }
 
 // ServiceSoak is one service's resident memory, in bytes, after a fifth of the time and at its end.
@@ -38,18 +36,20 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 	err error,
 ) {
 	soak := Soak{Minutes: length.Minutes()}
-	st, err := up(ctx, cfg, 1, shape{strategy, 1}, PathOrder)
+	c, err := open(ctx, cfg, variant{shape: shape{strategy, 1}}, PathOrder)
 	if err != nil {
 		return soak, err
 	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
 
-	t := trial.On(st, fire.Config{
+	t := trial.On(c.system, fire.Config{
 		Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
 		Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
 	})
-	early, last := map[string]int64{}, map[string]int64{}
-	t.During = func(_ context.Context, ended <-chan struct{}) {
+	for _, s := range c.stack.Services() {
+		soak.Services = append(soak.Services, ServiceSoak{Name: s.Name()})
+	}
+	t.During = func(ctx context.Context, ended <-chan struct{}) {
 		start, tick := time.Now(), time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -59,18 +59,19 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 				return
 			}
 			elapsed := time.Since(start)
-			for _, s := range st.Services() {
-				rss, err := residentMemory(s)
+			for i, s := range c.stack.Services() {
+				metrics, err := s.Metrics(ctx)
 				if err != nil {
 					continue // the process is gone, as the answers will show
 				}
+				memory := &soak.Services[i]
+				memory.End = int64(metrics["process_resident_memory_bytes"])
 				if elapsed <= length/5 {
-					early[s.Name()] = rss
+					memory.Early = memory.End
 				}
-				last[s.Name()] = rss
 			}
 			if int(elapsed.Seconds())%30 == 0 {
-				cfg.Progress(fmt.Sprintf("%s: %v MiB", elapsed.Round(time.Second), mebibytes(last)))
+				cfg.say("%s: %v MiB", elapsed.Round(time.Second), soak.mebibytes())
 			}
 		}
 	}
@@ -78,38 +79,39 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 	if err != nil {
 		return soak, err
 	}
-	for _, s := range st.Services() {
-		soak.Services = append(soak.Services, ServiceSoak{
-			Name: s.Name(), Early: early[s.Name()], End: last[s.Name()],
-			Ratio: float64(last[s.Name()]) / float64(early[s.Name()]),
-		})
+	for i := range soak.Services {
+		soak.Services[i].Ratio = float64(soak.Services[i].End) / float64(soak.Services[i].Early)
 	}
-	soak.DonePerS, soak.Verdict = r.History.Measure().DonePerS, string(r.Verdict.Outcome)
-	return soak, nil
+	soak.DonePerS, soak.Verdict = r.History.Measure().DonePerS, r.Verdict.Outcome
+	return soak, cfg.print(soak)
 }
 
-func mebibytes(bytes map[string]int64) map[string]int64 {
+// mebibytes returns the memory of each service.
+func (s Soak) mebibytes() map[string]int64 {
 	m := map[string]int64{}
-	for name, n := range bytes {
-		m[name] = n >> 20
+	for _, service := range s.Services {
+		m[service.Name] = service.End >> 20
 	}
 	return m
 }
 
-// residentMemory returns a process's VmRSS in bytes.
-func residentMemory(s *stack.Service) (int64, error) {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(s.Pid()) + "/status")
-	if err != nil {
-		return 0, fmt.Errorf("read the memory of %s: %w", s.Name(), err)
+// Line returns the sales, the verdict and each service's memory as lines to print.
+func (s Soak) Line() string {
+	text := fmt.Sprintf("%.0f minutes at %.0f orders/s; verdict %s", s.Minutes, s.DonePerS, s.Verdict)
+	for _, m := range s.Services {
+		text += fmt.Sprintf("\n%-10s %4d MiB after a fifth of the time, %4d MiB at the end: ratio %.2f, want 0.9 to 1.1",
+			m.Name, m.Early>>20, m.End>>20, m.Ratio)
 	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("read the memory of %s: %w", s.Name(), err)
-			}
-			return kib << 10, nil
+	return text
+}
+
+// Judge judges as Result.Judge does; the target is that no service's memory changed by more than a tenth.
+func (s Soak) Judge(targets bool) error {
+	err := passed(s.Verdict)
+	for _, service := range s.Services {
+		if targets && (service.Ratio < 0.9 || service.Ratio > 1.1) {
+			err = errors.Join(command.Fail(fmt.Errorf("missed: memory of %s: ratio %.2f", service.Name, service.Ratio)), err)
 		}
 	}
-	return 0, fmt.Errorf("read the memory of %s: no VmRSS", s.Name())
+	return err
 }

@@ -11,9 +11,9 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/retry"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -25,8 +25,8 @@ type Survival struct {
 	// Told is the number of acknowledged deductions, before the fault and after it.
 	Told int `json:"told"`
 	// Verdict is the verifier's, and Broken names the invariants that do not hold.
-	Verdict string   `json:"verdict"`
-	Broken  []string `json:"broken,omitempty"`
+	Verdict verify.Outcome `json:"verdict"`
+	Broken  []string       `json:"broken,omitempty"`
 }
 
 // The faults of Survival.
@@ -53,79 +53,72 @@ const (
 // measureSurvival puts every strategy of the plan but Direct through every fault,
 // and adds a Survival for each to the result.
 func measureSurvival(ctx context.Context, cfg Config, result *Result) error {
-	names := slices.Compact(slices.Clone(cfg.Plan.Strategies))
-	for i, name := range names {
+	for _, name := range slices.Compact(slices.Clone(cfg.Plan.Strategies)) {
 		if name == Direct {
 			continue
 		}
-		cfg.Progress(fmt.Sprintf("what %s keeps when a service is killed and when Redis is flushed", name))
-		all, err := survive(ctx, cfg, len(result.Rows)+i+1, name)
-		result.Survival = append(result.Survival, all...)
-		if err != nil {
+		cfg.say("what %s keeps when a service is killed and when Redis is flushed", name)
+		if err := survive(ctx, cfg, name, result); err != nil {
 			return fmt.Errorf("what survives under %s: %w", name, err)
-		}
-		for _, s := range all {
-			if _, err := fmt.Fprintln(cfg.Table, s.Line()); err != nil {
-				return fmt.Errorf("print the table: %w", err)
-			}
 		}
 	}
 	return nil
 }
 
-func survive(ctx context.Context, cfg Config, n int, name string) (all []Survival, err error) {
-	st, err := up(ctx, cfg, n, shape{name, 1}, PathDeduct)
+func survive(ctx context.Context, cfg Config, name string, result *Result) (err error) {
+	c, err := open(ctx, cfg, variant{shape: shape{name, 1}}, PathDeduct)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
+	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	for _, fault := range Faults {
-		s := Survival{Strategy: name, Fault: fault}
-		if err := s.measure(ctx, cfg, st); err != nil {
-			return all, fmt.Errorf("%s: %w", fault, err)
+		s, err := c.survive(ctx, fault)
+		if err != nil {
+			return fmt.Errorf("%s: %w", fault, err)
 		}
-		all = append(all, s)
+		result.Survival = append(result.Survival, s)
+		if err := cfg.print(s); err != nil {
+			return err
+		}
 	}
-	return all, nil
+	return nil
 }
 
-// measure fires deductions of several products, some of them twice, lets the fault strike in the middle, and judges.
-func (s *Survival) measure(ctx context.Context, cfg Config, st *stack.Stack) (err error) {
-	load := fire.Config{
+// survive fires deductions of several products, some of them twice, lets the fault strike in the middle, and judges.
+func (c *contestant) survive(ctx context.Context, fault string) (s Survival, err error) {
+	t := trial.On(c.system, fire.Config{
 		Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
 		Timeout: 30 * time.Second, // a lock of the killed service lasts until its session ends
 		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
-	}
-	t := trial.On(st, load)
-	stop, err := asOrderService(&t.Load, cfg.Servers.Redis.Addr(), 0)
+	})
+	stop, err := c.asOrderService(&t.Load)
 	if err != nil {
-		return err
+		return s, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	t.After = strikeAt
-	switch s.Fault {
+	switch fault {
 	case Killed:
-		t.Break = &trial.Simple{
-			Do:   func(context.Context) error { return st.Stock[0].Kill() },
-			Undo: st.Stock[0].Restart,
-		}
+		victim := c.stack.Stock[0]
+		t.Break = &trial.Simple{Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart}
 	case Flushed:
-		t.Break = &trial.Simple{Do: func(ctx context.Context) error { return flush(ctx, cfg.Servers.Redis.Addr()) }}
+		t.Break = &trial.Simple{Do: func(ctx context.Context) error { return flush(ctx, c.stack.Servers.Redis.Addr()) }}
 	}
 	r, err := t.Fire(ctx)
 	if err != nil {
-		return err
+		return s, err
 	}
-	if err := written(ctx, st); err != nil {
-		return err
+	if err := c.written(ctx); err != nil {
+		return s, err
 	}
-	s.Told = r.History.Measure().Confirmed
 	verdict, err := t.Judge(ctx, r.History)
 	if err != nil {
-		return err
+		return s, err
 	}
-	s.Verdict, s.Broken = string(verdict.Outcome), verdict.Violated()
-	return nil
+	return Survival{
+		Strategy: c.strategy, Fault: fault, Told: r.History.Measure().Confirmed,
+		Verdict: verdict.Outcome, Broken: verdict.Violated(),
+	}, nil
 }
 
 // flush empties Redis several times.
@@ -142,25 +135,26 @@ func flush(ctx context.Context, redisAddr string) (err error) {
 const unwritten = "orderstock_stock_prededuct_unwritten"
 
 // written waits until the stock services have written everything to the ledger, for a minute at most.
-func written(ctx context.Context, st *stack.Stack) error {
-	deadline := time.Now().Add(time.Minute)
-	for _, s := range st.Stock {
-		for {
+func (c *contestant) written(ctx context.Context) error {
+	if c.stack == nil {
+		return nil
+	}
+	within, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("a minute has passed"))
+	defer cancel()
+	pause := retry.Policy{First: 20 * time.Millisecond, Max: 20 * time.Millisecond}
+	for _, s := range c.stack.Stock {
+		err := retry.Run(within, pause, func() error {
 			counts, err := s.Metrics(ctx)
 			if err != nil {
-				return fmt.Errorf("read the metrics of %s: %w", s.Name(), err)
+				return retry.Stop(fmt.Errorf("read the metrics of %s: %w", s.Name(), err))
 			}
-			if counts[unwritten] == 0 {
-				break
+			if n := counts[unwritten]; n > 0 {
+				return fmt.Errorf("%s still has %.0f operations to write", s.Name(), n)
 			}
-			if time.Now().After(deadline) {
-				return fmt.Errorf("%s still has %.0f operations to write after a minute", s.Name(), counts[unwritten])
-			}
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait for the ledger: %w", err)
 		}
 	}
 	return nil
@@ -171,15 +165,10 @@ func (s Survival) Line() string {
 	return fmt.Sprintf("%-19s %-8s %7d acknowledged  %s %v", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
 }
 
-// lost returns the error for a strategy that lost deductions.
-func (s Survival) lost() error {
-	if info, err := strategy.Find(s.Strategy); err == nil && info.Unsafe() {
-		return nil
-	}
-	if s.Verdict == string(verify.Pass) {
-		return nil
-	}
-	return verdictError(s.Verdict, fmt.Sprintf("verdict %s on %s, %s: %v", s.Verdict, s.Strategy, s.Fault, s.Broken))
+// lost reports whether a strategy that is not unsafe has another verdict than pass.
+func (s Survival) lost() bool {
+	info, err := strategy.Find(s.Strategy)
+	return s.Verdict != verify.Pass && (err != nil || !info.Unsafe())
 }
 
 // broken is the prefix of what survived returns for a violation.
@@ -192,19 +181,15 @@ func (r *Result) survived(name, fault string) string {
 			continue
 		}
 		switch s.Verdict {
-		case string(verify.Pass):
+		case verify.Pass:
 			return "all kept"
-		case string(verify.Violation):
-			return broken + s.Broken[0] + more(len(s.Broken)-1)
+		case verify.Violation:
+			if n := len(s.Broken) - 1; n > 0 {
+				return fmt.Sprintf("%s%s and %d more", broken, s.Broken[0], n)
+			}
+			return broken + s.Broken[0]
 		}
-		return s.Verdict
+		return string(s.Verdict)
 	}
 	return "–"
-}
-
-func more(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
 }

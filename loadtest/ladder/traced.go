@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,10 +15,6 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
-	"orderstock/loadtest/trial"
-	"orderstock/loadtest/verify"
 	"orderstock/pkg/tracing/otlp"
 )
 
@@ -33,9 +30,8 @@ type Traced struct {
 // tracedWant is the part of its throughput that the default strategy must keep.
 const tracedWant = 0.97
 
-// MeasureTraced fires whole orders from that many clients in legs of turns of cfg.Measure, at least two: at services
-// without tracing, and at services that trace the share. The services restart for each turn: of two processes of the
-// same program, one may be about 5 % faster than the other for its whole life. Spans are received in this process.
+// MeasureTraced fires whole orders from that many clients in that many legs, at least two: at services without tracing,
+// and at services that trace the share. Both are new for each leg. Spans are received in this process.
 func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs int) (t Traced, err error) {
 	t.Share = share
 	t.Comparison, err = newComparison(ctx, cfg,
@@ -62,46 +58,19 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs
 	}
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 
-	untraced := fire.Config{Concurrency: clients, Path: history.PathOrder}
+	untraced := variant{shape: shape{Default, 1}}
 	traced := untraced
-	traced.Tracer = client
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": at}
-	err = t.measure(cfg, legs, func(leg int, b bool) (float64, error) {
-		if b {
-			return fireAnew(ctx, cfg, 2*leg+1, traced, env)
+	traced.tracer, traced.env = client, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": at}
+	p := point{path: PathOrder, goods: 1, clients: clients}
+	for range legs {
+		if err := t.measureLeg(ctx, cfg, p, untraced, traced, slices.Values[[]*contestant]); err != nil {
+			return t, err
 		}
-		return fireAnew(ctx, cfg, 2*leg, untraced, nil)
-	})
-	if err != nil {
-		return t, err
 	}
 	if t.Spans, err = spans.count(); err == nil && t.Spans == 0 {
 		err = errors.New("no span was received: nothing was compared")
 	}
-	return t, err
-}
-
-// fireAnew starts services, the nth of the run, with env in their environment, and fires at them. It returns the orders
-// per second.
-func fireAnew(
-	ctx context.Context, cfg Config, n int, load fire.Config, env map[string]string,
-) (perS float64, err error) {
-	st, err := upWith(ctx, cfg, n, shape{Default, 1}, PathOrder, env)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
-	load.Timeout, load.Warmup = 30*time.Second, cfg.Warmup
-	load.Duration = cfg.Warmup + cfg.Measure
-	load.Mix = fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1}
-	r, err := trial.On(st, load).Run(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if r.Verdict.Outcome != verify.Pass {
-		return 0, errors.New(r.Verdict.String())
-	}
-	return r.History.Measure().DonePerS, nil
+	return t, errors.Join(err, cfg.print(t.Ratio))
 }
 
 // mailbox keeps the OTLP requests that it gets, and decodes them after the run, so that decoding does not slow the

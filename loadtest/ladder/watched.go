@@ -3,7 +3,6 @@ package ladder
 import (
 	"context"
 	"errors"
-	"time"
 
 	"orderstock/loadtest/stack"
 )
@@ -13,9 +12,8 @@ const mostLost = 0.02
 
 // MeasureWatched compares the sales of the default strategy with and without an observer of the stack: whole orders on
 // one hot product, in that many legs on the same services. The observer is there between watch and its stop.
-// Config.Measure is the time of a turn.
 func MeasureWatched(
-	ctx context.Context, cfg Config, clients, legs int,
+	ctx context.Context, cfg Config, clients, n int,
 	watch func(context.Context, *stack.Stack) (stop func() error, err error),
 ) (w Comparison, err error) {
 	w, err = newComparison(ctx, cfg, "order, one hot product: grouped, watched / alone", 1-mostLost)
@@ -23,33 +21,21 @@ func MeasureWatched(
 		return w, err
 	}
 	p := point{path: PathOrder, goods: 1, clients: clients}
-	cfg.Measure *= time.Duration(p.rounds())
-	st, err := up(ctx, cfg, 1, shape{Default, 1}, p.path)
+	alone, err := open(ctx, cfg, variant{shape: shape{Default, 1}}, p.path)
 	if err != nil {
 		return w, err
 	}
-	defer func() { err = errors.Join(err, down(ctx, cfg, st)) }()
-	c := &contestant{shape: shape{Default, 1}, stack: st}
-	turn := func(_ int, watched bool) (perS float64, err error) {
-		if watched {
-			stop, startErr := watch(ctx, st)
-			if startErr != nil {
-				return 0, startErr
-			}
-			defer func() { err = errors.Join(err, stop()) }()
-		}
-		if err := c.fire(ctx, cfg, p); err != nil {
-			return 0, err
-		}
-		return c.reports[len(c.reports)-1].DonePerS, nil
-	}
-	if _, err := turn(0, true); err != nil { // warms everything up, and does not count
+	defer func() { err = errors.Join(err, alone.close(ctx)) }()
+	watched := *alone
+	watched.begin = func(ctx context.Context) (func() error, error) { return watch(ctx, alone.stack) }
+	if err := race(ctx, cfg, p, []*contestant{alone, &watched}, legs(n+1, cfg.say)); err != nil {
 		return w, err
 	}
-	if err := w.measure(cfg, legs, turn); err != nil {
-		return w, err
+	for leg := 1; leg <= n; leg++ { // the first leg only warms everything up
+		if err := w.add(alone.reports[leg].DonePerS, watched.reports[leg].DonePerS); err != nil {
+			return w, err
+		}
 	}
-	row, err := c.row(ctx, p)
-	w.Verdict = row.Verdict
-	return w, err
+	w.Verdict = worse(alone.verdict, watched.verdict)
+	return w, cfg.print(w.Ratio)
 }

@@ -184,16 +184,19 @@ func (m *MySQL) Exec(ctx context.Context, statements ...string) error {
 	})
 }
 
-// Version returns the server's own version: "10.11.14-MariaDB-…", "9.7.0".
-func (m *MySQL) Version(ctx context.Context) (string, error) {
-	var version string
-	err := m.withAdmin(func(db *sql.DB) error {
-		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
-	})
+// QueryRow runs a query as the administrator, and scans its only row into dest.
+func (m *MySQL) QueryRow(ctx context.Context, query string, dest ...any) error {
+	err := m.withAdmin(func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(dest...) })
 	if err != nil {
-		return "", fmt.Errorf("ask MySQL for its version: %w", err)
+		return fmt.Errorf("ask MySQL %q: %w", query, err)
 	}
-	return strings.TrimSpace(version), nil
+	return nil
+}
+
+// Version returns the server's own version: "10.11.14-MariaDB-…", "9.7.0".
+func (m *MySQL) Version(ctx context.Context) (version string, err error) {
+	err = m.QueryRow(ctx, "SELECT VERSION()", &version)
+	return strings.TrimSpace(version), err
 }
 
 func (m *MySQL) withAdmin(do func(*sql.DB) error) error {

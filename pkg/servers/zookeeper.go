@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,6 +117,22 @@ func (z *ZooKeeper) Mode(ctx context.Context) (string, error) {
 func (z *ZooKeeper) serving(ctx context.Context) error {
 	_, err := z.Mode(ctx)
 	return err
+}
+
+// Monitor returns the server's counters by name, as the command mntr lists them. It leaves out those that are no number.
+func (z *ZooKeeper) Monitor(ctx context.Context) (map[string]float64, error) {
+	answer, err := z.Command(ctx, "mntr")
+	if err != nil {
+		return nil, err
+	}
+	counters := map[string]float64{}
+	for line := range strings.Lines(answer) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			counters[name] = n
+		}
+	}
+	return counters, nil
 }
 
 // commandTimeout bounds a command and its answer.

@@ -37,6 +37,11 @@ func result[T any](from sources, name string) (r *T, measured string, err error)
 	return r, measured, err
 }
 
+// draw writes a picture into the document's folder.
+func (from sources) draw(name, svg string) error {
+	return os.WriteFile(filepath.Join(from.root, filepath.Dir(loadtestDoc), name), []byte(svg), 0o644)
+}
+
 // prose returns the summary sentences of a table, without its rows.
 func prose(text func(sources) (string, error)) func(sources) (string, error) {
 	return func(from sources) (string, error) {
@@ -290,18 +295,11 @@ func short(v float64) string {
 
 // ladderTables is out/ladder.json, with its picture in the document's folder.
 func ladderTables(from sources) (string, error) {
-	r, err := ladder.ReadResult(filepath.Join(from.out, "ladder.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
+	r, measured, err := result[ladder.Result](from, "ladder.json")
+	if r == nil || err != nil {
 		return "", err
 	}
-	measured, err := from.measured("ladder.json")
-	if err != nil {
-		return "", err
-	}
-	if err := r.Draw(filepath.Join(from.root, filepath.Dir(loadtestDoc), "ladder.svg")); err != nil {
+	if err := from.draw("ladder.svg", r.SVG()); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf(`%s
@@ -334,7 +332,7 @@ func scale(from sources) (string, error) {
 	if r == nil || err != nil {
 		return "", err
 	}
-	if err := r.Draw(filepath.Join(from.root, filepath.Dir(loadtestDoc), "scale.svg")); err != nil {
+	if err := from.draw("scale.svg", r.SVG()); err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("%s\non %s, %s.\n\n"+

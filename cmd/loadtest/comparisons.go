@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/ladder"
+)
+
+// judged is the result of a measurement, which may miss its targets.
+type judged interface{ Judge(targets bool) error }
+
+// comparison is a subcommand of ladder. It writes its result to out/ladder-NAME.json.
+type comparison struct {
+	name, short, long string
+	flags             func(*pflag.FlagSet)
+	check             func() error // of the flags; may be nil
+	// measure returns nil if there is no result to save.
+	measure func(context.Context, ladder.Config) (judged, error)
+}
+
+// whole is the result of a measurement that is of no use unless it is complete.
+func whole[R judged](r R, err error) (judged, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// comparisons returns the subcommands of ladder.
+func comparisons(f *ladderFlags) (all []*cobra.Command) {
+	var (
+		strategy                                                   string
+		orders, clients, replicas, legs, tracedPairs, watchedPairs int
+		rate, share                                                float64
+		length                                                     time.Duration
+	)
+	for _, m := range []comparison{
+		{
+			name: "growth", short: "Compare orders a second over empty and over grown tables",
+			flags: func(p *pflag.FlagSet) {
+				p.IntVar(&orders, "orders", 1_000_000, "settled orders to fill in, of three items each")
+				p.StringVar(&strategy, "strategy", ladder.Default, "the stock service's strategy")
+			},
+			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
+				return whole(ladder.MeasureGrowth(ctx, cfg, strategy, orders))
+			},
+		},
+		{
+			name: "soak", short: "Watch the services' memory under long load",
+			flags: func(p *pflag.FlagSet) {
+				p.DurationVar(&length, "length", 10*time.Minute, "how long to fire")
+				p.Float64Var(&rate, "rate", 500, "orders a second")
+				p.StringVar(&strategy, "strategy", ladder.Default, "the stock service's strategy")
+			},
+			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
+				return whole(ladder.MeasureSoak(ctx, cfg, strategy, length, rate))
+			},
+		},
+		{
+			name: "replicas", short: "Compare several stock services with one, closely",
+			long: `Compares the throughput of several stock services with one's, under the
+default strategy, on one hot product: the deduction call alone and whole orders.
+They do the same work, so a few turns cannot distinguish them: this takes many,
+in legs of about a minute for each path. Every leg has separate services and
+databases, and the error of the ratio is the spread of the legs.`,
+			flags: func(p *pflag.FlagSet) {
+				p.IntVar(&replicas, "replicas", 3, "stock services to compare with one")
+				p.IntVar(&clients, "clients", 256, "concurrent clients")
+				p.IntVar(&legs, "legs", 30, "legs on each path")
+			},
+			check: func() error {
+				for _, v := range []struct {
+					name               string
+					value, least, most int
+				}{{"replicas", replicas, 2, 100}, {"clients", clients, 1, 10_000}, {"legs", legs, 2, 10_000}} {
+					if v.value < v.least || v.value > v.most {
+						return fmt.Errorf("--%s %d: want %d to %d", v.name, v.value, v.least, v.most)
+					}
+				}
+				return nil
+			},
+			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
+				paths, err := ladder.MeasureReplicas(ctx, cfg, replicas, clients, legs)
+				if paths == nil {
+					return nil, err
+				}
+				return paths, err
+			},
+		},
+		{
+			name: "traced", short: "Compare orders a second with a share of them traced with those without tracing",
+			long: `Compares whole orders under the default strategy, on one hot product, at services
+that trace a share of them and at services without tracing, in turns. The services
+are new for each pair of turns.`,
+			flags: func(p *pflag.FlagSet) {
+				p.Float64Var(&share, "share", 0.01, "share of the orders that are traced")
+				p.IntVar(&clients, "clients", 256, "concurrent clients")
+				p.IntVar(&tracedPairs, "pairs", 16, "pairs of turns, each with separate services")
+			},
+			check: func() error {
+				if share <= 0 || share > 1 || tracedPairs < 2 || clients < 1 {
+					return errors.New("want a --share above 0 and up to 1, 2 --pairs or more, and 1 client or more")
+				}
+				return nil
+			},
+			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
+				return whole(ladder.MeasureTraced(ctx, cfg, share, clients, tracedPairs))
+			},
+		},
+		{
+			name: "watched", short: "Measure the cost of a watching console",
+			long: `Measures what the console costs the stack that it watches: whole orders under
+the default strategy on one hot product, in pairs of turns on the same services,
+one alone and one with a console and an open page.`,
+			flags: func(p *pflag.FlagSet) {
+				p.IntVar(&clients, "clients", 256, "concurrent clients")
+				p.IntVar(&watchedPairs, "pairs", 15, "pairs of turns")
+			},
+			check: func() error {
+				if clients < 1 || watchedPairs < 2 {
+					return errors.New("at least one client and two pairs are needed")
+				}
+				return nil
+			},
+			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
+				return whole(ladder.MeasureWatched(ctx, cfg, clients, watchedPairs, watchAsPage))
+			},
+		},
+	} {
+		all = append(all, m.command(f))
+	}
+	return all
+}
+
+func (m comparison) command(f *ladderFlags) *cobra.Command {
+	file := "ladder-" + m.name + ".json"
+	if m.long != "" {
+		m.long += "\n\nWrites out/" + file + "."
+	}
+	c := &cobra.Command{Use: m.name, Short: m.short, Long: m.long, Args: cobra.NoArgs}
+	m.flags(c.Flags())
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if m.check != nil {
+			if err := m.check(); err != nil {
+				return err
+			}
+		}
+		return ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) error {
+			result, err := m.measure(c.Context(), cfg)
+			if result == nil {
+				return err
+			}
+			return errors.Join(err, history.SaveJSON(filepath.Join(f.out, file), result), result.Judge(f.check))
+		})
+	}
+	return c
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/stack"
+)
+
+// watchAsPage attaches a console to the stack and reads its events, like an open page.
+func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err error) {
+	dir, err := os.MkdirTemp("", "orderstock-watched-")
+	if err != nil {
+		return nil, fmt.Errorf("watch the stack: %w", err)
+	}
+	target := console.Target{
+		Target: st.Target(), Databases: st.Databases(), ZooKeeper: []string{st.Servers.ZooKeeper.Addr()},
+		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: redis.UniversalOptions{Addrs: []string{st.Servers.Redis.Addr()}},
+		Strategy: st.Strategy(),
+	}
+	for _, s := range st.Services() {
+		target.Watched = append(target.Watched, console.Watched{
+			Kind: string(s.Kind), URL: s.URL(), Ops: "http://" + s.OpsAddr,
+		})
+	}
+	c, err := console.Attach(target, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("watch the stack: %w", err), os.RemoveAll(dir))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	server := console.NewServer(c, console.ServerConfig{})
+	var both errgroup.Group
+	both.Go(func() error { return serve(ctx, c, listener, server.Handler()) })
+	both.Go(func() error { return readEvents(ctx, "http://"+listener.Addr().String(), server.Token()) })
+	return func() error {
+		cancel()
+		return errors.Join(both.Wait(), os.RemoveAll(dir))
+	}, nil
+}
+
+// readEvents reads the console's events until ctx ends.
+func readEvents(ctx context.Context, address, token string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/api/events", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return fmt.Errorf("watch the stack: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("watch the stack: %s", resp.Status)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body) // ends with ctx
+	return nil
+}
+
+// serve runs the console, and serves its page at the listener, until ctx ends or one of them fails.
+func serve(ctx context.Context, c *console.Console, listener net.Listener, page http.Handler) error {
+	web := &http.Server{Handler: page, ReadHeaderTimeout: 5 * time.Second}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return c.Run(ctx) })
+	both.Go(func() error {
+		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve console: %w", err)
+		}
+		return nil
+	})
+	both.Go(func() error {
+		<-ctx.Done()
+		return web.Close()
+	})
+	return both.Wait()
+}
