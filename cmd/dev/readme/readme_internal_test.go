@@ -95,7 +95,10 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"mutant":"nothing broken, baskets","caught_by":"absorbed by nothing to absorb","ok":true},
 		{"kind":"layer","mutant":"without Redis","caught_by":"absorbed by the unique key","ok":true},
 		{"kind":"layer","mutant":"without the lock","caught_by":"absorbed by the condition","ok":true},
-		{"kind":"input","mutant":"a level off by one","caught_by":"not-oversold","ok":true}],
+		{"kind":"input","mutant":"a level off by one","caught_by":"not-oversold","ok":true},
+		{"kind":"input","mutant":"b","caught_by":"not-oversold","ok":true},
+		{"kind":"input","mutant":"c","caught_by":"not-oversold","ok":true},
+		{"kind":"input","mutant":"d","caught_by":"not-oversold","ok":true}],
 		"changes":{"tried":9,"found":7,"exempt":1,"missed":["x"],"misses":1}}`)
 	played := func(letter, kind string) string {
 		return `{"letter":"` + letter + `","kind":"` + kind + `","broken":{"outcome":"violation","seed":"7",
@@ -162,11 +165,12 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		}},
 		{faultMatrix, []string{
 			"4 runs of 10 cells, 60 orders", "3 violations",
-			"| kill | 2 | 2 | 3 | 40 | 1.5 s **(3 violations, 0 unsettled)** |", "| redis-down | 0.2 s |", "| leader-cut+kill | 0.1 s |",
+			"| kill | 2 | 2 | 3 | 40 | 1.5 s **(3 violations, 0 unsettled)** |", "| redis-down | 0.2 s |",
+			"| leader-cut+kill | 0.1 s |",
 			"| the other 2, alone and in pairs: kill, redis-down | at most 0.1 s |",
 		}},
 		{mutantTable, []string{
-			"5 of 6 as expected", "| `not-oversold` | no lock; a level off by one |",
+			"8 of 9 as expected", "| `not-oversold` | no lock; a level off by one; b; 2 others |",
 			"**no key**: caught by nothing, expected unexplained.",
 			"| nothing | controls, with nothing broken: baskets |", "| without Redis | the unique key |",
 		}},

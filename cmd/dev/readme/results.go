@@ -215,15 +215,23 @@ func mutantTable(from sources) (string, error) {
 	text := fmt.Sprintf("%s. %d of %d as expected.%s\n%s\n| caught by | defects |\n| --- | --- |\n",
 		measured, ok, len(report.Rows), tried, unexpected)
 	for _, name := range invariants {
-		text += fmt.Sprintf("| `%s` | %s |\n", name, strings.Join(caught[name], "; "))
+		text += fmt.Sprintf("| `%s` | %s |\n", name, some(caught[name]))
 	}
 	if len(controls) > 0 {
-		text += fmt.Sprintf("| nothing | controls, with nothing broken: %s |\n", strings.Join(controls, "; "))
+		text += fmt.Sprintf("| nothing | controls, with nothing broken: %s |\n", some(controls))
 	}
 	if absorbed != "" {
 		text += "\n| layer removed | absorbed by |\n| --- | --- |\n" + absorbed
 	}
 	return text, nil
+}
+
+// some returns the first three names and how many there are.
+func some(names []string) string {
+	if n := len(names) - 3; n > 1 {
+		names = append(slices.Clone(names[:3]), fmt.Sprintf("%d others", n))
+	}
+	return strings.Join(names, "; ")
 }
 
 // lockBench is out/lock-bench.json, a row for each lock.
