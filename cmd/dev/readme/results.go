@@ -42,23 +42,6 @@ func (from sources) draw(name, svg string) error {
 	return os.WriteFile(filepath.Join(from.root, filepath.Dir(loadtestDoc), name), []byte(svg), 0o644)
 }
 
-// prose returns the summary sentences of a table, without its rows.
-func prose(text func(sources) (string, error)) func(sources) (string, error) {
-	return func(from sources) (string, error) {
-		whole, err := text(from)
-		var kept strings.Builder
-		blank := true
-		for line := range strings.Lines(whole) {
-			if strings.HasPrefix(line, "|") || blank && line == "\n" {
-				continue
-			}
-			blank = line == "\n"
-			kept.WriteString(line)
-		}
-		return strings.TrimSpace(kept.String()), err
-	}
-}
-
 // faultMatrix sums the cells of out/faults.json up by fault.
 func faultMatrix(from sources) (string, error) {
 	report, measured, err := result[faults.Report](from, "faults.json")
