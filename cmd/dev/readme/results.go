@@ -52,8 +52,8 @@ func faultMatrix(from sources) (string, error) {
 		return "", nil // a part of the matrix
 	}
 	type sum struct {
-		cells, runs, fired, orders, violations, unsettled int
-		settle                                            float64
+		cells, fired, violations, unsettled int
+		settle                              float64
 	}
 	var atSteps, around []string
 	sums := map[string]*sum{}
@@ -73,9 +73,7 @@ func faultMatrix(from sources) (string, error) {
 			}
 		}
 		s.cells++
-		s.runs += c.Runs
 		s.fired += c.Fired
-		s.orders += c.Orders
 		s.violations += c.Violations
 		s.unsettled += c.Unsettled
 		s.settle = max(s.settle, c.SettleP99MS)
@@ -91,12 +89,11 @@ func faultMatrix(from sources) (string, error) {
 		"%d orders left unsettled, %d runs that proved nothing.\n\n", measured,
 		report.Total.Runs, len(report.Cells), report.Total.Orders, report.Total.Fired, report.Total.Violations,
 		report.Total.Unsettled, report.Total.Unknown)
-	text += "| fault at a step | cells | runs | fired | orders | slowest p99 to settle |\n" +
-		"| --- | --: | --: | --: | --: | --: |\n"
+	text += "| fault at a step | cells | fired | slowest p99 to settle |\n| --- | --: | --: | --: |\n"
 	slices.Sort(atSteps)
 	for _, name := range atSteps {
 		s := sums[name]
-		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %s |\n", name, s.cells, s.runs, s.fired, s.orders, settle(s))
+		text += fmt.Sprintf("| %s | %d | %d | %s |\n", name, s.cells, s.fired, settle(s))
 	}
 	slices.SortStableFunc(around, func(a, b string) int { return cmp.Compare(sums[b].settle, sums[a].settle) })
 	text += "\n| fault around the system | slowest p99 to settle |\n| --- | --: |\n"
@@ -246,7 +243,8 @@ func lockBench(from sources) (string, error) {
 				r.Lock, r.Contenders-1, r.Hold, r.P50, r.P99, r.Longest)
 			continue
 		}
-		load := fmt.Sprintf("processes: %d, contenders: %d, paths: %d", r.Processes, r.Contenders, r.Paths)
+		load := fmt.Sprintf("%s in %s on %s",
+			plural(r.Contenders, "contender"), plural(r.Processes, "process"), plural(r.Paths, "path"))
 		if !slices.Contains(loads, load) {
 			loads = append(loads, load)
 		}
@@ -259,7 +257,7 @@ func lockBench(from sources) (string, error) {
 		}
 		cells[[2]string{r.Lock, load}] = cell
 	}
-	text := measured + ". Acquisitions per second, p50, p99, and the wake-ups for each release, if any:\n\n" +
+	text := measured + ". Acquisitions per second, p50, p99, wake-ups for each release:\n\n" +
 		"| lock | " + strings.Join(loads, " | ") + " |\n| --- |" + strings.Repeat(" --- |", len(loads)) + "\n"
 	for _, lock := range locks {
 		text += "| " + lock + " |"
@@ -269,11 +267,22 @@ func lockBench(from sources) (string, error) {
 		text += "\n"
 	}
 	if lone != "" {
-		text += "\nHow long one contender waits that competes with many in another process, all on one path:\n\n" +
-			"| lock | contenders there | all hold for | p50 ms | p99 ms | longest ms |\n" +
+		text += "\nThe wait of one contender that competes with many in another process, all on one path:\n\n" +
+			"| lock | others | all hold for | p50 ms | p99 ms | longest ms |\n" +
 			"| --- | --: | --: | --: | --: | --: |\n" + lone
 	}
 	return text, nil
+}
+
+// plural returns "1 thing", or "2 things".
+func plural(n int, thing string) string {
+	switch {
+	case n != 1 && strings.HasSuffix(thing, "s"):
+		thing += "es"
+	case n != 1:
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // short formats a number without digits that say nothing.

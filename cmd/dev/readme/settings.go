@@ -80,7 +80,7 @@ func wrap(text string, width int) (lines []string) {
 // variables reads the variables, their defaults and their comments from the settings structs of the programs.
 func variables(root string, binaries ...string) (all []*setting, err error) {
 	for _, binary := range binaries {
-		fields, err := configFields(root, filepath.Join("cmd", binary), "")
+		fields, err := configFields(root, filepath.Join("cmd", binary), structs[binary])
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +95,10 @@ func variables(root string, binaries ...string) (all []*setting, err error) {
 	}
 	return all, nil
 }
+
+// structs names the only struct to read in a program. The load tester's experiments list their variables with their
+// flags.
+var structs = map[string]string{"loadtest": "surroundings"}
 
 // configFields returns the tagged fields of the structs in the folder, or only of the struct called name. An embedded
 // struct of the module stands for its fields.
