@@ -18,7 +18,7 @@ func TestComparisonsOnRealServers(t *testing.T) {
 	out := t.TempDir()
 	for name, of := range map[string][]string{"watched": nil, "traced": {"--share", "1"}} {
 		args := append([]string{
-			"bench", "ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "200ms",
+			"bench", "ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "500ms",
 			"--warmup", "50ms", "--out", out,
 		}, of...)
 		said, exit := execute(t, args...)

@@ -26,7 +26,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
 	acquisitions := int64(1200)
 	if testing.Short() {
-		acquisitions = 4 * numbersLeft
+		acquisitions = 2 * numbersLeft
 	}
 	locks := map[string]func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error){
 		"/mutex": func(s *zklock.Session, path string) func(context.Context) (*zklock.Lock, error) {
@@ -43,7 +43,8 @@ func TestCounterAtItsEnd(t *testing.T) {
 		},
 	}
 	parents := []string{"/mutex", "/hand-off", "/writers", "/semaphore", "/semaphore/leases", "/semaphore/locks"}
-	addr := serverAtItsEnd(t, parents...)
+	addr := serverAtItsEnd(t, append(parents, "/downgrade")...)
+	t.Run("downgrade", func(t *testing.T) { t.Parallel(); downgradeNearTheEnd(t, addr, "/downgrade") })
 	for path, lock := range locks {
 		t.Run(path[1:], func(t *testing.T) {
 			t.Parallel()

@@ -139,11 +139,11 @@ func TestDowngradeRefuses(t *testing.T) {
 	release(t, acquire(t, m.Writer()))
 }
 
-// Near the end of the parent's counter, numbers soon do not tell the order any more: the reader's place
-// would not be certain.
-func TestDowngradeNearTheEndOfTheCounter(t *testing.T) {
-	t.Parallel()
-	m := zklock.NewRWMutex(connectTo(t, serverAtItsEnd(t, "/rw")), "/rw")
+// downgradeNearTheEnd: near the end of the parent's counter, numbers soon do not tell the order any more. The reader's
+// place would not be certain.
+func downgradeNearTheEnd(t *testing.T, addr, path string) {
+	t.Helper()
+	m := zklock.NewRWMutex(connectTo(t, addr), path)
 	writer := acquire(t, m.Writer())
 	if _, err := m.Downgrade(t.Context(), writer); err == nil ||
 		!strings.Contains(err.Error(), "RLock") || !writer.Valid() {

@@ -68,7 +68,7 @@ type turn func(ctx context.Context, session *zklock.Session, thread, round int) 
 // together lets Curator's class contend with the goroutines; see beside.
 func (s *shop) together(class string, turn turn) (byJava, byGo int) {
 	s.t.Helper()
-	return s.beside(startJava(s.t, serverstest.ZooKeeper(s.t).Addr(), class, s.lock, s.work,
+	return s.beside(startJava(s.t, class, s.lock, s.work,
 		strconv.Itoa(threads), strconv.Itoa(rounds), strconv.Itoa(leases)), turn)
 }
 

@@ -2,9 +2,11 @@ package interop_test
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,10 +19,17 @@ const (
 	kazooPackage = "python3-kazoo"
 )
 
+var hasKazoo = sync.OnceValue(func() error {
+	if out, err := exec.Command(python, "-c", "import kazoo").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: install the package %s\n%s", err, kazooPackage, out)
+	}
+	return nil
+})
+
 func startKazoo(t *testing.T, args ...string) *contender {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo").CombinedOutput(); err != nil {
-		t.Fatalf("%v: install the package %s\n%s", err, kazooPackage, out)
+	if err := hasKazoo(); err != nil {
+		t.Fatal(err)
 	}
 	return startContender(t, python, append([]string{filepath.Join("testdata", "kazoo_contender.py")}, args...)...)
 }

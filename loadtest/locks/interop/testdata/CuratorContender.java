@@ -1,6 +1,10 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
@@ -22,12 +26,17 @@ import org.apache.zookeeper.data.Stat;
  * The Java side of the wire compatibility test: threads that contend with Apache Curator's recipes
  * for the lock that Go goroutines contend for, and do under it exactly what the Go side does.
  *
- * Arguments: servers, Curator's class, lock path, work path, threads, rounds of each thread, leases. It prints READY, waits for a line, works, and prints
- * one line "DONE acquired=n overlapped=n", after a line "VIOLATION ..." for each rule seen broken.
+ * Argument: servers. Each line of its input is either a job, with tabs between its parts: name, Curator's class,
+ * lock path, work path, threads, rounds of each thread, leases; or the name of a job that is to begin. Jobs run side
+ * by side. Each line of its output begins with the name of a job and a space: "READY" follows, when the job has a
+ * session, and at the end "DONE acquired=n overlapped=n", after a line "VIOLATION ..." for each rule seen broken. It
+ * ends with its input.
  */
 public final class CuratorContender {
     private static final byte[] EMPTY = new byte[0];
 
+    private final String name;
+    private final CountDownLatch begin = new CountDownLatch(1);
     private final CuratorFramework client;
     private final String lockPath;
     private final String workPath;
@@ -35,7 +44,8 @@ public final class CuratorContender {
     private final AtomicLong acquired = new AtomicLong();
     private final AtomicLong overlapped = new AtomicLong();
 
-    private CuratorContender(CuratorFramework client, String lockPath, String workPath, int leases) {
+    private CuratorContender(String name, CuratorFramework client, String lockPath, String workPath, int leases) {
+        this.name = name;
         this.client = client;
         this.lockPath = lockPath;
         this.workPath = workPath;
@@ -47,22 +57,43 @@ public final class CuratorContender {
     }
 
     public static void main(String[] args) throws Exception {
-        CuratorFramework client =
-                CuratorFrameworkFactory.newClient(args[0], 20_000, 10_000, new ExponentialBackoffRetry(100, 3));
-        client.start();
-        if (!client.blockUntilConnected(20, TimeUnit.SECONDS)) {
-            throw new IllegalStateException("no connection to " + args[0]);
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in));
+        Map<String, CuratorContender> jobs = new HashMap<>();
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            String[] job = line.split("\t");
+            if (job.length == 1) {
+                jobs.get(job[0]).begin.countDown();
+                continue;
+            }
+            CuratorFramework client =
+                    CuratorFrameworkFactory.newClient(args[0], 20_000, 10_000, new ExponentialBackoffRetry(100, 3));
+            CuratorContender contender =
+                    new CuratorContender(job[0], client, job[2], job[3], Integer.parseInt(job[6]));
+            jobs.put(job[0], contender);
+            new Thread(() -> contender.run(job[1], Integer.parseInt(job[4]), Integer.parseInt(job[5]))).start();
         }
-        CuratorContender contender = new CuratorContender(client, args[2], args[3], Integer.parseInt(args[6]));
-        Turn turn = contender.turn(args[1]);
-        System.out.println("READY");
-        if (System.in.read() < 0) {
-            System.exit(2);
-        }
-        contender.work(turn, Integer.parseInt(args[4]), Integer.parseInt(args[5]));
-        System.out.println("DONE acquired=" + contender.acquired + " overlapped=" + contender.overlapped);
-        client.close();
         System.exit(0);
+    }
+
+    private void run(String kind, int threads, int rounds) {
+        try {
+            client.start();
+            if (!client.blockUntilConnected(20, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("no connection");
+            }
+            Turn turn = turn(kind);
+            say("READY");
+            begin.await();
+            work(turn, threads, rounds);
+        } catch (Exception e) {
+            violation("exception " + e);
+        }
+        say("DONE acquired=" + acquired + " overlapped=" + overlapped);
+        client.close();
+    }
+
+    private void say(String what) {
+        System.out.println(name + " " + what);
     }
 
     private Turn turn(String kind) {
@@ -116,8 +147,8 @@ public final class CuratorContender {
         done.await();
     }
 
-    private static void violation(String what) {
-        System.out.println("VIOLATION " + what);
+    private void violation(String what) {
+        say("VIOLATION " + what);
     }
 
     /** Increments the shared counter without compare-and-set: only the lock keeps increments apart. */
