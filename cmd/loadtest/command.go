@@ -16,7 +16,6 @@ import (
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/command"
 )
 
 func newCommand(out, progress io.Writer) *cobra.Command {
@@ -187,8 +186,5 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 	if err != nil {
 		return verdict, err
 	}
-	if code := verdict.Outcome.ExitCode(); code != command.Passed {
-		return verdict, &command.ExitError{Code: code} // the verdict was printed
-	}
-	return verdict, nil
+	return verdict, exit(verdict.Outcome, nil)
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -113,4 +116,18 @@ func loadFlags(f *pflag.FlagSet, c *fire.Config) {
 	f.Float64Var(&c.Mix.Repeat, "repeat", 0.1, "share of orders sent again under the same key, at the same time and later")
 	f.Float64Var(&c.Mix.Cancel, "cancel", 0, "share of orders that are cancelled")
 	f.Uint64Var(&c.Mix.Seed, "seed", 0, "makes the same orders again; 0: random")
+}
+
+// fromEnvironment sets flags that are not given from the environment variables of their names in capitals.
+func fromEnvironment(f *pflag.FlagSet, names ...string) error {
+	var err error
+	for _, name := range names {
+		variable := strings.ToUpper(name)
+		if value := os.Getenv(variable); value != "" && !f.Changed(name) {
+			if failed := f.Set(name, value); failed != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w", variable, failed))
+			}
+		}
+	}
+	return err
 }

@@ -15,12 +15,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/console"
-	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
-	"orderstock/loadtest/verify"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
@@ -83,72 +82,74 @@ The last line that it prints when it is ready is CONSOLE: and the address.`,
 	return cmd
 }
 
-func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) error {
+func serveConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (err error) {
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.listen)
+	page, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.listen)
 	if err != nil {
 		return fmt.Errorf("serve console: %w", err)
 	}
-	defer func() { _ = listener.Close() }() // Serve has closed it, or never began
-	c, closeLab, err := openConsole(cmd, cfg, where)
+	defer func() { _ = page.Close() }() // unless it was served
+	var traces net.Listener
+	if cfg.traces != "" {
+		if traces, err = new(net.ListenConfig).Listen(cmd.Context(), "tcp", cfg.traces); err != nil {
+			return fmt.Errorf("serve console: %w", err)
+		}
+		defer func() { _ = traces.Close() }()
+	}
+	show := func(c *console.Console) error {
+		server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote, Hosts: cfg.hosts})
+		server.ReceiveTraces(fmt.Sprintf("http://127.0.0.1:%d", page.Addr().(*net.TCPAddr).Port))
+		address := func(at string) string { return fmt.Sprintf("http://%s/?token=%s", at, url.QueryEscape(server.Token())) }
+		forget, err := keepAddress(cfg.out, address(page.Addr().String()))
+		if err != nil {
+			return err
+		}
+		defer forget()
+		sites := map[net.Listener]*http.Server{page: {Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}}
+		if traces != nil {
+			sites[traces] = &http.Server{Handler: server.TracesHandler(), ReadTimeout: 10 * time.Second}
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address(cmp.Or(cfg.published, page.Addr().String())))
+		return serve(cmd.Context(), c, sites)
+	}
+	if !cfg.attach {
+		return withLab(cmd, cfg.out, cfg.bin, show)
+	}
+	watch, err := parseWatched(cfg.watch)
 	if err != nil {
 		return err
 	}
-	defer closeLab()
-
-	ctx, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
-	server := console.NewServer(c, console.ServerConfig{Token: cfg.token, Remote: cfg.remote, Hosts: cfg.hosts})
-	server.ReceiveTraces(fmt.Sprintf("http://127.0.0.1:%d", listener.Addr().(*net.TCPAddr).Port))
-	stopTraces, err := serveTraces(ctx, cfg.traces, server)
+	c, err := console.Attach(console.Target{
+		Target: where.target(), Databases: where.databases(),
+		ZooKeeper: where.ZooKeeperAddrs, ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
+		Redis:    where.Redis(),
+		Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.program,
+	}, cfg.out)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = stopTraces() }()
-	ran := make(chan error, 1)
-	go func() { ran <- c.Run(ctx) }()
-	web := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(listener) }()
-	address := func(at string) string { return fmt.Sprintf("http://%s/?token=%s", at, url.QueryEscape(server.Token())) }
-	forget, err := keepAddress(cfg.out, address(listener.Addr().String()))
-	if err != nil {
-		cancel()
-		return errors.Join(err, <-ran, web.Close())
-	}
-	defer forget()
-	fmt.Fprintln(cmd.OutOrStdout(), "CONSOLE:", address(cmp.Or(cfg.published, listener.Addr().String())))
-
-	select {
-	case err = <-ran:
-	case err = <-served:
-		cancel()
-		err = errors.Join(err, <-ran)
-	}
-	return errors.Join(err, web.Close())
+	return show(c)
 }
 
-// serveTraces receives spans at an address, if there is one, until it is stopped.
-func serveTraces(ctx context.Context, addr string, of *console.Server) (stop func() error, err error) {
-	if addr == "" {
-		return func() error { return nil }, nil
+// serve runs the console and its sites until ctx ends or one of them fails.
+func serve(ctx context.Context, c *console.Console, sites map[net.Listener]*http.Server) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return c.Run(ctx) })
+	for listener, web := range sites {
+		all.Go(func() error {
+			if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve console: %w", err)
+			}
+			return nil
+		})
+		all.Go(func() error {
+			<-ctx.Done()
+			return web.Close()
+		})
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("serve console: %w", err)
-	}
-	web := &http.Server{Handler: of.TracesHandler(), ReadTimeout: 10 * time.Second}
-	ended := make(chan error, 1)
-	go func() { ended <- web.Serve(listener) }()
-	return func() error {
-		err := web.Close()
-		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-		return err
-	}, nil
+	return all.Wait()
 }
 
 // keepAddress writes the console's address to the file that "loadtest trace" reads. forget removes it.
@@ -205,33 +206,6 @@ func (c consoleConfig) checkAddress(flag, addr string) error {
 	return nil
 }
 
-// openConsole starts the lab, or attaches to the stack that the environment names.
-func openConsole(cmd *cobra.Command, cfg consoleConfig, where surroundings) (*console.Console, func(), error) {
-	if cfg.attach {
-		watch, err := parseWatched(cfg.watch)
-		if err != nil {
-			return nil, nil, err
-		}
-		c, err := console.Attach(console.Target{
-			Target:    fire.Target{OrderURLs: where.OrderURLs, StockURLs: where.StockURLs, StockToken: where.StockToken},
-			Databases: verify.Databases{OrderDSN: where.OrderDSN, StockDSN: where.StockDSN},
-			ZooKeeper: where.ZooKeeperAddrs, ZooKeeperRoot: where.ZooKeeperRoot, ZooKeeperAuth: where.ZooKeeperAuth,
-			Redis:    where.Redis(),
-			Strategy: cfg.strategy, Partitions: where.StockPartitions, Watched: watch, Program: cfg.program,
-		}, cfg.out)
-		return c, func() {}, err
-	}
-	l, err := startLab(cmd, cfg.bin)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, err := console.Lab(l.Lab, cfg.out)
-	if err != nil {
-		return nil, nil, errors.Join(err, l.close())
-	}
-	return c, func() { _ = l.close() }, nil
-}
-
 // parseWatched reads the values of --watch.
 func parseWatched(values []string) ([]console.Watched, error) {
 	var all []console.Watched
@@ -249,33 +223,31 @@ func parseWatched(values []string) ([]console.Watched, error) {
 	return all, nil
 }
 
-// ownLab is a lab in a temporary folder.
-type ownLab struct {
-	*lab.Lab
-	dir string
-}
-
-// startLab builds the services that can be broken, if they have changed, and starts the servers.
-func startLab(cmd *cobra.Command, bin string) (*ownLab, error) {
+// withLab calls do with the console of a new lab. It builds the services that can be broken first, if they have changed.
+func withLab(cmd *cobra.Command, out, bin string, do func(*console.Console) error) (err error) {
 	say := command.Progress(cmd.ErrOrStderr())
 	root, err := stack.ModuleRoot()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	say("compiling the services with all their broken variants into " + bin)
 	if err := lab.Build(cmd.Context(), filepath.Join(root, bin), say); err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := os.MkdirTemp("", "orderstock-console-")
 	if err != nil {
-		return nil, fmt.Errorf("start console: %w", err)
+		return fmt.Errorf("start console: %w", err)
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	say("starting MySQL, Redis and ZooKeeper")
 	l, err := lab.Start(cmd.Context(), dir, filepath.Join(root, bin))
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return err
 	}
-	return &ownLab{l, dir}, nil
+	defer func() { err = errors.Join(err, l.Close()) }()
+	c, err := console.Lab(l, out)
+	if err != nil {
+		return err
+	}
+	return do(c)
 }
-
-func (l *ownLab) close() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }

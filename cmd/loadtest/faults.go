@@ -7,56 +7,51 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/faults"
-	"orderstock/loadtest/verify"
-	"orderstock/pkg/command"
 )
 
-// faultsConfig is read from the environment first, then from the flags.
+// faultsConfig has the flags of faults.
 type faultsConfig struct {
-	// Seeds is the number of runs of each cell.
-	Seeds int `env:"SEEDS" envDefault:"1"`
-	// Cell is the one cell of the fault matrix to run.
-	Cell string `env:"CELL"`
-	// Lanes is the number of systems broken in parallel.
-	Lanes int `env:"LANES" envDefault:"2"`
-	// Out is the folder for the results of the fault matrix.
-	Out string `env:"OUT" envDefault:"out"`
-	// Reduced runs only a part of the fault matrix.
-	Reduced bool `env:"REDUCED"`
-	// Cluster runs the faults of a cluster: three servers of each kind, one of them dies.
-	Cluster bool
-	List    bool
+	faults.Config
+	// cell is the one cell of the fault matrix to run, with its first seed, or the first seed of all.
+	cell    string
+	reduced bool
 	json    asJSON
 }
 
 func faultsCommand() *cobra.Command {
-	cfg, envErr := env.ParseAs[faultsConfig]()
+	var cfg faultsConfig
+	var list bool
 	cmd := &cobra.Command{
 		Use:   "faults",
 		Short: "Run the fault matrix on real servers",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if envErr != nil {
-				return fmt.Errorf("read configuration: %w", envErr)
+			if err := fromEnvironment(cmd.Flags(), "seeds", "cell", "lanes", "out", "reduced"); err != nil {
+				return err
+			}
+			if err := cfg.choose(); err != nil {
+				return err
+			}
+			if list {
+				return listCells(cmd, cfg.Cells)
 			}
 			return runFaults(cmd, cfg)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&cfg.Seeds, "seeds", cfg.Seeds, "runs of each cell; the first three differ in their share of baskets (SEEDS)")
-	f.StringVar(&cfg.Cell, "cell", cfg.Cell,
+	f.IntVar(&cfg.Seeds, "seeds", 1, "runs of each cell; the first three differ in their share of baskets (SEEDS)")
+	f.StringVar(&cfg.cell, "cell", "",
 		`one cell, "step/when/fault"; with a first seed, "step/when/fault@seed"; or "@seed" for all cells (CELL)`)
-	f.IntVar(&cfg.Lanes, "lanes", cfg.Lanes, "whole systems to break in parallel (LANES)")
-	f.StringVar(&cfg.Out, "out", cfg.Out, "folder for faults.json, and for the evidence of failing runs (OUT)")
-	f.BoolVar(&cfg.Reduced, "reduced", cfg.Reduced,
+	f.IntVar(&cfg.Lanes, "lanes", 2, "whole systems to break in parallel (LANES)")
+	f.StringVar(&cfg.Out, "out", "out", "folder for faults.json, and for the evidence of failing runs (OUT)")
+	f.BoolVar(&cfg.reduced, "reduced", false,
 		"only a part of the matrix: each step and each fault at least once (REDUCED)")
 	f.BoolVar(&cfg.Cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
-	f.BoolVar(&cfg.List, "list", false, "print the names of the cells and end")
+	f.BoolVar(&list, "list", false, "print the names of the cells and end")
 	cfg.json.flag(cmd)
 	return cmd
 }
@@ -68,58 +63,61 @@ func (c faultsConfig) name() string {
 	if c.Cluster {
 		name += "-cluster"
 	}
-	if c.Reduced {
+	if c.reduced {
 		name += "-reduced"
 	}
-	if c.Cell != "" && !strings.HasPrefix(c.Cell, "@") {
+	if c.cell != "" && !strings.HasPrefix(c.cell, "@") {
 		name += "-cell"
 	}
 	return name
 }
 
-func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
-	suite := faults.Config{
-		Cells: faults.Cells(), Seeds: cfg.Seeds, Lanes: cfg.Lanes, Out: cfg.Out,
-		Print: cfg.json.text(cmd),
-	}
+// choose sets the cells and the first seed.
+func (c *faultsConfig) choose() error {
 	switch {
-	case cfg.Cluster && cfg.Reduced:
-		suite.Cells = faults.ClusterCells()[:1]
-	case cfg.Cluster:
-		suite.Cells = faults.ClusterCells()
-	case cfg.Reduced:
-		suite.Cells = faults.Reduced()
+	case c.Cluster && c.reduced:
+		c.Cells = faults.ClusterCells()[:1]
+	case c.Cluster:
+		c.Cells = faults.ClusterCells()
+	case c.reduced:
+		c.Cells = faults.Reduced()
+	default:
+		c.Cells = faults.Cells()
 	}
-	if cfg.Cell != "" {
-		name, seed, seeded := strings.Cut(cfg.Cell, "@")
-		if name != "" {
-			cell, ok := faults.Find(name)
-			if !ok {
-				return fmt.Errorf("no cell %q; --list names them", name)
-			}
-			if cell.NA != "" {
-				return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
-			}
-			suite.Cells, cfg.Cluster = []faults.Cell{cell}, cell.Cluster
+	name, seed, seeded := strings.Cut(c.cell, "@")
+	if name != "" {
+		cell, ok := faults.Find(name)
+		if !ok {
+			return fmt.Errorf("no cell %q; --list names them", name)
 		}
-		if seeded {
-			n, err := strconv.ParseUint(seed, 10, 64)
-			if err != nil {
-				return fmt.Errorf("seed %q: %w", seed, err)
-			}
-			suite.FirstSeed = n
+		if cell.NA != "" {
+			return fmt.Errorf("cell %s does not apply: %s", name, cell.NA)
+		}
+		c.Cells, c.Cluster = []faults.Cell{cell}, cell.Cluster
+	}
+	if seeded {
+		n, err := strconv.ParseUint(seed, 10, 64)
+		if err != nil {
+			return fmt.Errorf("seed %q: %w", seed, err)
+		}
+		c.FirstSeed = n
+	}
+	return nil
+}
+
+func listCells(cmd *cobra.Command, cells []faults.Cell) error {
+	for _, c := range cells {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(c.Name()+"  "+c.NA)); err != nil {
+			return fmt.Errorf("list cells: %w", err)
 		}
 	}
-	if cfg.List {
-		for _, c := range suite.Cells {
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(c.Name()+"  "+c.NA)); err != nil {
-				return fmt.Errorf("list cells: %w", err)
-			}
-		}
-		return nil
-	}
-	suite.Cluster, suite.Result = cfg.Cluster, cfg.name()+".json"
-	report, err := faults.Execute(cmd.Context(), suite)
+	return nil
+}
+
+// runFaults runs the chosen cells.
+func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
+	cfg.Print, cfg.Result = cfg.json.text(cmd), cfg.name()+".json"
+	report, err := faults.Execute(cmd.Context(), cfg.Config)
 	if report != nil {
 		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), report.Sheet().Write),
 			cfg.json.print(cmd, report))
@@ -127,8 +125,5 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	if err != nil {
 		return err
 	}
-	if report.Verdict != verify.Pass {
-		return &command.ExitError{Code: report.Verdict.ExitCode(), Err: fmt.Errorf("verdict: %s", report.Verdict)}
-	}
-	return nil
+	return exit(report.Verdict, fmt.Errorf("verdict: %s", report.Verdict))
 }

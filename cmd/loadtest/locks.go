@@ -51,7 +51,11 @@ event that made a waiter look again.`,
 	f.BoolVar(&check, "check", false, "exit with 1 if a target is missed, or a minute of chaos breaks the lock")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if quick {
-			cfg.Plan = hurried(f, cfg.Plan)
+			plan, err := hurried(f)
+			if err != nil {
+				return err
+			}
+			cfg.Plan = plan
 		}
 		self, err := os.Executable()
 		if err != nil {
@@ -77,7 +81,7 @@ event that made a waiter look again.`,
 			return nil
 		}
 		fmt.Fprintln(cmd.OutOrStdout())
-		if err := lockChaos(cmd.Context(), cmd.OutOrStdout(), time.Minute, 0, false); err != nil {
+		if err := lockChaos(cmd, time.Minute, 0, false); err != nil {
 			return err
 		}
 		if missed {
@@ -107,19 +111,16 @@ func planFlags(f *pflag.FlagSet, p *locks.Plan) {
 		"run before each window, over all its turns; twice as long before the first turn")
 }
 
-// hurried returns the quick plan, with the values of given whose flags were set.
-func hurried(f *pflag.FlagSet, given locks.Plan) locks.Plan {
+// hurried returns the quick plan, with the values of the flags that were set.
+func hurried(f *pflag.FlagSet) (locks.Plan, error) {
 	p := locks.Quick()
-	for name, take := range map[string]func(){
-		"locks":  func() { p.Locks = given.Locks },
-		"shapes": func() { p.Shapes = given.Shapes },
-		"rounds": func() { p.Rounds = given.Rounds },
-		"window": func() { p.Window = given.Window },
-		"warmup": func() { p.Warmup = given.Warmup },
-	} {
-		if f.Changed(name) {
-			take()
+	quick := pflag.NewFlagSet("quick", pflag.ContinueOnError)
+	planFlags(quick, &p)
+	var err error
+	f.Visit(func(flag *pflag.Flag) {
+		if quick.Lookup(flag.Name) != nil {
+			err = errors.Join(err, quick.Set(flag.Name, flag.Value.String()))
 		}
-	}
-	return p
+	})
+	return p, err
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/locks/chaos"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
@@ -28,7 +27,7 @@ func locksChaosCommand() *cobra.Command {
 	var (
 		length time.Duration
 		seed   uint64
-		asJSON bool
+		result asJSON
 	)
 	cmd := &cobra.Command{
 		Use:   "chaos",
@@ -52,13 +51,13 @@ Exits with 1 if one of that does not hold.`,
 			if length <= 0 {
 				return errors.New("--for must be positive")
 			}
-			return lockChaos(cmd.Context(), cmd.OutOrStdout(), length, seed, asJSON)
+			return lockChaos(cmd, length, seed, result)
 		},
 	}
 	f := cmd.Flags()
 	f.DurationVar(&length, "for", time.Minute, "how long to disturb")
 	f.Uint64Var(&seed, "seed", 0, "chooses the faults again in the same order; 0: random")
-	f.BoolVar(&asJSON, "json", false, "print the rounds as JSON")
+	result.flag(cmd)
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker orders",
 		Short:  "Run one process of contenders until the standard input ends",
@@ -76,7 +75,8 @@ Exits with 1 if one of that does not hold.`,
 }
 
 // lockChaos disturbs and judges, and prints a line for each round.
-func lockChaos(ctx context.Context, out io.Writer, length time.Duration, seed uint64, asJSON bool) (err error) {
+func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, result asJSON) (err error) {
+	ctx, text := cmd.Context(), result.text(cmd)
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -95,23 +95,19 @@ func lockChaos(ctx context.Context, out io.Writer, length time.Duration, seed ui
 		seed = rand.Uint64()
 	}
 	cfg := chaos.Config{
+		Watch:   func(r chaos.Round) { printRound(text, r) },
 		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Handoff: []int{64, 1},
 		Command: func(ctx context.Context, worker string) *exec.Cmd {
 			return exec.CommandContext(ctx, self, "bench", "locks", "chaos", "worker", worker)
 		},
 	}
-	if !asJSON {
-		fmt.Fprintf(out, "Chaos on three servers for %s, seed %d\n", length, seed)
-		cfg.Watch = func(r chaos.Round) { printRound(out, r) }
-	}
+	fmt.Fprintf(text, "Chaos on three servers for %s, seed %d\n", length, seed)
 	rounds, err := chaos.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		if err := history.WriteJSON(out, map[string]any{"seed": seed, "rounds": rounds}); err != nil {
-			return err
-		}
+	if err := result.print(cmd, map[string]any{"seed": seed, "rounds": rounds}); err != nil {
+		return err
 	}
 	if slices.ContainsFunc(rounds, func(r chaos.Round) bool { return len(r.Violations) > 0 }) {
 		return command.Fail(errLockBroken)

@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
 )
 
 // writeReport writes the report of a judged run.
@@ -51,6 +52,14 @@ func (j asJSON) print(cmd *cobra.Command, result any) error {
 		return fmt.Errorf("print result: %w", err)
 	}
 	return nil
+}
+
+// exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing: the verdict was printed.
+func exit(o verify.Outcome, err error) error {
+	if o == verify.Pass {
+		return nil
+	}
+	return &command.ExitError{Code: o.ExitCode(), Err: err}
 }
 
 // intoFile creates a file, and its folder, and fills it with write.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
@@ -160,11 +161,15 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 			name += "@" + seed
 		}
 		return func(cmd *cobra.Command) error {
-			return runFaults(cmd, faultsConfig{Cell: name, Seeds: 1, Lanes: 1, Out: cfg.out, json: cfg.json})
+			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, json: cfg.json}
+			if err := c.choose(); err != nil {
+				return err
+			}
+			return runFaults(cmd, c)
 		}, nil
 	case slices.Contains(mutants.Names(), name):
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutantsConfig{Only: name, Seed: cfg.load.Mix.Seed, Out: cfg.out, json: cfg.json})
+			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed, Out: cfg.out}, cfg.json)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
@@ -193,7 +198,15 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 			v   *console.Verdict
 		)
 		err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) (err error) {
-			if run, v, err = play(ctx, cmd, c, begin); err != nil || cfg.report == "" {
+			if run, err = begin(c); err != nil {
+				return err
+			}
+			title := run.Title
+			if run.Variant != "" {
+				title += ", " + run.Variant
+			}
+			command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
+			if v, err = c.Await(ctx); err != nil || cfg.report == "" {
 				return err
 			}
 			record, err := c.LastRecord()
@@ -226,10 +239,7 @@ func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
 	if err := v.Write(w, false); err != nil {
 		return err
 	}
-	if code := v.Outcome.ExitCode(); code != command.Passed {
-		return &command.ExitError{Code: code} // the verdict was printed
-	}
-	return nil
+	return exit(v.Outcome, nil)
 }
 
 // names returns the names of all flags so far.
@@ -238,40 +248,15 @@ func names(f *pflag.FlagSet) (all []string) {
 	return all
 }
 
-// withConsole calls do with a console in a new lab, and closes both.
-func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) (err error) {
-	l, err := startLab(cmd, bin)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	c, err := console.Lab(l.Lab, out)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(cmd.Context())
-	defer cancel()
-	ran := make(chan error, 1)
-	go func() { ran <- c.Run(ctx) }()
-	err = do(ctx, c)
-	cancel()
-	return errors.Join(err, <-ran)
-}
-
-// play plays the run started by begin, and returns the first attempt and the verdict on the last.
-func play(
-	ctx context.Context, cmd *cobra.Command, c *console.Console, begin func(*console.Console) (console.Run, error),
-) (console.Run, *console.Verdict, error) {
-	say := command.Progress(cmd.ErrOrStderr())
-	run, err := begin(c)
-	if err != nil {
-		return run, nil, err
-	}
-	variant := ""
-	if run.Variant != "" {
-		variant = ", " + run.Variant
-	}
-	say(fmt.Sprintf("playing %s%s, seed %s", run.Title, variant, run.Seed))
-	v, err := c.Await(ctx)
-	return run, v, err
+// withConsole calls do with a running console in a new lab.
+func withConsole(cmd *cobra.Command, out, bin string, do func(context.Context, *console.Console) error) error {
+	return withLab(cmd, out, bin, func(c *console.Console) error {
+		ctx, cancel := context.WithCancel(cmd.Context())
+		defer cancel()
+		var running errgroup.Group
+		running.Go(func() error { return c.Run(ctx) })
+		err := do(ctx, c)
+		cancel()
+		return errors.Join(err, running.Wait())
+	})
 }

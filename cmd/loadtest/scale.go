@@ -1,15 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/compose"
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
@@ -74,6 +73,11 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 	if len(plan.Groups) == 0 || slices.Min(plan.Groups) < 1 || slices.Max(plan.Groups) > deduct.MaxGroup {
 		return fmt.Errorf("--groups must be numbers from 1 to %d", deduct.MaxGroup)
 	}
+	if slices.Contains(parts, scaleCompose) {
+		if _, err := compose.Program(c.Context()); err != nil {
+			return fmt.Errorf("%w, or leave compose out of --parts", err)
+		}
+	}
 	var scale ladder.Scale
 	err := ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) (err error) {
 		if slices.Contains(parts, scaleHolders) {
@@ -87,11 +91,9 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 		return err
 	})
 	if err == nil && slices.Contains(parts, scaleCompose) {
-		cfg, program := f.config(c), []string(nil)
+		cfg := f.config(c)
 		cfg.Measure *= 2
-		if program, err = composeProgram(c.Context()); err == nil {
-			scale.Compose, err = ladder.MeasureCompose(c.Context(), cfg, program, plan.Legs)
-		}
+		scale.Compose, err = ladder.MeasureCompose(c.Context(), cfg, plan.Legs)
 	}
 	if err != nil {
 		return err
@@ -107,16 +109,4 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 		return command.Fail(fmt.Errorf("%d figures were missed", len(missed)))
 	}
 	return nil
-}
-
-// composeProgram returns docker compose, or docker-compose if only that is installed.
-func composeProgram(ctx context.Context) ([]string, error) {
-	if exec.CommandContext(ctx, "docker", "compose", "version").Run() == nil {
-		return []string{"docker", "compose"}, nil
-	}
-	if path, err := exec.LookPath("docker-compose"); err == nil {
-		return []string{path}, nil
-	}
-	return nil, errors.New("neither docker compose nor docker-compose is there: " +
-		"install one, or leave compose out of --parts")
 }

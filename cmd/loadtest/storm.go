@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"orderstock/loadtest/compose"
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/storm"
 	"orderstock/pkg/command"
@@ -49,7 +50,7 @@ Writes storm.json and history.jsonl.`,
 			return errors.New("--random cannot be negative, and --orders must be from 0 to 1000000")
 		}
 		if cfg.Program = strings.Fields(program); len(cfg.Program) == 0 {
-			if cfg.Program, err = composeProgram(c.Context()); err != nil {
+			if cfg.Program, err = compose.Program(c.Context()); err != nil {
 				return err
 			}
 		}

@@ -78,8 +78,5 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 	if err := history.SaveJSON(filepath.Join(cfg.out, "tour.json"), pairs); err != nil {
 		return err
 	}
-	if code := console.Judge(pairs).ExitCode(); code != command.Passed {
-		return &command.ExitError{Code: code} // the table was printed
-	}
-	return nil
+	return exit(console.Judge(pairs), nil)
 }

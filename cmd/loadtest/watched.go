@@ -44,7 +44,11 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 	ctx, cancel := context.WithCancel(ctx)
 	server := console.NewServer(c, console.ServerConfig{})
 	var both errgroup.Group
-	both.Go(func() error { return serve(ctx, c, listener, server.Handler()) })
+	both.Go(func() error {
+		return serve(ctx, c, map[net.Listener]*http.Server{
+			listener: {Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second},
+		})
+	})
 	both.Go(func() error { return readEvents(ctx, "http://"+listener.Addr().String(), server.Token()) })
 	return func() error {
 		cancel()
@@ -72,22 +76,4 @@ func readEvents(ctx context.Context, address, token string) error {
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // ends with ctx
 	return nil
-}
-
-// serve runs the console, and serves its page at the listener, until ctx ends or one of them fails.
-func serve(ctx context.Context, c *console.Console, listener net.Listener, page http.Handler) error {
-	web := &http.Server{Handler: page, ReadHeaderTimeout: 5 * time.Second}
-	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error { return c.Run(ctx) })
-	both.Go(func() error {
-		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve console: %w", err)
-		}
-		return nil
-	})
-	both.Go(func() error {
-		<-ctx.Done()
-		return web.Close()
-	})
-	return both.Wait()
 }

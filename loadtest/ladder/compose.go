@@ -8,11 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"orderstock/loadtest/compose"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers"
 )
@@ -40,11 +41,9 @@ type ComposeScale struct {
 
 // composed is the compose file's stack. It implements trial.System.
 type composed struct {
-	root                 string   // the folder of docker-compose.yml
-	program              []string // docker-compose or docker compose
-	orderPort, stockPort int
-	password             string // for all of secrets, in place of .env
-	front, mysql         string // addresses in the containers' network
+	compose.Project
+	password     string // for all of secrets, in place of .env
+	front, mysql string // addresses in the containers' network
 }
 
 // secrets are the variables of the compose file whose passwords the measurement must know.
@@ -52,30 +51,51 @@ var secrets = []string{
 	"MYSQL_ROOT_PASSWORD", "VERIFY_DB_PASSWORD", "SERVICE_TOKEN", "REDIS_ORDER_PASSWORD", "REDIS_STOCK_PASSWORD",
 }
 
-// MeasureCompose brings up the compose file's stack as a separate project, measures the shapes in turns, and takes it
-// down. program is docker-compose or docker compose. The shapes take that many turns. Of cfg it uses Measure and Progress.
-func MeasureCompose(ctx context.Context, cfg Config, program []string, turns int) (s *ComposeScale, err error) {
-	c := &composed{program: program, password: rand.Text()}
-	if c.root, err = stack.ModuleRoot(); err != nil {
+// newComposed returns a separate project of the compose file, which is not up yet.
+func newComposed(ctx context.Context) (c *composed, err error) {
+	c = &composed{password: rand.Text()}
+	if c.Dir, err = stack.ModuleRoot(); err != nil {
 		return nil, err
 	}
-	cfg.Dir, cfg.Warmup = filepath.Join(c.root, "out", "scale-direct"), 2*time.Second
-	if cfg.Bin, err = build(ctx, cfg); err != nil {
+	if c.Program, err = compose.Program(ctx); err != nil {
 		return nil, err
 	}
-	for _, port := range []*int{&c.orderPort, &c.stockPort} {
-		if *port, err = servers.FreePort(); err != nil {
+	c.Env = []string{
+		fmt.Sprintf("COMPOSE_PROJECT_NAME=orderstock-scale-%d", os.Getpid()), "CONSOLE_PORT=0", "RATE_LIMIT_ORDERS=",
+		"RATE_LIMIT_READS=",
+	}
+	for _, name := range []string{"ORDER_PORT", "STOCK_PORT"} {
+		port, err := servers.FreePort()
+		if err != nil {
 			return nil, err
 		}
+		c.Env = append(c.Env, fmt.Sprintf("%s=%d", name, port))
+	}
+	for _, name := range secrets {
+		c.Env = append(c.Env, name+"="+c.password)
+	}
+	return c, nil
+}
+
+// MeasureCompose brings up the compose file's stack as a separate project, measures the shapes in that many turns, and
+// takes it down. Of cfg it uses Measure and Progress.
+func MeasureCompose(ctx context.Context, cfg Config, turns int) (s *ComposeScale, err error) {
+	c, err := newComposed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Dir, cfg.Warmup = filepath.Join(c.Dir, "out", "scale-direct"), 2*time.Second
+	if cfg.Bin, err = build(ctx, cfg); err != nil {
+		return nil, err
 	}
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
-		_, downErr := c.run(clean, "down", "-v", "--remove-orphans")
+		_, downErr := c.Run(clean, "down", "-v", "--remove-orphans")
 		err = errors.Join(err, downErr)
 	}()
 	cfg.say("building the image and starting the compose stack")
-	if _, err := c.run(ctx, "up", "-d", "--build"); err != nil {
+	if _, err := c.Run(ctx, "up", "-d", "--build"); err != nil {
 		return nil, err
 	}
 	if cfg.Servers, err = c.servers(ctx); err != nil {
@@ -124,17 +144,13 @@ func MeasureCompose(ctx context.Context, cfg Config, program []string, turns int
 // scaled returns the stack with so many services as a contestant.
 func (c *composed) scaled(order, stock int) *contestant {
 	scale := func(ctx context.Context) (func() error, error) {
-		_, err := c.run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
+		_, err := c.Run(ctx, "up", "-d", "--no-recreate", "--scale", fmt.Sprintf("order-service=%d", order),
 			"--scale", fmt.Sprintf("stock-service=%d", stock))
 		if err != nil {
 			return nil, err
 		}
-		select { // the front looks for replicas every second, and the services settle
-		case <-time.After(5 * time.Second):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		return func() error { return nil }, nil
+		// The front looks for replicas every second, and the services settle.
+		return func() error { return nil }, trial.Sleep(ctx, 5*time.Second)
 	}
 	name := shape{fmt.Sprintf("compose, %d order services", order), stock}
 	return &contestant{variant: variant{shape: name}, system: c, begin: scale}
@@ -157,16 +173,12 @@ func (c *composed) Databases() verify.Databases {
 
 // addr returns a container's address in its network.
 func (c *composed) addr(ctx context.Context, service string) (string, error) {
-	id, err := c.run(ctx, "ps", "-q", service)
+	id, err := c.Run(ctx, "ps", "-q", service)
 	if err != nil {
 		return "", err
 	}
-	ip, err := exec.CommandContext(ctx, "docker", "inspect", "-f",
-		"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", strings.TrimSpace(id)).Output()
-	if err != nil {
-		return "", fmt.Errorf("find the address of %s: %w", service, err)
-	}
-	return strings.TrimSpace(string(ip)), nil
+	return compose.Output(exec.CommandContext(ctx, "docker", "inspect", "-f",
+		"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", id))
 }
 
 // servers finds the containers' addresses, and returns the servers.
@@ -186,26 +198,6 @@ func (c *composed) servers(ctx context.Context) (*stack.Servers, error) {
 		MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
 		ZooKeeper: servers.AttachZooKeeper(zookeeper),
 	}, nil
-}
-
-// run runs the compose program and returns its output.
-func (c *composed) run(ctx context.Context, args ...string) (string, error) {
-	all := append(append([]string{}, c.program[1:]...), args...)
-	cmd := exec.CommandContext(ctx, c.program[0], all...)
-	cmd.Dir = c.root
-	cmd.Env = append(os.Environ(), fmt.Sprintf("COMPOSE_PROJECT_NAME=orderstock-scale-%d", os.Getpid()),
-		fmt.Sprintf("ORDER_PORT=%d", c.orderPort), fmt.Sprintf("STOCK_PORT=%d", c.stockPort), "CONSOLE_PORT=0",
-		"RATE_LIMIT_ORDERS=", "RATE_LIMIT_READS=")
-	for _, name := range secrets {
-		cmd.Env = append(cmd.Env, name+"="+c.password)
-	}
-	var failure strings.Builder
-	cmd.Stderr = &failure
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(c.program[0]), strings.Join(args, " "), err, failure.String())
-	}
-	return string(out), nil
 }
 
 // Ratios returns the ratios of the stack, each with its target.

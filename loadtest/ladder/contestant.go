@@ -226,7 +226,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 	if err != nil {
 		return err
 	}
-	c.locks = c.locks.plus(after.minus(before))
+	c.locks.add(before, after)
 	c.fired += fired.History.Elapsed
 	c.reports = append(c.reports, fired.History.Measure())
 	return c.written(ctx)

@@ -36,15 +36,13 @@ type direct struct {
 	orders           *orderdb.DB
 	deducter         deduct.Strategy
 	ids              atomic.Int64
-
-	mu     sync.Mutex
-	prices map[int64]int64
+	prices           sync.Map // by product
 }
 
 // openDirect opens the databases of the stack's services, with as many connections as the services have.
 func openDirect(st *stack.Stack) (*direct, error) {
 	orderDSN, stockDSN := st.ServiceDSNs()
-	d := &direct{prices: map[int64]int64{}}
+	d := &direct{}
 	var err error
 	if d.stockDB, err = mysqldb.Open(stockDSN, mysqldb.Options{MaxConns: 64}); err != nil {
 		return nil, err
@@ -139,18 +137,13 @@ func (d *direct) place(ctx context.Context, key string, items []history.Item) (f
 
 // price reads a product's price once. An order service reads it every two seconds.
 func (d *direct) price(ctx context.Context, id int64) (int64, error) {
-	d.mu.Lock()
-	price, ok := d.prices[id]
-	d.mu.Unlock()
-	if ok {
-		return price, nil
+	if price, ok := d.prices.Load(id); ok {
+		return price.(int64), nil
 	}
 	goods, err := d.ledger.Goods(ctx, id)
 	if err != nil || len(goods) != 1 {
 		return 0, errors.Join(err, fmt.Errorf("product %d: found %d", id, len(goods)))
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.prices[id] = goods[0].Price
+	d.prices.Store(id, goods[0].Price)
 	return goods[0].Price, nil
 }

@@ -40,7 +40,7 @@ const (
 // MeasureFailing fires whole orders of one product each, for many products, and lets one of three stock services fail,
 // once for each fault.
 func MeasureFailing(ctx context.Context, cfg Config, clients int) (rows []FailingRow, err error) {
-	for _, fault := range []string{"killed", "paused"} {
+	for _, fault := range []string{Killed, paused} {
 		cfg.say("a minute of orders, with a holder %s", fault)
 		row, err := measureFailing(ctx, cfg, fault, clients)
 		if err != nil {
@@ -61,18 +61,14 @@ func measureFailing(ctx context.Context, cfg Config, fault string, clients int) 
 		return row, err
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
-	victim := c.stack.Stock[0]
 	t := trial.On(c.system, fire.Config{
 		Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
 		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1},
 	})
 	t.Load.Target.StockURLs = t.Load.Target.StockURLs[1:] // the others make the products
 	t.After = failAfter
-	act := &trial.Simple{Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: failingFor}
-	if fault == "paused" {
-		act.Do = func(context.Context) error { return victim.Pause() }
-		act.Undo = func(context.Context) error { return victim.Resume() }
-	}
+	act := c.act(fault)
+	act.For = failingFor
 	t.Break = act
 	r, err := t.Run(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
 )
 
@@ -103,10 +104,8 @@ func whileFalling(ctx context.Context, times int, pause time.Duration, read func
 			return err
 		}
 		before = now
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := trial.Sleep(ctx, pause); err != nil {
+			return err
 		}
 	}
 	return nil

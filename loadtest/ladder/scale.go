@@ -122,26 +122,31 @@ func MeasureScale(ctx context.Context, cfg Config, plan ScalePlan) (s Scale, err
 			}
 		}
 	}
-	hot := HotRow{Path: PathDeduct, Goods: 1, Items: 1, Replicas: 1, Gain: Gain{Want: 0.97}}
-	if s.Hot, err = measureHot(ctx, cfg, plan, hot); err != nil || plan.Before == "" {
-		return s, err
+	loads := hotLoads
+	if plan.Before == "" {
+		loads = hotLoads[:1]
 	}
-	hot.Path = PathOrder
-	if s.HotOrders, err = measureHot(ctx, cfg, plan, hot); err != nil {
-		return s, err
-	}
-	for _, row := range baskets {
+	for i, row := range loads {
 		done, err := measureHot(ctx, cfg, plan, row)
 		if err != nil {
 			return s, err
 		}
-		s.Others = append(s.Others, done)
+		switch i {
+		case 0:
+			s.Hot = done
+		case 1:
+			s.HotOrders = done
+		default:
+			s.Others = append(s.Others, done)
+		}
 	}
 	return s, nil
 }
 
-// baskets are the loads of orders of several products for comparing two builds.
-var baskets = []HotRow{
+// hotLoads are the load for comparing two numbers of partitions, and further ones for comparing two builds.
+var hotLoads = []HotRow{
+	{Path: PathDeduct, Goods: 1, Items: 1, Replicas: 1, Gain: Gain{Want: 0.97}},
+	{Path: PathOrder, Goods: 1, Items: 1, Replicas: 1, Gain: Gain{Want: 0.97}},
 	{Path: PathOrder, Goods: 5, Items: 3, Replicas: 1, Gain: Gain{Want: 0.9}},
 	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 1, Gain: Gain{Want: 0.9}},
 	{Path: PathOrder, Goods: 100, Items: 3, Replicas: 2, Gain: Gain{Want: 0.85}, MostP99: 1.5},

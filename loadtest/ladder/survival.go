@@ -29,7 +29,7 @@ type Survival struct {
 	Broken  []string       `json:"broken,omitempty"`
 }
 
-// The faults of Survival.
+// The faults.
 const (
 	// Calm is no fault.
 	Calm = "calm"
@@ -37,6 +37,7 @@ const (
 	Killed = "killed"
 	// Flushed is Redis emptied, several times within half a second.
 	Flushed = "flushed"
+	paused  = "paused" // of FailingRow alone
 )
 
 // Faults lists the faults of Survival.
@@ -97,12 +98,8 @@ func (c *contestant) survive(ctx context.Context, fault string) (s Survival, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	t.After = strikeAt
-	switch fault {
-	case Killed:
-		victim := c.stack.Stock[0]
-		t.Break = &trial.Simple{Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart}
-	case Flushed:
-		t.Break = &trial.Simple{Do: func(ctx context.Context) error { return flush(ctx, c.stack.Servers.Redis.Addr()) }}
+	if fault != Calm {
+		t.Break = c.act(fault)
 	}
 	r, err := t.Fire(ctx)
 	if err != nil {
@@ -121,9 +118,25 @@ func (c *contestant) survive(ctx context.Context, fault string) (s Survival, err
 	}, nil
 }
 
+// act returns the fault.
+func (c *contestant) act(fault string) *trial.Simple {
+	victim := c.stack.Stock[0]
+	switch fault {
+	case Killed:
+		return &trial.Simple{Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart}
+	case paused:
+		return &trial.Simple{
+			Do:   func(context.Context) error { return victim.Pause() },
+			Undo: func(context.Context) error { return victim.Resume() },
+		}
+	default: // Flushed
+		return &trial.Simple{Do: c.flush}
+	}
+}
+
 // flush empties Redis several times.
-func flush(ctx context.Context, redisAddr string) (err error) {
-	client := redis.NewClient(&redis.Options{Addr: redisAddr})
+func (c *contestant) flush(ctx context.Context) (err error) {
+	client := redis.NewClient(&redis.Options{Addr: c.stack.Servers.Redis.Addr()})
 	for range flushes {
 		err = errors.Join(err, client.FlushAll(ctx).Err())
 		time.Sleep(50 * time.Millisecond)

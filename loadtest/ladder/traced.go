@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -39,12 +39,12 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs
 	if err != nil {
 		return t, err
 	}
-	var spans mailbox
+	var received spanCounter
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return t, fmt.Errorf("receive spans: %w", err)
 	}
-	web := &http.Server{Handler: &spans, ReadHeaderTimeout: 5 * time.Second}
+	web := &http.Server{Handler: &received, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = web.Serve(listener) }() // until it is closed
 	defer func() { err = errors.Join(err, web.Close()) }()
 	at := "http://" + listener.Addr().String()
@@ -67,44 +67,26 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs
 			return t, err
 		}
 	}
-	if t.Spans, err = spans.count(); err == nil && t.Spans == 0 {
-		err = errors.New("no span was received: nothing was compared")
+	if t.Spans = int(received.spans.Load()); t.Spans == 0 {
+		return t, errors.New("no span was received: nothing was compared")
 	}
-	return t, errors.Join(err, cfg.print(t.Ratio))
+	return t, cfg.print(t.Ratio)
 }
 
-// mailbox keeps the OTLP requests that it gets, and decodes them after the run, so that decoding does not slow the
-// measured services.
-type mailbox struct {
-	mu       sync.Mutex
-	requests [][]byte
-}
+// spanCounter counts the spans of the OTLP requests that it gets.
+type spanCounter struct{ spans atomic.Int64 }
 
-func (m *mailbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (n *spanCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the sender sees no answer
+	var request collector.ExportTraceServiceRequest
+	if err = errors.Join(err, proto.Unmarshal(body, &request)); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.requests = append(m.requests, body)
+	for _, from := range request.GetResourceSpans() {
+		for _, scope := range from.GetScopeSpans() {
+			n.spans.Add(int64(len(scope.GetSpans())))
+		}
+	}
 	w.Header().Set("Content-Type", "application/x-protobuf") // an empty message: all was taken
-}
-
-// count returns the number of spans.
-func (m *mailbox) count() (spans int, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, body := range m.requests {
-		var request collector.ExportTraceServiceRequest
-		if err := proto.Unmarshal(body, &request); err != nil {
-			return 0, fmt.Errorf("read spans: %w", err)
-		}
-		for _, from := range request.GetResourceSpans() {
-			for _, scope := range from.GetScopeSpans() {
-				spans += len(scope.GetSpans())
-			}
-		}
-	}
-	return spans, nil
 }

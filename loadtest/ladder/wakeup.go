@@ -9,12 +9,11 @@ import (
 // locks that the stock services have taken, and how often one of them woke for a lock that another had given up.
 type lockCounts struct{ events, locks, handovers float64 }
 
-func (c lockCounts) minus(d lockCounts) lockCounts {
-	return lockCounts{c.events - d.events, c.locks - d.locks, c.handovers - d.handovers}
-}
-
-func (c lockCounts) plus(d lockCounts) lockCounts {
-	return lockCounts{c.events + d.events, c.locks + d.locks, c.handovers + d.handovers}
+// add adds what was counted between before and after.
+func (c *lockCounts) add(before, after lockCounts) {
+	c.events += after.events - before.events
+	c.locks += after.locks - before.locks
+	c.handovers += after.handovers - before.handovers
 }
 
 // wakeups returns the watch events for each lock that was taken.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/compose"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/trial"
 )
@@ -44,42 +45,17 @@ var services = []string{"mysql", "redis", "zookeeper", "stock-service", "order-s
 
 type container struct{ id, name string }
 
-// compose is a stack of the compose file.
-type compose struct {
-	dir     string
-	program []string
-}
+// project is a stack of the compose file.
+type project struct{ compose.Project }
 
 // errDown is the advice if a part of the stack is missing.
 var errDown = errors.New(
 	`the stack is not up: run "docker-compose up -d --build" first, with the same COMPOSE_PROJECT_NAME`)
 
-func (c compose) command(ctx context.Context, args ...string) *exec.Cmd {
-	all := append(append([]string{}, c.program[1:]...), args...)
-	cmd := exec.CommandContext(ctx, c.program[0], all...)
-	cmd.Dir = c.dir
-	return cmd
-}
-
-// run runs the compose program and returns its output, trimmed.
-func (c compose) run(ctx context.Context, args ...string) (string, error) {
-	return output(c.command(ctx, args...))
-}
-
-func output(cmd *exec.Cmd) (string, error) {
-	var failure strings.Builder
-	cmd.Stderr = &failure
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, failure.String())
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
 // containers returns all containers that can break.
-func (c compose) containers(ctx context.Context) (all []container, err error) {
+func (c project) containers(ctx context.Context) (all []container, err error) {
 	for _, service := range services {
-		ids, err := c.run(ctx, "ps", "-q", service)
+		ids, err := c.Run(ctx, "ps", "-q", service)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errDown, err)
 		}
@@ -94,25 +70,25 @@ func (c compose) containers(ctx context.Context) (all []container, err error) {
 }
 
 // target returns the published ports, and the token.
-func (c compose) target(ctx context.Context) (fire.Target, error) {
-	order, err := c.run(ctx, "port", "front", "8000")
+func (c project) target(ctx context.Context) (fire.Target, error) {
+	order, err := c.Run(ctx, "port", "front", "8000")
 	if err != nil {
 		return fire.Target{}, err
 	}
-	stock, err := c.run(ctx, "port", "front", "8081")
+	stock, err := c.Run(ctx, "port", "front", "8081")
 	if err != nil {
 		return fire.Target{}, err
 	}
-	token, err := c.run(ctx, "exec", "-T", "console", "loadtest", "token")
+	token, err := c.Run(ctx, "exec", "-T", "console", "loadtest", "token")
 	return fire.Target{
 		OrderURLs: []string{"http://" + order}, StockURLs: []string{"http://" + stock}, StockToken: token,
 	}, err
 }
 
 // strike breaks a container and mends it, even if ctx ends.
-func (c compose) strike(ctx context.Context, target container, action Action) error {
+func (c project) strike(ctx context.Context, target container, action Action) error {
 	docker := func(args ...string) error {
-		_, err := output(exec.CommandContext(context.WithoutCancel(ctx), "docker", append(args, target.id)...))
+		_, err := compose.Output(exec.CommandContext(context.WithoutCancel(ctx), "docker", append(args, target.id)...))
 		return err
 	}
 	var away time.Duration
@@ -132,12 +108,12 @@ func (c compose) strike(ctx context.Context, target container, action Action) er
 }
 
 // verify judges the history in the folder with the load tester's container, and writes the verdict to w.
-func (c compose) verify(ctx context.Context, dir string, w io.Writer) error {
+func (c project) verify(ctx context.Context, dir string, w io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}
-	cmd := c.command(ctx, "run", "--rm", "--no-deps", "-T", "-v", dir+":/storm:ro", "loadtest",
+	cmd := c.Command(ctx, "run", "--rm", "--no-deps", "-T", "-v", dir+":/storm:ro", "loadtest",
 		"verify", "--history", "/storm/history.jsonl", "--out", "/tmp", "--settle", "60s")
 	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Run(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"orderstock/loadtest/compose"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
@@ -64,7 +65,7 @@ type Result struct {
 
 // Run breaks the stack and judges the result. All containers run again when it returns, even with an error.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	c := compose{dir: cfg.Dir, program: cfg.Program}
+	c := project{compose.Project{Dir: cfg.Dir, Program: cfg.Program}}
 	targets, err := c.containers(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	s := &storm{
-		cfg: cfg, compose: c, targets: targets, result: &Result{Seed: cfg.Seed},
+		cfg: cfg, project: c, targets: targets, result: &Result{Seed: cfg.Seed},
 		random: rand.New(rand.NewPCG(cfg.Seed, 0)),
 	}
 	h, err := s.fireAndBreak(ctx, target)
@@ -98,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 // storm is a run in progress.
 type storm struct {
 	cfg     Config
-	compose compose
+	project project
 	targets []container
 	random  *rand.Rand
 	flow    flow
@@ -134,7 +135,7 @@ func (s *storm) breakAll(ctx context.Context) error {
 	for _, i := range s.random.Perm(len(s.targets) * len(actions)) {
 		f := Fault{Container: s.targets[i/len(actions)].name, Action: actions[i%len(actions)]}
 		s.cfg.Progress(f.String())
-		if err := s.compose.strike(ctx, s.targets[i/len(actions)], f.Action); err != nil {
+		if err := s.project.strike(ctx, s.targets[i/len(actions)], f.Action); err != nil {
 			return err
 		}
 		s.result.Faults = append(s.result.Faults, f)
@@ -168,7 +169,7 @@ func (s *storm) strikeAtRandom(ctx context.Context, n int) error {
 		f := Fault{Container: s.targets[i].name, Action: actions[s.random.IntN(len(actions))]}
 		s.cfg.Progress(f.String())
 		s.result.Faults = append(s.result.Faults, f)
-		go func() { errs <- s.compose.strike(ctx, s.targets[i], f.Action) }()
+		go func() { errs <- s.project.strike(ctx, s.targets[i], f.Action) }()
 	}
 	var err error
 	for range n {
