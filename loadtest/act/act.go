@@ -21,14 +21,16 @@ func New(l *lab.Lab, a Action, hold time.Duration) *Act { return &Act{Action: a,
 
 // Arm implements trial.Act. The lab's services run. The error is a *problem.Problem if the action does not fit the lab
 // or the state of its target.
-func (a *Act) Arm(ctx context.Context) (err error) {
+func (a *Act) Arm(ctx context.Context) error {
 	if err := a.Known(); err != nil {
 		return err
 	}
-	if a.made, err = kindOf(a.Action.Action).in(a.lab, a.Action); err != nil {
+	made, err := kindOf(a.Action.Action).in(a.lab, a.Action)
+	if err != nil {
 		return err
 	}
-	return a.made.Arm(ctx)
+	a.made = made
+	return made.Arm(ctx)
 }
 
 // Fired implements trial.Act. Call it after Arm.

@@ -35,16 +35,13 @@ type maker func(*lab.Lab, Action) (*trial.Simple, error)
 
 // Kinds is the table.
 var Kinds = []Kind{
-	{"kill", "kill the process", OnReplica, onProcess(replica, kill, lab.Repair)},
-	{"restart", "start it again, or stop it first if it still runs", OnReplica, onProcess(replica, restart, nil)},
-	{
-		"pause", "stop the process in its tracks; its connections stay open",
-		OnReplica, onProcess(replica, pause, lab.Repair),
-	},
-	{"resume", "let a paused process go on", OnReplica, onProcess(replica, resume, nil)},
-	{"kill-server", "kill the server; healing starts it again", OnServer, onProcess(server, kill, lab.Repair)},
-	{"restart-server", "kill the server and start it again", OnServer, onProcess(server, killAndRestart, nil)},
-	{"pause-server", "stop the server in its tracks", OnServer, onProcess(server, pause, lab.Repair)},
+	{"kill", "kill the process", OnReplica, onReplica(kill, lab.Repair)},
+	{"restart", "start it again, or stop it first if it still runs", OnReplica, onReplica(restart, nil)},
+	{"pause", "stop the process in its tracks; its connections stay open", OnReplica, onReplica(pause, lab.Repair)},
+	{"resume", "let a paused process go on", OnReplica, onReplica(resume, nil)},
+	{"kill-server", "kill the server; healing starts it again", OnServer, onServer(kill, lab.Repair)},
+	{"restart-server", "kill the server and start it again", OnServer, onServer(killAndRestart, nil)},
+	{"pause-server", "stop the server in its tracks", OnServer, onServer(pause, lab.Repair)},
 	{"flush-redis", "delete everything in Redis", OnNothing, flushRedis},
 	{
 		"expire-sessions", "cut every replica off from ZooKeeper, so that its session expires; healing ends it",

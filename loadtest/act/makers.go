@@ -12,47 +12,39 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// finder finds the process of that name.
-type finder func(l *lab.Lab, name string) (lab.Process, error)
-
-func replica(l *lab.Lab, name string) (lab.Process, error) { return replicaOf(l, name) }
-
-func replicaOf(l *lab.Lab, name string) (*lab.Replica, error) {
-	var names []string
-	for _, r := range l.Replicas() {
-		if r.Name() == name {
-			return r, nil
+// find returns the process of that name.
+func find[P lab.Process](what string, all []P, name string) (p P, err error) {
+	names := make([]string, len(all))
+	for i, p := range all {
+		if names[i] = p.Name(); names[i] == name {
+			return p, nil
 		}
-		names = append(names, r.Name())
 	}
-	return nil, invalid("there is no replica %q; there are %s", name, strings.Join(names, ", "))
+	return p, invalid("there is no %s %q; there are %s", what, name, strings.Join(names, ", "))
 }
 
-func server(l *lab.Lab, name string) (lab.Process, error) {
-	switch name {
-	case "mysql":
-		return l.MySQL, nil
-	case "redis":
-		return l.Redis, nil
-	case "zookeeper":
-		return l.ZooKeeper, nil
-	}
-	return nil, invalid("there is no server %q; there are mysql, redis, zookeeper", name)
-}
-
-// onProcess does something to a process and, if undo is not nil, undoes it.
-func onProcess(find finder, do, undo func(context.Context, lab.Process) error) maker {
+// onReplica does something to a replica and, if undo is not nil, undoes it.
+func onReplica(do, undo func(context.Context, lab.Process) error) maker {
 	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
-		p, err := find(l, a.Target)
-		if err != nil {
-			return nil, err
-		}
-		s := &trial.Simple{Do: func(ctx context.Context) error { return do(ctx, p) }}
-		if undo != nil {
-			s.Undo = func(ctx context.Context) error { return undo(ctx, p) }
-		}
-		return s, nil
+		r, err := find("replica", l.Replicas(), a.Target)
+		return simple(r, do, undo), err
 	}
+}
+
+// onServer is onReplica for a server.
+func onServer(do, undo func(context.Context, lab.Process) error) maker {
+	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
+		p, err := find("server", l.ServerProcesses(), a.Target)
+		return simple(p, do, undo), err
+	}
+}
+
+func simple(p lab.Process, do, undo func(context.Context, lab.Process) error) *trial.Simple {
+	s := &trial.Simple{Do: func(ctx context.Context) error { return do(ctx, p) }}
+	if undo != nil {
+		s.Undo = func(ctx context.Context) error { return undo(ctx, p) }
+	}
+	return s
 }
 
 func kill(_ context.Context, p lab.Process) error {
@@ -138,7 +130,7 @@ func mend(ctx context.Context) func(*lab.Wire) error {
 // onWire does something to a replica's connections to a server.
 func onWire(do func(*lab.Wire) error) maker {
 	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
-		r, err := replicaOf(l, a.Target)
+		r, err := find("replica", l.Replicas(), a.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +152,7 @@ func onWire(do func(*lab.Wire) error) maker {
 
 // armed strikes at a step in a replica.
 func armed(l *lab.Lab, a Action) (*trial.Simple, error) {
-	r, err := replicaOf(l, a.Target)
+	r, err := find("replica", l.Replicas(), a.Target)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,8 @@ func (s *Set) Add(name Action, a trial.Act) *Armed {
 func (s *Set) Heal(ctx context.Context) error {
 	s.acting.Lock()
 	defer s.acting.Unlock()
-	all := s.armed()
+	var all []*Armed
+	s.change(func(int64) { all = slices.Clone(s.all) })
 	// A replica is ready only once it reaches the servers.
 	slices.SortStableFunc(all, func(a, b *Armed) int { return a.name.place() - b.name.place() })
 	errs := []error{s.Lab.RepairServers(ctx)}
@@ -78,12 +79,11 @@ func (s *Set) Alone(do func() error) error {
 
 // Forget ends all acts without healing them, for a lab whose services are replaced.
 func (s *Set) Forget() {
-	s.change(func(now int64) bool {
+	s.change(func(now int64) {
 		for _, a := range s.all {
 			a.healed(now)
 		}
 		s.all = nil
-		return true
 	})
 }
 
@@ -103,12 +103,6 @@ func (s *Set) strikes() []Strike {
 	return all
 }
 
-func (s *Set) armed() []*Armed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.all)
-}
-
 // atStepOf describes an act that is armed at a step of the same replica, or of any, and is not healed.
 func (s *Set) atStepOf(a *Armed) string {
 	s.mu.Lock()
@@ -122,12 +116,11 @@ func (s *Set) atStepOf(a *Armed) string {
 	return ""
 }
 
-// change changes strikes, and shows them if do returns true.
-func (s *Set) change(do func(now int64) bool) {
+// change calls do, which may change strikes, and shows them.
+func (s *Set) change(do func(now int64)) {
 	now := s.SinceMS()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if do(now) {
-		s.Show(s.strikes())
-	}
+	do(now)
+	s.Show(s.strikes())
 }

@@ -46,21 +46,22 @@ func (a *Armed) Arm(ctx context.Context) error {
 	if other := s.atStepOf(a); other != "" {
 		return conflict("a fault is armed already: %s; a replica keeps one, so heal first", other)
 	}
-	s.change(func(now int64) bool {
+	s.change(func(now int64) {
 		a.strike.ID, a.strike.ArmedMS = strconv.Itoa(len(s.all)+1), now
 		s.all = append(s.all, a)
-		return true
 	})
 	if err := a.act.Arm(ctx); err != nil {
-		s.change(func(int64) bool {
-			s.all = slices.DeleteFunc(s.all, func(other *Armed) bool { return other == a })
-			return true
-		})
+		s.change(func(int64) { s.all = slices.DeleteFunc(s.all, func(other *Armed) bool { return other == a }) })
 		return err
 	}
-	counted, lasts := a.lasts()
-	s.change(func(now int64) bool {
-		if a.strike.Counted = counted; !counted {
+	text, counted, lasts := "", true, true // a cell
+	if one, ok := a.act.(*Act); ok {
+		counted, lasts = one.made.Count != nil, one.made.Undo != nil
+	}
+	s.change(func(now int64) {
+		if a.strike.Counted = counted; counted {
+			text = "armed: "
+		} else {
 			a.fired(now, 1)
 		}
 		if !lasts {
@@ -71,23 +72,9 @@ func (a *Armed) Arm(ctx context.Context) error {
 				other.healed(now)
 			}
 		}
-		return true
 	})
-	if counted {
-		s.Say("fault", "armed: %s", a.name.Words())
-	} else {
-		s.Say("fault", "%s", a.name.Words())
-	}
+	s.Say("fault", "%s%s", text, a.name.Words())
 	return nil
-}
-
-// lasts reports whether the strikes of an armed act are counted, and whether there is something to heal.
-func (a *Armed) lasts() (counted, lasts bool) {
-	simple, ok := a.act.(*trial.Simple)
-	if one, is := a.act.(*Act); is {
-		simple, ok = one.made, true
-	}
-	return !ok || simple.Count != nil, !ok || simple.Undo != nil
 }
 
 // ends reports whether it ends another act at the same process: a restart ends everything but the faults of
@@ -108,26 +95,21 @@ func (a *Armed) ends(other *Armed) bool {
 // Fired implements trial.Act.
 func (a *Armed) Fired(ctx context.Context) (int, error) {
 	n, err := a.act.Fired(ctx)
-	first := false
-	if err == nil {
-		a.set.change(func(now int64) bool {
-			first = a.strike.Fired == 0 && n > 0
-			return a.fired(now, n)
-		})
+	if err != nil || n == 0 {
+		return n, err
 	}
+	first := false
+	a.set.change(func(now int64) { first = a.fired(now, n) })
 	if first {
 		a.set.Say("fault", "fired: %s %s", a.strike.What, a.strike.Where)
 	}
-	return n, err
+	return n, nil
 }
 
-// fired notes that it has struck n times, unless that is known; set.mu is held.
-func (a *Armed) fired(now int64, n int) bool {
+// fired notes that it has struck n times, and returns true if it had not before; set.mu is held.
+func (a *Armed) fired(now int64, n int) (first bool) {
 	k := &a.strike
-	if n <= k.Fired {
-		return false
-	}
-	if k.Fired == 0 {
+	if first = k.Fired == 0; first {
 		k.FiredMS = now
 		if k.Status == "armed" {
 			k.Status = "fired"
@@ -136,8 +118,8 @@ func (a *Armed) fired(now int64, n int) bool {
 			k.Where = away(a.set.Lab)
 		}
 	}
-	k.Fired = n
-	return true
+	k.Fired = max(k.Fired, n)
+	return first
 }
 
 // away returns the first replica that is dead or paused, or "".
@@ -152,15 +134,13 @@ func away(l *lab.Lab) string {
 
 // Watch counts its strikes until it is healed or ctx ends.
 func (a *Armed) Watch(ctx context.Context) {
-	tick := time.NewTicker(125 * time.Millisecond)
-	defer tick.Stop()
 	for a.strike.Counted {
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.over:
 			return
-		case <-tick.C:
+		case <-time.After(125 * time.Millisecond):
 		}
 		limited, cancel := context.WithTimeout(ctx, 2*time.Second)
 		_, _ = a.Fired(limited) // the server that counts may be away
@@ -176,9 +156,7 @@ func (a *Armed) Hold() time.Duration { return a.act.Hold() }
 
 // Heal implements trial.Act.
 func (a *Armed) Heal(ctx context.Context) error {
-	a.set.acting.Lock()
-	defer a.set.acting.Unlock()
-	return a.heal(ctx)
+	return a.set.Alone(func() error { return a.heal(ctx) })
 }
 
 // heal is Heal for a caller that holds set.acting.
@@ -188,21 +166,21 @@ func (a *Armed) heal(ctx context.Context) error {
 		return nil
 	default:
 	}
-	if err := a.act.Heal(ctx); err != nil {
-		a.set.mu.Lock()
-		defer a.set.mu.Unlock()
-		return fmt.Errorf("%s: %w", a.strike, err)
-	}
-	a.set.change(a.healed)
-	return nil
+	err := a.act.Heal(ctx)
+	a.set.change(func(now int64) {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", a.strike, err)
+		} else {
+			a.healed(now)
+		}
+	})
+	return err
 }
 
 // healed notes that it is healed, unless that is known; set.mu is held.
-func (a *Armed) healed(now int64) bool {
-	if a.strike.Status == "healed" {
-		return false
+func (a *Armed) healed(now int64) {
+	if a.strike.Status != "healed" {
+		a.strike.Status, a.strike.HealedMS = "healed", now
+		close(a.over)
 	}
-	a.strike.Status, a.strike.HealedMS = "healed", now
-	close(a.over)
-	return true
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -71,31 +70,38 @@ func ScenarioOf(cfg fire.Config) Scenario {
 	return s
 }
 
+// number is a field of a Scenario: its name, the flag of it and the flag's unit, its value, and the highest one.
+type number struct {
+	name, flag, unit string
+	value, most      float64
+}
+
+func (s Scenario) numbers() []number {
+	return []number{
+		{"orders", "orders", "", float64(s.Orders), mostOrders},
+		{"duration_s", "duration", "s", s.DurationS, mostDuration},
+		{"warmup_s", "warmup", "s", s.WarmupS, mostDuration},
+		{"rate", "rate", "", s.Rate, mostRate},
+		{"concurrency", "concurrency", "", float64(s.Concurrency), mostClients},
+		{"goods", "goods", "", float64(s.Goods), mostGoods},
+		{"stock", "stock", "", float64(s.Stock), mostStock},
+		{"items_max", "items-max", "", float64(s.ItemsMax), mostItems},
+		{"num_max", "num-max", "", float64(s.NumMax), mostPieces},
+		{"zipf", "zipf", "", s.Zipf, mostZipf},
+		{"repeat", "repeat", "", s.Repeat, 1},
+		{"cancel", "cancel", "", s.Cancel, 1},
+		{"timeout_s", "timeout", "s", s.TimeoutS, mostTimeout},
+		{"settle_s", "settle", "s", s.SettleS, mostSettle},
+		{"trace_sample", "", "", s.TraceSample, 1}, // for fire alone: nobody receives the spans of run
+	}
+}
+
 // Validate returns an error that names the first invalid field and its valid values.
 func (s Scenario) Validate() error {
 	if s.Path != "" && s.Path != string(history.PathOrder) && s.Path != string(history.PathDeduct) {
 		return invalid("path %q: want order or deduct", s.Path)
 	}
-	for _, f := range []struct {
-		name        string
-		value, most float64
-	}{
-		{"orders", float64(s.Orders), mostOrders},
-		{"duration_s", s.DurationS, mostDuration},
-		{"warmup_s", s.WarmupS, mostDuration},
-		{"rate", s.Rate, mostRate},
-		{"concurrency", float64(s.Concurrency), mostClients},
-		{"goods", float64(s.Goods), mostGoods},
-		{"stock", float64(s.Stock), mostStock},
-		{"items_max", float64(s.ItemsMax), mostItems},
-		{"num_max", float64(s.NumMax), mostPieces},
-		{"zipf", s.Zipf, mostZipf},
-		{"repeat", s.Repeat, 1},
-		{"cancel", s.Cancel, 1},
-		{"timeout_s", s.TimeoutS, mostTimeout},
-		{"settle_s", s.SettleS, mostSettle},
-		{"trace_sample", s.TraceSample, 1},
-	} {
+	for _, f := range s.numbers() {
 		if f.value < 0 || f.value > f.most || math.IsNaN(f.value) {
 			return invalid("%s %v: want 0 to %.0f", f.name, f.value, f.most)
 		}
@@ -161,34 +167,25 @@ func (s Scenario) config(target fire.Target) fire.Config {
 	}
 }
 
-// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest run". The
-// share that is traced is for fire: nobody receives the spans of play.
+// flags returns the scenario as flags of "loadtest fire" or, with its strategy and faults, of "loadtest run".
 func (s Scenario) flags() string {
 	var b strings.Builder
-	add := func(name string, value any, isSet bool) {
-		if isSet {
-			fmt.Fprintf(&b, " --%s %v", name, value)
+	if s.Path != "" && s.Path != string(history.PathOrder) {
+		b.WriteString(" --path " + s.Path)
+	}
+	s.TimeoutS = s.timeout().Seconds()
+	for _, f := range s.numbers() {
+		if f.flag != "" && (f.value > 0 || f.flag == "repeat") { // the commands' default of repeat is not 0
+			b.WriteString(" --" + f.flag + " " + strconv.FormatFloat(f.value, 'f', -1, 64) + f.unit)
 		}
 	}
-	add("path", s.Path, s.Path != "" && s.Path != string(history.PathOrder))
-	add("orders", s.Orders, s.Orders > 0)
-	add("duration", fmt.Sprintf("%gs", s.DurationS), s.DurationS > 0)
-	add("warmup", fmt.Sprintf("%gs", s.WarmupS), s.WarmupS > 0)
-	add("rate", s.Rate, s.Rate > 0)
-	add("concurrency", s.Concurrency, s.Concurrency > 0)
-	add("goods", s.Goods, s.Goods > 0)
-	add("stock", s.Stock, s.Stock > 0)
-	add("items-max", s.ItemsMax, s.ItemsMax > 0)
-	add("num-max", s.NumMax, s.NumMax > 0)
-	add("zipf", s.Zipf, s.Zipf > 0)
-	add("repeat", s.Repeat, true) // the commands' default is not 0
-	add("cancel", s.Cancel, s.Cancel > 0)
-	add("timeout", fmt.Sprintf("%gs", s.timeout().Seconds()), true)
-	add("settle", fmt.Sprintf("%gs", s.SettleS), s.SettleS > 0)
-	add("seed", s.Seed, s.Seed != "")
-	add("strategy", s.Strategy, s.Strategy != "")
+	for _, f := range []struct{ flag, value string }{{"seed", s.Seed}, {"strategy", s.Strategy}} {
+		if f.value != "" {
+			b.WriteString(" --" + f.flag + " " + f.value)
+		}
+	}
 	for _, f := range s.Faults {
-		add("break", "'"+f.String()+"'", true)
+		b.WriteString(" --break '" + f.String() + "'")
 	}
 	return b.String()
 }

@@ -215,16 +215,8 @@ var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{Di
 func (m member) state(ctx context.Context) Member {
 	shown := Member{Name: m.name, Kind: m.kind, Ops: m.ops, State: stateReady}
 	if m.replica != nil {
-		if !m.replica.Running() {
-			shown.State = stateDead
-			return shown
-		}
-		if lab.Paused(m.replica) {
-			shown.State = statePaused
-			return shown
-		}
-		if m.replica.Starting() {
-			shown.State = stateStarting
+		if state := stateOf(m.replica); state != "" {
+			shown.State = state
 			return shown
 		}
 	}
@@ -246,6 +238,19 @@ func (m member) state(ctx context.Context) Member {
 		}
 	}
 	return shown
+}
+
+// stateOf returns the state of a process that is dead, paused or starting, or "".
+func stateOf(p lab.Process) string {
+	switch {
+	case !p.Running():
+		return stateDead
+	case lab.Paused(p):
+		return statePaused
+	case p.Starting():
+		return stateStarting
+	}
+	return ""
 }
 
 // count records how often a replica's process has passed each step.

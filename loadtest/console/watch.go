@@ -279,18 +279,9 @@ func (c *Console) servers(ctx context.Context, s *view) []Member {
 	}
 	all := []Member{mysql, answering(ctx, "redis", s.Redis.Addrs), answering(ctx, "zookeeper", s.ZooKeeper)}
 	if c.lab != nil {
-		for i, p := range []interface {
-			Running() bool
-			Starting() bool
-			Pid() int
-		}{c.lab.MySQL, c.lab.Redis, c.lab.ZooKeeper} {
-			switch {
-			case !p.Running():
-				all[i].State, all[i].Says = stateDead, ""
-			case lab.Paused(p):
-				all[i].State, all[i].Says = statePaused, ""
-			case p.Starting():
-				all[i].State, all[i].Says = stateStarting, ""
+		for i, p := range c.lab.ServerProcesses() {
+			if state := stateOf(p); state != "" {
+				all[i].State, all[i].Says = state, ""
 			}
 		}
 	}

@@ -80,34 +80,27 @@ func ClusterCells() []Cell {
 }
 
 // clustered is a fault of a cluster. Once the cluster can heal by itself, it must take writes again within
-// writesAgainWithin.
+// writesAgainWithin. Undo restarts the processes that are still down.
 type clustered struct {
-	lab    *lab.Lab
-	strike func(ctx context.Context, f *clustered) error
+	trial.Simple
+	lab *lab.Lab
 	// mend, if not nil, does the operator's part before the cluster can heal.
-	mend func(ctx context.Context, f *clustered) error
-	// restore restarts the processes that are still down.
-	restore func(ctx context.Context, f *clustered) error
-	hold    time.Duration
+	mend func(ctx context.Context) error
 
-	struck   int
 	healable time.Time
 	primary  *servers.MySQL // when it struck
 }
 
 // newClustered returns the fault of that name, or nil if it is none of clusterFaults.
 func newClustered(l *lab.Lab, name string) trial.Act {
-	f := &clustered{lab: l, hold: time.Second}
-	restartPrimary := func(ctx context.Context, f *clustered) error { return f.primary.Restart(ctx) }
-	// A member that starts before the group has expelled it retries for a minute and a half.
-	killPrimary := func(ctx context.Context, f *clustered) error {
-		return errors.Join(f.primary.Kill(), f.awaitOther(ctx))
-	}
+	f := &clustered{lab: l, Simple: trial.Simple{For: time.Second}}
 	switch name {
 	case PrimaryKilled:
-		f.strike, f.restore = killPrimary, restartPrimary
+		// A member that starts before the group has expelled it retries for a minute and a half.
+		f.Do = func(ctx context.Context) error { return errors.Join(f.primary.Kill(), f.awaitOther(ctx)) }
+		f.Undo = f.restartPrimary
 	case PrimaryFrozen:
-		f.strike = func(ctx context.Context, f *clustered) error {
+		f.Do = func(ctx context.Context) error {
 			if err := f.primary.Pause(); err != nil {
 				return err
 			}
@@ -116,30 +109,28 @@ func newClustered(l *lab.Lab, name string) trial.Act {
 			}
 			return trial.Sleep(ctx, thawAfter)
 		}
-		f.restore = func(_ context.Context, f *clustered) error { return f.primary.Resume() }
+		f.Undo = func(context.Context) error { return f.primary.Resume() }
 	case PrimarySwitched:
-		f.strike = func(ctx context.Context, f *clustered) error {
+		f.Do = func(ctx context.Context) error {
 			return f.primary.Exec(ctx, "DO group_replication_set_as_primary((SELECT member_id FROM"+
 				" performance_schema.replication_group_members WHERE CONCAT(member_host, ':', member_port) = '"+
 				f.secondary().Addr()+"'))")
 		}
 	case PrimaryCutOff:
-		f.strike = func(ctx context.Context, f *clustered) error {
+		f.Do = func(ctx context.Context) error {
 			if err := l.CutOff(ctx, f.place()); err != nil {
 				return err
 			}
 			return f.awaitOther(ctx)
 		}
-		f.hold = 5 * time.Second
-		f.restore = func(ctx context.Context, f *clustered) error { return l.CutOn(ctx, f.place()) }
+		f.For = 5 * time.Second
+		f.Undo = func(ctx context.Context) error { return l.CutOn(ctx, f.place()) }
 	case SecondaryKilled:
-		f.strike = func(ctx context.Context, f *clustered) error {
-			return f.secondary().Kill()
-		}
-		f.hold = 8 * time.Second
-		f.restore = restartMembers
+		f.Do = func(context.Context) error { return f.secondary().Kill() }
+		f.For = 8 * time.Second
+		f.Undo = f.restartMembers
 	case MajorityKilled:
-		f.strike = func(_ context.Context, f *clustered) error {
+		f.Do = func(context.Context) error {
 			var errs []error
 			for _, m := range l.Cluster.MySQL.Members {
 				if m != f.primary {
@@ -148,20 +139,20 @@ func newClustered(l *lab.Lab, name string) trial.Act {
 			}
 			return errors.Join(errs...)
 		}
-		f.hold = 3 * time.Second
-		f.mend = func(ctx context.Context, f *clustered) error {
-			if err := errors.Join(f.awaitNone(ctx), restartMembers(ctx, f)); err != nil {
+		f.For = 3 * time.Second
+		f.mend = func(ctx context.Context) error {
+			if err := errors.Join(f.awaitNone(ctx), f.restartMembers(ctx)); err != nil {
 				return err
 			}
 			_, err := mysqlgroup.Reboot(ctx, l.Cluster.Group, false)
 			return err
 		}
 	case LeaderKilled:
-		f.strike = killLeader
-		f.restore = restartZooKeepers
+		f.Do = f.killLeader
+		f.Undo = f.restartZooKeepers
 	case QuorumLost:
-		f.strike = func(ctx context.Context, _ *clustered) error {
-			if err := killLeader(ctx, f); err != nil {
+		f.Do = func(ctx context.Context) error {
+			if err := f.killLeader(ctx); err != nil {
 				return err
 			}
 			for _, z := range l.Cluster.ZooKeeper.Servers {
@@ -171,27 +162,27 @@ func newClustered(l *lab.Lab, name string) trial.Act {
 			}
 			return nil
 		}
-		f.hold = quorumLostFor
-		f.mend = restartZooKeepers
+		f.For = quorumLostFor
+		f.mend = f.restartZooKeepers
 	case RedisFailedOver:
 		var master *servers.Redis
-		f.strike = func(ctx context.Context, _ *clustered) (err error) {
+		f.Do = func(ctx context.Context) (err error) {
 			if master, err = redisMaster(ctx, l); err != nil {
 				return err
 			}
 			return errors.Join(master.Kill(), awaitOtherRedis(ctx, l, master))
 		}
-		f.hold = 5 * time.Second
-		f.restore = func(ctx context.Context, _ *clustered) error { return master.Restart(ctx) }
+		f.For = 5 * time.Second
+		f.Undo = func(ctx context.Context) error { return master.Restart(ctx) }
 	case PrimaryAndLeader:
-		f.strike = func(ctx context.Context, f *clustered) error {
-			return errors.Join(f.primary.Kill(), killLeader(ctx, f), f.awaitOther(ctx))
+		f.Do = func(ctx context.Context) error {
+			return errors.Join(f.primary.Kill(), f.killLeader(ctx), f.awaitOther(ctx))
 		}
-		f.restore = func(ctx context.Context, f *clustered) error {
-			return errors.Join(restartPrimary(ctx, f), restartZooKeepers(ctx, f))
+		f.Undo = func(ctx context.Context) error {
+			return errors.Join(f.restartPrimary(ctx), f.restartZooKeepers(ctx))
 		}
 	case RollingRestart:
-		f.strike = rollingRestart
+		f.Do = f.rollingRestart
 	default:
 		return nil
 	}
@@ -204,31 +195,19 @@ func (f *clustered) Arm(ctx context.Context) (err error) {
 		return err
 	}
 	f.healable = time.Now()
-	if err := f.strike(ctx, f); err != nil {
-		return err
-	}
-	f.struck = 1
-	return nil
+	return f.Simple.Arm(ctx)
 }
-
-// Fired implements trial.Act.
-func (f *clustered) Fired(context.Context) (int, error) { return f.struck, nil }
-
-// Hold implements trial.Act.
-func (f *clustered) Hold() time.Duration { return f.hold }
 
 // Heal implements trial.Act. It returns once the cluster is whole again.
 func (f *clustered) Heal(ctx context.Context) error {
 	if f.mend != nil {
-		if err := f.mend(ctx, f); err != nil {
+		if err := f.mend(ctx); err != nil {
 			return err
 		}
 		f.healable = time.Now()
 	}
-	if f.restore != nil {
-		if err := f.restore(ctx, f); err != nil {
-			return err
-		}
+	if err := f.Simple.Heal(ctx); err != nil {
+		return err
 	}
 	return awaitWhole(ctx, f.lab)
 }
@@ -279,8 +258,6 @@ func (f *clustered) secondary() *servers.MySQL {
 
 // awaitOther waits until another member is the primary.
 func (f *clustered) awaitOther(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
-	defer cancel()
 	others := f.lab.Cluster.Group
 	cfg, err := mysql.ParseDSN(others.AdminDSN)
 	if err != nil {
@@ -289,32 +266,35 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 	cfg.Addr = strings.Join(slices.DeleteFunc(strings.Split(cfg.Addr, ","),
 		func(addr string) bool { return addr == f.primary.Addr() }), ",") // the old primary may not answer
 	others.AdminDSN = cfg.FormatDSN()
-	for {
-		members, err := mysqlgroup.Read(ctx, others)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }) {
-			return nil
-		}
-		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for another primary: %w", err)
-		}
-	}
+	return await(ctx, 60*time.Second, "for another primary", func(ctx context.Context) (bool, error) {
+		return hasPrimary(ctx, others)
+	})
 }
 
 // awaitNone waits until no member is the primary. The remaining one misses the others only after five seconds, and
 // until then "migrate group reboot" considers the group up.
 func (f *clustered) awaitNone(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	return await(ctx, 30*time.Second, "until the majority is missed", func(ctx context.Context) (bool, error) {
+		has, err := hasPrimary(ctx, f.lab.Cluster.Group)
+		return !has, err
+	})
+}
+
+func hasPrimary(ctx context.Context, g mysqlgroup.Config) (bool, error) {
+	members, err := mysqlgroup.Read(ctx, g)
+	return slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }), err
+}
+
+// await calls done until it returns true or an error, for at most limit.
+func await(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		members, err := mysqlgroup.Read(ctx, f.lab.Cluster.Group)
-		if err != nil || !slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }) {
+		if is, err := done(ctx); is || err != nil {
 			return err
 		}
 		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("wait until the majority is missed: %w", err)
+			return fmt.Errorf("wait %s: %w", what, err)
 		}
 	}
 }
@@ -337,20 +317,15 @@ func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
 
 // awaitOtherRedis waits until the Sentinels name another master.
 func awaitOtherRedis(ctx context.Context, l *lab.Lab, than *servers.Redis) error {
-	ctx, cancel := context.WithTimeout(ctx, 60*time.Second)
-	defer cancel()
-	for {
+	return await(ctx, 60*time.Second, "for another master of Redis", func(ctx context.Context) (bool, error) {
 		master, err := redisMaster(ctx, l)
-		if err == nil && master != than {
-			return nil
-		}
-		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for another master of Redis: %w", err)
-		}
-	}
+		return err == nil && master != than, nil
+	})
 }
 
-func killLeader(ctx context.Context, f *clustered) error {
+func (f *clustered) restartPrimary(ctx context.Context) error { return f.primary.Restart(ctx) }
+
+func (f *clustered) killLeader(ctx context.Context) error {
 	leader, err := f.lab.Cluster.ZooKeeper.Leader(ctx)
 	if err != nil {
 		return err
@@ -359,7 +334,7 @@ func killLeader(ctx context.Context, f *clustered) error {
 }
 
 // restartMembers starts the MySQL servers that are down.
-func restartMembers(ctx context.Context, f *clustered) error {
+func (f *clustered) restartMembers(ctx context.Context) error {
 	var errs []error
 	for _, m := range f.lab.Cluster.MySQL.Members {
 		if !m.Running() {
@@ -370,7 +345,7 @@ func restartMembers(ctx context.Context, f *clustered) error {
 }
 
 // restartZooKeepers starts the ZooKeeper servers that are down, and waits until they serve.
-func restartZooKeepers(ctx context.Context, f *clustered) error {
+func (f *clustered) restartZooKeepers(ctx context.Context) error {
 	var errs []error
 	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
 		if !z.Running() {
@@ -384,7 +359,7 @@ func restartZooKeepers(ctx context.Context, f *clustered) error {
 }
 
 // rollingRestart stops and starts every process, one after the other, and waits each time until all are back.
-func rollingRestart(ctx context.Context, f *clustered) error {
+func (f *clustered) rollingRestart(ctx context.Context) error {
 	for _, m := range f.lab.Cluster.MySQL.Members {
 		if err := errors.Join(m.Restart(ctx), awaitWhole(ctx, f.lab)); err != nil {
 			return err

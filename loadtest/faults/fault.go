@@ -45,25 +45,14 @@ type together []trial.Act
 func (t together) Arm(ctx context.Context) error {
 	var rest together
 	for _, f := range t {
-		if !ahead(f) {
+		_, flushes := f.(*flushing)
+		if s, ok := f.(surrounding); !flushes && !(ok && s.ofWires()) {
 			rest = append(rest, f)
-			continue
-		}
-		if err := f.Arm(ctx); err != nil {
+		} else if err := f.Arm(ctx); err != nil {
 			return err
 		}
 	}
 	return rest.each(func(f trial.Act) error { return f.Arm(ctx) })
-}
-
-func ahead(f trial.Act) bool {
-	switch f := f.(type) {
-	case *flushing:
-		return true
-	case *surrounding:
-		return f.wires
-	}
-	return false
 }
 
 // Fired is the smallest of their counts: 0 until each has struck.

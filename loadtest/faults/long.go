@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
-	"strings"
-	"sync"
 	"time"
 
-	"orderstock/loadtest/faults/faultpoint"
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trial"
@@ -64,217 +60,41 @@ var (
 	_ demanding = (*leaderCut)(nil)
 )
 
-// frozen pauses a replica inside a transaction, after its rows are written. Other orders must keep finishing at half
-// the previous rate or more.
-type frozen struct {
-	*strike
-	before float64 // orders finished per second, before the fault
-
-	struck time.Time
-	ended  int
-	during float64
-
-	stopRepeats context.CancelFunc
-	repeats     sync.WaitGroup
-}
-
-const measureFor = 2 * time.Second
-
-// frozenFor is how long a process is frozen. A frozen stock service holds the lock of the stock and the rows of the few
-// products until its session and its connection end, about 6 s later.
-var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockService: 16 * time.Second}
-
-func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
-	at := point{step: faultpoint.InsertItems, by: by, wire: lab.ToMySQL}
-	if by == stockService {
-		at.step = faultpoint.InsertFlow
-	}
-	f := &frozen{strike: newStrike(l, at, Cell{When: string(faultpoint.After), Fault: Pause}, rng)}
-	f.target = 0
-	return f
-}
-
-// Arm implements trial.Act. It first measures how many orders finish per second.
-func (f *frozen) Arm(ctx context.Context) (err error) {
-	if f.before, err = endRate(ctx, f.lab); err != nil {
-		return err
-	}
-	return f.strike.Arm(ctx)
-}
-
-// endRate returns how many orders finish per second, over measureFor.
-func endRate(ctx context.Context, l *lab.Lab) (float64, error) {
-	first, err := countEnded(ctx, l)
-	if err != nil {
-		return 0, err
-	}
-	began := time.Now()
-	if err := trial.Sleep(ctx, measureFor); err != nil {
-		return 0, err
-	}
-	last, err := countEnded(ctx, l)
-	return float64(last-first) / time.Since(began).Seconds(), err
-}
-
-// Fired implements trial.Act. It counts from the strike.
-func (f *frozen) Fired(ctx context.Context) (int, error) {
-	n, err := f.strike.Fired(ctx)
-	if err == nil && n > 0 && f.struck.IsZero() {
-		f.struck = time.Now()
-		if f.ended, err = countEnded(ctx, f.lab); err == nil && f.point.by == orderService {
-			err = f.repeat(ctx)
-		}
-	}
-	return n, err
-}
-
-// repeat keeps sending the orders held by the frozen process to the other order service, until the heal.
-func (f *frozen) repeat(ctx context.Context) error {
-	held, err := heldOrders(ctx, f.lab)
-	if err != nil {
-		return err
-	}
-	ctx, f.stopRepeats = context.WithCancel(ctx)
-	url := f.lab.Orders[1-f.target].URL() + "/v1/orders"
-	for key, body := range held {
-		f.repeats.Go(func() {
-			for ctx.Err() == nil {
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
-				if err != nil {
-					return // the address is a replica's
-				}
-				req.Header.Set("Content-Type", "application/json")
-				req.Header.Set("Idempotency-Key", key)
-				if resp, err := http.DefaultClient.Do(req); err == nil { // the answer is not judged
-					_ = resp.Body.Close()
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(20 * time.Millisecond):
-				}
-			}
-		})
-	}
-	return nil
-}
-
-// heldOrders returns the body of each order that is inserted and not committed, by its key.
-func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
-	const query = "SELECT idempotency_key, GROUP_CONCAT(CONCAT('{\"goods_id\":\"', goods_id, '\",\"num\":', num, '}'))" +
-		" FROM orders JOIN order_items ON order_id = id WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key"
-	read := func(isolation sql.IsolationLevel) (map[string]string, error) {
-		tx, err := l.OrderDB.BeginTx(ctx, &sql.TxOptions{Isolation: isolation})
-		if err != nil {
-			return nil, fmt.Errorf("read held orders: %w", err)
-		}
-		defer func() { _ = tx.Rollback() }() // read-only
-		return pairs(ctx, tx, query)
-	}
-	committed, err := read(sql.LevelReadCommitted)
-	if err != nil {
-		return nil, err
-	}
-	held, err := read(sql.LevelReadUncommitted)
-	if err != nil {
-		return nil, err
-	}
-	for key, items := range held {
-		if held[key] = `{"items":[` + items + `]}`; committed[key] != "" {
-			delete(held, key)
-		}
-	}
-	if len(held) == 0 {
-		return nil, errors.New("the frozen process holds no order")
-	}
-	return held, nil
-}
-
-// Hold implements trial.Act.
-func (f *frozen) Hold() time.Duration { return frozenFor[f.point.by] }
-
-// Heal implements trial.Act.
-func (f *frozen) Heal(ctx context.Context) error {
-	if f.stopRepeats != nil {
-		f.stopRepeats()
-		f.repeats.Wait()
-	}
-	ended, err := countEnded(ctx, f.lab)
-	if !f.struck.IsZero() {
-		f.during = float64(ended-f.ended) / time.Since(f.struck).Seconds()
-	}
-	return errors.Join(err, f.strike.Heal(ctx))
-}
-
-// Unmet implements demanding.
-func (f *frozen) Unmet() error {
-	if f.before == 0 {
-		return errors.New("no order ended before the fault")
-	}
-	if f.during < f.before/2 {
-		return fmt.Errorf("%.1f orders a second ended while it was frozen, %.1f before: less than half", f.during, f.before)
-	}
-	return nil
-}
-
-func countEnded(ctx context.Context, l *lab.Lab) (n int, err error) {
-	if err := l.OrderDB.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM orders WHERE outcome IS NOT NULL").Scan(&n); err != nil {
-		return 0, fmt.Errorf("count orders that ended: %w", err)
-	}
-	return n, nil
-}
-
 // gone stops a server. Orders must keep finishing at 0.8 of the rate before, or more.
 type gone struct {
-	*surrounding
-	lab            *lab.Lab
-	before, during float64 // orders that finish per second
-
-	struck time.Time
-	ended  int
+	*act.Act
+	pace
 }
 
 // Arm implements trial.Act.
-func (f *gone) Arm(ctx context.Context) (err error) {
-	if f.before, err = endRate(ctx, f.lab); err != nil {
+func (f *gone) Arm(ctx context.Context) error {
+	if err := f.measure(ctx); err != nil {
 		return err
 	}
-	if f.ended, err = countEnded(ctx, f.lab); err != nil {
+	if err := f.begin(ctx); err != nil {
 		return err
 	}
-	f.struck = time.Now()
-	return f.surrounding.Arm(ctx)
+	return f.Act.Arm(ctx)
 }
 
 // Heal implements trial.Act.
-func (f *gone) Heal(ctx context.Context) error {
-	ended, err := countEnded(ctx, f.lab)
-	f.during = float64(ended-f.ended) / time.Since(f.struck).Seconds()
-	return errors.Join(err, f.surrounding.Heal(ctx))
-}
+func (f *gone) Heal(ctx context.Context) error { return errors.Join(f.end(ctx), f.Act.Heal(ctx)) }
 
 // Unmet implements demanding.
 func (f *gone) Unmet() error {
-	if f.before == 0 {
-		return errors.New("no order ended before the fault")
-	}
-	if f.during < 0.8*f.before {
-		return fmt.Errorf("%.1f orders per second finished without the server, %.1f before: less than 0.8", f.during,
-			f.before)
-	}
-	return nil
+	return f.unmet(0.8, "%.1f orders per second finished without the server, %.1f before: less than 0.8")
 }
 
-// recovering is a surrounding fault. After the heal, every order service must confirm an order within recoverWithin.
+// recovering is a fault around the system. After the heal, every order service must confirm an order within recoverWithin.
 type recovering struct {
-	*surrounding
+	*act.Act
 	lab   *lab.Lab
 	unmet error
 }
 
 // Heal implements trial.Act.
 func (f *recovering) Heal(ctx context.Context) error {
-	if err := f.surrounding.Heal(ctx); err != nil {
+	if err := f.Act.Heal(ctx); err != nil {
 		return err
 	}
 	limit, cancel := context.WithTimeout(ctx, recoverWithin)
@@ -294,19 +114,18 @@ func (f *recovering) Unmet() error { return f.unmet }
 // leaderCut cuts the replies of the stock services to the order service that reconciles, so it leaves its orders
 // unfinished. Another must take the lead and settle them while the fault lasts.
 type leaderCut struct {
-	lab    *lab.Lab
-	leader *lab.Replica
-	unmet  error
+	lab   *lab.Lab
+	cut   *act.Act // nil until the leader is known
+	unmet error
 }
 
 // settledAfter is the maximum age of an unsettled order while the leader is cut off.
 const settledAfter = 10 * time.Second
 
 // Arm implements trial.Act.
-func (f *leaderCut) Arm(context.Context) error {
-	latest := -1
-	var since string
-	for i, r := range f.lab.Orders {
+func (f *leaderCut) Arm(ctx context.Context) error {
+	var leader, since string
+	for _, r := range f.lab.Orders {
 		log, err := os.ReadFile(r.LogPath())
 		if err != nil {
 			return fmt.Errorf("find the leader: %w", err)
@@ -314,15 +133,15 @@ func (f *leaderCut) Arm(context.Context) error {
 		for line := range bytes.Lines(log) {
 			var entry struct{ Time, Msg string }
 			if json.Unmarshal(line, &entry) == nil && entry.Msg == "leading" && entry.Time > since {
-				latest, since = i, entry.Time
+				leader, since = r.Name(), entry.Time
 			}
 		}
 	}
-	if latest < 0 {
+	if leader == "" {
 		return errors.New("find the leader: no order service leads")
 	}
-	f.leader = f.lab.Orders[latest]
-	return f.leader.EachWire(lab.ToStock, (*lab.Wire).LoseReplies)
+	f.cut = act.New(f.lab, act.Action{Action: "lose-replies", Target: leader, Wire: lab.ToStock}, 0)
+	return f.cut.Arm(ctx)
 }
 
 // Fired implements trial.Act. It has struck once the leader has left an order unfinished.
@@ -338,8 +157,8 @@ func (f *leaderCut) Heal(ctx context.Context) error {
 		f.unmet = fmt.Errorf("%d orders are not settled after %s, though another order service reaches the stock", n,
 			settledAfter)
 	}
-	if f.leader != nil {
-		err = errors.Join(err, f.leader.EachWire(lab.ToStock, func(w *lab.Wire) error { return w.Mend(ctx) }))
+	if f.cut != nil {
+		err = errors.Join(err, f.cut.Heal(ctx))
 	}
 	return err
 }
@@ -384,12 +203,11 @@ func newLong(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
 	case StockFrozen:
 		return newFrozen(l, stockService, rng)
 	case ZooKeeperFrozen:
-		return &recovering{lab: l, surrounding: around(14*time.Second,
-			func(context.Context) error { return l.ZooKeeper.Pause() },
-			func(context.Context) error { return l.ZooKeeper.Resume() })}
+		pause := act.Action{Action: "pause-server", Target: "zookeeper"}
+		return &recovering{lab: l, Act: act.New(l, pause, 14*time.Second)}
 	case ZooKeeperGone:
-		return &gone{lab: l, surrounding: around(time.Minute,
-			func(context.Context) error { return l.ZooKeeper.Kill() }, l.ZooKeeper.Restart)}
+		kill := act.Action{Action: "kill-server", Target: "zookeeper"}
+		return &gone{act.New(l, kill, time.Minute), pace{orders: l.OrderDB}}
 	case LeaderCut:
 		return &leaderCut{lab: l}
 	}

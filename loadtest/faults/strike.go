@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
 )
@@ -40,24 +41,19 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	if s.target = rng.IntN(len(s.replicas)); p.alone {
 		s.target = -1
 	}
-	s.rule = lab.Rule{Step: p.step, When: faultpoint.When(c.When), Times: 1, Skip: rng.IntN(3)}
-	if p.reach != nil || p.step == faultpoint.CancelFlag || p.step == faultpoint.CancelOrder {
-		s.rule.Skip = 0 // few calls pass it
-	}
+	when := faultpoint.When(c.When)
 	switch c.Fault {
-	case Kill:
-		s.rule.Action = "kill"
-	case Pause:
-		s.rule.Action = "stop"
-	case Error:
-		s.rule.Action, s.rule.Times = "error", 3
-	case Delay:
-		s.rule.Action, s.rule.DelayMS, s.rule.Times = "delay", (2 * stockTimeout).Milliseconds(), 3
 	case ReplyLost:
 		// The wire goes deaf just before the step, so the step loses its own reply.
-		s.rule.Action, s.rule.When = "call", faultpoint.Before
+		s.rule = lab.Rule{Step: p.step, When: faultpoint.Before, Action: "call", Times: 1}
 	case Reset:
-		s.rule.Action = "call"
+		s.rule = lab.Rule{Step: p.step, When: when, Action: "call", Times: 1}
+	default:
+		s.rule = act.Rule("arm-"+c.Fault, when, p.step)
+	}
+	s.rule.Skip = rng.IntN(3)
+	if p.reach != nil || p.step == faultpoint.CancelFlag || p.step == faultpoint.CancelOrder {
+		s.rule.Skip = 0 // few calls pass it
 	}
 	return s
 }
@@ -172,29 +168,7 @@ func (s *strike) Heal(ctx context.Context) error {
 	}
 	s.poisoned = nil
 	s.mu.Unlock()
-	for _, r := range s.lab.Replicas() {
-		errs = append(errs, restart(ctx, r))
-	}
-	return errors.Join(errs...)
-}
-
-// restart makes a replica run again after any fault, with no rule armed.
-func restart(ctx context.Context, r *lab.Replica) error {
-	for {
-		if !r.Running() {
-			if err := r.Restart(ctx); err != nil {
-				return fmt.Errorf("restart %s: %w", r.Name(), err)
-			}
-		}
-		if err := r.Resume(); err != nil && r.Running() {
-			return fmt.Errorf("resume %s: %w", r.Name(), err)
-		}
-		err := r.Disarm(ctx)
-		if err == nil || r.Running() && ctx.Err() != nil {
-			return err
-		}
-		// A rule that was still armed has killed or stopped it: try again.
-	}
+	return errors.Join(append(errs, s.lab.RepairReplicas(ctx))...)
 }
 
 // caller is the server that a replica calls from its point, and waits for.

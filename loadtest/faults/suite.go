@@ -205,19 +205,7 @@ func (w *lane) repair(ctx context.Context) error {
 	if w.lab.Cluster != nil {
 		return w.repairCluster(ctx)
 	}
-	for _, s := range []interface {
-		Running() bool
-		Resume() error
-		Restart(ctx context.Context) error
-	}{w.lab.MySQL, w.lab.Redis, w.lab.ZooKeeper} {
-		if s.Running() {
-			continue
-		}
-		if err := s.Restart(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.lab.RepairServers(ctx)
 }
 
 func (w *lane) repairCluster(ctx context.Context) error {

@@ -6,163 +6,124 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trial"
 )
 
-// surrounding is a fault around the system.
-type surrounding struct {
-	trial.Simple
-	wires bool // it adds toxics to wires
+// surrounding is a fault around the system: one or several acts, one after the other.
+type surrounding []*act.Act
+
+// around lists the acts of the faults around the system, and how long each fault lasts.
+var around = map[string]struct {
+	hold time.Duration
+	acts []act.Action
+}{
+	RedisDown:          {1500 * time.Millisecond, []act.Action{{Action: "kill-server", Target: "redis"}}},
+	MySQLKilled:        {300 * time.Millisecond, []act.Action{{Action: "restart-server", Target: "mysql"}}},
+	ZooKeeperRestarted: {300 * time.Millisecond, []act.Action{{Action: "restart-server", Target: "zookeeper"}}},
+	SessionsExpired:    {300 * time.Millisecond, []act.Action{{Action: "expire-sessions"}}},
+	ReplicaKilled: {time.Second, []act.Action{
+		{Action: "kill", Target: "order-%d"}, {Action: "kill", Target: "stock-%d"}, // any
+	}},
+	NetworkSlow: {1500 * time.Millisecond, []act.Action{
+		{Action: "slow", Target: "order-1", Wire: lab.ToStock}, {Action: "slow", Target: "order-2", Wire: lab.ToStock},
+	}},
+	CutOneWay: {1500 * time.Millisecond, []act.Action{ // one order service cannot send, the other cannot receive
+		{Action: "lose-requests", Target: "order-1", Wire: lab.ToStock},
+		{Action: "lose-replies", Target: "order-2", Wire: lab.ToStock},
+	}},
+	Duplicated: {1500 * time.Millisecond, []act.Action{{Action: "duplicate"}}},
 }
 
-// around returns the fault that do brings about and undo heals after hold.
-func around(hold time.Duration, do, undo func(context.Context) error) *surrounding {
-	return &surrounding{Simple: trial.Simple{Do: do, Undo: undo, For: hold}}
-}
-
-// counted returns the fault with what counts its strikes.
-func (s *surrounding) counted(count func(context.Context) (int, error)) *surrounding {
-	s.Count = count
-	return s
-}
-
-// ofWires marks a fault that adds toxics to wires.
-func (s *surrounding) ofWires() *surrounding {
-	s.wires = true
-	return s
-}
-
+// newSurrounding returns the fault around the system of that name.
 func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
-	betweenServices := func(ctx context.Context, do func(order int, w *lab.Wire) error) error {
-		var errs []error
-		for i, r := range l.Orders {
-			errs = append(errs, r.EachWire(lab.ToStock, func(w *lab.Wire) error { return do(i, w) }))
-		}
-		return errors.Join(errs...)
+	if name == RedisFlushed {
+		return &flushing{lab: l}
 	}
-	mendServices := func(ctx context.Context) error {
-		return betweenServices(ctx, func(_ int, w *lab.Wire) error { return w.Mend(ctx) })
-	}
-	switch name {
-	case RedisFlushed:
-		return newFlushing(l)
-	case RedisDown:
-		return around(1500*time.Millisecond, func(context.Context) error { return l.Redis.Kill() }, l.Redis.Restart)
-	case MySQLKilled:
-		return around(300*time.Millisecond,
-			func(ctx context.Context) error { return errors.Join(l.MySQL.Kill(), l.MySQL.Restart(ctx)) }, nil)
-	case ZooKeeperRestarted:
-		return around(300*time.Millisecond,
-			func(ctx context.Context) error { return errors.Join(l.ZooKeeper.Kill(), l.ZooKeeper.Restart(ctx)) }, nil)
-	case SessionsExpired:
-		each := func(do func(w *lab.Wire) error) error {
-			var errs []error
-			for _, r := range l.Replicas() {
-				errs = append(errs, r.EachWire(lab.ToZooKeeper, do))
-			}
-			return errors.Join(errs...)
+	var s surrounding
+	for _, a := range around[name].acts {
+		if name == ReplicaKilled {
+			a.Target = fmt.Sprintf(a.Target, 1+rng.IntN(2))
 		}
-		return around(300*time.Millisecond,
-			func(context.Context) error { return each((*lab.Wire).Cut) },
-			func(ctx context.Context) error { return each(func(w *lab.Wire) error { return w.Mend(ctx) }) },
-		).counted(l.ExpiredSessions)
-	case ReplicaKilled:
-		victims := []*lab.Replica{l.Orders[rng.IntN(len(l.Orders))], l.Stocks[rng.IntN(len(l.Stocks))]}
-		return around(time.Second,
-			func(context.Context) error { return errors.Join(victims[0].Kill(), victims[1].Kill()) },
-			func(ctx context.Context) error {
-				return errors.Join(restart(ctx, victims[0]), restart(ctx, victims[1]))
-			})
-	case NetworkSlow:
-		return around(1500*time.Millisecond, func(ctx context.Context) error {
-			return betweenServices(ctx, func(_ int, w *lab.Wire) error { return w.Slow(stockTimeout * 2 / 5) })
-		}, mendServices).ofWires()
-	case CutOneWay:
-		// One order service cannot send, the other cannot receive.
-		return around(1500*time.Millisecond, func(ctx context.Context) error {
-			return betweenServices(ctx, func(order int, w *lab.Wire) error {
-				if order == 0 {
-					return w.LoseRequests()
-				}
-				return w.LoseReplies()
-			})
-		}, mendServices).ofWires()
-	case Duplicated:
-		turn := func(on bool) func(context.Context) error {
-			return func(context.Context) error {
-				for _, d := range l.Duplicators {
-					d.Switch(on)
-				}
-				return nil
-			}
-		}
-		return around(1500*time.Millisecond, turn(true), turn(false)).counted(func(context.Context) (int, error) {
-			sum := 0
-			for _, d := range l.Duplicators {
-				sum += d.Doubled()
-			}
-			return sum, nil
-		})
+		s = append(s, act.New(l, a, around[name].hold))
 	}
-	return around(0, func(context.Context) error { return fmt.Errorf("no such fault: %q", name) }, nil)
+	return s
+}
+
+// ofWires reports whether it adds toxics to wires.
+func (s surrounding) ofWires() bool { return s[0].On() == act.OnWire }
+
+// Arm implements trial.Act.
+func (s surrounding) Arm(ctx context.Context) error {
+	return s.each(func(a *act.Act) error { return a.Arm(ctx) })
+}
+
+// Fired implements trial.Act. Several acts are one strike.
+func (s surrounding) Fired(ctx context.Context) (fired int, err error) {
+	for _, a := range s {
+		n, err := a.Fired(ctx)
+		if err != nil || len(s) == 1 {
+			return n, err
+		}
+		fired = max(fired, min(n, 1))
+	}
+	return fired, nil
+}
+
+// Hold implements trial.Act.
+func (s surrounding) Hold() time.Duration { return s[0].Hold() }
+
+// Heal implements trial.Act.
+func (s surrounding) Heal(ctx context.Context) error {
+	return s.each(func(a *act.Act) error { return a.Heal(ctx) })
+}
+
+func (s surrounding) each(do func(*act.Act) error) error {
+	var errs []error
+	for _, a := range s {
+		errs = append(errs, do(a))
+	}
+	return errors.Join(errs...)
 }
 
 // flushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the flushes
 // that deleted something.
 type flushing struct {
-	lab  *lab.Lab
-	stop context.CancelFunc
-	busy sync.WaitGroup
-
-	mu    sync.Mutex
-	count int
+	lab   *lab.Lab
+	stop  context.CancelFunc
+	busy  sync.WaitGroup
+	count atomic.Int32
 }
 
-func newFlushing(l *lab.Lab) *flushing { return &flushing{lab: l} }
-
-// Arm implements trial.Act.
+// Arm implements trial.Act. It waits briefly for a flush that deletes something.
 func (f *flushing) Arm(ctx context.Context) error {
-	ctx, f.stop = context.WithCancel(ctx)
+	flushing, stop := context.WithCancel(ctx)
+	f.stop = stop
 	f.busy.Go(func() {
-		for ctx.Err() == nil {
-			if n, err := f.lab.FlushRedis(ctx); err == nil && n > 0 { // an error: Redis is down as well
-				f.mu.Lock()
-				f.count++
-				f.mu.Unlock()
+		for flushing.Err() == nil {
+			if n, err := f.lab.FlushRedis(flushing); err == nil && n > 0 { // an error: Redis is down as well
+				f.count.Add(1)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(5 * time.Millisecond):
-			}
+			_ = trial.Sleep(flushing, 5*time.Millisecond)
 		}
 	})
-	return f.awaitFirst(ctx)
-}
-
-// awaitFirst waits briefly for a flush that deletes something.
-func (f *flushing) awaitFirst(ctx context.Context) error {
 	for range 100 {
-		if n, err := f.Fired(ctx); err != nil || n > 0 {
-			return err
+		if f.count.Load() > 0 {
+			break
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		if err := trial.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // Fired implements trial.Act.
-func (f *flushing) Fired(context.Context) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.count, nil
-}
+func (f *flushing) Fired(context.Context) (int, error) { return int(f.count.Load()), nil }
 
 // Hold implements trial.Act.
 func (f *flushing) Hold() time.Duration { return time.Second }

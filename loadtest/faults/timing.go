@@ -3,7 +3,8 @@ package faults
 import "time"
 
 // The services' timeouts are shortened, so that a cell takes seconds. The ratios that matter are kept: a try is shorter
-// than the confirm budget, the reconciler takes an order before it is given up, a pause outlives the session.
+// than the confirm budget, the reconciler takes an order before it is given up, a pause outlives the session. A step is
+// delayed, and a link is slowed, by the times of package act: twice stockTimeout, and two fifths of it.
 const (
 	stockTimeout   = 500 * time.Millisecond
 	sessionTimeout = 2 * time.Second

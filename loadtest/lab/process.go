@@ -14,6 +14,7 @@ import (
 type Process interface {
 	Name() string
 	Running() bool
+	Starting() bool
 	Pid() int
 	Kill() error
 	Pause() error
@@ -45,15 +46,16 @@ func Repair(ctx context.Context, p Process) error {
 	}
 }
 
+// ServerProcesses returns MySQL, Redis and ZooKeeper, which are no cluster.
+func (l *Lab) ServerProcesses() []Process { return []Process{l.MySQL, l.Redis, l.ZooKeeper} }
+
 // RepairServers restarts dead servers and resumes paused ones.
-func (l *Lab) RepairServers(ctx context.Context) error {
-	return repair[Process](ctx, l.MySQL, l.Redis, l.ZooKeeper)
-}
+func (l *Lab) RepairServers(ctx context.Context) error { return repair(ctx, l.ServerProcesses()) }
 
 // RepairReplicas restarts dead replicas, resumes paused ones, and disarms all.
-func (l *Lab) RepairReplicas(ctx context.Context) error { return repair(ctx, l.Replicas()...) }
+func (l *Lab) RepairReplicas(ctx context.Context) error { return repair(ctx, l.Replicas()) }
 
-func repair[P Process](ctx context.Context, all ...P) error {
+func repair[P Process](ctx context.Context, all []P) error {
 	var errs []error
 	for _, p := range all {
 		if err := Repair(ctx, p); err != nil {
