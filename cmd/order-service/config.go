@@ -23,13 +23,13 @@ type settings struct {
 
 	// StockURLs are the addresses of the stock services, several by comma; empty: the services announced in ZooKeeper.
 	StockURLs []string `env:"STOCK_URLS"`
-	// StockServerName is the name in the stock services' certificates; empty: the host of their address. With it, a stock
-	// service that announces plain HTTP is not called.
+	// StockServerName is the name in the stock services' certificates; empty: the host of their address. With it, plain
+	// HTTP is not followed.
 	StockServerName string `env:"STOCK_SERVER_NAME"`
 	// StockTimeout bounds one try of a call to the stock service.
 	StockTimeout time.Duration `env:"STOCK_TIMEOUT" envDefault:"2s"`
-	// StockRequests bounds the requests in flight to each stock service, which concurrent deductions share; full ones may
-	// be four times as many. 0: one for each deduction.
+	// StockRequests bounds the shared requests in flight to each stock service; full ones may be four times as many. 0: a
+	// request for each deduction.
 	StockRequests int `env:"STOCK_REQUESTS" envDefault:"4"`
 	// StockSpread sends deductions round robin, instead of to the stock service that their partition prefers.
 	StockSpread bool `env:"STOCK_SPREAD" envDefault:"false"`

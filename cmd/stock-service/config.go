@@ -30,16 +30,16 @@ type settings struct {
 	Strategy string `env:"STOCK_STRATEGY"`
 	// LockTimeout bounds a deduction's wait for its lock; grouped uses LOCK_PATIENCE.
 	LockTimeout time.Duration `env:"LOCK_TIMEOUT" envDefault:"1500ms"`
-	// LockPatience is the minimum pause before a waiting group looks at the lock's holder. After two looks at the same
-	// holder it continues without the lock.
+	// LockPatience is the minimum pause before a waiting group looks at the lock's holder; after two looks at the same one
+	// it continues without the lock.
 	LockPatience time.Duration `env:"LOCK_PATIENCE" envDefault:"100ms"`
-	// MaxGroup bounds the operations of one transaction under grouped and grouped-rows, from 1 to 256. Small groups hold
-	// rows for a shorter time; large ones do more with each commit.
+	// MaxGroup bounds the operations of a transaction under grouped and grouped-rows, from 1 to 256. Small groups hold
+	// rows for a shorter time.
 	MaxGroup int `env:"STOCK_GROUP" envDefault:"256"`
 	// MaxInFlight bounds the orders, or operations, in flight; others get 503 at once.
 	MaxInFlight int `env:"MAX_IN_FLIGHT" envDefault:"2048"`
-	// OldToken is accepted as well as SERVICE_TOKEN. To change the token, restart the stock services with both, then the
-	// order services with the new one, then the stock services without this.
+	// OldToken is accepted as well. To change SERVICE_TOKEN, restart the stock services with both, the order services with
+	// the new one, then the stock services without this.
 	OldToken config.Secret `env:"SERVICE_TOKEN_OLD"`
 	// RequestTimeout bounds the work for one request.
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"5s"`

@@ -19,8 +19,8 @@ type Service struct {
 	OpsAddr string `env:"OPS_ADDR"`
 	// LogLevel is DEBUG, INFO, WARN or ERROR.
 	LogLevel slog.Level `env:"LOG_LEVEL" envDefault:"INFO"`
-	// Processors is the number of processors for the service, read by the Go runtime; 0: all. Services on one machine do
-	// more if each has its share.
+	// Processors is the number of processors to use, read by the Go runtime; 0: all. Services on one machine need a share
+	// each.
 	Processors int `env:"GOMAXPROCS" envDefault:"0"`
 	// ShutdownTimeout bounds a stop's wait for requests in flight.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
@@ -33,13 +33,13 @@ type Service struct {
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS,required,notEmpty"`
 	// ZooKeeperRoot is the parent of all nodes.
 	ZooKeeperRoot string `env:"ZOOKEEPER_ROOT" envDefault:"/orderstock"`
-	// ZooKeeperAuth is the services' user:password in ZooKeeper, the same for all. Their nodes are closed to others; open
-	// ones are closed at the start. Empty: the nodes are open to every client.
+	// ZooKeeperAuth is the services' user:password in ZooKeeper, the same for all: it closes their nodes to others. Empty:
+	// the nodes are open to every client.
 	ZooKeeperAuth Secret `env:"ZOOKEEPER_AUTH"`
 	// SessionTimeout is the ZooKeeper session timeout, at least 1s.
 	SessionTimeout time.Duration `env:"ZOOKEEPER_SESSION_TIMEOUT" envDefault:"10s"`
 
-	// TLSCert is the service's certificate, then its signers', in PEM. With it and TLS_KEY the service speaks only HTTPS.
+	// TLSCert is the certificate, then its signers', in PEM. With it and TLS_KEY the service speaks only HTTPS.
 	TLSCert Secret `env:"TLS_CERT"`
 	// TLSKey is the key of TLS_CERT, in PEM.
 	TLSKey Secret `env:"TLS_KEY"`

@@ -29,12 +29,11 @@ const Default = "grouped"
 var All = []Info{
 	{
 		Name: "unsafe", Warning: "oversells",
-		Summary: "reads, then writes, without a lock: oversells, and the verdict says so; only with `--allow-unsafe`",
+		Summary: "reads, then writes, without a lock: oversells; only with `--allow-unsafe`",
 	},
 	{
 		Name: "redis-prededuct", Warning: "loses operations that it reported as done if Redis loses data",
-		Summary: "a Lua script takes the stock in Redis, the ledger is written behind: a flush loses acknowledged " +
-			"deductions; only with `--allow-unsafe`",
+		Summary: "a Lua script in Redis, the ledger written behind: a flush loses deductions; only with `--allow-unsafe`",
 	},
 	{
 		Name: "single-node", LockServer: "ZooKeeper",
@@ -69,8 +68,7 @@ var All = []Info{
 	},
 	{
 		Name: Default, LockServer: "ZooKeeper",
-		Summary: "a lock for each partition of the products, by default one for all; waiting operations share one " +
-			"transaction and commit",
+		Summary: "a lock for each partition, by default one for all; waiting operations share a transaction",
 	},
 }
 
