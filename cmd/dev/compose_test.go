@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,14 +19,15 @@ import (
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 )
 
 const redisPasswords = "hunter2"
 
-// composeRedis starts Redis as docker-compose.yml does, and returns it with a function that returns a user's options;
+// composeRedis starts Redis as docker-compose.yml does, and returns it with a function that returns the server for a user;
 // "" is a stranger.
-func composeRedis(t *testing.T) (*servers.Server, func(user string) redis.UniversalOptions) {
+func composeRedis(t *testing.T) (*servers.Server, func(user string) redisdb.Server) {
 	t.Helper()
 	script, err := filepath.Abs("../../.compose/redis.sh")
 	if err != nil {
@@ -40,14 +42,14 @@ func composeRedis(t *testing.T) (*servers.Server, func(user string) redis.Univer
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	at := func(user string) redis.UniversalOptions {
-		where := redis.UniversalOptions{Addrs: []string{addr}}
+	at := func(user string) redisdb.Server {
+		where := redisdb.Server{Addrs: []string{addr}}
 		if user != "" {
-			where.Username, where.Password = user, redisPasswords
+			where.User, where.Password = user, redisPasswords
 		}
 		return where
 	}
-	stranger := redis.NewClient(&redis.Options{Addr: addr})
+	stranger := redisdb.Open(at(""), time.Second)
 	t.Cleanup(func() { _ = stranger.Close() })
 	secrets := t.TempDir()
 	for _, name := range []string{"order", "stock", "console", "cluster"} {
@@ -72,7 +74,7 @@ func TestNoCounterOutlivesACrashOfRedis(t *testing.T) {
 	t.Parallel()
 	server, at := composeRedis(t)
 	where := at("order")
-	client := redis.NewClient(where.Simple())
+	client := redisdb.Open(where, time.Second)
 	defer func() { _ = client.Close() }()
 	// Each process of a service counts like this: the first request of a window with two commands, others with one.
 	count := redis.NewScript(`
@@ -126,7 +128,7 @@ func TestRightsOfRedisUsers(t *testing.T) {
 		"sentinel": {"ping": true, "role": true, "get opflag:1": false, "flushall": false},
 	} {
 		where := at(user)
-		client := redis.NewClient(where.Simple())
+		client := redisdb.Open(where, time.Second)
 		defer func() { _ = client.Close() }()
 		for command, allowed := range commands {
 			var args []any
@@ -141,7 +143,7 @@ func TestRightsOfRedisUsers(t *testing.T) {
 	}
 	wrong := at("order")
 	wrong.Password = "demo"
-	client := redis.NewClient(wrong.Simple())
+	client := redisdb.Open(wrong, time.Second)
 	defer func() { _ = client.Close() }()
 	if err := client.Ping(t.Context()).Err(); !redis.HasErrorPrefix(err, "WRONGPASS") {
 		t.Errorf("a wrong password: %v", err)
@@ -179,7 +181,7 @@ func TestTheUsersOfRedisSuffice(t *testing.T) {
 	}
 
 	where := at("stock")
-	client := redis.NewClient(where.Simple())
+	client := redisdb.Open(where, time.Second)
 	defer func() { _ = client.Close() }()
 	for _, key := range []string{"stocklock:1", "prededuct:/orderstock:log"} { // of redis-lock and redis-prededuct
 		script := redis.NewScript("return redis.call('incr', KEYS[1])")

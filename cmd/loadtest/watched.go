@@ -10,11 +10,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/redisdb"
 )
 
 // watchAsPage attaches a console to the stack and reads its events, like an open page.
@@ -25,7 +25,7 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 	}
 	target := console.Target{
 		Target: st.Target(), Databases: st.Databases(), ZooKeeper: []string{st.Servers.ZooKeeper.Addr()},
-		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: redis.UniversalOptions{Addrs: []string{st.Servers.Redis.Addr()}},
+		ZooKeeperRoot: st.ZooKeeperRoot(), Redis: redisdb.Server{Addrs: []string{st.Servers.Redis.Addr()}},
 		Strategy: st.Strategy(),
 	}
 	for _, s := range st.Services() {

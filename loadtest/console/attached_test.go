@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/redis/go-redis/v9"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
+	"orderstock/pkg/redisdb"
 )
 
 // TestAttachedConsoleShowsAnothersRun watches the stage's stack with a second console, which fires nothing.
@@ -24,7 +24,7 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	target := console.Target{
 		Target: s.lab.Target(), Databases: s.lab.Databases(),
 		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(),
-		Redis: redis.UniversalOptions{Addrs: []string{s.lab.Redis.Addr()}},
+		Redis: redisdb.Server{Addrs: []string{s.lab.Redis.Addr()}},
 	}
 	for _, r := range s.lab.Replicas() {
 		target.Watched = append(target.Watched, console.Watched{

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
@@ -19,6 +17,7 @@ import (
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trace"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/redisdb"
 )
 
 // Console watches a stack and fires at it. Its methods are safe for concurrent
@@ -306,7 +305,7 @@ type Target struct {
 	ZooKeeper     []string
 	ZooKeeperRoot string
 	ZooKeeperAuth string
-	Redis         redis.UniversalOptions
+	Redis         redisdb.Server
 	// Strategy is the stock services' deduction strategy, and Partitions their number of partitions; the zero values are
 	// their defaults.
 	Strategy   string

@@ -15,11 +15,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/lab"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/strategy"
@@ -52,7 +51,7 @@ func labView(l *lab.Lab, v catalogue.Variant, env map[string]string) (*view, err
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
 		ZooKeeper: strings.Split(l.ZooKeeper.Addr(), ","), ZooKeeperRoot: l.Root(),
-		Redis: redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}}, Strategy: v.Strategy, Partitions: partitions,
+		Redis: redisdb.Server{Addrs: []string{l.Redis.Addr()}}, Strategy: v.Strategy, Partitions: partitions,
 	})
 	if err != nil {
 		return nil, err

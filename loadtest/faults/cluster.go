@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/redis/go-redis/v9"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
@@ -18,6 +16,7 @@ import (
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/mysqlgroup"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 )
 
@@ -301,14 +300,12 @@ func await(ctx context.Context, limit time.Duration, what string, done func(cont
 
 // redisMaster returns the master according to the Sentinels.
 func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
-	sentinel := redis.NewSentinelClient(&redis.Options{Addr: l.Cluster.Redis.Sentinels[0].Addr()})
-	defer func() { _ = sentinel.Close() }()
-	addr, err := sentinel.GetMasterAddrByName(ctx, servers.RedisMaster).Result()
+	addr, err := redisdb.Master(ctx, l.Cluster.Redis.Sentinels[0].Addr(), servers.RedisMaster)
 	if err != nil {
 		return nil, fmt.Errorf("find the master of Redis: %w", err)
 	}
 	for _, s := range l.Cluster.Redis.Servers {
-		if s.Addr() == net.JoinHostPort(addr[0], addr[1]) {
+		if s.Addr() == addr {
 			return s, nil
 		}
 	}

@@ -4,19 +4,21 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 )
 
 // FlushRedis deletes all keys in Redis and returns how many there were.
 func (l *Lab) FlushRedis(ctx context.Context) (int64, error) {
-	opts := &redis.UniversalOptions{Addrs: []string{l.Redis.Addr()}, MaxRetries: -1}
+	server := redisdb.Server{Addrs: []string{l.Redis.Addr()}}
 	if l.Cluster != nil {
-		opts.Addrs, opts.MasterName = strings.Split(l.Redis.Addr(), ","), servers.RedisMaster
+		server.Addrs, server.Master = strings.Split(l.Redis.Addr(), ","), servers.RedisMaster
 	}
-	client := redis.NewUniversalClient(opts)
+	client := redisdb.Open(server, 3*time.Second)
 	defer func() { _ = client.Close() }()
 	var size *redis.IntCmd
 	_, err := client.TxPipelined(ctx, func(p redis.Pipeliner) error {

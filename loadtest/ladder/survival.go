@@ -7,12 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/retry"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -136,7 +135,7 @@ func (c *contestant) act(fault string) *trial.Simple {
 
 // flush empties Redis several times.
 func (c *contestant) flush(ctx context.Context) (err error) {
-	client := redis.NewClient(&redis.Options{Addr: c.stack.Servers.Redis.Addr()})
+	client := redisdb.Open(redisdb.Server{Addrs: []string{c.stack.Servers.Redis.Addr()}}, 3*time.Second)
 	for range flushes {
 		err = errors.Join(err, client.FlushAll(ctx).Err())
 		time.Sleep(50 * time.Millisecond)

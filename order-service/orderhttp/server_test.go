@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -172,7 +171,7 @@ func TestTheAnswerToTooManyRequestsIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := ratelimit.Open(ratelimit.Config{
-		Redis: redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}, Log: quiet,
+		Redis: redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}, Log: quiet,
 	})
 	defer func() { _ = limits.Close() }()
 	cfg := orderhttp.Config{LimitOrders: limits.Limit("orders", once), LimitReads: limits.Limit("reads", once)}

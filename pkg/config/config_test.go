@@ -93,8 +93,8 @@ func TestRedisBySentinels(t *testing.T) {
 	}
 	t.Setenv("REDIS_MASTER", "flags")
 	s, err := config.Read[shop]()
-	if where := s.Redis(); err != nil || len(where.Addrs) != 2 || where.MasterName != "flags" {
-		t.Errorf("Redis at %v, master %q: %v", where.Addrs, where.MasterName, err)
+	if where := s.Redis(); err != nil || len(where.Addrs) != 2 || where.Master != "flags" {
+		t.Errorf("Redis at %v, master %q: %v", where.Addrs, where.Master, err)
 	}
 }
 

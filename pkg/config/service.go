@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/pkg/coordination"
+	"orderstock/pkg/redisdb"
 )
 
 // Service holds the settings that both services share. A service's settings embed it.
@@ -120,16 +119,12 @@ func (s RedisServer) checkRedis() error {
 
 // Redis returns the address of Redis, as a server or through Sentinels, and the login. Without a setting it has no
 // addresses.
-func (s RedisServer) Redis() redis.UniversalOptions {
+func (s RedisServer) Redis() redisdb.Server {
 	user, password, _ := strings.Cut(string(s.RedisAuth), ":")
-	opts := redis.UniversalOptions{Username: user, Password: password}
 	if s.RedisAddr != "" {
-		opts.Addrs = []string{s.RedisAddr}
-		return opts
+		return redisdb.Server{Addrs: []string{s.RedisAddr}, User: user, Password: password}
 	}
-	opts.Addrs, opts.MasterName = s.RedisAddrs, s.RedisMaster
-	opts.SentinelUsername, opts.SentinelPassword = user, password
-	return opts
+	return redisdb.Server{Addrs: s.RedisAddrs, Master: s.RedisMaster, User: user, Password: password}
 }
 
 // ZooKeeper returns the address of ZooKeeper, and the service's login there.

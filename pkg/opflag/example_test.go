@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -17,7 +16,7 @@ func Example() {
 	t, end := serverstest.Example()
 	defer end()
 
-	where := redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
+	where := redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
 	flags := opflag.OpenAt(where, slog.New(slog.DiscardHandler))
 	defer func() { _ = flags.Close() }()
 	fmt.Println("set:", flags.Set(ctx, "1234"))

@@ -29,7 +29,7 @@ const (
 // Flags is the store of operation flags. Safe for concurrent use. Make one with
 // Open.
 type Flags struct {
-	client  redis.UniversalClient
+	client  redisdb.Client
 	breaker *gobreaker.CircuitBreaker[[]redis.Cmder]
 	sets    *batch.Group[string, bool]
 	takes   *batch.Group[string, bool]
@@ -38,13 +38,13 @@ type Flags struct {
 // Open returns the flags in the Redis at addr, host:port. It connects on first use,
 // and logs when the circuit breaker opens or closes. Callers must Close the flags.
 func Open(addr string, log *slog.Logger) *Flags {
-	return OpenAt(redis.UniversalOptions{Addrs: []string{addr}}, log)
+	return OpenAt(redisdb.Server{Addrs: []string{addr}}, log)
 }
 
 // OpenAt is Open for the server, the database and the user in the options. With Sentinels, the flags follow the server
 // through a failover. The user needs the commands SET and DEL on the keys opflag:*, and PING. The package sets timeouts
 // and retries.
-func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
+func OpenAt(where redisdb.Server, log *slog.Logger) *Flags {
 	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", tripAfter, log)}
 	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
 	f.takes = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
@@ -53,7 +53,7 @@ func OpenAt(where redis.UniversalOptions, log *slog.Logger) *Flags {
 
 // Instrument passes the client to the function, which may add hooks that watch its commands. Call it before any other
 // method.
-func (f *Flags) Instrument(with func(redis.UniversalClient)) { with(f.client) }
+func (f *Flags) Instrument(with func(redisdb.Client)) { with(f.client) }
 
 // Register registers the metrics of the connection pool and of the circuit breaker.
 func (f *Flags) Register(r prometheus.Registerer) {

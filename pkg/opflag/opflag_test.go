@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
 
 func open(t *testing.T, addr string, db int) *opflag.Flags {
 	t.Helper()
-	f := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{addr}, DB: db}, slog.New(slog.DiscardHandler))
+	f := opflag.OpenAt(redisdb.Server{Addrs: []string{addr}, DB: db}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		if err := f.Close(); err != nil {
 			t.Error(err)

@@ -7,10 +7,10 @@ import (
 	"net/http/httptest"
 
 	"github.com/gin-gonic/gin"
-	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -19,7 +19,7 @@ func Example() {
 	t, end := serverstest.Example()
 	defer end()
 
-	where := redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
+	where := redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
 	log := slog.New(slog.DiscardHandler)
 	limits := ratelimit.Open(ratelimit.Config{Redis: where, Log: log})
 	defer func() { _ = limits.Close() }()

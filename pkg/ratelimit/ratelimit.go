@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 
 	"orderstock/pkg/httpapi"
@@ -29,7 +28,7 @@ const (
 
 // Limits are the limits of a service. Safe for concurrent use. Make them with Open.
 type Limits struct {
-	client  redis.UniversalClient
+	client  redisdb.Client
 	breaker *gobreaker.CircuitBreaker[count]
 	proxies []netip.Prefix
 	counted *prometheus.CounterVec
@@ -39,7 +38,7 @@ type Limits struct {
 type Config struct {
 	// Redis is the server, the database and the user. The user needs EVALSHA, SCRIPT LOAD, INCRBY, PEXPIRE and PTTL on the
 	// keys ratelimit:*. The package sets timeouts and retries.
-	Redis redis.UniversalOptions
+	Redis redisdb.Server
 	// Proxies are the addresses whose X-Forwarded-For is trusted. A request from one of them without that header comes
 	// from inside, and is not limited.
 	Proxies []netip.Prefix

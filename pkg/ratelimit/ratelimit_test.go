@@ -12,10 +12,10 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/httpapi"
 	"orderstock/pkg/ratelimit"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -42,7 +42,7 @@ func newReplicaOf(t *testing.T, addr string, db int, limit string) replica {
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	metrics := prometheus.NewRegistry()
 	limits := ratelimit.Open(ratelimit.Config{
-		Redis: redis.UniversalOptions{Addrs: []string{addr}, DB: db}, Proxies: proxies, Metrics: metrics, Log: quiet,
+		Redis: redisdb.Server{Addrs: []string{addr}, DB: db}, Proxies: proxies, Metrics: metrics, Log: quiet,
 	})
 	t.Cleanup(func() { _ = limits.Close() })
 	e := httpapi.NewEngine(quiet, httpapi.Options{})
@@ -118,7 +118,7 @@ func TestAClientHasOneShareAtAllReplicas(t *testing.T) {
 func TestACounterRefusesForItsWindowAtMost(t *testing.T) {
 	addr, db := serverstest.Redis(t).Addr(), serverstest.RedisDB(t)
 	r := newReplicaOf(t, addr, db, "3-S")
-	client := redis.NewClient(&redis.Options{Addr: addr, DB: db})
+	client := redisdb.Open(redisdb.Server{Addrs: []string{addr}, DB: db}, time.Second)
 	defer func() { _ = client.Close() }()
 	for who, ttl := range map[string]time.Duration{"192.0.2.1": 0, "192.0.2.2": time.Hour} {
 		if err := client.Set(t.Context(), "ratelimit:reads:"+who, 1000, ttl).Err(); err != nil {

@@ -3,7 +3,9 @@
 package redisdb
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,14 +15,50 @@ import (
 // openFor is how long a breaker stays open.
 const openFor = time.Second
 
-// Open returns a client of the server in the options. It connects on first use. Each round trip takes at most timeout.
-// The client never retries: the second reply to a DEL whose first one was lost would be "nothing deleted". Callers must
-// Close the client.
-func Open(where redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
-	opts := &where
-	opts.MaxRetries, opts.ContextTimeoutEnabled, opts.DisableIdentity = -1, true, true
-	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout, opts.PoolTimeout = timeout, timeout, timeout, timeout
+// Server locates a Redis server, and says who logs in.
+type Server struct {
+	// Addrs is the server's host:port, or those of the Sentinels that know the server by the name Master.
+	Addrs  []string
+	Master string
+	// User and Password are for the server and for the Sentinels.
+	User, Password string
+	DB             int
+}
+
+// Client is a redis.UniversalClient, by those of its methods that are used here. It is an interface, and Server another
+// type than redis.Options, because a package that names the library's clients or options compiles their 1,700 method
+// wrappers again: two seconds for each.
+type Client interface {
+	redis.Cmdable
+	Do(ctx context.Context, args ...any) *redis.Cmd
+	AddHook(hook redis.Hook)
+	PoolStats() *redis.PoolStats
+	Close() error
+}
+
+// Open returns a client of a server. It connects on first use. Each round trip takes at most timeout. The client never
+// retries: the second reply to a DEL whose first one was lost would be "nothing deleted". Callers must Close the client.
+func Open(s Server, timeout time.Duration) Client {
+	opts := &redis.UniversalOptions{
+		Addrs: s.Addrs, MasterName: s.Master, DB: s.DB, Username: s.User, Password: s.Password,
+		MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
+	}
+	if s.Master != "" {
+		opts.SentinelUsername, opts.SentinelPassword = s.User, s.Password
+	}
 	return redis.NewUniversalClient(opts)
+}
+
+// Master asks the Sentinel at addr for the host:port of the server that it knows by the name.
+func Master(ctx context.Context, addr, name string) (string, error) {
+	sentinel := redis.NewSentinelClient(&redis.Options{Addr: addr})
+	defer func() { _ = sentinel.Close() }()
+	at, err := sentinel.GetMasterAddrByName(ctx, name).Result()
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(at[0], at[1]), nil
 }
 
 // Breaker returns a circuit breaker for calls of such a client. After that many consecutive failures it opens for a

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/programs"
 )
@@ -61,7 +61,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 		s := start(t, func(ctx context.Context, dir string) (*servers.Redis, error) {
 			return servers.StartRedis(ctx, dir, servers.WithAppendFsync("always"))
 		})
-		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 5*time.Second)
 		defer func() { _ = c.Close() }()
 		if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 			t.Fatal(err)
@@ -164,7 +164,7 @@ func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(ctx context.Context, dir string) (*servers.Redis, error) { return servers.StartRedis(ctx, dir) })
-	c := redis.NewClient(&redis.Options{Addr: s.Addr(), ReadTimeout: 200 * time.Millisecond, MaxRetries: -1})
+	c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 200*time.Millisecond)
 	defer func() { _ = c.Close() }()
 	if err := s.Pause(); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestPauseAndResume(t *testing.T) {
 	if err := s.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	patient := redis.NewClient(&redis.Options{Addr: s.Addr(), ReadTimeout: 20 * time.Second})
+	patient := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 20*time.Second)
 	defer func() { _ = patient.Close() }()
 	if err := patient.Ping(t.Context()).Err(); err != nil {
 		t.Errorf("a resumed server does not answer: %v", err)

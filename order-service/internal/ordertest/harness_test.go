@@ -19,7 +19,6 @@ import (
 
 	"github.com/bwmarrin/snowflake"
 	"github.com/go-sql-driver/mysql"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 	"gorm.io/gorm"
 
@@ -32,6 +31,7 @@ import (
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	w.orderDB, w.orderDSN = database(t, migrations.Order)
 	w.stockDB, _ = database(t, migrations.Stock)
 	ledger := stockdb.New(w.stockDB, nil)
-	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
+	hints := opflag.OpenAt(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
 	must(t, err)
 	handler := contracttest.Read(t, stockhttp.OpenAPI).Check(t,
@@ -127,7 +127,7 @@ type replica struct {
 func (w *world) replica(cfg order.Config) *replica {
 	w.t.Helper()
 	r := &replica{w: w, store: orderdb.New(w.orderDB)}
-	hints := opflag.OpenAt(redis.UniversalOptions{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
+	hints := opflag.OpenAt(redisdb.Server{Addrs: []string{w.redisAddr}, DB: w.redisDB}, quiet)
 	client, err := stockapi.NewClient([]string{w.stockURL}, token, stockapi.WithBreakers(time.Second, quiet))
 	must(w.t, err)
 	r.stock = stockclient.New(client, stockclient.Config{})

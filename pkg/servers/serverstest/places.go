@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/redis/go-redis/v9"
 
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 )
 
@@ -30,7 +31,7 @@ func Database(t testing.TB) (dsn string) {
 }
 
 // RedisDB returns the number of an empty database on the run's Redis server,
-// for redis.Options.DB. It is emptied at the test's end.
+// for redisdb.Server.DB. It is emptied at the test's end.
 func RedisDB(t testing.TB) int {
 	t.Helper()
 	server := Redis(t)
@@ -39,14 +40,14 @@ func RedisDB(t testing.TB) int {
 		t.Fatalf("claim a Redis database: %v", err)
 	}
 	cleanup(t, "empty the test's Redis database", func(ctx context.Context) error {
-		return withRedis(server, number, func(c *redis.Client) error { return c.FlushDB(ctx).Err() })
+		return withRedis(server, number, func(c redis.Cmdable) error { return c.FlushDB(ctx).Err() })
 	})
 	return number
 }
 
 // claimRedisDB counts through the databases; number 0 holds the count.
 func claimRedisDB(ctx context.Context, server *servers.Redis) (number int, err error) {
-	err = withRedis(server, 0, func(c *redis.Client) error {
+	err = withRedis(server, 0, func(c redis.Cmdable) error {
 		n, err := c.Incr(ctx, "orderstock-test-databases").Result()
 		number = 1 + int(n%(servers.RedisDatabases-1))
 		return err
@@ -54,11 +55,11 @@ func claimRedisDB(ctx context.Context, server *servers.Redis) (number int, err e
 	if err != nil {
 		return 0, err
 	}
-	return number, withRedis(server, number, func(c *redis.Client) error { return c.FlushDB(ctx).Err() })
+	return number, withRedis(server, number, func(c redis.Cmdable) error { return c.FlushDB(ctx).Err() })
 }
 
-func withRedis(server *servers.Redis, db int, do func(*redis.Client) error) error {
-	c := redis.NewClient(&redis.Options{Addr: server.Addr(), DB: db})
+func withRedis(server *servers.Redis, db int, do func(redis.Cmdable) error) error {
+	c := redisdb.Open(redisdb.Server{Addrs: []string{server.Addr()}, DB: db}, 10*time.Second)
 	return errors.Join(do(c), c.Close())
 }
 
@@ -69,7 +70,7 @@ func RedisPrefix(t testing.TB) string {
 	server := Redis(t)
 	prefix := "test-" + strings.ToLower(rand.Text()[:16]) + ":"
 	cleanup(t, "delete the test's Redis keys", func(ctx context.Context) error {
-		return withRedis(server, 0, func(c *redis.Client) error {
+		return withRedis(server, 0, func(c redis.Cmdable) error {
 			keys := c.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 			for keys.Next(ctx) {
 				if err := c.Del(ctx, keys.Val()).Err(); err != nil {

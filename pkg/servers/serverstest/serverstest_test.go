@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -67,9 +67,9 @@ func TestRedisPlacesAreTheTestsOwn(t *testing.T) {
 	}
 }
 
-func client(t *testing.T, db int) *redis.Client {
+func client(t *testing.T, db int) redisdb.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: serverstest.Redis(t).Addr(), DB: db})
+	c := redisdb.Open(redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: db}, 10*time.Second)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

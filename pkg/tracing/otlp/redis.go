@@ -7,11 +7,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/attribute"
 
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/tracing"
 )
 
 // Redis records the commands of client, without their arguments.
-func (e *Exporter) Redis(client redis.UniversalClient) {
+func (e *Exporter) Redis(client redisdb.Client) {
 	if e != nil {
 		client.AddHook(redisHook{})
 	}

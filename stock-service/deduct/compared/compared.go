@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
+	"orderstock/pkg/redisdb"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared/prededuct"
 	"orderstock/stock-service/deduct/strategy"
@@ -36,7 +35,7 @@ type Config struct {
 	Ledger Ledger
 	// Redis is the server for redis-lock's locks, under keys that begin with stocklock:, and for the levels of
 	// redis-prededuct, under keys that begin with prededuct: and Root. Sentinels are not supported.
-	Redis redis.UniversalOptions
+	Redis redisdb.Server
 	// AllowUnsafe permits a strategy that is not safe.
 	AllowUnsafe bool
 }
@@ -54,7 +53,7 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 		return nil, fmt.Errorf("strategy %s %s; %w", name, info.Warning, ErrUnsafe)
 	}
 	cfg.Config.Ledger = cfg.Ledger
-	if (name == "redis-lock" || name == "redis-prededuct") && cfg.Redis.MasterName != "" {
+	if (name == "redis-lock" || name == "redis-prededuct") && cfg.Redis.Master != "" {
 		return nil, fmt.Errorf("%s needs one Redis server: set REDIS_ADDR, not REDIS_ADDRS", name)
 	}
 	switch name {
@@ -62,7 +61,7 @@ func New(name string, cfg Config) (deduct.Strategy, error) {
 		return unsafe{cfg.Ledger}, nil
 	case "redis-prededuct":
 		return prededuct.New(prededuct.Config{
-			Ledger: cfg.Ledger, Redis: cfg.Redis.Simple(), Prefix: "prededuct:" + cfg.Root + ":",
+			Ledger: cfg.Ledger, Redis: cfg.Redis, Prefix: "prededuct:" + cfg.Root + ":",
 			Wait: cmp.Or(cfg.LockTimeout, deduct.DefaultLockTimeout), Metrics: cfg.Metrics, Log: cfg.Log,
 		}), nil
 	case "optimistic":

@@ -31,9 +31,10 @@ const (
 )
 
 func newRedisLock(cfg Config) deduct.Strategy {
-	opts := cfg.Redis.Simple()
-	opts.ContextTimeoutEnabled = true
-	client := redis.NewClient(opts)
+	client := redis.NewClient(&redis.Options{
+		Addr: cfg.Redis.Addrs[0], DB: cfg.Redis.DB, Username: cfg.Redis.User, Password: cfg.Redis.Password,
+		ContextTimeoutEnabled: true,
+	})
 	locks := redsync.New(goredis.NewPool(client))
 	acquire := func(ctx context.Context, goodsID int64) (deduct.Lock, error) {
 		m := locks.NewMutex("stocklock:"+operation.FormatGoodsID(goodsID), redsync.WithExpiry(redisLockExpiry),

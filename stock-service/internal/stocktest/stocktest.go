@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/opflag"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/stock"
 	"orderstock/stock-service/stockdb"
@@ -53,7 +53,7 @@ func New(t testing.TB) *Place {
 		t.Fatal(err)
 	}
 	p.Ledger = stockdb.New(p.DB, nil)
-	p.Flags = opflag.OpenAt(redis.UniversalOptions{
+	p.Flags = opflag.OpenAt(redisdb.Server{
 		Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t),
 	}, Quiet)
 	t.Cleanup(func() {

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/operation"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
@@ -31,7 +30,7 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 			},
 			LockTimeout: Patience, LockPatience: Patience,
 		},
-		Ledger: p.Ledger, Redis: redis.UniversalOptions{Addrs: []string{serverstest.Redis(t).Addr()}},
+		Ledger: p.Ledger, Redis: redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}},
 	}
 	for _, c := range change {
 		c(&cfg)

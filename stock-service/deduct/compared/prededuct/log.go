@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/batch"
+	"orderstock/pkg/redisdb"
 	"orderstock/stock-service/stock"
 )
 
@@ -53,7 +54,7 @@ const (
 
 // log is the levels and the log in Redis.
 type log struct {
-	client *redis.Client
+	client redisdb.Client
 	prefix string
 	writer string // this process
 	takes  *batch.Group[take, answer]
@@ -71,14 +72,8 @@ type entry struct {
 	stock.Request
 }
 
-func newLog(where *redis.Options, prefix, writer string) *log {
-	opts := *where
-	// A take that is sent twice is a repeat: the client must not retry by itself.
-	opts.ContextTimeoutEnabled, opts.MaxRetries, opts.DisableIdentity = true, -1, true
-	l := &log{
-		client: redis.NewClient(&opts),
-		prefix: prefix, writer: writer,
-	}
+func newLog(where redisdb.Server, prefix, writer string) *log {
+	l := &log{client: redisdb.Open(where, redisLimit), prefix: prefix, writer: writer}
 	l.takes = batch.Func(l.take, batch.WithTimeout(redisLimit))
 	return l
 }

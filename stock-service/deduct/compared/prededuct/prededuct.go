@@ -23,9 +23,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/operation"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/retry"
 	"orderstock/stock-service/stock"
 )
@@ -41,7 +41,7 @@ type Ledger interface {
 type Config struct {
 	Ledger Ledger
 	// Redis is the server; Prefix is the prefix of all keys.
-	Redis  *redis.Options
+	Redis  redisdb.Server
 	Prefix string
 	// Wait bounds the wait for a decision of the ledger.
 	Wait    time.Duration

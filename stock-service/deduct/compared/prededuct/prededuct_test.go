@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
+	"time"
 
 	"orderstock/pkg/operation"
+	"orderstock/pkg/redisdb"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/compared/prededuct"
 	"orderstock/stock-service/internal/stocktest"
@@ -57,7 +57,7 @@ func newShop(t *testing.T, pieces int64) *shop {
 // open returns a strategy, as another process would have it.
 func (s *shop) open() *prededuct.Strategy {
 	return prededuct.New(prededuct.Config{
-		Ledger: s.ledger, Redis: &redis.Options{Addr: s.redis.Addr()}, Prefix: "shop:",
+		Ledger: s.ledger, Redis: redisdb.Server{Addrs: []string{s.redis.Addr()}}, Prefix: "shop:",
 		Wait: stocktest.Patience, Log: stocktest.Quiet,
 	})
 }
@@ -126,7 +126,7 @@ func TestAFlushLosesAcknowledgedDeductions(t *testing.T) {
 	s := newShop(t, 100)
 	d := s.open()
 	flags := s.told(t, d, 10)
-	client := redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
+	client := redisdb.Open(redisdb.Server{Addrs: []string{s.redis.Addr()}}, time.Second)
 	must(t, client.FlushAll(t.Context()).Err())
 	must(t, client.Close())
 	s.ledger.shut.Store(false)
