@@ -305,10 +305,7 @@ func ladderTables(from sources) (string, error) {
 	return fmt.Sprintf(`%s
 on %s, %s.
 
-The deduction call alone, one hot product:
-
-%s
-Whole orders, one hot product:
+The deduction call alone, and whole orders, of one hot product:
 
 %s
 `+"`direct`"+` is the limit: the same statements in the same groups, sent to MySQL by the load tester, with no service,
@@ -322,8 +319,40 @@ The targets of the default strategy. The error is the standard error over slices
 of few turns, as one turn is off by a sixth, and ignores that restarted processes may be some 5 %% faster or slower.
 "One hot product" is the best of 64 and 256 clients.
 
-%s`, measured, r.Server, r.Machine, r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder),
-		r.LockCost(), r.MarkdownRatios()), nil
+%s`, measured, r.Server, r.Machine,
+		joined(r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder)), r.LockCost(), r.MarkdownRatios()), nil
+}
+
+// joined returns the table of deductions with the rates of the table of orders beside its own. Their columns are the
+// strategy, the rates, and three verdicts.
+func joined(deductions, orders string) string {
+	cells := func(line string) []string { return strings.Split(strings.Trim(line, "| \n"), " | ") }
+	byStrategy := map[string][]string{}
+	for line := range strings.Lines(orders) {
+		if c := cells(line); len(c) > 4 {
+			byStrategy[c[0]] = c
+		}
+	}
+	text := ""
+	for line := range strings.Lines(deductions) {
+		c := cells(line)
+		rates := len(c) - 3
+		o := byStrategy[c[0]]
+		if len(o) != len(c) {
+			o = make([]string, len(c))
+		}
+		if o[rates] != "" && o[rates] != c[rates] {
+			c[rates] += ", orders: " + o[rates]
+		}
+		row := slices.Concat(c[:rates], o[1:rates], c[rates:])
+		if c[0] == "strategy" {
+			for i := 1; i < rates; i++ {
+				row[i], row[rates+i-1] = "deductions, "+c[i], "orders, "+c[i]
+			}
+		}
+		text += "| " + strings.Join(row, " | ") + " |\n"
+	}
+	return text
 }
 
 // scale is out/scale.json, with its picture in the document's folder.
