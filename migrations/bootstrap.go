@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // User is an account of the database server.
@@ -152,21 +154,9 @@ func grantLocks(add func(what, format string, args ...any), isMySQL bool, user s
 	add(what, "GRANT SELECT (thread_id, event_id) ON performance_schema.events_statements_current TO '%s'@'%%'", user)
 }
 
-func dropAnonymous(ctx context.Context, admin *sql.DB) (err error) {
-	rows, err := admin.QueryContext(ctx, "SELECT Host FROM mysql.user WHERE User = ''")
+func dropAnonymous(ctx context.Context, admin *sql.DB) error {
+	hosts, err := mysqldb.All(ctx, admin, mysqldb.One[string], "SELECT Host FROM mysql.user WHERE User = ''")
 	if err != nil {
-		return fmt.Errorf("list anonymous users: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var hosts []string
-	for rows.Next() {
-		var host string
-		if err := rows.Scan(&host); err != nil {
-			return fmt.Errorf("list anonymous users: %w", err)
-		}
-		hosts = append(hosts, host)
-	}
-	if err := rows.Err(); err != nil {
 		return fmt.Errorf("list anonymous users: %w", err)
 	}
 	for _, host := range hosts {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // pruneBatch bounds the orders of one transaction, and the rows of one query for them.
@@ -82,26 +84,21 @@ const old = "status IN ('CONFIRMED', 'REJECTED', 'CANCELLED') AND created_at < ?
 // look reads the next orders by id, and returns the ids of the orders that may be deleted and the last id read. If no
 // orders are left, or only young ones, last is after: ids rise with time.
 func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64, err error) {
-	rows, err := p.orders.QueryContext(ctx, "SELECT id, created_at < ?, "+old+ //nolint:gosec // constants
-		" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch), p.before, p.before, p.before, after)
-	if err != nil {
-		return nil, 0, fmt.Errorf("look for old orders: %w", err)
+	type order struct {
+		id         int64
+		young, may bool
 	}
-	defer func() { _ = rows.Close() }() // read-only
 	last = after
 	young := true
-	for rows.Next() {
-		var id int64
-		var created, may bool
-		if err := rows.Scan(&id, &created, &may); err != nil {
+	for o, err := range mysqldb.Rows(ctx, p.orders, func(o *order) []any { return []any{&o.id, &o.young, &o.may} },
+		"SELECT id, created_at >= ?, "+old+" FROM orders WHERE id > ? ORDER BY id LIMIT "+strconv.Itoa(pruneBatch),
+		p.before, p.before, p.before, after) {
+		if err != nil {
 			return nil, 0, fmt.Errorf("look for old orders: %w", err)
 		}
-		if last, young = id, young && !created; may {
-			ids = append(ids, id)
+		if last, young = o.id, young && o.young; o.may {
+			ids = append(ids, o.id)
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, fmt.Errorf("look for old orders: %w", err)
 	}
 	if young {
 		last = after
@@ -111,7 +108,7 @@ func (p *pruner) look(ctx context.Context, after int64) (ids []int64, last int64
 
 // take deletes the orders that may still be deleted, and lists them in pruned.
 func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
-	held, err := column[int64](ctx, tx, "SELECT id FROM orders WHERE id IN ("+marks(ids)+") AND "+old+
+	held, err := mysqldb.All(ctx, tx, mysqldb.One[int64], "SELECT id FROM orders WHERE id IN ("+marks(ids)+") AND "+old+
 		" ORDER BY id FOR UPDATE", append(args(ids), p.before, p.before)...)
 	if err != nil || len(held) == 0 {
 		return err
@@ -133,7 +130,7 @@ func (p *pruner) take(ctx context.Context, tx *sql.Tx, ids []int64) error {
 // the list itself.
 func (p *pruner) finish(ctx context.Context) error {
 	for {
-		ids, err := column[int64](ctx, p.orders,
+		ids, err := mysqldb.All(ctx, p.orders, mysqldb.One[int64],
 			"SELECT order_id FROM pruned ORDER BY order_id LIMIT "+strconv.Itoa(pruneBatch))
 		if err != nil || len(ids) == 0 {
 			return err
@@ -160,7 +157,7 @@ func fold(ctx context.Context, tx *sql.Tx, ids []int64) error {
 	slices.Sort(flags)
 	in := "flag IN (" + marks(flags) + ")"
 	lock := "SELECT flag FROM operations WHERE " + in + " ORDER BY flag FOR UPDATE"
-	if _, err := column[string](ctx, tx, lock, args(flags)...); err != nil {
+	if _, err := mysqldb.All(ctx, tx, mysqldb.One[string], lock, args(flags)...); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -188,26 +185,6 @@ func transact(ctx context.Context, db *sql.DB, fn func(tx *sql.Tx) error) error 
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
-}
-
-// column returns the first column of the query's rows.
-func column[T any](ctx context.Context, db interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, query string, args ...any,
-) (values []T, err error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var value T
-		if err := rows.Scan(&value); err != nil {
-			return nil, err
-		}
-		values = append(values, value)
-	}
-	return values, rows.Err()
 }
 
 // marks returns a placeholder for each value: "?,?".

@@ -45,8 +45,9 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 	}
 	onFaults := func(verdict verify.Outcome) page.Sheet {
 		r := &faults.Report{Seeds: 3, Verdict: verdict, Cells: []*faults.Row{{
-			Step: "commit", When: "after", Fault: "kill", Runs: 3, Fired: 7, Orders: 900, OK: 641, Rejected: 259,
-			Violations: 2, Unsettled: 1, SettleP99MS: 1234, Verdict: string(verdict),
+			Cell:   faults.Cell{Step: "commit", When: "after", Fault: "kill"},
+			Counts: faults.Counts{Fired: 7, Orders: 900, OK: 641, Rejected: 259, Violations: 2, Unsettled: 1},
+			Runs:   3, SettleP99MS: 1234, Verdict: verdict,
 		}}, NotApplicable: []faults.Cell{{Step: "reply", When: "before", Fault: "cut", NA: "nobody waits <here>"}}}
 		r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Seconds = 3, 900, 7, 2, 61
 		return r.Sheet()

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"orderstock/pkg/mysqldb"
 )
 
 // booksQuery reads levels and sums of the ledger in one statement, which is one
@@ -96,19 +98,12 @@ func (r BookRow) disagreement(sold bool) string {
 
 // newestGoods returns the products that were added last. Another process may be firing at them.
 func newestGoods(ctx context.Context, stock *sql.DB, limit int) (goods []int64, err error) {
-	rows, err := stock.QueryContext(ctx, "SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", limit)
+	goods, err = mysqldb.All(ctx, stock, mysqldb.One[int64],
+		"SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT ?", limit)
 	if err != nil {
 		return nil, fmt.Errorf("read goods: %w", err)
 	}
-	defer func() { _ = rows.Close() }() // only read
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("read goods: %w", err)
-		}
-		goods = append(goods, id)
-	}
-	return goods, rows.Err()
+	return goods, nil
 }
 
 // mostCounted bounds the products that are counted.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/pkg/mysqldb"
+
 	"github.com/bwmarrin/snowflake"
 )
 
@@ -98,21 +100,16 @@ func (t *tally) read(ctx context.Context, orders *sql.DB) (map[string]int64, err
 // countOrders counts the orders with an id above after and not above last.
 func countOrders(ctx context.Context, orders *sql.DB, after, last int64) (map[string]int64, error) {
 	counts := map[string]int64{"PENDING": 0, "CONFIRMED": 0, "REJECTED": 0, "CANCELLING": 0, "CANCELLED": 0}
-	rows, err := orders.QueryContext(ctx,
-		"SELECT status, COUNT(*) FROM orders WHERE id > ? AND id <= ? GROUP BY status", after, last)
-	if err != nil {
-		return nil, fmt.Errorf("count orders: %w", err)
+	type count struct {
+		status string
+		n      int64
 	}
-	defer func() { _ = rows.Close() }() // only read
-	for rows.Next() {
-		var (
-			status string
-			n      int64
-		)
-		if err := rows.Scan(&status, &n); err != nil {
+	for c, err := range mysqldb.Rows(ctx, orders, func(c *count) []any { return []any{&c.status, &c.n} },
+		"SELECT status, COUNT(*) FROM orders WHERE id > ? AND id <= ? GROUP BY status", after, last) {
+		if err != nil {
 			return nil, fmt.Errorf("count orders: %w", err)
 		}
-		counts[status] = n
+		counts[c.status] = c.n
 	}
-	return counts, rows.Err()
+	return counts, nil
 }

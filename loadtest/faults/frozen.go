@@ -13,6 +13,7 @@ import (
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
+	"orderstock/pkg/mysqldb"
 )
 
 // frozen pauses a replica inside a transaction, after its rows are written. Other orders must keep finishing at half
@@ -36,7 +37,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
 		at.step = faultpoint.InsertFlow
 	}
 	f := &frozen{
-		strike: newStrike(l, at, Cell{When: string(faultpoint.After), Fault: Pause}, rng), pace: pace{orders: l.OrderDB},
+		strike: newStrike(l, at, Cell{When: faultpoint.After, Fault: Pause}, rng), pace: pace{orders: l.OrderDB},
 	}
 	f.target = 0
 	return f
@@ -102,7 +103,14 @@ func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
 			return nil, fmt.Errorf("read held orders: %w", err)
 		}
 		defer func() { _ = tx.Rollback() }() // read-only
-		return pairs(ctx, tx, query)
+		orders := map[string]string{}
+		for o, err := range mysqldb.Rows(ctx, tx, func(o *[2]string) []any { return []any{&o[0], &o[1]} }, query) {
+			if err != nil {
+				return nil, fmt.Errorf("read held orders: %w", err)
+			}
+			orders[o[0]] = o[1]
+		}
+		return orders, nil
 	}
 	committed, err := read(sql.LevelReadCommitted)
 	if err != nil {

@@ -2,17 +2,15 @@ package faults
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/linear"
-	"orderstock/loadtest/verify"
+	"orderstock/loadtest/trial"
+	"orderstock/migrations"
+	"orderstock/pkg/mysqldb"
 )
 
 // linearWithin bounds the search for a linearization of one run.
@@ -39,10 +37,7 @@ func watchLevels(ctx context.Context, l *lab.Lab) (*levels, error) {
 			if read, err := readLevels(ctx, l, newest); err == nil { // an error: MySQL is down as well
 				w.reads = append(w.reads, read)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(20 * time.Millisecond):
-			}
+			_ = trial.Sleep(ctx, 20*time.Millisecond)
 		}
 	}()
 	return w, nil
@@ -56,22 +51,16 @@ func (w *levels) stop() []linear.Call {
 
 func readLevels(ctx context.Context, l *lab.Lab, above int64) (linear.Call, error) {
 	read := linear.Call{Kind: linear.Read, Begin: time.Now().UnixNano()}
-	rows, err := l.StockDB.QueryContext(ctx, `SELECT s.goods_id, s.num + COALESCE(SUM(b.num), 0) FROM stock s
+	var err error
+	read.Items, err = mysqldb.All(ctx, l.StockDB, func(it *linear.Item) []any { return []any{&it.GoodsID, &it.Num} },
+		`SELECT s.goods_id, s.num + COALESCE(SUM(b.num), 0) FROM stock s
 		LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
 		WHERE s.goods_id > ? GROUP BY s.goods_id, s.num ORDER BY s.goods_id`, above)
 	if err != nil {
 		return read, fmt.Errorf("read levels: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var it linear.Item
-		if err := rows.Scan(&it.GoodsID, &it.Num); err != nil {
-			return read, fmt.Errorf("read levels: %w", err)
-		}
-		read.Items = append(read.Items, it)
-	}
 	read.End = time.Now().UnixNano()
-	return read, rows.Err()
+	return read, nil
 }
 
 // linearize searches for a linearization of the run: the outcomes of its orders in the database, within the times of
@@ -99,9 +88,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 		return err
 	}
 	if r.Linear = string(result); result == linear.Violation {
-		r.Violations++
-		r.Broken = append(r.Broken, Linearizable)
-		r.fail(verify.Violation, "the run's deductions, restores and levels are not linearizable")
+		r.violate(Linearizable, 1, "the run's deductions, restores and levels are not linearizable")
 	}
 	return nil
 }
@@ -186,78 +173,31 @@ func callTimes(h *history.History) []span {
 // outcome is an order's state in the stock database. deducted and restored are the times of those changes, in
 // nanoseconds since 1970; 0 if there was none.
 type outcome struct {
-	flag, state        string
+	key, flag, state   string
 	deducted, restored int64
 }
 
 // outcomes returns the outcomes of the run's orders, by number. Orders without an operation are omitted.
 func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outcome, error) {
-	prefix := h.Run + "-"
-	flags, err := pairs(ctx, l.OrderDB, "SELECT id, idempotency_key FROM orders WHERE idempotency_key LIKE ?", prefix+"%")
-	if err != nil {
-		return nil, err
-	}
-	if len(flags) == 0 {
-		return nil, nil
-	}
-	ids := make([]any, 0, len(flags))
-	for id := range flags {
-		ids = append(ids, id)
-	}
-	in := " WHERE flag IN (" + strings.Join(slices.Repeat([]string{"?"}, len(ids)), ",") + ")"
-	states, err := pairs(ctx, l.StockDB, "SELECT flag, state FROM operations"+in, ids...)
-	if err != nil {
-		return nil, err
-	}
-	const micros = "CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', created_at) AS CHAR)"
-	made, err := pairs(ctx, l.StockDB, "SELECT flag, "+micros+" FROM operations"+in, ids...)
-	if err != nil {
-		return nil, err
-	}
-	restored, err := pairs(ctx, l.StockDB, "SELECT flag, "+micros+" FROM stock_flow"+in+" AND kind = 'restore'", ids...)
-	if err != nil {
-		return nil, err
+	names := migrations.DefaultAccounts()
+	nanos := func(column string) string {
+		return "COALESCE(1000 * TIMESTAMPDIFF(MICROSECOND, '1970-01-01', " + column + "), 0)"
 	}
 	ends := map[int]outcome{}
-	for id, key := range flags {
-		n, err := strconv.Atoi(strings.TrimPrefix(key, prefix))
+	for o, err := range mysqldb.Rows(ctx, l.StockDB, func(o *outcome) []any {
+		return []any{&o.key, &o.flag, &o.state, &o.deducted, &o.restored}
+	}, "SELECT idempotency_key, p.flag, p.state, "+nanos("p.created_at")+", "+nanos("MAX(f.created_at)")+
+		" FROM "+names.OrderDB+".orders o JOIN operations p ON p.flag = CONVERT(o.id, CHAR CHARACTER SET ascii)"+
+		" LEFT JOIN stock_flow f ON f.flag = p.flag AND f.kind = 'restore' WHERE idempotency_key LIKE ?"+
+		" GROUP BY idempotency_key, p.flag, p.state, p.created_at", h.Run+"-%") {
 		if err != nil {
-			return nil, fmt.Errorf("read key %q: %w", key, err)
-		}
-		if state, ok := states[id]; ok {
-			ends[n] = outcome{flag: id, state: state, deducted: nanos(made[id]), restored: nanos(restored[id])}
-		}
-	}
-	return ends, nil
-}
-
-// nanos reads a time in microseconds, or 0 if there is none: hints only.
-func nanos(micros string) int64 {
-	n, err := strconv.ParseInt(micros, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n * 1000
-}
-
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func pairs(ctx context.Context, db querier, query string, args ...any) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read outcomes: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	m := map[string]string{}
-	for rows.Next() {
-		var k, v string
-		if err := rows.Scan(&k, &v); err != nil {
 			return nil, fmt.Errorf("read outcomes: %w", err)
 		}
-		m[k] = v
+		n := h.OrderOf([]byte(o.key))
+		if n < 0 {
+			return nil, fmt.Errorf("read outcomes: key %q of no order", o.key)
+		}
+		ends[n] = o
 	}
-	return m, rows.Err()
+	return ends, nil
 }

@@ -11,9 +11,9 @@ import (
 // Cell is one experiment of the matrix.
 type Cell struct {
 	// Step is a step of the protocol, or Around for a fault around the system.
-	Step string `json:"step"`
+	Step faultpoint.Step `json:"step"`
 	// When is before, after or during.
-	When string `json:"when"`
+	When faultpoint.When `json:"when"`
 	// Fault is one of Strikes, one of Alone, or one or two of Surroundings joined by "+".
 	Fault string `json:"fault"`
 	// Baskets says that all orders are of several products, whose locks one group holds together.
@@ -34,7 +34,7 @@ const During = "during"
 
 // Name identifies the cell: "commit/before/kill", or "commit/before/kill/baskets".
 func (c Cell) Name() string {
-	name := c.Step + "/" + c.When + "/" + c.Fault
+	name := string(c.Step) + "/" + string(c.When) + "/" + c.Fault
 	if c.Baskets {
 		name += "/baskets"
 	}
@@ -91,8 +91,6 @@ type point struct {
 	alone bool
 	// reach makes orders pass a step that they would seldom pass otherwise; nil if all orders pass it.
 	reach []lab.Rule
-	// na is the reason why a fault does not apply, by "when/fault" or by "when" for all.
-	na map[string]string
 }
 
 const noReplyYet = "a step that has not begun has no reply to lose"
@@ -139,8 +137,9 @@ func basketCells() []Cell {
 	var cells []Cell
 	for _, at := range basketPoints {
 		for _, fault := range Strikes {
-			if pointOf(string(at.step)).notApplicable(at.when, fault) == "" {
-				cells = append(cells, Cell{Step: string(at.step), When: string(at.when), Fault: fault, Baskets: true})
+			if c := strikeCell(at.step, at.when, fault); c.NA == "" {
+				c.Baskets = true
+				cells = append(cells, c)
 			}
 		}
 	}
@@ -154,31 +153,36 @@ var flagsNotSet = []lab.Rule{{Step: faultpoint.SetFlag, When: faultpoint.Before,
 // statusNotSet leaves orders PENDING, so that the reconciler finds some.
 var statusNotSet = []lab.Rule{{Step: faultpoint.SetStatus, When: faultpoint.Before, Action: "error", Times: 10}}
 
-func (p point) notApplicable(when faultpoint.When, fault string) string {
+// sides are the sides of a step.
+var sides = []faultpoint.When{faultpoint.Before, faultpoint.After}
+
+// strikeCell returns the cell of a fault that strikes at a step.
+func strikeCell(step faultpoint.Step, when faultpoint.When, fault string) Cell {
+	c := Cell{Step: step, When: when, Fault: fault}
 	if fault == ReplyLost && when == faultpoint.Before {
-		return noReplyYet
+		c.NA = noReplyYet
 	}
-	if why := p.na[string(when)]; why != "" {
-		return why
-	}
-	return p.na[string(when)+"/"+fault]
+	return c
 }
+
+// aroundCell returns the cell of a fault around the system.
+func aroundCell(fault string) Cell { return Cell{Step: Around, When: During, Fault: fault} }
 
 // Cells returns the whole matrix, including the cells that do not apply.
 func Cells() []Cell {
 	var all []Cell
 	for _, p := range points {
-		for _, when := range []faultpoint.When{faultpoint.Before, faultpoint.After} {
+		for _, when := range sides {
 			for _, fault := range Strikes {
-				all = append(all, Cell{Step: string(p.step), When: string(when), Fault: fault, NA: p.notApplicable(when, fault)})
+				all = append(all, strikeCell(p.step, when, fault))
 			}
 		}
 	}
 	all = append(all, basketCells()...)
 	for i, a := range Surroundings {
-		all = append(all, Cell{Step: Around, When: During, Fault: a})
+		all = append(all, aroundCell(a))
 		for _, b := range Surroundings[i+1:] {
-			c := Cell{Step: Around, When: During, Fault: a + "+" + b}
+			c := aroundCell(a + "+" + b)
 			if a == RedisFlushed && b == RedisDown {
 				c.NA = "a Redis that is down holds nothing to flush"
 			}
@@ -186,7 +190,7 @@ func Cells() []Cell {
 		}
 	}
 	for _, fault := range Alone {
-		all = append(all, Cell{Step: Around, When: During, Fault: fault})
+		all = append(all, aroundCell(fault))
 	}
 	return all
 }
@@ -194,13 +198,11 @@ func Cells() []Cell {
 // Reduced returns a part of the matrix that covers each step and each fault at least once.
 func Reduced() []Cell {
 	var some []Cell
-	whens := []faultpoint.When{faultpoint.Before, faultpoint.After}
 	for i, p := range points {
 		// The faults alternate over the steps, and so do the two sides.
 		for k := range Strikes {
-			when, fault := whens[i/2%2], Strikes[(i+k)%len(Strikes)]
-			if p.notApplicable(when, fault) == "" {
-				some = append(some, Cell{Step: string(p.step), When: string(when), Fault: fault})
+			if c := strikeCell(p.step, sides[i/2%2], Strikes[(i+k)%len(Strikes)]); c.NA == "" {
+				some = append(some, c)
 				break
 			}
 		}
@@ -211,13 +213,13 @@ func Reduced() []Cell {
 		}
 	}
 	for i, fault := range Surroundings {
-		some = append(some, Cell{Step: Around, When: During, Fault: fault})
+		some = append(some, aroundCell(fault))
 		if i%3 == 0 {
-			some = append(some, Cell{Step: Around, When: During, Fault: fault + "+" + Surroundings[i+2]})
+			some = append(some, aroundCell(fault+"+"+Surroundings[i+2]))
 		}
 	}
 	for _, fault := range Alone {
-		some = append(some, Cell{Step: Around, When: During, Fault: fault})
+		some = append(some, aroundCell(fault))
 	}
 	return some
 }
@@ -232,10 +234,10 @@ func Find(name string) (Cell, bool) {
 	return all[i], true
 }
 
-func pointOf(step string) point {
-	if step == string(nextLock.step) {
+func pointOf(step faultpoint.Step) point {
+	if step == nextLock.step {
 		return nextLock
 	}
-	i := slices.IndexFunc(points, func(p point) bool { return string(p.step) == step })
+	i := slices.IndexFunc(points, func(p point) bool { return p.step == step })
 	return points[i] // every cell's step is in the table
 }

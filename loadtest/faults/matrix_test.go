@@ -15,7 +15,7 @@ func covered(cells []faults.Cell) map[string]bool {
 		if c.NA != "" {
 			continue
 		}
-		seen[c.Step], seen[c.When] = true, true
+		seen[string(c.Step)], seen[string(c.When)] = true, true
 		for fault := range strings.SplitSeq(c.Fault, "+") {
 			seen[fault] = true
 		}

@@ -5,40 +5,63 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync"
 	"text/tabwriter"
+	"time"
 
 	"orderstock/loadtest/verify"
 )
 
-// Row is a cell with the sum of its runs.
-type Row struct {
-	Step            string `json:"step"`
-	When            string `json:"when"`
-	Fault           string `json:"fault"`
-	Baskets         bool   `json:"baskets,omitempty"`
-	Runs            int    `json:"runs"`
-	Fired           int    `json:"fired"`
-	Orders          int    `json:"orders"`
-	OK              int    `json:"ok"`
-	Rejected        int    `json:"rejected"`
-	UnknownToClient int    `json:"unknown_to_client"`
-	Violations      int    `json:"violations"`
-	Unsettled       int    `json:"unsettled"`
+// Counts are the figures of a run, or their sums over several runs.
+type Counts struct {
+	// Fired is how often the fault struck.
+	Fired int `json:"fired"`
+	// Orders is the number of orders sent; OK and Rejected are outcomes in the database.
+	Orders   int `json:"orders"`
+	OK       int `json:"ok"`
+	Rejected int `json:"rejected"`
+	// UnknownToClient counts orders whose outcome no client received.
+	UnknownToClient int `json:"unknown_to_client"`
+	Violations      int `json:"violations"`
+	Unsettled       int `json:"unsettled"`
 	// GivenUp counts orders that were cancelled although no client asked for it.
 	GivenUp int `json:"given_up"`
+	// Retried503 and RetriedLost count, in a rolling restart, the orders whose first call was answered 503, or whose
+	// connection was refused or broke. Clients repeated them under their keys.
+	Retried503  int `json:"retried_503,omitempty"`
+	RetriedLost int `json:"retried_lost,omitempty"`
+}
+
+func (c *Counts) add(other Counts) {
+	c.Fired += other.Fired
+	c.Orders += other.Orders
+	c.OK += other.OK
+	c.Rejected += other.Rejected
+	c.UnknownToClient += other.UnknownToClient
+	c.Violations += other.Violations
+	c.Unsettled += other.Unsettled
+	c.GivenUp += other.GivenUp
+	c.Retried503 += other.Retried503
+	c.RetriedLost += other.RetriedLost
+}
+
+// Row is a cell with the sum of its runs.
+type Row struct {
+	Cell
+	Counts
+	Runs int `json:"runs"`
 	// SettleP99MS is the 99th percentile of Run.SettleMS over all runs; 0 if no order was unfinished at the heal.
 	SettleP99MS float64 `json:"settle_p99_ms"`
 	// Linearizable counts the runs with a linearization; for the others the search timed out.
 	Linearizable int `json:"linearizable"`
 	// WritesAgainS is the maximum over the runs, in seconds; nil unless the cell is of a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
-	Retried503   int      `json:"retried_503,omitempty"`
-	RetriedLost  int      `json:"retried_lost,omitempty"`
 	// ReadFrom is the group member that the last run's verdict was read from: its primary by then.
 	ReadFrom string `json:"read_from,omitempty"`
 	// Unknown counts the inconclusive runs.
-	Unknown int    `json:"unknown"`
-	Verdict string `json:"verdict"`
+	Unknown int `json:"unknown"`
+	// Verdict is the worst outcome of the runs; unknown if there are none.
+	Verdict verify.Outcome `json:"verdict"`
 
 	settle []float64
 }
@@ -48,13 +71,10 @@ type Report struct {
 	Seeds int    `json:"seeds"`
 	Cells []*Row `json:"cells"`
 	Total struct {
-		Runs       int     `json:"runs"`
-		Orders     int     `json:"orders"`
-		Fired      int     `json:"fired"`
-		Violations int     `json:"violations"`
-		Unknown    int     `json:"unknown"`
-		Unsettled  int     `json:"unsettled"`
-		Seconds    float64 `json:"seconds"`
+		Counts
+		Runs    int     `json:"runs"`
+		Unknown int     `json:"unknown"`
+		Seconds float64 `json:"seconds"`
 	} `json:"total"`
 	Verdict verify.Outcome `json:"verdict"`
 	// NotApplicable lists the cells that make no sense, with the reason.
@@ -70,53 +90,37 @@ func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 			r.NotApplicable = append(r.NotApplicable, c)
 			continue
 		}
-		row := &Row{Step: c.Step, When: c.When, Fault: c.Fault, Baskets: c.Baskets, Verdict: string(verify.Unknown)}
+		row := &Row{Cell: c, Verdict: verify.Unknown}
 		rows[c.Name()] = row
 		r.Cells = append(r.Cells, row)
 	}
 	for _, run := range runs {
 		rows[run.Cell.Name()].add(run)
-		r.Total.Runs++
-		r.Total.Orders += run.Orders
-		r.Total.Fired += run.Fired
-		r.Total.Violations += run.Violations
-		r.Total.Unsettled += run.Unsettled
-		if run.Outcome == verify.Unknown {
-			r.Total.Unknown++
-		}
+		r.Total.Counts.add(run.Counts)
 	}
 	for _, row := range r.Cells {
 		row.SettleP99MS = percentile(row.settle, 0.99)
-		switch {
-		case row.Verdict == string(verify.Violation):
-			r.Verdict = verify.Violation
-		case row.Verdict != string(verify.Pass) && r.Verdict == verify.Pass:
-			r.Verdict = verify.Unknown
-		}
+		r.Total.Runs += row.Runs
+		r.Total.Unknown += row.Unknown
+		r.Verdict = worse(r.Verdict, row.Verdict)
 	}
 	return r
 }
 
-// name returns the name of the row's cell.
-func (row *Row) name() string {
-	return Cell{Step: row.Step, When: row.When, Fault: row.Fault, Baskets: row.Baskets}.Name()
+// worse returns the worse of two outcomes: pass, unknown, violation.
+func worse(a, b verify.Outcome) verify.Outcome {
+	if a == verify.Violation || b == verify.Pass {
+		return a
+	}
+	return b
 }
 
 func (row *Row) add(run *Run) {
-	if row.Runs == 0 {
-		row.Verdict = string(verify.Pass)
+	if row.Runs++; row.Runs == 1 {
+		row.Verdict = verify.Pass
 	}
-	row.Runs++
-	row.Fired += run.Fired
-	row.Orders += run.Orders
-	row.OK += run.OK
-	row.Rejected += run.Rejected
-	row.UnknownToClient += run.UnknownToClient
-	row.Violations += run.Violations
-	row.Unsettled += run.Unsettled
-	row.GivenUp += run.GivenUp
-	row.Retried503 += run.Retried503
-	row.RetriedLost += run.RetriedLost
+	row.Counts.add(run.Counts)
+	row.Verdict = worse(row.Verdict, run.Outcome)
 	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {
 		row.WritesAgainS = run.WritesAgainS
 	}
@@ -127,15 +131,8 @@ func (row *Row) add(run *Run) {
 	if run.Linear == "pass" {
 		row.Linearizable++
 	}
-	switch run.Outcome {
-	case verify.Violation:
-		row.Verdict = string(verify.Violation)
-	case verify.Unknown:
+	if run.Outcome == verify.Unknown {
 		row.Unknown++
-		if row.Verdict == string(verify.Pass) {
-			row.Verdict = string(verify.Unknown)
-		}
-	case verify.Pass:
 	}
 }
 
@@ -155,9 +152,9 @@ func (r *Report) Write(w io.Writer) error {
 		_, _ = fmt.Fprintf(t, "N/A\t%s\t%s\n", c.Name(), c.NA) // reported by Flush
 	}
 	for _, row := range r.Cells {
-		if row.Verdict != string(verify.Pass) {
+		if row.Verdict != verify.Pass {
 			_, _ = fmt.Fprintf(t, "%s\t%s\tviolations %d, unsettled %d, unknown runs %d of %d\n",
-				row.Verdict, row.name(), row.Violations, row.Unsettled, row.Unknown, row.Runs)
+				row.Verdict, row.Name(), row.Violations, row.Unsettled, row.Unknown, row.Runs)
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -168,4 +165,46 @@ func (r *Report) Write(w io.Writer) error {
 		r.Verdict, len(r.Cells), r.Total.Runs, r.Total.Orders, r.Total.Fired, r.Total.Violations, r.Total.Unknown,
 		r.Total.Unsettled, r.Total.Seconds)
 	return err
+}
+
+// table prints a line for each run as it ends, with the overall progress.
+type table struct {
+	mu    sync.Mutex
+	out   io.Writer
+	total int
+	ended int
+	began time.Time
+}
+
+const tableLine = "%-9s %-52s %6v %6v %6v %6v %6v %6v %8v %8v %8v  %s\n"
+
+func newTable(out io.Writer, total int) *table {
+	t := &table{out: out, total: total, began: time.Now()}
+	fmt.Fprintf(out, tableLine, "", "CELL@SEED", "FIRED", "ORDERS", "OK", "REJ", "UNKNWN", "VIOL", "SETTLE", "LINEAR",
+		"TOOK", "VERDICT")
+	return t
+}
+
+// add prints a run. It is safe for concurrent use.
+func (t *table) add(r *Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended++
+	verdict := string(r.Outcome)
+	if r.WritesAgainS != nil {
+		verdict += fmt.Sprintf(" (writes again after %.1f s)", *r.WritesAgainS)
+	}
+	if r.Retried503+r.RetriedLost > 0 {
+		verdict += fmt.Sprintf(" (retried: %d answers of 503, %d lost connections)", r.Retried503, r.RetriedLost)
+	}
+	for _, why := range r.Why {
+		verdict += "\n          " + why
+	}
+	left := time.Since(t.began) / time.Duration(t.ended) * time.Duration(t.total-t.ended)
+	if t.ended%10 == 0 {
+		verdict += fmt.Sprintf("  (%s left)", left.Round(time.Second))
+	}
+	fmt.Fprintf(t.out, tableLine, fmt.Sprintf("[%d/%d]", t.ended, t.total), fmt.Sprintf("%s@%d", r.Cell.Name(), r.Seed),
+		r.Fired, r.Orders, r.OK, r.Rejected, r.UnknownToClient, r.Violations,
+		fmt.Sprintf("%.0fms", percentile(r.SettleMS, 0.99)), r.Linear, r.Took.Round(100*time.Millisecond), verdict)
 }

@@ -18,12 +18,12 @@ var (
 func TestReportSumsUp(t *testing.T) {
 	report := newReport(2, []Cell{commitKill, replyLost}, []*Run{
 		{
-			Cell: commitKill, Seed: 1, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2,
-			SettleMS: []float64{5, 400}, Linear: "pass",
+			Cell: commitKill, Seed: 1, Outcome: verify.Pass, SettleMS: []float64{5, 400}, Linear: "pass",
+			Counts: Counts{Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2},
 		},
 		{
-			Cell: commitKill, Seed: 2, Outcome: verify.Pass, Fired: 1, Orders: 300, OK: 210, Rejected: 80,
-			SettleMS: []float64{7}, Linear: "unknown",
+			Cell: commitKill, Seed: 2, Outcome: verify.Pass, SettleMS: []float64{7}, Linear: "unknown",
+			Counts: Counts{Fired: 1, Orders: 300, OK: 210, Rejected: 80},
 		},
 	})
 	path := filepath.Join(t.TempDir(), "sub", "faults.json")
@@ -73,7 +73,7 @@ func TestReportVerdict(t *testing.T) {
 		"all pass":           {[]*Run{pass, {Cell: other, Outcome: verify.Pass}}, verify.Pass},
 		"a cell not run":     {[]*Run{pass}, verify.Unknown},
 		"a fault that slept": {[]*Run{pass, {Cell: other, Outcome: verify.Unknown}}, verify.Unknown},
-		"a violation":        {[]*Run{pass, {Cell: other, Outcome: verify.Violation, Violations: 1}}, verify.Violation},
+		"a violation":        {[]*Run{pass, {Cell: other, Outcome: verify.Violation}}, verify.Violation},
 		"the worst stands": {[]*Run{
 			{Cell: other, Outcome: verify.Violation},
 			{Cell: other, Outcome: verify.Pass},

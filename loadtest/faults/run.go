@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqldb"
 )
 
 // Run is one experiment with a cell, and its outcome.
@@ -23,29 +24,15 @@ type Run struct {
 	// Outcome is pass, violation or unknown. Why is the reason if it is not pass.
 	Outcome verify.Outcome `json:"outcome"`
 	Why     []string       `json:"why,omitempty"`
-	// Fired is how often the fault struck, and Traffic the number of calls in flight while it was on.
-	Fired   int `json:"fired"`
-	Traffic int `json:"traffic"`
-	// Orders is the number of orders sent; the others are their outcomes in the database.
-	Orders    int `json:"orders"`
-	OK        int `json:"ok"`
-	Rejected  int `json:"rejected"`
+	Counts
+	// Traffic is the number of calls in flight while the fault was on, and Cancelled an outcome in the database.
+	Traffic   int `json:"traffic"`
 	Cancelled int `json:"cancelled"`
-	// UnknownToClient counts orders whose outcome no client received.
-	UnknownToClient int `json:"unknown_to_client"`
-	Violations      int `json:"violations"`
-	Unsettled       int `json:"unsettled"`
 	// SettleMS has, for each order that was unfinished at the heal, the time until it finished.
 	SettleMS []float64 `json:"settle_ms"`
-	// GivenUp counts orders that were cancelled although no client asked for it.
-	GivenUp int `json:"given_up"`
 	// WritesAgainS is the longest time without an acknowledged write after the cluster could heal, in seconds; nil unless
 	// the cell is of a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
-	// Retried503 and RetriedLost count, in a rolling restart, the orders whose first call was answered 503, or whose
-	// connection was refused or broke. Clients repeated them under their keys.
-	Retried503  int `json:"retried_503,omitempty"`
-	RetriedLost int `json:"retried_lost,omitempty"`
 	// Broken names the failed requirements: the verdict's invariants, and the constants from Settled to Served.
 	Broken []string `json:"broken,omitempty"`
 	// Linear is the result of the search for a linearization of the run.
@@ -76,10 +63,13 @@ const (
 )
 
 func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
-	if r.Outcome != verify.Violation { // keep the worst
-		r.Outcome = outcome
-	}
+	r.Outcome = worse(r.Outcome, outcome)
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
+}
+
+// violate fails the run for n violations of a requirement.
+func (r *Run) violate(requirement string, n int, format string, args ...any) {
+	r.violate(requirement, n, format, args...)
 }
 
 // Once runs one cell in a lab whose services run. Some cells replace load by another.
@@ -159,9 +149,7 @@ func (r *Run) judgeStrike(f trial.Act, s trial.Strike) {
 		r.fail(verify.Unknown, "the fault never struck")
 	} else if d, ok := f.(demanding); ok {
 		if err := d.Unmet(); err != nil {
-			r.Violations++
-			r.Broken = append(r.Broken, Unmet)
-			r.fail(verify.Violation, "%v", err)
+			r.violate(Unmet, 1, "%v", err)
 		}
 	}
 	on := s.Struck
@@ -176,15 +164,9 @@ func awaitReady(ctx context.Context, l *lab.Lab) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for _, replica := range l.Replicas() {
-		for {
-			err := replica.Ready(ctx)
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
+		for err := replica.Ready(ctx); err != nil; err = replica.Ready(ctx) {
+			if trial.Sleep(ctx, 50*time.Millisecond) != nil {
 				return fmt.Errorf("%s does not become ready again: %w", replica.Name(), err)
-			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	}
@@ -223,9 +205,7 @@ func (r *Run) countCluster(f *clustered, healed time.Time) {
 	}
 	seconds := again.Seconds()
 	if r.WritesAgainS = &seconds; again > writesAgainWithin {
-		r.Violations++
-		r.Broken = append(r.Broken, WritesAgain)
-		r.fail(verify.Violation, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
+		r.violate(WritesAgain, 1, "no write was acknowledged for %s", again.Round(100*time.Millisecond))
 	}
 	if r.Cell.Fault == RollingRestart {
 		r.countServed(healed)
@@ -268,9 +248,7 @@ func (r *Run) countServed(healed time.Time) {
 		}
 	}
 	if len(failed) > 0 {
-		r.Violations += len(failed)
-		r.Broken = append(r.Broken, Served)
-		r.fail(verify.Violation, "%d orders failed, such as %+v", len(failed), failed[0])
+		r.violate(Served, len(failed), "%d orders failed, such as %+v", len(failed), failed[0])
 	}
 }
 
@@ -285,10 +263,8 @@ func (r *Run) count(ctx context.Context, l *lab.Lab) error {
 	v := r.Verdict
 	r.OK, r.Rejected, r.Cancelled = v.Confirmed, v.Rejected, v.Cancelled
 	for _, i := range v.Invariants {
-		r.Violations += i.Violations
 		if i.Violations > 0 {
-			r.Broken = append(r.Broken, i.Name)
-			r.fail(verify.Violation, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
+			r.violate(i.Name, i.Violations, "%s: %d, such as %v", i.Name, i.Violations, i.Sample[0])
 		}
 	}
 	for _, reason := range v.Reasons {
@@ -299,18 +275,18 @@ func (r *Run) count(ctx context.Context, l *lab.Lab) error {
 
 // countGivenUp counts the CANCELLED orders that no client cancelled.
 func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
-	prefix := r.history.Run + "-"
-	cancelled, err := pairs(ctx, l.OrderDB,
-		"SELECT idempotency_key, status FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", prefix+"%")
+	cancelled, err := mysqldb.All(ctx, l.OrderDB, mysqldb.One[string],
+		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", r.history.Run+"-%")
 	if err != nil {
-		return err
+		return fmt.Errorf("read cancelled orders: %w", err)
 	}
+	asked := map[string]bool{}
 	for _, c := range r.history.Calls {
 		if c.Kind == history.Cancel {
-			delete(cancelled, r.history.Key(int(c.Op)))
+			asked[r.history.Key(int(c.Op))] = true
 		}
 	}
-	r.GivenUp = len(cancelled)
+	r.GivenUp = len(slices.DeleteFunc(cancelled, func(key string) bool { return asked[key] }))
 	return nil
 }
 
@@ -326,9 +302,7 @@ func (r *Run) freshOrder(ctx context.Context, l *lab.Lab) error {
 			return nil
 		}
 		if time.Now().After(limit) {
-			r.Violations++
-			r.Broken = append(r.Broken, FreshOrder)
-			r.fail(verify.Violation, "a fresh order is not confirmed: %+v", h.Calls)
+			r.violate(FreshOrder, 1, "a fresh order is not confirmed: %+v", h.Calls)
 			return nil
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/mysqldb"
 )
 
 // settle waits until no order is unfinished, and records how long each one took after everything was healed.
@@ -38,28 +40,21 @@ func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 				now.Sub(healed).Round(time.Second))
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(25 * time.Millisecond):
+		if err := trial.Sleep(ctx, 25*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
 
 // unfinished returns the orders without a final state.
 func unfinished(ctx context.Context, l *lab.Lab) (map[int64]bool, error) {
-	rows, err := l.OrderDB.QueryContext(ctx, "SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')")
-	if err != nil {
-		return nil, fmt.Errorf("read unfinished orders: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	ids := map[int64]bool{}
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+	for id, err := range mysqldb.Rows(ctx, l.OrderDB, mysqldb.One[int64],
+		"SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')") {
+		if err != nil {
 			return nil, fmt.Errorf("read unfinished orders: %w", err)
 		}
 		ids[id] = true
 	}
-	return ids, rows.Err()
+	return ids, nil
 }

@@ -30,8 +30,8 @@ func (r *Report) Sheet() page.Sheet {
 	}}
 	var bars []page.Bar
 	for _, c := range r.Cells {
-		name := c.name()
-		table.Add(c.Verdict != string(verify.Pass), name, c.Runs, c.Fired, c.Orders, c.OK, c.Rejected, c.Violations,
+		name := c.Name()
+		table.Add(c.Verdict != verify.Pass, name, c.Runs, c.Fired, c.Orders, c.OK, c.Rejected, c.Violations,
 			c.Unsettled, fmt.Sprintf("%.0f", c.SettleP99MS), c.Verdict)
 		bars = append(bars, page.Bar{Name: name, Value: c.SettleP99MS})
 	}

@@ -41,7 +41,7 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	if s.target = rng.IntN(len(s.replicas)); p.alone {
 		s.target = -1
 	}
-	when := faultpoint.When(c.When)
+	when := c.When
 	switch c.Fault {
 	case ReplyLost:
 		// The wire goes deaf just before the step, so the step loses its own reply.

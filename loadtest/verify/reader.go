@@ -61,8 +61,7 @@ func (d *database) books(ctx context.Context) Books {
 func (d *database) sources(ctx context.Context) (*sources, error) {
 	const orders, stock = "read order database", "read stock database"
 	s := &sources{pruned: map[string]bool{}}
-	for flag, err := range read(ctx, d.orders, orders, "SELECT order_id FROM pruned",
-		func(flag *string) []any { return []any{flag} }) {
+	for flag, err := range read(ctx, d.orders, orders, "SELECT order_id FROM pruned", mysqldb.One[string]) {
 		if err != nil {
 			return nil, err
 		}
@@ -135,30 +134,20 @@ func (r *reader) byFlag(ctx context.Context, column, table string) (string, erro
 // where the columns of a row go. doing begins the text of an error.
 func read[T any](ctx context.Context, from *reader, doing, query string, columns func(*T) []any) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var row T
-		err := func() error {
-			tx, err := from.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-			if err != nil {
-				return err
-			}
-			defer func() { _ = tx.Rollback() }() // read-only
-			rows, err := tx.QueryContext(ctx, query)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = rows.Close() }()
-			for to := columns(&row); rows.Next(); {
-				if err := rows.Scan(to...); err != nil {
-					return err
-				}
-				if !yield(row, nil) {
-					return nil
-				}
-			}
-			return rows.Err()
-		}()
+		tx, err := from.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 		if err != nil {
-			yield(row, fmt.Errorf("%s: %w", doing, err))
+			var none T
+			yield(none, fmt.Errorf("%s: %w", doing, err))
+			return
+		}
+		defer func() { _ = tx.Rollback() }() // read-only
+		for row, err := range mysqldb.Rows(ctx, tx, columns, query) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", doing, err)
+			}
+			if !yield(row, err) {
+				return
+			}
 		}
 	}
 }

@@ -130,31 +130,28 @@ func (m *Member) readGroup(ctx context.Context) error {
 	for addr := range strings.SplitSeq(seeds, ",") {
 		m.know(strings.TrimSpace(addr))
 	}
-	rows, err := m.db.QueryContext(ctx, `SELECT member_id = @@server_uuid, member_state, member_role,
-		IF(member_host = '', '', CONCAT(member_host, ':', member_port)) FROM performance_schema.replication_group_members`)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", m.Addr, err)
+	type row struct {
+		self              bool
+		state, role, addr string
 	}
-	defer func() { _ = rows.Close() }() // read-only
 	m.State = "OFFLINE"
-	for rows.Next() {
-		var (
-			self              bool
-			state, role, addr string
-		)
-		if err := rows.Scan(&self, &state, &role, &addr); err != nil {
+	for r, err := range mysqldb.Rows(ctx, m.db, func(r *row) []any { return []any{&r.self, &r.state, &r.role, &r.addr} },
+		`SELECT member_id = @@server_uuid, member_state, member_role,
+		IF(member_host = '', '', CONCAT(member_host, ':', member_port))
+		FROM performance_schema.replication_group_members`) {
+		if err != nil {
 			return fmt.Errorf("ask %s: %w", m.Addr, err)
 		}
-		m.know(addr)
+		m.know(r.addr)
 		m.Members++
-		if state != "UNREACHABLE" {
+		if r.state != "UNREACHABLE" {
 			m.Reached++
 		}
-		if self {
-			m.State, m.Role = state, role
+		if r.self {
+			m.State, m.Role = r.state, r.role
 		}
 	}
-	return rows.Err()
+	return nil
 }
 
 func (m *Member) know(addr string) {

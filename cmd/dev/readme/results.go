@@ -144,10 +144,10 @@ func clusterFaults(from sources) (string, error) {
 			retried += fmt.Sprintf("\nUnder %s, %d orders were answered 503 and %d lost their connection"+
 				" before they were served.\n", c.Fault, c.Retried503, c.RetriedLost)
 		}
-		if c.Verdict == string(verify.Pass) {
+		if c.Verdict == verify.Pass {
 			passed++
 		} else {
-			again += " **(" + c.Verdict + ")**"
+			again += " **(" + string(c.Verdict) + ")**"
 		}
 		violations += c.Violations
 		unsettled += c.Unsettled

@@ -1,0 +1,41 @@
+package mysqldb_test
+
+import (
+	"slices"
+	"testing"
+
+	"orderstock/pkg/mysqldb"
+)
+
+func TestRows(t *testing.T) {
+	db, err := open(t, mysqldb.Options{}).DB()
+	must(t, err)
+	type row struct {
+		id   int64
+		text []byte
+	}
+	columns := func(r *row) []any { return []any{&r.id, &r.text} }
+	all, err := mysqldb.All(t.Context(), db, columns,
+		"SELECT id, IF(id > ?, NULL, 'one') FROM rows_of_test ORDER BY id", 1)
+	must(t, err)
+	if len(all) != 2 || all[0].id != 1 || string(all[0].text) != "one" || all[1].id != 2 || all[1].text != nil {
+		t.Errorf("got %+v; want one, and no text in the second", all)
+	}
+	ids, err := mysqldb.All(t.Context(), db, mysqldb.One[int64], "SELECT id FROM rows_of_test ORDER BY id")
+	if err != nil || !slices.Equal(ids, []int64{1, 2}) {
+		t.Errorf("got %v, %v; want 1 and 2", ids, err)
+	}
+	for name, query := range map[string]string{
+		"query": "SELECT id FROM no_such_table", "scan": "SELECT NULL FROM rows_of_test",
+	} {
+		if ids, err := mysqldb.All(t.Context(), db, mysqldb.One[int64], query); err == nil {
+			t.Errorf("%s: got %v; want an error", name, ids)
+		}
+	}
+	for range mysqldb.Rows(t.Context(), db, mysqldb.One[int64], "SELECT id FROM rows_of_test") {
+		break // gives the connection back
+	}
+	if n := db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections in use", n)
+	}
+}
