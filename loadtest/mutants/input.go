@@ -2,9 +2,10 @@ package mutants
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
@@ -76,41 +77,53 @@ var inputs = []input{
 	}, expected: verify.AnswersTrue},
 }
 
-// change applies the input's change to an order, and returns a function that undoes it.
-func (in input) change(ctx context.Context, l *lab.Lab, h *history.History,
-	order history.Call,
-) (undo func(context.Context) error, err error) {
+// change applies the input's change to an order that a client saw confirmed.
+func (in input) change(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) error {
 	if in.flip != nil {
-		calls := slices.Clone(h.Calls)
 		in.flip(h, order.Op)
-		return func(context.Context) error { h.Calls = calls; return nil }, nil
 	}
-	tables := backup{}
 	for _, db := range []struct {
+		*sql.DB
 		statements []string
-		exec       execer
-		tables     []string
-	}{{in.order, l.OrderDB, []string{"orders", "order_items"}}, {
-		in.stock, l.StockDB,
-		[]string{"stock", "operations", "stock_flow"},
-	}} {
-		if len(db.statements) == 0 {
-			continue
-		}
-		if err := tables.take(ctx, db.exec, db.tables); err != nil {
-			return nil, err
-		}
+	}{{l.OrderDB, in.order}, {l.StockDB, in.stock}} {
 		for _, statement := range db.statements {
-			result, err := db.exec.ExecContext(ctx, fmt.Sprintf(statement, order.Order))
+			result, err := db.ExecContext(ctx, fmt.Sprintf(statement, order.Order))
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", in.name, err)
+				return err
 			}
-			if n, err := result.RowsAffected(); err != nil {
-				return nil, fmt.Errorf("%s: %w", in.name, err)
-			} else if n != 1 {
-				return nil, fmt.Errorf("%s: %d rows changed, want 1", in.name, n)
+			if n, err := result.RowsAffected(); err != nil || n != 1 {
+				return errors.Join(err, fmt.Errorf("%d rows changed, want 1", n))
 			}
 		}
 	}
-	return tables.putBack, nil
+	return nil
+}
+
+// copied are the tables that inputs change.
+func copied(l *lab.Lab) map[string]*sql.DB {
+	return map[string]*sql.DB{
+		"orders": l.OrderDB, "order_items": l.OrderDB,
+		"stock": l.StockDB, "operations": l.StockDB, "stock_flow": l.StockDB,
+	}
+}
+
+// copyTables copies the tables, in the same database.
+func copyTables(ctx context.Context, l *lab.Lab) error {
+	return inTables(ctx, l, "CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s")
+}
+
+// restoreTables makes the tables what they were when they were copied.
+func restoreTables(ctx context.Context, l *lab.Lab) error {
+	return inTables(ctx, l, "DELETE FROM %[1]s", "INSERT INTO %[1]s SELECT * FROM copy_of_%[1]s")
+}
+
+func inTables(ctx context.Context, l *lab.Lab, statements ...string) error {
+	for table, db := range copied(l) {
+		for _, statement := range statements {
+			if _, err := db.ExecContext(ctx, fmt.Sprintf(statement, table)); err != nil {
+				return fmt.Errorf("copy %s: %w", table, err)
+			}
+		}
+	}
+	return nil
 }

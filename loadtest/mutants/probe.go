@@ -45,45 +45,40 @@ func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]stri
 	return nil, nil
 }
 
-// traffic fires orders with repeats and cancellations over new products, and judges them.
-func traffic(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
-	return repeatsAndCancellations(ctx, l, history.PathOrder)
-}
-
-// deductions is traffic with deductions alone.
-func deductions(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
-	return repeatsAndCancellations(ctx, l, history.PathDeduct)
-}
-
-func repeatsAndCancellations(ctx context.Context, l *lab.Lab, path history.Path) ([]string, error) {
-	v, err := fireAndJudge(ctx, l, fire.Config{
-		Path: path, Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
-		Mix: fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1},
+var (
+	// traffic fires orders with repeats and cancellations over new products, and judges them.
+	traffic = firing(fire.Config{Orders: 200, Concurrency: 20, Mix: repeated})
+	// deductions is traffic with deductions alone.
+	deductions = firing(fire.Config{Path: history.PathDeduct, Orders: 200, Concurrency: 20, Mix: repeated})
+	// baskets fires orders of several products at replicas that take turns, and judges them. unlockedDeductions is
+	// broken as well if a deduction went without the locks of its products.
+	baskets = firing(fire.Config{
+		Orders: 600, Concurrency: 60, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return v.Violated(), nil
-}
+)
+
+var repeated = fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1}
 
 // unlockedDeductions is what baskets looks for: in calm, no deduction goes without its locks.
 const unlockedDeductions = "unlocked"
 
-// baskets fires orders of several products at replicas that take turns, and judges them. unlockedDeductions is
-// broken as well if a deduction went without the locks of its products.
-func baskets(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
-	v, err := fireAndJudge(ctx, l, fire.Config{
-		Orders: 600, Concurrency: 60, Timeout: 5 * time.Second,
-		Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
-	})
-	if err != nil {
-		return nil, err
+// firing returns a probe that fires a load and judges it.
+func firing(load fire.Config) probe {
+	return func(ctx context.Context, l *lab.Lab, _ []history.Goods) ([]string, error) {
+		h, err := fired(ctx, l, load)
+		if err != nil {
+			return nil, err
+		}
+		v, err := verdict(ctx, l, h)
+		if err != nil {
+			return nil, err
+		}
+		broken := v.Violated()
+		if load.Mix.Several > 0 && v.Unlocked > 0 {
+			broken = append(broken, unlockedDeductions)
+		}
+		return broken, nil
 	}
-	broken := v.Violated()
-	if v.Unlocked > 0 {
-		broken = append(broken, unlockedDeductions)
-	}
-	return broken, nil
 }
 
 func deduction(g history.Goods, num int64) stockapi.DeductRequest {

@@ -3,6 +3,8 @@ package mutants
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"orderstock/loadtest/mutants/changes"
 )
@@ -21,6 +23,19 @@ type Row struct {
 	OK       bool   `json:"ok"`
 	// Broken lists every invariant found broken.
 	Broken []string `json:"broken,omitempty"`
+}
+
+// conclude says which of the broken invariants caught it: the expected one, if that is among them.
+func (row *Row) conclude(expected string) {
+	row.OK = slices.Contains(row.Broken, expected)
+	switch {
+	case row.OK:
+		row.CaughtBy = expected
+	case len(row.Broken) > 0:
+		row.CaughtBy = strings.Join(row.Broken, ", ")
+	default:
+		row.CaughtBy = "nothing"
+	}
 }
 
 // Report is the table of all mutants.

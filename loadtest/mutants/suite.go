@@ -135,12 +135,8 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab, first uint64, seeds int) (R
 		row.CaughtBy = "nothing: no run proved anything"
 	case m.AbsorbedBy != "" && len(row.Broken) == 0:
 		row.CaughtBy, row.OK = row.Expected, true
-	case m.Expected != "" && slices.Contains(row.Broken, m.Expected):
-		row.CaughtBy, row.OK = m.Expected, true
-	case len(row.Broken) > 0:
-		row.CaughtBy = strings.Join(row.Broken, ", ")
 	default:
-		row.CaughtBy = "nothing"
+		row.conclude(m.Expected)
 	}
 	return row, nil
 }
@@ -196,6 +192,9 @@ func (m Mutant) probe(ctx context.Context, l *lab.Lab) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := judge(ctx, l, h)
-	return append(broken, found...), err
+	v, err := verdict(ctx, l, h)
+	if err != nil {
+		return nil, err
+	}
+	return append(broken, v.Violated()...), nil
 }

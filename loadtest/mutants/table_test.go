@@ -1,7 +1,6 @@
 package mutants
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -110,25 +109,16 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A flip changes every answer that confirmed the order, and its undo puts them back.
-func TestFlipComesBack(t *testing.T) {
+// A flip changes every answer that confirmed the order.
+func TestFlip(t *testing.T) {
 	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
 	h := &history.History{Calls: []history.Call{
-		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed}, {
-			Op: 1, Kind: history.Again,
-			Status: history.Confirmed,
-		},
+		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed},
+		{Op: 1, Kind: history.Again, Status: history.Confirmed},
 	}}
-	before := slices.Clone(h.Calls)
-	undo, err := inputs[i].change(context.Background(), nil, h, h.Calls[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	inputs[i].flip(h, 1)
 	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed ||
 		h.Calls[2].Status != history.Rejected {
 		t.Errorf("flipped to %v", h.Calls)
-	}
-	if err := undo(context.Background()); err != nil || !slices.Equal(h.Calls, before) {
-		t.Errorf("came back as %v %v", h.Calls, err)
 	}
 }

@@ -19,32 +19,18 @@ import (
 
 // littleTraffic fires some orders at healthy services and returns the history.
 func littleTraffic(ctx context.Context, l *lab.Lab) (*history.History, error) {
-	r, err := trial.On(l, fire.Config{
-		Orders: 200, Concurrency: 20, Timeout: 5 * time.Second,
-		Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1},
-	}).Fire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.History, nil
+	return fired(ctx, l, fire.Config{
+		Orders: 200, Concurrency: 20, Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1},
+	})
 }
 
-// fireAndJudge returns the verdict on a load. An unknown one is an error.
-func fireAndJudge(ctx context.Context, l *lab.Lab, load fire.Config) (*verify.Verdict, error) {
+func fired(ctx context.Context, l *lab.Lab, load fire.Config) (*history.History, error) {
+	load.Timeout = 5 * time.Second
 	r, err := trial.On(l, load).Fire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return verdict(ctx, l, r.History)
-}
-
-// judge returns the names of the invariants that do not hold.
-func judge(ctx context.Context, l *lab.Lab, h *history.History) ([]string, error) {
-	v, err := verdict(ctx, l, h)
-	if err != nil {
-		return nil, err
-	}
-	return v.Violated(), nil
+	return r.History, nil
 }
 
 // verdict returns the verdict on the run. An unknown one is an error.
@@ -52,13 +38,10 @@ func verdict(ctx context.Context, l *lab.Lab, h *history.History) (*verify.Verdi
 	t := trial.On(l, fire.Config{})
 	t.Books.Settle = 2 * time.Second
 	v, err := t.Judge(ctx, h)
-	if err != nil {
-		return nil, err
+	if err == nil && v.Outcome == verify.Unknown {
+		err = fmt.Errorf("verdict unknown: %s", strings.Join(v.Reasons, "; "))
 	}
-	if v.Outcome == verify.Unknown {
-		return nil, fmt.Errorf("verdict unknown: %s", strings.Join(v.Reasons, "; "))
-	}
-	return v, nil
+	return v, err
 }
 
 // runInputs fires some orders, which must be judged right, and then changes the input of the checker, one change at a
@@ -74,15 +57,14 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 	if err != nil {
 		return err
 	}
-	if broken, err := judge(ctx, l, h); err != nil {
+	if v, err := verdict(ctx, l, h); err != nil {
 		return fmt.Errorf("run before the changes: %w", err)
-	} else if len(broken) > 0 {
+	} else if broken := v.Violated(); len(broken) > 0 {
 		return fmt.Errorf("run before the changes: broken %v", broken)
 	}
 	// The changes are made to an order that a client saw confirmed.
 	i := slices.IndexFunc(h.Calls, func(c history.Call) bool {
-		return c.Kind == history.Place &&
-			c.Status == history.Confirmed
+		return c.Kind == history.Place && c.Status == history.Confirmed
 	})
 	if i < 0 {
 		return fmt.Errorf("run before the changes: no order was confirmed")
@@ -93,12 +75,15 @@ func runInputs(ctx context.Context, l *lab.Lab, only string, add func(Row, error
 			return err
 		}
 	}
+	if err := copyTables(ctx, l); err != nil {
+		return err
+	}
 	for _, in := range inputs {
 		if !strings.Contains(in.name, only) {
 			continue
 		}
-		row, err := in.run(ctx, l, h, order)
-		if err := add(row, err); err != nil {
+		row, err := in.run(ctx, l, h.Clone(), order)
+		if err := errors.Join(add(row, err), restoreTables(ctx, l)); err != nil {
 			return err
 		}
 	}
@@ -130,19 +115,14 @@ func tryChanges(ctx context.Context, l *lab.Lab, n int) (*changes.Counts, error)
 
 func (in input) run(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) (Row, error) {
 	row := Row{Mutant: in.name, Expected: in.expected}
-	undo, err := in.change(ctx, l, h, order)
+	if err := in.change(ctx, l, h, order); err != nil {
+		return row, err
+	}
+	v, err := verdict(ctx, l, h)
 	if err != nil {
 		return row, err
 	}
-	row.Broken, err = judge(ctx, l, h)
-	if err != nil {
-		return row, err
-	}
-	if row.CaughtBy = strings.Join(row.Broken, ", "); row.CaughtBy == "" {
-		row.CaughtBy = "nothing"
-	}
-	if row.OK = slices.Contains(row.Broken, in.expected); row.OK {
-		row.CaughtBy = in.expected
-	}
-	return row, undo(ctx)
+	row.Broken = v.Violated()
+	row.conclude(in.expected)
+	return row, nil
 }

@@ -75,7 +75,7 @@ type edit struct {
 	add      []string
 }
 
-// edits returns the patch's changes to a file, by the lines of the product.
+// edits returns the patch's changes to a file, by the lines of the product: one for each run of changed lines.
 func (p Patch) edits(root string, f *gitdiff.File) ([]edit, error) {
 	lines, err := readLines(root, f.OldName)
 	if err != nil {
@@ -83,54 +83,37 @@ func (p Patch) edits(root string, f *gitdiff.File) ([]edit, error) {
 	}
 	var all []edit
 	for _, fragment := range f.TextFragments {
-		at, ok := find(lines, old(fragment), int(fragment.OldPosition)-1)
+		var old []string
+		var changes []edit // at the index of a line of old
+		changing := false
+		for _, line := range fragment.Lines {
+			if line.Op == gitdiff.OpContext {
+				changing = false
+			} else if !changing {
+				changing = true
+				changes = append(changes, edit{patch: p.Name, at: len(old)})
+			}
+			switch line.Op {
+			case gitdiff.OpAdd:
+				changes[len(changes)-1].add = append(changes[len(changes)-1].add, line.Line)
+				continue
+			case gitdiff.OpDelete:
+				changes[len(changes)-1].drop++
+			case gitdiff.OpContext:
+			}
+			old = append(old, line.Line)
+		}
+		at, ok := find(lines, old, int(fragment.OldPosition)-1)
 		if !ok {
 			return nil, fmt.Errorf("patch %s does not apply: %s has no lines like those around %d any more", p.Name, f.OldName,
 				fragment.OldPosition)
 		}
-		all = append(all, p.editsOf(fragment, at)...)
+		for _, c := range changes {
+			c.at += at
+			all = append(all, c)
+		}
 	}
 	return all, nil
-}
-
-func (p Patch) editsOf(fragment *gitdiff.TextFragment, at int) []edit {
-	var all []edit
-	current := edit{patch: p.Name}
-	end := func() {
-		if current.drop > 0 || len(current.add) > 0 {
-			all = append(all, current)
-		}
-		current = edit{patch: p.Name}
-	}
-	for _, line := range fragment.Lines {
-		if line.Op == gitdiff.OpContext {
-			end()
-			at++
-			continue
-		}
-		if current.drop == 0 && len(current.add) == 0 {
-			current.at = at
-		}
-		if line.Op == gitdiff.OpAdd {
-			current.add = append(current.add, line.Line)
-		} else {
-			current.drop++
-			at++
-		}
-	}
-	end()
-	return all
-}
-
-// old returns the lines that a fragment expects.
-func old(fragment *gitdiff.TextFragment) []string {
-	var lines []string
-	for _, line := range fragment.Lines {
-		if line.Op != gitdiff.OpAdd {
-			lines = append(lines, line.Line)
-		}
-	}
-	return lines
 }
 
 // find returns the index of want in lines that is nearest to near.
