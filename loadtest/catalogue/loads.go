@@ -6,52 +6,40 @@ import (
 )
 
 // crowd is the scene of the first fault: 800 buyers want 300 tickets.
-func crowd() fire.Config {
-	return fire.Config{
-		Orders: 800, Concurrency: 800, Rate: 400,
-		Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
-	}
+var crowd = fire.Config{
+	Orders: 800, Concurrency: 800, Rate: 400,
+	Mix: fire.Mix{Goods: 1, Stock: 300, ItemsMax: 1, NumMax: 3},
 }
 
 // basket is orders of up to three products that sell out one after another.
-func basket() fire.Config {
-	return fire.Config{
-		Orders: 300, Concurrency: 64, Rate: 120,
-		Mix: fire.Mix{Goods: 4, Stock: 120, ItemsMax: 3, NumMax: 3},
-	}
+var basket = fire.Config{
+	Orders: 300, Concurrency: 64, Rate: 120,
+	Mix: fire.Mix{Goods: 4, Stock: 120, ItemsMax: 3, NumMax: 3},
 }
 
 // plenty has enough stock for every order, so that each refusal is a fault.
-func plenty() fire.Config {
-	return fire.Config{
-		Orders: 200, Concurrency: 64, Rate: 80,
-		Mix: fire.Mix{Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2},
-	}
+var plenty = fire.Config{
+	Orders: 200, Concurrency: 64, Rate: 80,
+	Mix: fire.Mix{Goods: 4, Stock: 5000, ItemsMax: 2, NumMax: 2},
 }
 
 // firstComers rush at new products, whose locks do not exist yet. They call the stock service directly: an order
 // service would repeat a failed deduction, and nobody would see the failure.
-func firstComers() fire.Config {
-	return fire.Config{
-		Path: history.PathDeduct, Orders: 300, Concurrency: 96,
-		Mix: fire.Mix{Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1},
-	}
+var firstComers = fire.Config{
+	Path: history.PathDeduct, Orders: 300, Concurrency: 96,
+	Mix: fire.Mix{Goods: 30, Stock: 100, ItemsMax: 1, NumMax: 1},
 }
 
 // lockCrowd is a crowd for one product that contends for its lock.
-func lockCrowd() fire.Config {
-	return fire.Config{
-		Orders: 300, Concurrency: 96, Rate: 150,
-		Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2},
-	}
+var lockCrowd = fire.Config{
+	Orders: 300, Concurrency: 96, Rate: 150,
+	Mix: fire.Mix{Goods: 1, Stock: 200, ItemsMax: 1, NumMax: 2},
 }
 
 // sleeper is a slow sale, so that others buy while a holder sleeps.
-func sleeper() fire.Config {
-	return fire.Config{
-		Orders: 150, Concurrency: 48, Rate: 30,
-		Mix: fire.Mix{Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3},
-	}
+var sleeper = fire.Config{
+	Orders: 150, Concurrency: 48, Rate: 30,
+	Mix: fire.Mix{Goods: 4, Stock: 60, ItemsMax: 3, NumMax: 3},
 }
 
 // unhurried has timeouts that are longer than the queue for the lock, so that an order is lost by the fault and not by

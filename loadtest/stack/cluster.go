@@ -43,7 +43,7 @@ func StartCluster(ctx context.Context, dir string, member func(i int) []servers.
 		err = mysqlgroup.Up(ctx, c.Group)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.each(killed))
+		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), each(c.own(), stopper.Kill))
 	}
 	return &Servers{
 		MySQL: c.MySQL.MySQL(), Redis: servers.AttachRedis(c.Redis.Addr()),
@@ -51,16 +51,8 @@ func StartCluster(ctx context.Context, dir string, member func(i int) []servers.
 	}, nil
 }
 
-type stopper interface {
-	Stop(ctx context.Context) error
-	Kill() error
-}
-
-func killed(s stopper) error { return s.Kill() }
-
-// each calls do with the servers of each kind that were started, together.
-func (c *Cluster) each(do func(stopper) error) error {
-	var all []stopper
+// own returns the servers of each kind that were started.
+func (c *Cluster) own() (all []stopper) {
 	if c.MySQL != nil {
 		all = append(all, c.MySQL)
 	}
@@ -70,13 +62,7 @@ func (c *Cluster) each(do func(stopper) error) error {
 	if c.ZooKeeper != nil {
 		all = append(all, c.ZooKeeper)
 	}
-	errs := make([]error, len(all))
-	var doing sync.WaitGroup
-	for i, s := range all {
-		doing.Go(func() { errs[i] = do(s) })
-	}
-	doing.Wait()
-	return errors.Join(errs...)
+	return all
 }
 
 // All returns every server.

@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"crypto/rand"
-	"maps"
 
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
@@ -84,13 +83,9 @@ func (c Config) withDefaults() Config {
 }
 
 // list returns the environment in the form of a command.
-func list(envs ...map[string]string) []string {
-	all := map[string]string{}
-	for _, env := range envs {
-		maps.Copy(all, env)
-	}
+func list(env map[string]string) []string {
 	var out []string
-	for name, value := range all {
+	for name, value := range env {
 		out = append(out, name+"="+value)
 	}
 	return out

@@ -39,19 +39,11 @@ func StartServers(ctx context.Context, dir string, opts ...servers.Option) (*Ser
 
 // Stop stops the servers that this process started, together.
 func (s *Servers) Stop(ctx context.Context) error {
-	if s.Cluster != nil {
-		return s.Cluster.each(func(p stopper) error { return p.Stop(ctx) })
-	}
-	return s.each(func(p *servers.Server) error { return p.Stop(ctx) })
+	return each(s.own(), func(p stopper) error { return p.Stop(ctx) })
 }
 
 // Kill kills the servers that this process started.
-func (s *Servers) Kill() error {
-	if s.Cluster != nil {
-		return s.Cluster.each(killed)
-	}
-	return s.each((*servers.Server).Kill)
-}
+func (s *Servers) Kill() error { return each(s.own(), stopper.Kill) }
 
 // All returns every server.
 func (s *Servers) All() []*servers.Server {
@@ -61,26 +53,40 @@ func (s *Servers) All() []*servers.Server {
 	return []*servers.Server{s.MySQL.Server, s.Redis.Server, s.ZooKeeper.Server}
 }
 
-func (s *Servers) each(do func(*servers.Server) error) error {
-	var own []*servers.Server
+// stopper is a server, or the servers of a kind in a cluster.
+type stopper interface {
+	Stop(ctx context.Context) error
+	Kill() error
+}
+
+// own returns the servers that were started.
+func (s *Servers) own() (all []stopper) {
+	if s.Cluster != nil {
+		return s.Cluster.own()
+	}
 	if s.MySQL != nil {
-		own = append(own, s.MySQL.Server)
+		all = append(all, s.MySQL)
 	}
 	if s.Redis != nil {
-		own = append(own, s.Redis.Server)
+		all = append(all, s.Redis)
 	}
 	if s.ZooKeeper != nil {
-		own = append(own, s.ZooKeeper.Server)
+		all = append(all, s.ZooKeeper)
 	}
-	errs := make([]error, len(own))
-	var all sync.WaitGroup
-	for i, p := range own {
-		all.Go(func() {
-			if err := do(p); !errors.Is(err, servers.ErrAttached) {
+	return all
+}
+
+// each calls do with all of them at once. An attached server's refusal is no error.
+func each[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, one := range all {
+		doing.Go(func() {
+			if err := do(one); !errors.Is(err, servers.ErrAttached) {
 				errs[i] = err
 			}
 		})
 	}
-	all.Wait()
+	doing.Wait()
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -97,13 +98,7 @@ func (st *Stack) startAll(ctx context.Context, kind Kind, n int) ([]*Service, er
 		started.Go(func() { all[i], errs[i] = st.newService(ctx, kind, i+1) })
 	}
 	started.Wait()
-	var up []*Service
-	for _, s := range all {
-		if s != nil {
-			up = append(up, s)
-		}
-	}
-	return up, errors.Join(errs...)
+	return slices.DeleteFunc(all, func(s *Service) bool { return s == nil }), errors.Join(errs...)
 }
 
 // Services returns all services, the order services first.
@@ -113,21 +108,14 @@ func (st *Stack) Services() []*Service {
 
 // Dead returns the services and started servers whose process has ended.
 func (st *Stack) Dead() []*servers.Server {
-	var dead []*servers.Server
-	add := func(s *servers.Server) {
-		if !s.Running() {
-			dead = append(dead, s)
-		}
-	}
+	var all []*servers.Server
 	for _, s := range st.Services() {
-		add(s.Server)
+		all = append(all, s.Server)
 	}
 	if st.ownServers {
-		for _, s := range st.Servers.All() {
-			add(s)
-		}
+		all = append(all, st.Servers.All()...)
 	}
-	return dead
+	return slices.DeleteFunc(all, (*servers.Server).Running)
 }
 
 // Stop stops the order services, then the stock services, then the servers that Up started, each gracefully. All are
@@ -148,16 +136,6 @@ func (st *Stack) Kill() error {
 		err = errors.Join(err, st.Servers.Kill())
 	}
 	return err
-}
-
-func each(services []*Service, do func(*Service) error) error {
-	errs := make([]error, len(services))
-	var all sync.WaitGroup
-	for i, s := range services {
-		all.Go(func() { errs[i] = do(s) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // Token returns the stock services' bearer token.
