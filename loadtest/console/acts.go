@@ -92,7 +92,7 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 		return fmt.Errorf("no cell %q in the fault matrix", name)
 	}
 	seed, _ := scene.seed() // validated
-	a := act.Action{Action: cell.Fault, Step: cell.Step, When: cell.When}
+	a := act.Action{Action: cell.Fault, Step: string(cell.Step), When: string(cell.When)}
 	armed := c.acts.Add(a, faults.New(c.lab, cell, seed))
 	t := trial.Trial{Break: armed, After: 500 * time.Millisecond, Over: armed.Over()}
 	s, err := t.Disturb(ctx, done)

@@ -37,8 +37,8 @@ func (d *database) close() { // read-only: no error matters
 	_ = d.stock.Close()
 }
 
-// books returns the content of the databases. Rows are read as they are used, each table from one snapshot. Stock levels
-// are read last; nothing changes, since traffic has ended.
+// books returns the content of the databases. Rows are read as they are used, each table from one snapshot. Stock
+// levels are read last; nothing changes, since traffic has ended.
 func (d *database) books(ctx context.Context) Books {
 	return Books{
 		Entries: func(yield func(*Entry, error) bool) {
