@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"orderstock/loadtest/act"
-	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trace"
@@ -32,26 +29,19 @@ type Console struct {
 	closing chan struct{}              // closed when Run ends
 
 	mu     sync.Mutex
-	view   *view         // the watched stack; nil while no services run
-	down   bool          // the services did not start, and nothing starts them
-	stop   func()        // ends the current run; nil if there is none
-	meter  *meter        // of the present or last run
-	ended  chan struct{} // closed when the present or last run is judged; nil before the first
-	result *Verdict      // of the last run
-	failed error         // why the last run has no verdict
-	began  time.Time     // of the present or last run
+	view   *view     // the watched stack; nil while no services run
+	down   bool      // the services did not start, and nothing starts them
+	stop   func()    // ends the current run; nil if there is none
+	meter  *meter    // of the present or last run
+	ending *ending   // of the present or last run; nil before the first
+	began  time.Time // of the present or last run
 	run    *Run
-	other  bool               // another process fires the run
-	live   bool               // the books make the headline: from the beginning of a run until it is judged or has failed
-	era    int                // rises when a run begins or ends: books read in an earlier era are not shown
-	wrong  bool               // the books of the run have disagreed
-	rates  map[string]Compare // of the faults that cost only time, by letter
-	caught map[string]uint64  // by letter: the last seed that made the broken variant go wrong
+	other  bool // another process fires the run
+	live   bool // the books make the headline: from the beginning of a run until it is judged or has failed
+	era    int  // rises when a run begins or ends: books read in an earlier era are not shown
+	wrong  bool // the books of the run have disagreed
 
-	placing int             // orders placed by hand that are not answered yet
-	placed  map[string]bool // the ids of the answered ones
-	// handKeys are the keys of orders placed by hand, answered or not.
-	handKeys []string
+	byHand byHand // orders
 
 	metrics, metricsBefore figures // of the services: now, and before the run
 
@@ -107,10 +97,7 @@ func newConsole(dir string) (*Console, error) {
 	}
 	c := &Console{
 		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
-		rates:   ratesOf(kept),
 		program: "bin/loadtest",
-		caught:  map[string]uint64{},
-		placed:  map[string]bool{},
 	}
 	c.own(nil)
 	for section, value := range map[string]any{
@@ -175,92 +162,6 @@ func (c *Console) spawn(job func(context.Context)) bool {
 	case <-c.closing:
 		return false
 	}
-}
-
-// startFirst starts the services unmodified, unless a run has already started its own.
-func (c *Console) startFirst(ctx context.Context) error {
-	return c.acts.Alone(func() error {
-		if c.current() != nil {
-			return nil
-		}
-		return c.start(ctx, catalogue.Variant{})
-	})
-}
-
-// startServices restarts the lab's services as a variant, on empty databases. It restarts dead servers first, and
-// ends all faults.
-func (c *Console) startServices(ctx context.Context, v catalogue.Variant) error {
-	return c.acts.Alone(func() error { return c.start(ctx, v) })
-}
-
-// start is startServices while no act is armed or healed.
-func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("start services: %w", err)
-		}
-	}()
-	if err := c.lab.RepairServers(ctx); err != nil {
-		return err
-	}
-	c.acts.Forget()
-	c.mu.Lock()
-	before := c.view
-	c.view, c.down = nil, false
-	c.showStarted(stateStarting)
-	c.mu.Unlock()
-	if before != nil {
-		before.close()
-	}
-	defer func() {
-		if err != nil {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.down = true
-			c.showStarted(stateDead)
-		}
-	}()
-	c.hub.set(secPhase, phaseStarting)
-	c.hub.set(secDoing, "starting two order and two stock services on empty databases")
-	env := maps.Clone(faults.Env)
-	maps.Copy(env, v.Env)
-	maps.Copy(env, c.traces.env)
-	env["MUTANT"] = v.Mutants
-	expired, err := c.lab.ExpiredSessions(ctx)
-	if err != nil {
-		return err
-	}
-	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
-	if err != nil {
-		return err
-	}
-	if err := c.lab.StartServices(ctx, v.Strategy, env); err != nil {
-		return err
-	}
-	s, err := labView(c.lab, v, env)
-	if err != nil {
-		return err
-	}
-	s.expired = expired + open
-	c.mu.Lock()
-	c.view = s
-	if c.stop == nil {
-		c.hub.set(secPhase, phaseIdle)
-	}
-	c.mu.Unlock()
-	c.hub.set(secDoing, "")
-	return nil
-}
-
-// showStarted shows the replicas that startServices starts, all in one state; mu is held.
-func (c *Console) showStarted(state string) {
-	var all []Member
-	for _, kind := range []string{"order", "stock"} {
-		for n := range 2 {
-			all = append(all, Member{Name: fmt.Sprintf("%s-%d", kind, n+1), Kind: kind, State: state})
-		}
-	}
-	c.hub.set(secReplicas, all)
 }
 
 // running returns the watched stack, or the reason why no services run.

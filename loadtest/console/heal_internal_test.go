@@ -154,7 +154,7 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 	if r, err = openRuns(dir); err != nil {
 		t.Fatal(err)
 	}
-	rates := ratesOf(r)
+	rates := r.rates
 	if got := rates["G"]; len(rates) != 1 || got.Broken != 11 || got.Fixed != 30 {
 		t.Errorf("the rates are %+v, want 11 and 30 of G", rates)
 	}

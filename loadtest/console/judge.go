@@ -15,7 +15,7 @@ import (
 func (c *Console) judge(ctx context.Context, t trial.Trial, p *plan, h *history.History) (*Verdict, error) {
 	ctx = context.WithoutCancel(ctx) // a run that was stopped is judged, too
 	c.hub.set(secPhase, phaseSettling)
-	t.Books.Declared = c.byHand() // the restocks and orders by hand until now
+	t.Books.Declared = c.byHand.declared() // the restocks and orders by hand until now
 	v, err := t.Judge(ctx, h)
 	if err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func (c *Console) keep(ctx context.Context, at *view, p *plan, run Run, h *histo
 		hero.Word, outcome = wordNotCaught, strings.ToLower(wordNotCaught)
 	}
 	if p.variant == catalogue.Broken && v.Outcome == verify.Violation {
-		c.noteCaught(p.fault.Letter, run.Seed)
+		c.runs.noteCaught(p.fault.Letter, run.Seed)
 	}
-	compare := c.compare(p, report.OrdersPerS)
+	compare := c.runs.compare(p, report.OrdersPerS)
 	c.hub.set(secRun, run)
 	c.hub.set(secVerdict, inWords(v))
 	c.hub.set(secHero, hero)
@@ -82,22 +82,4 @@ func (c *Console) keep(ctx context.Context, at *view, p *plan, run Run, h *histo
 	}
 	c.hub.set(secRuns, c.runs.list())
 	return nil
-}
-
-// compare records the rate of a fault that costs only time, and returns it with the other variant's.
-func (c *Console) compare(p *plan, rate float64) *Compare {
-	if p.fault == nil || p.fault.Rate == "" {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	compare := c.rates[p.fault.Letter]
-	compare.What, compare.BrokenSays, compare.FixedSays = p.fault.Rate, p.fault.Broken.Says, p.fault.Fixed.Says
-	if p.variant == catalogue.Broken {
-		compare.Broken = rate
-	} else {
-		compare.Fixed = rate
-	}
-	c.rates[p.fault.Letter] = compare
-	return &compare
 }

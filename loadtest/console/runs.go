@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 )
 
@@ -25,7 +26,8 @@ type runs struct {
 	mu   sync.Mutex
 	rows []RunRow // newest first
 
-	compared []Record // those with two rates that were there at first; newest first
+	rates  map[string]Compare // the last ones of the faults that cost only time, by letter
+	caught map[string]string  // by letter: the last seed that made the broken variant go wrong
 }
 
 // openRuns reads the rows of the runs in dir. A run that cannot be read is left out.
@@ -37,31 +39,56 @@ func openRuns(dir string) (*runs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open runs: %w", err)
 	}
-	r := &runs{dir: dir, rows: []RunRow{}}
+	r := &runs{dir: dir, rows: []RunRow{}, rates: map[string]Compare{}, caught: map[string]string{}}
 	for _, e := range slices.Backward(entries) {
 		if record, err := r.load(e.Name()); err == nil {
 			r.rows = append(r.rows, record.Row)
-			if record.Compare != nil {
-				r.compared = append(r.compared, *record)
+			if was := record.Compare; was != nil {
+				rates := r.rates[record.Row.Fault]
+				rates.Broken, rates.Fixed = cmp.Or(rates.Broken, was.Broken), cmp.Or(rates.Fixed, was.Fixed)
+				r.rates[record.Row.Fault] = rates
 			}
 		}
 	}
 	return r, nil
 }
 
-// ratesOf returns the last rates of the faults that cost only time, by letter.
-func ratesOf(r *runs) map[string]Compare {
-	rates := map[string]Compare{}
-	for _, record := range r.compared {
-		compare, known := rates[record.Row.Fault]
-		if !known {
-			compare = *record.Compare
-		}
-		compare.Broken = cmp.Or(compare.Broken, record.Compare.Broken)
-		compare.Fixed = cmp.Or(compare.Fixed, record.Compare.Fixed)
-		rates[record.Row.Fault] = compare
+// compare records the rate of a fault that costs only time, and returns it with the other variant's.
+func (r *runs) compare(p *plan, rate float64) *Compare {
+	if p.fault == nil || p.fault.Rate == "" {
+		return nil
 	}
-	return rates
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	compare := r.rates[p.fault.Letter]
+	compare.What, compare.BrokenSays, compare.FixedSays = p.fault.Rate, p.fault.Broken.Says, p.fault.Fixed.Says
+	if p.variant == catalogue.Broken {
+		compare.Broken = rate
+	} else {
+		compare.Fixed = rate
+	}
+	r.rates[p.fault.Letter] = compare
+	return &compare
+}
+
+// noteCaught notes the seed that made the broken variant of a fault go wrong.
+func (r *runs) noteCaught(letter, seed string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.caught[letter] = seed
+}
+
+// seedsFrom is the default seed of a fault.
+const seedsFrom = "42"
+
+// firstSeed returns the default seed of a variant. A fixed one is played with the seed that caught the broken one.
+func (r *runs) firstSeed(letter string, v catalogue.Side) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v == catalogue.Fixed {
+		return cmp.Or(r.caught[letter], seedsFrom)
+	}
+	return seedsFrom
 }
 
 func (r *runs) list() []RunRow {

@@ -3,17 +3,10 @@ package console
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
-	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"orderstock/loadtest/act"
@@ -124,111 +117,6 @@ type playRequest struct {
 	Fault   string `json:"fault"`
 	Variant string `json:"variant"`
 	Seed    string `json:"seed"`
-}
-
-// cookieOf names the cookie by the port where the browser sees the console: a browser keeps one set of cookies for
-// all ports of a host, and each console has its own token.
-func cookieOf(r *http.Request) string {
-	_, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		port = "80"
-	}
-	return "orderstock_console_" + port
-}
-
-// policy lets the page load its own files and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-// guard refuses requests without the token and, unless the server is remote, requests
-// whose Host header is not a loopback name.
-func (s *Server) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cache-Control", "no-store")
-		if !s.serves(r.Host) {
-			refuse(w, problem.New(http.StatusMisdirectedRequest, "wrong_host", "this console is not served under %q: "+
-				"use 127.0.0.1 or localhost; with --remote an IP address or a name of --host", r.Host))
-			return
-		}
-		if r.URL.Path == "/healthz" {
-			_, _ = io.WriteString(w, "ok\n")
-			return
-		}
-		if token := r.URL.Query().Get("token"); token != "" && r.Method == http.MethodGet {
-			if !s.valid(token) {
-				refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
-					"wrong token: open the address that the console printed when it started"))
-				return
-			}
-			//nolint:gosec // not Secure: the console speaks HTTP, on this machine
-			http.SetCookie(w, &http.Cookie{
-				Name: cookieOf(r), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-			})
-			q := r.URL.Query()
-			q.Del("token")
-			// A path that begins with // would name another server.
-			to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}
-			http.Redirect(w, r, to.RequestURI(), http.StatusSeeOther)
-			return
-		}
-		shown := ""
-		if c, err := r.Cookie(cookieOf(r)); err == nil {
-			shown = c.Value
-		}
-		if bearer, ok := httpapi.BearerToken(r); ok {
-			shown = bearer
-		}
-		if !s.valid(shown) {
-			if r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Authorization") == "" {
-				askForToken(w, r)
-				return
-			}
-			refuse(w, problem.New(http.StatusUnauthorized, "unauthorized",
-				"no token: open the address that the console printed when it started"))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// askForToken answers a browser that shows no token. A browser that has the cookie does not send it when it comes from
-// another site, but does when it follows a link of this page.
-func askForToken(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(http.StatusUnauthorized)
-	_, _ = fmt.Fprintf(w, `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>orderstock: no token</title>
-<h1>This page needs the console's token</h1>
-<p>Open the address that the console printed when it started: it holds the token.
-<p>If this browser has opened it before, <a href="%s">go on to the console</a>.
-</html>
-`, html.EscapeString(r.URL.RequestURI())) // an error says that the client has gone
-}
-
-func (s *Server) valid(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
-}
-
-// serves reports whether a Host header names this server in a way that no other site can.
-func (s *Server) serves(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = hostport
-	}
-	if host == "localhost" {
-		return true
-	}
-	if ip := net.ParseIP(strings.Trim(host, "[]")); ip != nil {
-		return s.remote || ip.IsLoopback()
-	}
-	return s.remote && slices.Contains(s.hosts, host)
 }
 
 // events streams the state: a snapshot, then what changes.

@@ -86,18 +86,18 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 	for _, test := range []struct {
 		seed    string
 		outcome verify.Outcome
-		fixed   uint64
-	}{{"42", verify.Pass, 42}, {"43", verify.Violation, 43}, {"44", verify.Pass, 43}} {
+		fixed   string
+	}{{"42", verify.Pass, "42"}, {"43", verify.Violation, "43"}, {"44", verify.Pass, "43"}} {
 		run := Run{ID: "seed-" + test.seed, Seed: test.seed}
 		if err := c.keep(t.Context(), s, p, run, &history.History{}, &Verdict{Outcome: test.outcome}); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.firstSeed("K", catalogue.Fixed); got != test.fixed {
-			t.Errorf("after %+v, fixed plays seed %d", test, got)
+		if got := c.runs.firstSeed("K", catalogue.Fixed); got != test.fixed {
+			t.Errorf("after %+v, fixed plays seed %s", test, got)
 		}
 	}
-	if b, other := c.firstSeed("K", catalogue.Broken), c.firstSeed("A", catalogue.Fixed); b != 42 || other != 42 {
-		t.Errorf("the broken one plays seed %d and another fault %d, want 42", b, other)
+	if b, other := c.runs.firstSeed("K", catalogue.Broken), c.runs.firstSeed("A", catalogue.Fixed); b != "42" || other != "42" {
+		t.Errorf("the broken one plays seed %s and another fault %s, want 42", b, other)
 	}
 }
 
@@ -157,13 +157,13 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Hour, 1))
 	read(false)
 	placed := &Placed{}
-	done := c.noteByHand(placed, "")
+	done := c.byHand.place(placed, "")
 	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 1))
 	read(false) // it is not answered yet
 	placed.OrderID = "1"
 	done()
 	read(false)
-	done = c.noteByHand(&Placed{OrderID: "2"}, "")
+	done = c.byHand.place(&Placed{OrderID: "2"}, "")
 	done()
 	read(false) // it is answered, and the counts are older
 	insertOrders(t, s.orders, "CONFIRMED", orderID(0, 2))

@@ -1,0 +1,156 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/history"
+	"orderstock/loadtest/trial"
+	"orderstock/loadtest/verify"
+)
+
+// execute runs the attempts. It shows an error on the page, and returns it.
+func (c *Console) execute(ctx context.Context, p *plan, run Run) (*Verdict, error) {
+	for attempt := 1; ; attempt++ {
+		if attempt > 1 {
+			run = p.newRun(attempt)
+		}
+		v, err := c.attempt(ctx, p, run)
+		if err != nil {
+			c.endEra()
+			c.hub.set(secHero, c.unjudged(ctx, err))
+			return nil, err
+		}
+		if v.Outcome == verify.Violation || attempt == p.tries {
+			return v, nil
+		}
+		select {
+		case <-ctx.Done():
+			return v, nil
+		default:
+		}
+		c.say("run", "not caught with seed %s; trying another", run.Seed)
+	}
+}
+
+// unjudged returns the headline of a run that ended with an error, and notes it in the log.
+func (c *Console) unjudged(ctx context.Context, err error) Hero {
+	c.mu.Lock()
+	sent := !c.began.IsZero()
+	c.mu.Unlock()
+	if ctx.Err() != nil && !sent {
+		c.say("run", "stopped before an order was sent")
+		return Hero{Sentence: "stopped before an order was sent", Word: wordNotJudged}
+	}
+	c.say("error", "%v", err)
+	return Hero{Sentence: "The run ended early: " + err.Error(), Word: wordNotJudged}
+}
+
+// attempt makes one run, from fresh services to the verdict, and keeps its
+// record.
+func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Verdict, error) {
+	m := newMeter(c.hub)
+	c.mu.Lock()
+	c.meter, c.run, c.other, c.began, c.wrong = m, &run, false, time.Time{}, false
+	c.live, c.era = true, c.era+1
+	c.metricsBefore = c.metrics
+	c.mu.Unlock()
+	c.hub.restart()
+	for section, value := range map[string]any{
+		secRun: run, secDoing: "", secVerdict: nil, secHero: nil, secCompare: nil, secBooks: Books{Rows: []BookRow{}},
+		secEdges: map[string]int{},
+	} {
+		c.hub.set(section, value)
+	}
+	c.say("run", "%s%s, seed %s", p.title, label(p.variant), run.Seed)
+	if c.lab != nil {
+		if err := c.startServices(ctx, p.services); err != nil {
+			return nil, err
+		}
+	}
+	at, err := c.running()
+	if err != nil {
+		return nil, err
+	}
+	scene := p.scene
+	scene.Seed = run.Seed
+	t := c.trial(at, p, scene, m)
+	h, err := c.fire(ctx, t, scene, m)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.judge(ctx, t, p, h)
+	if err != nil {
+		return nil, err
+	}
+	return v, c.keep(ctx, at, p, run, h, v)
+}
+
+// endEra makes the headline final: books that were read before no longer change it.
+func (c *Console) endEra() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live, c.era = false, c.era+1
+}
+
+func label(v catalogue.Side) string {
+	if v == "" {
+		return ""
+	}
+	return ", " + string(v)
+}
+
+// trial returns the run as a trial: its load, the faults that strike during it, and the books to judge.
+func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial {
+	t := trial.Trial{
+		Load: scene.config(at.Target.Target),
+		Books: verify.Config{
+			Databases: at.Databases, Settle: p.scene.settle(),
+			Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
+		},
+		During: func(ctx context.Context, ended <-chan struct{}) {
+			var metering sync.WaitGroup
+			defer metering.Wait()
+			metering.Go(func() { m.run(ended) })
+			select {
+			case <-m.begun:
+				c.mu.Lock()
+				c.began = time.Now()
+				c.mu.Unlock()
+				c.say("run", "the first order is sent")
+				c.strikeDuring(ctx, p, scene, ended)
+			case <-ended:
+			}
+		},
+	}
+	t.Load.Observer, t.Load.Live = m, &m.live
+	return t
+}
+
+// fire sends the orders while the faults of the scenario strike, and then heals them.
+func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *meter) (_ *history.History, err error) {
+	client, err := c.traces.client(scene.traced())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+	t.Load.Tracer = client
+	c.hub.set(secPhase, phaseFiring)
+	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
+	r, err := t.Fire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.say("run", "the last order is answered")
+	if c.lab != nil {
+		healing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		if err := c.acts.Heal(healing); err != nil {
+			return nil, err
+		}
+	}
+	return r.History, nil
+}

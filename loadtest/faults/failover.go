@@ -1,0 +1,190 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
+	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/mysqlgroup"
+	"orderstock/pkg/redisdb"
+	"orderstock/pkg/servers"
+)
+
+// awaitWhole returns once all MySQL servers are in the group. A member that was cut off or frozen, and gave up, rejoins
+// by "migrate group up".
+func awaitWhole(ctx context.Context, l *lab.Lab) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterSettleLimit)
+	defer cancel()
+	began := time.Now()
+	for {
+		members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
+		if err == nil {
+			err = mysqlgroup.Whole(members)
+		}
+		if err == nil {
+			return nil
+		}
+		if time.Since(began) > 15*time.Second {
+			return mysqlgroup.Up(ctx, l.Cluster.Group)
+		}
+		if e := trial.Sleep(ctx, 300*time.Millisecond); e != nil {
+			return errors.Join(e, err)
+		}
+	}
+}
+
+// primaryOf returns the member that takes writes.
+func primaryOf(ctx context.Context, l *lab.Lab) (*servers.MySQL, error) {
+	members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		if m.Primary() {
+			return l.Cluster.MySQL.Member(m.Addr), nil
+		}
+	}
+	return nil, fmt.Errorf("find the primary: %w", mysqldb.ErrNoPrimary)
+}
+
+func (f *clustered) place() int { return slices.Index(f.lab.Cluster.MySQL.Members, f.primary) }
+
+// secondary returns a member that is not the primary.
+func (f *clustered) secondary() *servers.MySQL {
+	return f.lab.Cluster.MySQL.Members[(f.place()+1)%len(f.lab.Cluster.MySQL.Members)]
+}
+
+// awaitOther waits until another member is the primary.
+func (f *clustered) awaitOther(ctx context.Context) error {
+	others := f.lab.Cluster.Group
+	cfg, err := mysql.ParseDSN(others.AdminDSN)
+	if err != nil {
+		return fmt.Errorf("wait for another primary: %w", err)
+	}
+	cfg.Addr = strings.Join(slices.DeleteFunc(strings.Split(cfg.Addr, ","),
+		func(addr string) bool { return addr == f.primary.Addr() }), ",") // the old primary may not answer
+	others.AdminDSN = cfg.FormatDSN()
+	return await(ctx, 60*time.Second, "for another primary", func(ctx context.Context) (bool, error) {
+		return hasPrimary(ctx, others)
+	})
+}
+
+// awaitNone waits until no member is the primary. The remaining one misses the others only after five seconds, and
+// until then "migrate group reboot" considers the group up.
+func (f *clustered) awaitNone(ctx context.Context) error {
+	return await(ctx, 30*time.Second, "until the majority is missed", func(ctx context.Context) (bool, error) {
+		has, err := hasPrimary(ctx, f.lab.Cluster.Group)
+		return !has, err
+	})
+}
+
+func hasPrimary(ctx context.Context, g mysqlgroup.Config) (bool, error) {
+	members, err := mysqlgroup.Read(ctx, g)
+	return slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }), err
+}
+
+// await calls done until it returns true or an error, for at most limit.
+func await(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		if is, err := done(ctx); is || err != nil {
+			return err
+		}
+		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("wait %s: %w", what, err)
+		}
+	}
+}
+
+// redisMaster returns the master according to the Sentinels.
+func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
+	addr, err := redisdb.Master(ctx, l.Cluster.Redis.Sentinels[0].Addr(), servers.RedisMaster)
+	if err != nil {
+		return nil, fmt.Errorf("find the master of Redis: %w", err)
+	}
+	for _, s := range l.Cluster.Redis.Servers {
+		if s.Addr() == addr {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("find the master of Redis: %s is none of its servers", addr)
+}
+
+// awaitOtherRedis waits until the Sentinels name another master.
+func awaitOtherRedis(ctx context.Context, l *lab.Lab, than *servers.Redis) error {
+	return await(ctx, 60*time.Second, "for another master of Redis", func(ctx context.Context) (bool, error) {
+		master, err := redisMaster(ctx, l)
+		return err == nil && master != than, nil
+	})
+}
+
+func (f *clustered) restartPrimary(ctx context.Context) error { return f.primary.Restart(ctx) }
+
+func (f *clustered) killLeader(ctx context.Context) error {
+	leader, err := f.lab.Cluster.ZooKeeper.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	return leader.Kill()
+}
+
+// restartMembers starts the MySQL servers that are down.
+func (f *clustered) restartMembers(ctx context.Context) error {
+	var errs []error
+	for _, m := range f.lab.Cluster.MySQL.Members {
+		if !m.Running() {
+			errs = append(errs, m.Restart(ctx))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// restartZooKeepers starts the ZooKeeper servers that are down, and waits until they serve.
+func (f *clustered) restartZooKeepers(ctx context.Context) error {
+	var errs []error
+	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+		if !z.Running() {
+			errs = append(errs, z.Launch())
+		}
+	}
+	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+		errs = append(errs, z.AwaitReady(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// rollingRestart stops and starts every process, one after the other, and waits each time until all are back.
+func (f *clustered) rollingRestart(ctx context.Context) error {
+	for _, m := range f.lab.Cluster.MySQL.Members {
+		if err := errors.Join(m.Restart(ctx), awaitWhole(ctx, f.lab)); err != nil {
+			return err
+		}
+	}
+	for _, z := range f.lab.Cluster.ZooKeeper.Servers {
+		if err := z.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range slices.Concat(f.lab.Cluster.Redis.Sentinels, []*servers.Server{
+		f.lab.Cluster.Redis.Servers[1].Server, f.lab.Cluster.Redis.Servers[0].Server,
+	}) {
+		if err := s.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range f.lab.Replicas() {
+		if err := errors.Join(r.Restart(ctx), awaitReady(ctx, f.lab)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
