@@ -81,15 +81,18 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	t.Helper()
 	st := stacktest.Up(t, bin, func(*stack.Config) {})
 	cfg := fireAt(st)
-	cfg.Mix = fire.Mix{Goods: 4, Stock: 300, Repeat: 0.2, Cancel: 0.3}
-	cfg.Orders = 500
+	cfg.Mix = fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.3}
+	const before = 200
+	cfg.Orders = before
 	old, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := judge(t, st, old); v.Outcome != verify.Pass {
+	v := judge(t, st, old)
+	if v.Outcome != verify.Pass {
 		t.Fatalf("before: %s", v)
 	}
+	t.Logf("before: %s", v)
 	a := st.Accounts()
 	server := st.Servers.MySQL
 	if err := server.Exec(t.Context(), "UPDATE "+a.OrderDB+".orders "+
@@ -97,7 +100,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 		t.Fatal(err)
 	}
 
-	cfg.Orders, cfg.Rate = 600, 150
+	cfg.Orders, cfg.Rate = 300, 100
 	type fired struct {
 		history *history.History
 		err     error
@@ -118,14 +121,14 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	if n := prune(50); n != 0 {
 		t.Errorf("%d orders pruned that are not that old", n)
 	}
-	if n := prune(30); n != 500 {
-		t.Errorf("%d orders pruned, want 500", n)
+	if n := prune(30); n != before {
+		t.Errorf("%d orders pruned, want %d", n, before)
 	}
 	young := <-ended
 	if young.err != nil {
 		t.Fatal(young.err)
 	}
-	v := judge(t, st, young.history)
+	v = judge(t, st, young.history)
 	if v.Outcome != verify.Pass || v.Confirmed == 0 || v.Cancelled == 0 {
 		var text bytes.Buffer
 		_ = v.Write(&text, false)

@@ -23,6 +23,7 @@ import (
 
 // TestMetrics runs both services and Prometheus itself: promtool finds nothing to say of the metrics and
 // of the rules, each rule fires when its test says so, and each metric that a panel or a rule names is served.
+// It takes more than 10 s: six programs start, and promtool is run once for each service as well.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	root, err := stack.ModuleRoot()
