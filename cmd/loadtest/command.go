@@ -66,7 +66,7 @@ func fireCommand() *cobra.Command {
 		to       output
 		judging  verify.Config
 		noVerify bool
-		sample   traceSample
+		traced   float64
 		report   string
 	)
 	cmd := &cobra.Command{
@@ -76,7 +76,8 @@ func fireCommand() *cobra.Command {
 	}
 	cfg := fireFlags(cmd.Flags(), &where)
 	to.flags(cmd.Flags())
-	sample.flag(cmd.Flags())
+	within(cmd.Flags(), &traced, "trace-sample", 0, 0, 1, "share of the orders that are traced, 0 to 1; "+
+		"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
 	verifyFlags(cmd, &judging)
 	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "only fire; verify later")
 	cmd.Flags().StringVar(&report, "report", "", "file for a report as one HTML page that needs no server")
@@ -88,17 +89,14 @@ func fireCommand() *cobra.Command {
 		if err := errors.Join(judging.Validate(), to.clear()); err != nil {
 			return err
 		}
-		traces, err := sample.provider(cmd.Context())
-		if err != nil {
+		var err error
+		if cfg.Tracer, err = tracer(cmd.Context(), cmd.Flags(), traced); err != nil {
 			return err
-		}
-		if traces != nil {
-			cfg.Tracer = traces
 		}
 		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
 		h, err := fire.Run(cmd.Context(), *cfg)
-		if traces != nil {
-			if err := traces.Close(context.WithoutCancel(cmd.Context())); err != nil {
+		if cfg.Tracer != nil {
+			if err := cfg.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
 			}
 		}
@@ -111,11 +109,7 @@ func fireCommand() *cobra.Command {
 		if err := h.Save(to.history()); err != nil {
 			return err
 		}
-		text := cmd.OutOrStdout()
-		if to.json {
-			text = cmd.ErrOrStderr()
-		}
-		printed := h.Measure().Write(text) // a run whose figures cannot be printed is judged all the same
+		printed := h.Measure().Write(to.json.text(cmd)) // a run whose figures cannot be printed is judged all the same
 		if noVerify {
 			return printed
 		}
@@ -187,4 +181,22 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 		return verdict, err
 	}
 	return verdict, exit(verdict.Outcome, nil)
+}
+
+func tokenCommand() *cobra.Command {
+	where, failed := readSurroundings()
+	return &cobra.Command{
+		Use:   "token",
+		Short: "Print SERVICE_TOKEN, which the stock service wants of calls by hand",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if failed == nil && where.StockToken == "" {
+				failed = errors.New("neither SERVICE_TOKEN nor SERVICE_TOKEN_FILE is set")
+			}
+			if failed == nil {
+				_, failed = fmt.Fprintln(cmd.OutOrStdout(), where.StockToken)
+			}
+			return failed
+		},
+	}
 }

@@ -91,12 +91,14 @@ func TestWrongUsage(t *testing.T) {
 		{"bench ladder --strategies groupde", "", `strategy "groupde"`},
 		{"bench ladder --clients 0", "", "0 clients"},
 		{"bench ladder --mysql postgres", "", `--mysql "postgres"`},
-		{"bench ladder replicas --legs 1", "", "--legs 1"},
-		{"bench ladder traced --share 2", "", "want a --share above 0 and up to 1"},
-		{"bench ladder traced --pairs 1", "", "2 --pairs or more"},
-		{"bench ladder watched --pairs 1", "", "two pairs are needed"},
+		{"bench ladder replicas --legs 1", "", `"1" for "--legs" flag: want 2 to`},
+		{"bench ladder traced --share 2", "", `"--share" flag: want 0.0001 to 1`},
+		{"bench ladder traced --pairs 1", "", `"--pairs" flag: want 2 to`},
+		{"bench ladder watched --pairs 1", "", `"--pairs" flag: want 2 to`},
+		{"bench ladder watched --pairs 2x", "", `"--pairs" flag: want 2 to`},
+		{"bench ladder watched --clients many", "", `"--clients" flag: want 1 to`},
 		{"bench scale --parts all", "", "--parts all: want"},
-		{"bench scale --legs 1", "", "--legs must be at least 2"},
+		{"bench scale --legs 1", "", `"--legs" flag: want 2 to`},
 		{"bench scale --groups 0", "", "--groups must be numbers from 1"},
 		{"run tour --faults Z", "", `no fault "Z"`},
 		{"run A/broken --orders 5", "", "leave --orders out, or the name"},
@@ -296,7 +298,8 @@ func TestVerdictAsJSON(t *testing.T) {
 func TestResultsOfFaultsAreNamedByTheirPart(t *testing.T) {
 	for want, cfg := range map[string]faultsConfig{
 		"faults": {}, "faults-reduced": {reduced: true},
-		"faults-cluster": {Config: faults.Config{Cluster: true}}, "faults-cluster-reduced": {Config: faults.Config{Cluster: true}, reduced: true},
+		"faults-cluster":         {Config: faults.Config{Cluster: true}},
+		"faults-cluster-reduced": {Config: faults.Config{Cluster: true}, reduced: true},
 	} {
 		if got := cfg.name(); got != want {
 			t.Errorf("%+v is named %s, want %s", cfg, got, want)

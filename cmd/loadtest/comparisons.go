@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -21,7 +20,6 @@ type judged interface{ Judge(targets bool) error }
 type comparison struct {
 	name, short, long string
 	flags             func(*pflag.FlagSet)
-	check             func() error // of the flags; may be nil
 	// measure returns nil if there is no result to save.
 	measure func(context.Context, ladder.Config) (judged, error)
 }
@@ -72,20 +70,9 @@ They do the same work, so a few turns cannot distinguish them: this takes many,
 in legs of about a minute for each path. Every leg has separate services and
 databases, and the error of the ratio is the spread of the legs.`,
 			flags: func(p *pflag.FlagSet) {
-				p.IntVar(&replicas, "replicas", 3, "stock services to compare with one")
-				p.IntVar(&clients, "clients", 256, "concurrent clients")
-				p.IntVar(&legs, "legs", 30, "legs on each path")
-			},
-			check: func() error {
-				for _, v := range []struct {
-					name               string
-					value, least, most int
-				}{{"replicas", replicas, 2, 100}, {"clients", clients, 1, 10_000}, {"legs", legs, 2, 10_000}} {
-					if v.value < v.least || v.value > v.most {
-						return fmt.Errorf("--%s %d: want %d to %d", v.name, v.value, v.least, v.most)
-					}
-				}
-				return nil
+				within(p, &replicas, "replicas", 3, 2, 100, "stock services to compare with one")
+				within(p, &clients, "clients", 256, 1, 10_000, "concurrent clients")
+				within(p, &legs, "legs", 30, 2, 10_000, "legs on each path")
 			},
 			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
 				paths, err := ladder.MeasureReplicas(ctx, cfg, replicas, clients, legs)
@@ -101,15 +88,9 @@ databases, and the error of the ratio is the spread of the legs.`,
 that trace a share of them and at services without tracing, in turns. The services
 are new for each pair of turns.`,
 			flags: func(p *pflag.FlagSet) {
-				p.Float64Var(&share, "share", 0.01, "share of the orders that are traced")
-				p.IntVar(&clients, "clients", 256, "concurrent clients")
-				p.IntVar(&tracedPairs, "pairs", 16, "pairs of turns, each with separate services")
-			},
-			check: func() error {
-				if share <= 0 || share > 1 || tracedPairs < 2 || clients < 1 {
-					return errors.New("want a --share above 0 and up to 1, 2 --pairs or more, and 1 client or more")
-				}
-				return nil
+				within(p, &share, "share", 0.01, 0.0001, 1, "share of the orders that are traced")
+				within(p, &clients, "clients", 256, 1, 10_000, "concurrent clients")
+				within(p, &tracedPairs, "pairs", 16, 2, 10_000, "pairs of turns, each with separate services")
 			},
 			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
 				return whole(ladder.MeasureTraced(ctx, cfg, share, clients, tracedPairs))
@@ -121,14 +102,8 @@ are new for each pair of turns.`,
 the default strategy on one hot product, in pairs of turns on the same services,
 one alone and one with a console and an open page.`,
 			flags: func(p *pflag.FlagSet) {
-				p.IntVar(&clients, "clients", 256, "concurrent clients")
-				p.IntVar(&watchedPairs, "pairs", 15, "pairs of turns")
-			},
-			check: func() error {
-				if clients < 1 || watchedPairs < 2 {
-					return errors.New("at least one client and two pairs are needed")
-				}
-				return nil
+				within(p, &clients, "clients", 256, 1, 10_000, "concurrent clients")
+				within(p, &watchedPairs, "pairs", 15, 2, 10_000, "pairs of turns")
 			},
 			measure: func(ctx context.Context, cfg ladder.Config) (judged, error) {
 				return whole(ladder.MeasureWatched(ctx, cfg, clients, watchedPairs, watchAsPage))
@@ -148,11 +123,6 @@ func (m comparison) command(f *ladderFlags) *cobra.Command {
 	c := &cobra.Command{Use: m.name, Short: m.short, Long: m.long, Args: cobra.NoArgs}
 	m.flags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if m.check != nil {
-			if err := m.check(); err != nil {
-				return err
-			}
-		}
 		return ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) error {
 			result, err := m.measure(c.Context(), cfg)
 			if result == nil {

@@ -60,7 +60,7 @@ func (s surroundings) databases() verify.Databases {
 type output struct {
 	out  string
 	keep string
-	json bool
+	json asJSON
 	all  bool
 }
 
@@ -70,7 +70,7 @@ func (o *output) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.keep, "history", "",
 		"file for every call with its times and its answer (default history.jsonl next to the verdict)")
 	f.BoolVar(&o.all, "all", false, "print every invariant, not only the broken ones")
-	f.BoolVar(&o.json, "json", false, "print the verdict as JSON, in place of the table")
+	f.BoolVar((*bool)(&o.json), "json", false, "print the verdict as JSON, in place of the table")
 }
 
 func (o *output) verdict() string {
@@ -130,4 +130,28 @@ func fromEnvironment(f *pflag.FlagSet, names ...string) error {
 		}
 	}
 	return err
+}
+
+// bounded is a number as the value of a flag.
+type bounded[N int | float64] struct {
+	to          *N
+	least, most N
+}
+
+// within adds a flag for a number from least to most.
+func within[N int | float64](f *pflag.FlagSet, to *N, name string, value, least, most N, usage string) {
+	*to = value
+	f.Var(bounded[N]{to, least, most}, name, usage)
+}
+
+func (b bounded[N]) Type() string   { return fmt.Sprintf("%T", b.least) }
+func (b bounded[N]) String() string { return fmt.Sprint(*b.to) }
+
+func (b bounded[N]) Set(text string) error {
+	var n N
+	if words, _ := fmt.Sscan(text, &n, new(string)); words != 1 || n < b.least || n > b.most {
+		return fmt.Errorf("want %v to %v", b.least, b.most)
+	}
+	*b.to = n
+	return nil
 }

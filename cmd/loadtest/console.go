@@ -223,7 +223,7 @@ func parseWatched(values []string) ([]console.Watched, error) {
 	return all, nil
 }
 
-// withLab calls do with the console of a new lab. It builds the services that can be broken first, if they have changed.
+// withLab calls do with the console of a new lab. Before, it builds the services that can be broken.
 func withLab(cmd *cobra.Command, out, bin string, do func(*console.Console) error) (err error) {
 	say := command.Progress(cmd.ErrOrStderr())
 	root, err := stack.ModuleRoot()

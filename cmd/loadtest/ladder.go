@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/commalist"
+	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -27,7 +28,7 @@ type ladderFlags struct {
 
 func (f *ladderFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.mysql, "mysql", "auto",
-		"the database: docker ("+ladder.Image+"), local (the installed one), or auto (docker if it is there)")
+		"the database: docker ("+servers.MySQLImage+"), local (the installed one), or auto (docker if it is there)")
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each measured turn")
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measured turn")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
@@ -43,7 +44,9 @@ func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 }
 
 // save writes a result, its picture and, if it has one, its report.
-func (f *ladderFlags) save(c *cobra.Command, name string, r interface{ SVG() string }, report func(io.Writer) error) error {
+func (f *ladderFlags) save(
+	c *cobra.Command, name string, r interface{ SVG() string }, report func(io.Writer) error,
+) error {
 	picture := func(w io.Writer) error {
 		_, err := io.WriteString(w, r.SVG())
 		return err

@@ -54,7 +54,7 @@ func (j asJSON) print(cmd *cobra.Command, result any) error {
 	return nil
 }
 
-// exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing: the verdict was printed.
+// exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing.
 func exit(o verify.Outcome, err error) error {
 	if o == verify.Pass {
 		return nil

@@ -43,7 +43,7 @@ Writes out/scale.json and out/scale.svg.`,
 	}
 	p := c.Flags()
 	f.add(p)
-	p.IntVar(&plan.Legs, "legs", 4, "how often all take turns, 2 at least")
+	within(p, &plan.Legs, "legs", 4, 2, 10_000, "how often all take turns, 2 at least")
 	p.IntSliceVar(&plan.Holders, "holders", []int{1, 2, 4, 8},
 		"numbers of partitions; the others are compared with the first")
 	p.DurationSliceVar(&plan.Delays, "delays", []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond},
@@ -67,8 +67,8 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 			return fmt.Errorf("--parts %s: want %s, %s or %s", part, scaleHolders, scaleFailing, scaleCompose)
 		}
 	}
-	if plan.Legs < 2 || len(plan.Holders) == 0 || slices.Min(plan.Holders) < 1 {
-		return errors.New("--legs must be at least 2, and --holders numbers above 0")
+	if len(plan.Holders) == 0 || slices.Min(plan.Holders) < 1 {
+		return errors.New("--holders must be numbers above 0")
 	}
 	if len(plan.Groups) == 0 || slices.Min(plan.Groups) < 1 || slices.Max(plan.Groups) > deduct.MaxGroup {
 		return fmt.Errorf("--groups must be numbers from 1 to %d", deduct.MaxGroup)

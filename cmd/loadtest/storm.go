@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -40,15 +39,12 @@ Writes storm.json and history.jsonl.`,
 	f := c.Flags()
 	f.StringVar(&program, "compose", "",
 		`the compose program (default "docker compose", or "docker-compose" if only that is there)`)
-	f.IntVar(&cfg.Random, "random", 12, "random faults, after the sweep over all containers")
-	f.IntVar(&cfg.Orders, "orders", 9000, "orders to send at least")
+	within(f, &cfg.Random, "random", 12, 0, 10_000, "random faults, after the sweep over all containers")
+	within(f, &cfg.Orders, "orders", 9000, 0, 1_000_000, "orders to send at least")
 	f.Uint64Var(&cfg.Seed, "seed", 0, "makes the same faults again; 0: random")
 	f.StringVar(&cfg.Out, "out", "out", "folder for the results")
 	result.flag(c)
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if cfg.Random < 0 || cfg.Orders < 0 || cfg.Orders > 1_000_000 {
-			return errors.New("--random cannot be negative, and --orders must be from 0 to 1000000")
-		}
 		if cfg.Program = strings.Fields(program); len(cfg.Program) == 0 {
 			if cfg.Program, err = compose.Program(c.Context()); err != nil {
 				return err

@@ -12,8 +12,8 @@ func TestStormRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a negative number of faults": {[]string{"--random", "-1"}, "--random cannot be negative"},
-		"too many orders":             {[]string{"--orders", "1000001"}, "--orders must be from 0 to 1000000"},
+		"a negative number of faults": {[]string{"--random", "-1"}, `"-1" for "--random" flag: want 0 to 10000`},
+		"too many orders":             {[]string{"--orders", "1000001"}, `for "--orders" flag: want 0 to 1000000`},
 		"no stack":                    {[]string{"--compose", "true"}, "the stack is not up: run"},
 	} {
 		cmd := newCommand(io.Discard, io.Discard)

@@ -109,26 +109,10 @@ func readSpans(ctx context.Context, from, order string) ([]trace.Span, error) {
 	return told.Spans, nil
 }
 
-// traceSample is the flag --trace-sample.
-type traceSample struct {
-	flags *pflag.FlagSet
-	share float64
-}
-
-func (t *traceSample) flag(f *pflag.FlagSet) {
-	t.flags = f
-	f.Float64Var(&t.share, "trace-sample", 0,
-		"share of the orders that are traced, 0 to 1; "+
-			"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
-}
-
-// provider returns the tracing client, or nil if the flag is not given.
-func (t *traceSample) provider(ctx context.Context) (*otlp.Client, error) {
-	if !t.flags.Changed("trace-sample") {
+// tracer returns the client that traces a share of the orders, or nil if the flag --trace-sample is not given.
+func tracer(ctx context.Context, f *pflag.FlagSet, share float64) (*otlp.Client, error) {
+	if !f.Changed("trace-sample") {
 		return nil, nil //nolint:nilnil // documented
-	}
-	if t.share < 0 || t.share > 1 {
-		return nil, fmt.Errorf("--trace-sample %v: want a share from 0 to 1", t.share)
 	}
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, errors.New("--trace-sample: set OTEL_EXPORTER_OTLP_ENDPOINT to where spans are received, " +
@@ -138,5 +122,5 @@ func (t *traceSample) provider(ctx context.Context) (*otlp.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--trace-sample: %w", err)
 	}
-	return otlp.NewClient("client", t.share, export)
+	return otlp.NewClient("client", share, export)
 }

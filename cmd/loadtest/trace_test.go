@@ -128,7 +128,7 @@ func TestTraceNamesMissingArguments(t *testing.T) {
 		{"line 1 is not OTLP", []string{"trace", "1", "--from", file}},
 		{"has no spans", []string{"trace", "1", "--from", os.DevNull}},
 		{"is not a console", []string{"trace", "1", "--from", page.URL}},
-		{"want a share from 0 to 1", []string{"fire", "--trace-sample", "2", "--out", empty}},
+		{"want 0 to 1", []string{"fire", "--trace-sample", "2", "--out", empty}},
 		{"set OTEL_EXPORTER_OTLP_ENDPOINT", []string{"fire", "--trace-sample", "1", "--out", empty}},
 	} {
 		if out, exit := printed(t, test.args...); exit != command.Unknown || !strings.Contains(out, test.says) {

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,22 +36,17 @@ func watchAsPage(ctx context.Context, st *stack.Stack) (stop func() error, err e
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("watch the stack: %w", err), os.RemoveAll(dir))
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	server := console.NewServer(c, console.ServerConfig{})
+	web := httptest.NewServer(server.Handler())
 	var both errgroup.Group
-	both.Go(func() error {
-		return serve(ctx, c, map[net.Listener]*http.Server{
-			listener: {Handler: server.Handler(), ReadHeaderTimeout: 5 * time.Second},
-		})
-	})
-	both.Go(func() error { return readEvents(ctx, "http://"+listener.Addr().String(), server.Token()) })
+	both.Go(func() error { return c.Run(ctx) })
+	both.Go(func() error { return readEvents(ctx, web.URL, server.Token()) })
 	return func() error {
 		cancel()
-		return errors.Join(both.Wait(), os.RemoveAll(dir))
+		err := both.Wait()
+		web.Close()
+		return errors.Join(err, os.RemoveAll(dir))
 	}, nil
 }
 

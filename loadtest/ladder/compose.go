@@ -187,7 +187,9 @@ func (c *composed) servers(ctx context.Context) (*stack.Servers, error) {
 	for _, s := range []struct {
 		to            *string
 		service, port string
-	}{{&c.front, "front", ""}, {&c.mysql, "mysql", ":3306"}, {&redis, "redis", ":6379"}, {&zookeeper, "zookeeper", ":2181"}} {
+	}{
+		{&c.front, "front", ""}, {&c.mysql, "mysql", ":3306"}, {&redis, "redis", ":6379"}, {&zookeeper, "zookeeper", ":2181"},
+	} {
 		ip, err := c.addr(ctx, s.service)
 		if err != nil {
 			return nil, err

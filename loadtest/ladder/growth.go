@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/trial"
@@ -113,42 +114,42 @@ func whileFalling(ctx context.Context, times int, pause time.Duration, read func
 
 // fill writes settled orders with ids from 1 up, far below any snowflake, over products 1 to 3.
 func (c *contestant) fill(ctx context.Context, cfg Config, orders int) error {
-	order, stock := "`"+c.stack.Accounts().OrderDB+"`", "`"+c.stack.Accounts().StockDB+"`"
-	exec := func(statement string, args ...any) error {
-		return cfg.Servers.MySQL.Exec(ctx, fmt.Sprintf(statement, args...))
+	a := c.stack.Accounts()
+	names := strings.NewReplacer("ORDER.", "`"+a.OrderDB+"`.", "STOCK.", "`"+a.StockDB+"`.")
+	exec := func(statements ...string) error {
+		for i, s := range statements {
+			statements[i] = names.Replace(s)
+		}
+		return cfg.Servers.MySQL.Exec(ctx, statements...)
 	}
-	err := exec("CREATE TABLE IF NOT EXISTS %s.ladder_numbers (n BIGINT PRIMARY KEY)", order)
-	if err == nil {
-		err = exec(`INSERT INTO %s.ladder_numbers
+	products := fmt.Sprintf("(SELECT n AS product FROM ORDER.numbers WHERE n BETWEEN 1 AND %d) products", fillItems)
+	err := exec(
+		"CREATE TABLE ORDER.numbers (n BIGINT PRIMARY KEY)",
+		fmt.Sprintf(`INSERT INTO ORDER.numbers
 			WITH digit AS (SELECT 0 d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
 				UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)
 			SELECT a.d + 10*b.d + 100*c.d + 1000*e.d + 10000*f.d FROM digit a, digit b, digit c, digit e, digit f
-			WHERE a.d + 10*b.d + 100*c.d + 1000*e.d + 10000*f.d < %d`, order, fillChunk)
-	}
-	for id := 1; id <= fillItems && err == nil; id++ {
-		err = errors.Join(
-			exec("INSERT INTO %s.stock (goods_id, name, price, num, updated_at) VALUES (%d, '', 100, %d, NOW(6))",
-				stock, id, plenty-orders),
-			exec("INSERT INTO %s.stock_flow (flag, goods_id, kind, num, created_at) "+
-				"VALUES ('ladder-restock', %d, 'restock', %d, NOW(6))", stock, id, plenty))
-	}
+			WHERE a.d + 10*b.d + 100*c.d + 1000*e.d + 10000*f.d < %d`, fillChunk),
+		fmt.Sprintf("INSERT INTO STOCK.stock (goods_id, name, price, num, updated_at) "+
+			"SELECT product, '', 100, %d, NOW(6) FROM %s", plenty-orders, products),
+		fmt.Sprintf("INSERT INTO STOCK.stock_flow (flag, goods_id, kind, num, created_at) "+
+			"SELECT 'ladder-restock', product, 'restock', %d, NOW(6) FROM %s", plenty, products),
+	)
 	for first := 1; first <= orders && err == nil; first += fillChunk {
-		ids := fmt.Sprintf("(SELECT n + %d AS id FROM %s.ladder_numbers WHERE n + %d <= %d) ids", first, order, first, orders)
-		err = errors.Join(
-			exec("INSERT INTO %s.orders (id, status, outcome, body_hash, total, created_at, updated_at) "+
-				"SELECT id, 'CONFIRMED', 'CONFIRMED', UNHEX(SHA2(id, 256)), 300, NOW(6), NOW(6) FROM %s", order, ids),
-			exec("INSERT INTO %s.operations (flag, state, items, created_at) "+
-				"SELECT CONVERT(id, CHAR CHARACTER SET ascii), 'DONE', '1:1,2:1,3:1', NOW(6) FROM %s", stock, ids))
-		for goods := 1; goods <= fillItems && err == nil; goods++ {
-			err = errors.Join(
-				exec("INSERT INTO %s.order_items (order_id, goods_id, num, price) SELECT id, %d, 1, 100 FROM %s",
-					order, goods, ids),
-				exec("INSERT INTO %s.stock_flow (flag, goods_id, kind, num, created_at) "+
-					"SELECT CONVERT(id, CHAR CHARACTER SET ascii), %d, 'deduct', -1, NOW(6) FROM %s", stock, goods, ids))
-		}
+		ids := fmt.Sprintf("(SELECT n + %d AS id FROM ORDER.numbers WHERE n + %d <= %d) ids", first, first, orders)
+		err = exec(
+			"INSERT INTO ORDER.orders (id, status, outcome, body_hash, total, created_at, updated_at) "+
+				"SELECT id, 'CONFIRMED', 'CONFIRMED', UNHEX(SHA2(id, 256)), 300, NOW(6), NOW(6) FROM "+ids,
+			"INSERT INTO ORDER.order_items (order_id, goods_id, num, price) "+
+				"SELECT id, product, 1, 100 FROM "+ids+" CROSS JOIN "+products,
+			"INSERT INTO STOCK.operations (flag, state, items, created_at) "+
+				"SELECT CONVERT(id, CHAR CHARACTER SET ascii), 'DONE', '1:1,2:1,3:1', NOW(6) FROM "+ids,
+			"INSERT INTO STOCK.stock_flow (flag, goods_id, kind, num, created_at) "+
+				"SELECT CONVERT(id, CHAR CHARACTER SET ascii), product, 'deduct', -1, NOW(6) FROM "+ids+" CROSS JOIN "+products,
+		)
 		if first/fillChunk%10 == 0 {
 			cfg.say("%d of %d orders", first-1+fillChunk, orders)
 		}
 	}
-	return errors.Join(err, exec("DROP TABLE %s.ladder_numbers", order))
+	return errors.Join(err, exec("DROP TABLE ORDER.numbers"))
 }

@@ -58,7 +58,7 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 			case <-ended:
 				return
 			}
-			elapsed := time.Since(start)
+			elapsed, now := time.Since(start), ""
 			for i, s := range c.stack.Services() {
 				metrics, err := s.Metrics(ctx)
 				if err != nil {
@@ -69,9 +69,10 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 				if elapsed <= length/5 {
 					memory.Early = memory.End
 				}
+				now += fmt.Sprintf(" %s %d MiB", s.Name(), memory.End>>20)
 			}
 			if int(elapsed.Seconds())%30 == 0 {
-				cfg.say("%s: %v MiB", elapsed.Round(time.Second), soak.mebibytes())
+				cfg.say("%s:%s", elapsed.Round(time.Second), now)
 			}
 		}
 	}
@@ -84,15 +85,6 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 	}
 	soak.DonePerS, soak.Verdict = r.History.Measure().DonePerS, r.Verdict.Outcome
 	return soak, cfg.print(soak)
-}
-
-// mebibytes returns the memory of each service.
-func (s Soak) mebibytes() map[string]int64 {
-	m := map[string]int64{}
-	for _, service := range s.Services {
-		m[service.Name] = service.End >> 20
-	}
-	return m
 }
 
 // Line returns the sales, the verdict and each service's memory as lines to print.

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -40,15 +39,9 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs
 		return t, err
 	}
 	var received spanCounter
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return t, fmt.Errorf("receive spans: %w", err)
-	}
-	web := &http.Server{Handler: &received, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = web.Serve(listener) }() // until it is closed
-	defer func() { err = errors.Join(err, web.Close()) }()
-	at := "http://" + listener.Addr().String()
-	export, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at))
+	receiver := httptest.NewServer(&received)
+	defer receiver.Close()
+	export, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(receiver.URL))
 	if err != nil {
 		return t, fmt.Errorf("export spans: %w", err)
 	}
@@ -60,7 +53,7 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs
 
 	untraced := variant{shape: shape{Default, 1}}
 	traced := untraced
-	traced.tracer, traced.env = client, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": at}
+	traced.tracer, traced.env = client, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL}
 	p := point{path: PathOrder, goods: 1, clients: clients}
 	for range legs {
 		if err := t.measureLeg(ctx, cfg, p, untraced, traced, slices.Values[[]*contestant]); err != nil {

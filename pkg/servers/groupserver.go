@@ -20,13 +20,13 @@ import (
 // EnvMySQLD names the mysqld program of a group's members.
 const EnvMySQLD = "MYSQLD"
 
-// groupImage is the image that the server of a group's members comes from if none is installed.
-const groupImage = "mysql:9.7"
+// MySQLImage is the image that the server of a group's members comes from if none is installed.
+const MySQLImage = "mysql:9.7"
 
 // ErrNoGroupServer is returned if no server is found that can be a group's member.
 var ErrNoGroupServer = errors.New("no MySQL server of version 8.4 or later, which a group needs" +
 	" (Debian's own packages hold MariaDB, which cannot do it): install MySQL Community Server and set " + EnvMySQLD +
-	" to its mysqld; or, on a machine with Docker, run: docker pull " + groupImage)
+	" to its mysqld; or, on a machine with Docker, run: docker pull " + MySQLImage)
 
 var versionOf = regexp.MustCompile(`Ver (\d+)\.(\d+)`)
 
@@ -50,6 +50,19 @@ func groupServer(ctx context.Context) (mysqlInstall, error) {
 		return mysqlInstall{}, err
 	}
 	return groupServerAt(path)
+}
+
+// FromImage returns the option to start the MySQL server that MYSQLD names or, without it, the one of MySQLImage, which
+// it unpacks once, in place of the installed one. It returns ErrNoGroupServer without both.
+func FromImage(ctx context.Context) (_ Option, err error) {
+	path := os.Getenv(EnvMySQLD)
+	if path == "" {
+		if path, err = unpackedServer(ctx); err != nil {
+			return nil, err
+		}
+	}
+	install, err := groupServerAt(path)
+	return func(o *options) { o.install = &install }, err
 }
 
 // groupServerAt returns the server at path if it is a MySQL that is new enough.
@@ -81,7 +94,7 @@ func unpackedServer(ctx context.Context) (string, error) {
 	if err != nil {
 		cache = os.TempDir()
 	}
-	id, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", groupImage).Output()
+	id, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", MySQLImage).Output()
 	if err != nil {
 		return "", ErrNoGroupServer
 	}
@@ -91,20 +104,20 @@ func unpackedServer(ctx context.Context) (string, error) {
 		return filepath.Join(dir, "mysqld"), nil
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("unpack %s: %w", groupImage, err)
+		return "", fmt.Errorf("unpack %s: %w", MySQLImage, err)
 	}
 	work, err := os.MkdirTemp(filepath.Dir(dir), "unpacking-")
 	if err != nil {
-		return "", fmt.Errorf("unpack %s: %w", groupImage, err)
+		return "", fmt.Errorf("unpack %s: %w", MySQLImage, err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	cmd := exec.CommandContext(ctx, "bash", "-s", groupImage, work, dir)
+	cmd := exec.CommandContext(ctx, "bash", "-s", MySQLImage, work, dir)
 	cmd.Stdin = bytes.NewReader(unpackScript)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("unpack %s: %w\n%s", groupImage, err, out)
+		return "", fmt.Errorf("unpack %s: %w\n%s", MySQLImage, err, out)
 	}
 	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("unpack %s: %w", groupImage, err)
+		return "", fmt.Errorf("unpack %s: %w", MySQLImage, err)
 	}
 	return filepath.Join(dir, "mysqld"), nil
 }
