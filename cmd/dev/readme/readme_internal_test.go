@@ -111,8 +111,11 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			kind = "time"
 		}
 		all = append(all, played(letter, kind))
-		if letter == "C" {
+		switch letter {
+		case "C":
 			all[len(all)-1] = strings.Replace(all[len(all)-1], "violation", "pass", 1)
+		case "D":
+			all[len(all)-1] = strings.Replace(all[len(all)-1], `"7"`, `"8"`, 1)
 		}
 	}
 	write("tour.json", "["+strings.Join(all, ",")+"]")
@@ -133,7 +136,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	write("scale.json", `{"server":"MySQL 9","machine":"2 cores","rows":[
 		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
 		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"want":1.6,"verdict":"pass"},
-		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"want":2.7,"verdict":"pass"}],
+		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"want":2.7,"verdict":"unknown"}],
 		"hot":{"path":"deduct","goods":1,"than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"p99":0.9,
 			"verdict":"pass"},
 		"besides":[{"path":"order","goods":5,"items":3,"replicas":2,"than":"the build in old","ratio":1.28,"error":0.04,
@@ -154,11 +157,11 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"| deduct: grouped / direct | 0.50 ± 0.02 | 0.75, **missed** |",
 		}},
 		{scale, []string{
-			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 1.6, **missed** | pass |",
-			"| 32 | 5 ms | 4 | 9000 | 3.00 ± 0.10 | 2.7 | pass |",
+			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 1.6, **missed** |",
+			"| 32 | 5 ms | 4 | 9000 **(unknown)** | 3.00 ± 0.10 | 2.7 |",
 			"| deduct of one hot product / one partition | 1.02 ± 0.03 | 0.97 | 0.90 | 0.0 |",
 			"| order of 1 to 3 of 5 products, 2 stock services / the build in old | 1.28 ± 0.04 | 0.9 | 0.86 | 3.2 |",
-			"| compose / without containers | 0.80 ± 0.05 | 0.9, **missed** |", "| paused | 900 | 1.00 % | 0.55 s | pass |",
+			"| compose / without containers | 0.80 ± 0.05 | 0.9, **missed** |", "| paused | 900 | 1.00 % | 0.55 s |",
 		}},
 		{clusterFaults, []string{
 			"1 of 2 cells pass, 0 violations", "| primary-killed | 1000 | 600 | 300 | 100 | 8.3 s |",
@@ -176,8 +179,8 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"| nothing | controls, with nothing broken: baskets |", "| without Redis | the unique key |",
 		}},
 		{tour, []string{
-			"| A | 7 | sold 9 of 3 |", "| G | 7 | 50 orders/s broken, 110 fixed |",
-			"| C | 7 | sold 9 of 3 **(broken: pass, fixed: pass)** |",
+			", seed 7.", "| A | sold 9 of 3 |", "| G | 50 orders/s broken, 110 fixed |",
+			"| C | sold 9 of 3 **(broken: pass, fixed: pass)** |", "| D | sold 9 of 3 (seed 8) |",
 		}},
 	} {
 		text, err := c.make(from)

@@ -144,10 +144,8 @@ func clusterFaults(from sources) (string, error) {
 			retried += fmt.Sprintf("\nUnder %s, %d orders were answered 503 and %d lost their connection"+
 				" before they were served.\n", c.Fault, c.Retried503, c.RetriedLost)
 		}
-		if c.Verdict == verify.Pass {
+		if again += unless(c.Verdict); c.Verdict == verify.Pass {
 			passed++
-		} else {
-			again += " **(" + string(c.Verdict) + ")**"
 		}
 		violations += c.Violations
 		unsettled += c.Unsettled
@@ -365,11 +363,11 @@ func scale(from sources) (string, error) {
 		return "", err
 	}
 	text := fmt.Sprintf("%s\non %s, %s.\n\n"+
-		"| groups of | a commit waits | holders | deductions/s | to one holder | to reach | verdict |\n"+
-		"| --: | --: | --: | --: | --: | --: | --- |\n", measured, r.Server, r.Machine)
+		"| groups of | a commit waits | holders | deductions/s | to one holder | to reach |\n"+
+		"| --: | --: | --: | --: | --: | --: |\n", measured, r.Server, r.Machine)
 	for _, row := range r.AllRows() {
-		text += fmt.Sprintf("| %d | %g ms | %d | %.0f | %.2f ± %.2f | %s | %s |\n", row.Group, row.DelayMS, row.Holders,
-			row.DeductsPerS, row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want), row.Verdict)
+		text += fmt.Sprintf("| %d | %g ms | %d | %.0f%s | %.2f ± %.2f | %s |\n", row.Group, row.DelayMS, row.Holders,
+			row.DeductsPerS, unless(row.Verdict), row.Ratio, row.Error, wanted(row.Ratio, row.Error, row.Want))
 	}
 	text += "\n![Deductions by holders](scale.svg)\n\n" +
 		"| compared | ratio | to reach | p99, ratio | hand-overs/s |\n| --- | --: | --: | --: | --: |\n"
@@ -382,13 +380,21 @@ func scale(from sources) (string, error) {
 			text += fmt.Sprintf("| %s | %.2f ± %.2f | %s | | |\n", c.Name, c.Value, c.Error, wanted(c.Value, c.Error, c.Want))
 		}
 	}
-	text += "\n| holder, for 20 s | answers | other than 201, 202, 409 | first success after | verdict |\n" +
-		"| --- | --: | --: | --: | --- |\n"
+	text += "\n| holder, for 20 s | answers | other than 201, 202, 409 | first success after |\n" +
+		"| --- | --: | --: | --: |\n"
 	for _, f := range r.Failing {
-		text += fmt.Sprintf("| %s | %d | %.2f %% | %.2f s | %s |\n",
-			f.Fault, f.Answers, 100*f.OtherShare, f.FirstSuccessS, f.Verdict)
+		text += fmt.Sprintf("| %s%s | %d | %.2f %% | %.2f s |\n",
+			f.Fault, unless(f.Verdict), f.Answers, 100*f.OtherShare, f.FirstSuccessS)
 	}
 	return text, nil
+}
+
+// unless returns the verdict of a row that did not pass.
+func unless(verdict verify.Outcome) string {
+	if verdict == verify.Pass {
+		return ""
+	}
+	return " **(" + string(verdict) + ")**"
 }
 
 // wanted returns the target of a ratio, and whether it was missed; "" if there is no target.
@@ -411,8 +417,8 @@ func tour(from sources) (string, error) {
 	if len(*pairs) < len(catalogue.Letters()) {
 		return "", nil // only some of the faults
 	}
-	text := "| | seed | observed with the fault |\n| --- | --- | --- |\n"
-	shown := 0
+	text := "| | observed with the fault |\n| --- | --- |\n"
+	shown, usual := 0, (*pairs)[0].Broken.Seed
 	for _, p := range *pairs {
 		seen := invariantNames.Replace(p.Broken.Says)
 		if p.Kind == "time" {
@@ -423,10 +429,13 @@ func tour(from sources) (string, error) {
 		} else {
 			seen += fmt.Sprintf(" **(broken: %s, fixed: %s)**", p.Broken.Outcome, p.Fixed.Outcome)
 		}
-		text += fmt.Sprintf("| %s | %s | %s |\n", p.Letter, p.Broken.Seed, seen)
+		if p.Broken.Seed != usual {
+			seen += " (seed " + p.Broken.Seed + ")"
+		}
+		text += fmt.Sprintf("| %s | %s |\n", p.Letter, seen)
 	}
-	return fmt.Sprintf("%s. %d of %d faults go wrong broken and right fixed.\n\n%s",
-		measured, shown, len(*pairs), text), nil
+	return fmt.Sprintf("%s, seed %s. %d of %d faults go wrong broken and right fixed.\n\n%s",
+		measured, usual, shown, len(*pairs), text), nil
 }
 
 // invariantNames replaces an invariant's sentence by its name.
