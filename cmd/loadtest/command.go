@@ -89,14 +89,17 @@ func fireCommand() *cobra.Command {
 		if err := errors.Join(judging.Validate(), to.clear()); err != nil {
 			return err
 		}
-		var err error
-		if cfg.Tracer, err = tracer(cmd.Context(), cmd.Flags(), traced); err != nil {
+		spans, err := tracer(cmd.Context(), cmd.Flags(), traced)
+		if err != nil {
 			return err
+		}
+		if spans != nil {
+			cfg.Tracer = spans
 		}
 		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
 		h, err := fire.Run(cmd.Context(), *cfg)
-		if cfg.Tracer != nil {
-			if err := cfg.Tracer.Close(context.WithoutCancel(cmd.Context())); err != nil {
+		if spans != nil {
+			if err := spans.Close(context.WithoutCancel(cmd.Context())); err != nil {
 				fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
 			}
 		}

@@ -10,9 +10,10 @@ import (
 	"net/url"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"orderstock/loadtest/history"
 	"orderstock/pkg/stockapi"
-	"orderstock/pkg/tracing/otlp"
 )
 
 // Target is the addresses of the services.
@@ -66,9 +67,14 @@ type Config struct {
 	Observer Observer
 	// Tracer, if not nil, makes a span for each call and propagates it to the services. All calls of one order are one
 	// trace.
-	Tracer *otlp.Client
+	Tracer Tracer
 	// Live, if not nil, counts the calls. It may be read at any time.
 	Live *Live
+}
+
+// Tracer begins the span of a call, which ends it. The calls with one key are one trace. An otlp.Client is a Tracer.
+type Tracer interface {
+	Begin(ctx context.Context, key, name string) (context.Context, trace.Span)
 }
 
 // Mix describes the orders of a run.

@@ -23,7 +23,6 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/stockapi"
-	"orderstock/pkg/tracing/otlp"
 )
 
 // variant is a setting of the services to measure. The zero value of a field but shape means the services' default.
@@ -35,7 +34,7 @@ type variant struct {
 	impatient  bool   // with the services' own time limits
 	env        map[string]string
 	orderEnv   map[string]string // of the order services alone
-	tracer     *otlp.Client      // of the load, if not nil
+	tracer     fire.Tracer       // of the load, if not nil
 }
 
 // contestant is a variant while it is measured.

@@ -14,7 +14,6 @@ import (
 	"regexp"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	wire "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -39,7 +38,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		body = io.LimitReader(unzipped, maxRequest)
 	}
-	var request collector.ExportTraceServiceRequest
+	var request wire.TracesData // the same on the wire as the collector's request, whose package needs all of gRPC
 	raw, err := io.ReadAll(body)
 	if err == nil {
 		err = proto.Unmarshal(raw, &request)
@@ -62,7 +61,7 @@ func (s *Store) Read(r io.Reader) error {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		var export collector.ExportTraceServiceRequest
+		var export wire.TracesData
 		line, err := base64IDs(lines.Bytes())
 		if err == nil {
 			err = (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, &export)

@@ -31,12 +31,6 @@ type Options struct {
 }
 
 const (
-	// HeaderRequestID names the header that carries the request id from service to service.
-	HeaderRequestID = "X-Request-Id"
-	// HeaderTimeout names the header with the time that the caller waits, in milliseconds. It is a duration, so that the
-	// two clocks need not agree.
-	HeaderTimeout = "X-Request-Timeout-Ms"
-
 	tableKey = "httpapi.problems"
 )
 
@@ -75,12 +69,12 @@ func Get(e gin.IRoutes, path string, handlers ...gin.HandlerFunc) {
 
 func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
-	ctx := request.With(c.Request.Context(), log, c.GetHeader(HeaderRequestID))
-	c.Header(HeaderRequestID, request.ID(ctx))
+	ctx := request.With(c.Request.Context(), log, c.GetHeader(request.HeaderID))
+	c.Header(request.HeaderID, request.ID(ctx))
 	if tracing.On(ctx) {
 		trace.SpanFromContext(ctx).SetName(c.Request.Method + " " + c.FullPath())
 	}
-	if ms, err := strconv.ParseInt(c.GetHeader(HeaderTimeout), 10, 32); err == nil && ms > 0 {
+	if ms, err := strconv.ParseInt(c.GetHeader(request.HeaderTimeout), 10, 32); err == nil && ms > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 		defer cancel()

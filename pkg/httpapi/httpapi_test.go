@@ -147,7 +147,7 @@ func TestErrorsBecomeProblems(t *testing.T) {
 		t.Errorf("Retry-After %q, want 1.5 s rounded up", rec.Header().Get("Retry-After"))
 	}
 	for _, how := range []string{"unknown", "panic"} {
-		p := wantProblem(t, call(e, "GET", "/fails/"+how, "", httpapi.HeaderRequestID, "r-"+how), 500, "internal")
+		p := wantProblem(t, call(e, "GET", "/fails/"+how, "", request.HeaderID, "r-"+how), 500, "internal")
 		if strings.Contains(p.Detail, "secret") || strings.Contains(p.Detail, "boom") {
 			t.Errorf("the cause leaks: %s", p.Detail)
 		}
@@ -178,8 +178,8 @@ func TestTheServiceTokenIsNeeded(t *testing.T) {
 func TestTheCallersPatienceBecomesTheDeadline(t *testing.T) {
 	e, _ := serve(t)
 	for value, want := range map[string]string{"500": "true", "": "false", "-1": "false", "x": "false"} {
-		if got := call(e, "GET", "/deadline", "", httpapi.HeaderTimeout, value).Body.String(); got != want {
-			t.Errorf("%s %q: has deadline %s, want %s", httpapi.HeaderTimeout, value, got, want)
+		if got := call(e, "GET", "/deadline", "", request.HeaderTimeout, value).Body.String(); got != want {
+			t.Errorf("%s %q: has deadline %s, want %s", request.HeaderTimeout, value, got, want)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestTheCallersPatienceBecomesTheDeadline(t *testing.T) {
 func TestForeignRequestIDsAreHeldHarmless(t *testing.T) {
 	e, _ := serve(t)
 	for given, kept := range map[string]bool{"abc-1_2": true, "a b": false, strings.Repeat("x", 65): false, `"}`: false} {
-		got := call(e, "GET", "/deadline", "", httpapi.HeaderRequestID, given).Header().Get(httpapi.HeaderRequestID)
+		got := call(e, "GET", "/deadline", "", request.HeaderID, given).Header().Get(request.HeaderID)
 		if (got == given) != kept || got == "" {
 			t.Errorf("request id %q became %q", given, got)
 		}

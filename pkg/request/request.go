@@ -11,6 +11,14 @@ import (
 	"orderstock/pkg/observe"
 )
 
+const (
+	// HeaderID names the header that carries the request id from service to service.
+	HeaderID = "X-Request-Id"
+	// HeaderTimeout names the header with the time that the caller waits, in milliseconds. It is a duration, so that the
+	// two clocks need not agree.
+	HeaderTimeout = "X-Request-Timeout-Ms"
+)
+
 // request is the part of a request that its context carries.
 type request struct {
 	id  string

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 	"orderstock/pkg/request"
@@ -226,10 +225,10 @@ func (c *Client) send(ctx context.Context, method, target string, payload []byte
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	if id := request.ID(ctx); id != "" {
-		req.Header.Set(httpapi.HeaderRequestID, id)
+		req.Header.Set(request.HeaderID, id)
 	}
 	if ms := timeLeft(ctx); ms > 0 {
-		req.Header.Set(httpapi.HeaderTimeout, strconv.FormatInt(ms, 10))
+		req.Header.Set(request.HeaderTimeout, strconv.FormatInt(ms, 10))
 	}
 	resp, err := c.http.Do(req)
 	switch {

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/httpapi"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
@@ -109,11 +108,11 @@ func TestPassesOnTokenRequestIDAndTime(t *testing.T) {
 	if err != nil || op.State != operation.Done {
 		t.Fatal(op, err)
 	}
-	if got.Get("Authorization") != "Bearer secret" || got.Get(httpapi.HeaderRequestID) != request.ID(ctx) {
+	if got.Get("Authorization") != "Bearer secret" || got.Get(request.HeaderID) != request.ID(ctx) {
 		t.Errorf("headers %v", got)
 	}
-	if ms, err := strconv.Atoi(got.Get(httpapi.HeaderTimeout)); err != nil || ms < 3000 || ms > 5000 {
-		t.Errorf("time left %q; want nearly 5000 ms", got.Get(httpapi.HeaderTimeout))
+	if ms, err := strconv.Atoi(got.Get(request.HeaderTimeout)); err != nil || ms < 3000 || ms > 5000 {
+		t.Errorf("time left %q; want nearly 5000 ms", got.Get(request.HeaderTimeout))
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/httpapi"
 	"orderstock/pkg/httpapi/contracttest"
 	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
+	"orderstock/pkg/request"
 	"orderstock/pkg/stockapi"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/internal/stocktest"
@@ -411,7 +411,7 @@ func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set(httpapi.HeaderTimeout, "150")
+	req.Header.Set(request.HeaderTimeout, "150")
 	start = time.Now()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"sync"
 
-	"orderstock/pkg/httpapi"
+	"orderstock/pkg/request"
 )
 
 // wire stands between an order service and the real stock service and breaks like a network. It never answers for the
@@ -102,7 +102,7 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.holds(-1)
 		late := r.WithContext(context.WithoutCancel(r.Context()))
 		late.Body = io.NopCloser(bytes.NewReader(body))
-		late.Header.Del(httpapi.HeaderTimeout)
+		late.Header.Del(request.HeaderTimeout)
 		w.stock.ServeHTTP(rw, late)
 	default:
 		w.stock.ServeHTTP(rw, r)
