@@ -44,23 +44,15 @@ const freshAfter = 30
 // Execute runs the cells, writes the report to Out/Result and returns it. An error means that not all runs could be
 // made, or that ctx ended; the report, if not nil, then covers the completed runs.
 func Execute(ctx context.Context, cfg Config) (*Report, error) {
-	cfg.Result = cmp.Or(cfg.Result, "faults.json")
 	if cfg.Cluster {
 		cfg.Lanes = 1
-	}
-	if cfg.Cells == nil && cfg.Cluster {
-		cfg.Cells = ClusterCells()
 	}
 	if cfg.Cells == nil {
 		cfg.Cells = Cells()
 	}
 	cfg.Seeds, cfg.FirstSeed, cfg.Lanes = max(cfg.Seeds, 1), max(cfg.FirstSeed, 1), max(cfg.Lanes, 1)
-	if cfg.Out == "" {
-		cfg.Out = "out"
-	}
-	if cfg.Print == nil {
-		cfg.Print = io.Discard
-	}
+	cfg.Out, cfg.Result = cmp.Or(cfg.Out, "out"), cmp.Or(cfg.Result, "faults.json")
+	cfg.Print = cmp.Or(cfg.Print, io.Discard)
 	dir, err := os.MkdirTemp("", "orderstock-faults-")
 	if err != nil {
 		return nil, fmt.Errorf("execute faults: %w", err)

@@ -1,6 +1,7 @@
 package fire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -100,43 +102,20 @@ type Mix struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Path == "" {
-		c.Path = history.PathOrder
+	if c.Duration == 0 {
+		c.Orders = cmp.Or(c.Orders, 2000)
 	}
-	if c.Orders == 0 && c.Duration == 0 {
-		c.Orders = 2000
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = 200
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 15 * time.Second
-	}
-	if c.Live == nil {
-		c.Live = &Live{}
-	}
-	c.Mix = c.Mix.withDefaults()
-	return c
-}
-
-func (m Mix) withDefaults() Mix {
-	if m.Goods == 0 {
-		m.Goods = 5
-	}
-	if m.Stock == 0 {
-		m.Stock = 300
-	}
-	if m.ItemsMax == 0 {
-		m.ItemsMax = 3
-	}
-	m.ItemsMax = min(m.ItemsMax, m.Goods)
-	if m.NumMax == 0 {
-		m.NumMax = 3
-	}
+	c.Path = cmp.Or(c.Path, history.PathOrder)
+	c.Concurrency = cmp.Or(c.Concurrency, 200)
+	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
+	c.Live = cmp.Or(c.Live, &Live{})
+	m := &c.Mix
+	m.Goods, m.Stock = cmp.Or(m.Goods, 5), cmp.Or(m.Stock, 300)
+	m.ItemsMax, m.NumMax = min(cmp.Or(m.ItemsMax, 3), m.Goods), cmp.Or(m.NumMax, 3)
 	for m.Seed == 0 {
 		m.Seed = rand.Uint64()
 	}
-	return m
+	return c
 }
 
 // LeastRate is the lowest Config.Rate above 0, in orders per second. At lower ones nothing happens for longer than
@@ -177,7 +156,7 @@ func (c Config) validate() error {
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
 	}
-	for _, raw := range append(append([]string{}, c.OrderURLs...), c.StockURLs...) {
+	for _, raw := range slices.Concat(c.OrderURLs, c.StockURLs) {
 		u, err := url.Parse(raw)
 		if err != nil || u.Scheme != "http" || u.Host == "" {
 			return fmt.Errorf("address %q: want http://host:port", raw)

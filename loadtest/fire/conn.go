@@ -2,10 +2,10 @@ package fire
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,7 +30,7 @@ type conn struct {
 	tcp  net.Conn
 	in   *bufio.Reader
 	out  []byte
-	body []byte
+	body bytes.Buffer
 }
 
 // newConn returns a conn that connects on its first call. Config must have validated base.
@@ -108,7 +108,8 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	if err != nil {
 		return answer{}, false, fmt.Errorf("read answer: %w", err)
 	}
-	c.body, err = readAll(c.body[:0], resp.Body)
+	c.body.Reset()
+	_, err = c.body.ReadFrom(resp.Body)
 	if e := resp.Body.Close(); err == nil {
 		err = e
 	}
@@ -118,7 +119,7 @@ func (c *conn) exchange(deadline time.Time, r request) (a answer, keep bool, err
 	a = answer{
 		code:     resp.StatusCode,
 		replayed: resp.Header.Get("Idempotency-Replayed") == "true",
-		body:     c.body,
+		body:     c.body.Bytes(),
 	}
 	return a, !resp.Close, nil
 }
@@ -145,23 +146,6 @@ func (c *conn) close() {
 	if c.tcp != nil {
 		_ = c.tcp.Close() // the connection is dropped; its error does not matter
 		c.tcp = nil
-	}
-}
-
-// readAll is io.ReadAll into a reused buffer.
-func readAll(b []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if errors.Is(err, io.EOF) {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
 	}
 }
 

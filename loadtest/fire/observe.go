@@ -2,7 +2,7 @@ package fire
 
 import (
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -36,9 +36,8 @@ type Event struct {
 // Live counts the calls of a run in progress. The zero value is ready for one run. All methods are safe for concurrent
 // use.
 type Live struct {
-	calls, inFlight                             atomic.Int64
-	sent, confirmed, rejected, pending, unknown atomic.Int64
-	latest                                      atomic.Int64
+	mu     sync.Mutex
+	counts Counts
 }
 
 // Counts is the progress of a run. Except for Calls and InFlight, it counts the first call of each order, once that has
@@ -53,13 +52,11 @@ type Counts struct {
 	Latest time.Duration
 }
 
-// Counts returns the current counts. Each is exact, but they are not read at one moment.
+// Counts returns the current counts.
 func (l *Live) Counts() Counts {
-	return Counts{
-		Calls: l.calls.Load(), InFlight: l.inFlight.Load(), Orders: l.sent.Load(),
-		Confirmed: l.confirmed.Load(), Rejected: l.rejected.Load(), Pending: l.pending.Load(), Unknown: l.unknown.Load(),
-		Latest: time.Duration(l.latest.Load()),
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
 }
 
 func (c Counts) String() string {
@@ -68,25 +65,30 @@ func (c Counts) String() string {
 }
 
 func (l *Live) begin() {
-	l.calls.Add(1)
-	l.inFlight.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts.Calls++
+	l.counts.InFlight++
 }
 
-func (l *Live) end(c *history.Call) {
-	l.inFlight.Add(-1)
-	if c.Kind != history.Place {
+func (l *Live) end(call *history.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &l.counts
+	c.InFlight--
+	if call.Kind != history.Place {
 		return
 	}
-	l.sent.Add(1)
-	l.latest.Store(int64(c.Done)) // among calls that end together, any will do
-	switch c.Status {
+	c.Orders++
+	c.Latest = call.Done // among calls that end together, any will do
+	switch call.Status {
 	case history.Confirmed, history.Done:
-		l.confirmed.Add(1)
+		c.Confirmed++
 	case history.Rejected:
-		l.rejected.Add(1)
+		c.Rejected++
 	case history.Pending:
-		l.pending.Add(1)
+		c.Pending++
 	default:
-		l.unknown.Add(1)
+		c.Unknown++
 	}
 }

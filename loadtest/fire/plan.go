@@ -58,7 +58,7 @@ func (p *plan) order(n int, dst []history.Item) ([]history.Item, intent) {
 	}
 	for ; want > 0; want-- {
 		i := p.draw(r)
-		for contains(dst[start:], p.goods[i].ID) {
+		for slices.ContainsFunc(dst[start:], func(it history.Item) bool { return it.GoodsID == p.goods[i].ID }) {
 			i = (i + 1) % len(p.goods)
 		}
 		dst = append(dst, history.Item{GoodsID: p.goods[i].ID, Num: 1 + r.Int64N(int64(p.mix.NumMax))})
@@ -72,8 +72,4 @@ func (p *plan) draw(r *rand.Rand) int {
 	}
 	x := r.Float64() * p.cumulative[len(p.cumulative)-1]
 	return min(sort.SearchFloat64s(p.cumulative, x), len(p.goods)-1)
-}
-
-func contains(items []history.Item, goods int64) bool {
-	return slices.ContainsFunc(items, func(it history.Item) bool { return it.GoodsID == goods })
 }

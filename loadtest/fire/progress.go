@@ -27,56 +27,54 @@ func showProgress(ctx context.Context, cfg Config, start time.Time) (stop func()
 		return min(time.Since(start), cfg.Duration).Milliseconds(), cfg.Duration.Milliseconds()
 	}
 	line := func() string { return cfg.Live.Counts().String() }
-	var showing sync.WaitGroup
-	if f, ok := cfg.Progress.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
-		showing.Go(func() { showBar(ctx, f, done, line) })
-	} else {
-		showing.Go(func() { showLines(ctx, cfg.Progress, done, line) })
+	every, show := 2*time.Second, func(now, total int64, _ bool) {
+		// A lost line of progress does not fail the run.
+		_, _ = fmt.Fprintf(cfg.Progress, "%3d%%  %s\n", now*100/max(total, 1), line())
 	}
+	if f, ok := cfg.Progress.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+		_, total := done()
+		every, show = 100*time.Millisecond, newBar(f, total, line)
+	}
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+			now, total := done()
+			show(now, total, ctx.Err() != nil)
+			if ctx.Err() != nil {
+				return
+			}
+		}
+	})
 	return func() {
 		cancel()
 		showing.Wait()
 	}
 }
 
-func showBar(ctx context.Context, w io.Writer, done func() (now, total int64), line func() string) {
-	_, total := done()
+// newBar returns a function that shows a bar. Its last call, with over, leaves the bar as it is if the run was stopped
+// early.
+func newBar(w io.Writer, total int64, line func() string) func(now, total int64, over bool) {
 	progress := mpb.New(mpb.WithOutput(w), mpb.WithAutoRefresh(), mpb.WithWidth(40))
 	bar := progress.AddBar(total,
 		mpb.PrependDecorators(decor.Percentage(decor.WC{W: 5})),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return line() })),
 	)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		now, _ := done()
-		bar.SetCurrent(min(now, total-1)) // the last step is the end of the run
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if now, _ := done(); now >= total {
-				bar.SetCurrent(total)
-			} else {
-				bar.Abort(false) // stopped early: leave the bar as it is
-			}
-			progress.Wait()
+	return func(now, total int64, over bool) {
+		switch {
+		case !over:
+			bar.SetCurrent(min(now, total-1)) // the last step is the end of the run
 			return
+		case now >= total:
+			bar.SetCurrent(total)
+		default:
+			bar.Abort(false)
 		}
-	}
-}
-
-func showLines(ctx context.Context, w io.Writer, done func() (now, total int64), line func() string) {
-	tick := time.NewTicker(2 * time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-		now, total := done()
-		_, _ = fmt.Fprintf(w, "%3d%%  %s\n", now*100/max(total, 1), line()) // a lost line of progress does not fail the run
-		if ctx.Err() != nil {
-			return
-		}
+		progress.Wait()
 	}
 }

@@ -13,23 +13,17 @@ import (
 // truncated file is noticed. Each call has its line number, so that none can be missing, duplicated or out of place.
 
 type headerLine struct {
-	Run       string      `json:"run"`
-	Path      Path        `json:"path"`
-	Started   time.Time   `json:"started"`
-	ElapsedUs int64       `json:"elapsed_us"`
-	WarmupUs  int64       `json:"warmup_us"`
-	WindowUs  int64       `json:"window_us"`
-	TimeoutUs int64       `json:"timeout_us"`
-	Seed      uint64      `json:"seed"`
-	Asked     int         `json:"asked,omitempty"`
-	Library   bool        `json:"library,omitempty"`
-	Goods     []goodsLine `json:"goods"`
-}
-
-type goodsLine struct {
-	ID    int64 `json:"id,string"`
-	Stock int64 `json:"stock"`
-	Price int64 `json:"price"`
+	Run       string    `json:"run"`
+	Path      Path      `json:"path"`
+	Started   time.Time `json:"started"`
+	ElapsedUs int64     `json:"elapsed_us"`
+	WarmupUs  int64     `json:"warmup_us"`
+	WindowUs  int64     `json:"window_us"`
+	TimeoutUs int64     `json:"timeout_us"`
+	Seed      uint64    `json:"seed"`
+	Asked     int       `json:"asked,omitempty"`
+	Library   bool      `json:"library,omitempty"`
+	Goods     []Goods   `json:"goods"`
 }
 
 type callLine struct {
@@ -77,10 +71,7 @@ func (h *History) Write(w io.Writer) error {
 	header := headerLine{
 		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
-		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(),
-	}
-	for _, g := range h.Goods {
-		header.Goods = append(header.Goods, goodsLine(g))
+		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(), Goods: h.Goods,
 	}
 	encoder := json.NewEncoder(out)
 	err := encoder.Encode(header)

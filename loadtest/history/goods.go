@@ -11,9 +11,11 @@ import (
 
 // Goods is a product that the run created.
 type Goods struct {
-	ID int64
-	// Stock is the number of pieces it started with, and Price the price of one piece in minor units.
-	Stock, Price int64
+	ID int64 `json:"id,string"`
+	// Stock is the number of pieces it started with.
+	Stock int64 `json:"stock"`
+	// Price is the price of one piece in minor units.
+	Price int64 `json:"price"`
 }
 
 // Item is one line of an order.

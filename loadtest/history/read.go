@@ -95,8 +95,8 @@ func (r *reading) header() error {
 		if g.ID != l.Goods[0].ID+int64(i) || g.ID < 1 || g.Stock < 1 || g.Price < 0 {
 			return fmt.Errorf("no product of a run: %+v", g)
 		}
-		r.h.Goods = append(r.h.Goods, Goods(g))
 	}
+	r.h.Goods = l.Goods
 	return nil
 }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -132,7 +133,7 @@ func round(d time.Duration) time.Duration {
 // failures counts the calls of any kind without a state in the answer, by reason.
 func (r *Report) failures() string {
 	counts := map[string]int{}
-	var names []string
+	var names, texts []string
 	for _, c := range r.History.Calls {
 		if c.Status != NoStatus && c.Status != Unheard {
 			continue
@@ -146,12 +147,8 @@ func (r *Report) failures() string {
 		}
 		counts[name]++
 	}
-	text := ""
-	for i, name := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%s %d", name, counts[name])
+	for _, name := range names {
+		texts = append(texts, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return text
+	return strings.Join(texts, ", ")
 }

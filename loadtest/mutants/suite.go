@@ -40,15 +40,8 @@ const tries = 3
 
 // Execute runs the mutants, writes the report to Out/mutants.json and returns it.
 func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
-	if cfg.Out == "" {
-		cfg.Out = "out"
-	}
-	if cfg.Print == nil {
-		cfg.Print = io.Discard
-	}
-	if cfg.Tries <= 0 {
-		cfg.Tries = tries
-	}
+	cfg.Out, cfg.Print = cmp.Or(cfg.Out, "out"), cmp.Or(cfg.Print, io.Discard)
+	cfg.Tries = cmp.Or(max(cfg.Tries, 0), tries)
 	dir, err := os.MkdirTemp("", "orderstock-mutants-")
 	if err != nil {
 		return nil, fmt.Errorf("execute mutants: %w", err)

@@ -22,7 +22,7 @@ func (j *judge) entry(e *Entry) {
 	case n >= 0 && !j.seen[n]:
 		j.seen[n] = true
 		j.ours(e, n)
-	case j.touches(e) && !j.isDeclared(e):
+	case (j.touched(e) != 0 || n >= 0) && !j.isDeclared(e):
 		j.add(Unexplained, e.Flag, n, j.touched(e), "no rows without a request of the run", "%s", e.summary())
 		for _, d := range j.deducts {
 			if _, ours := j.h.Product(d.GoodsID); ours {
@@ -54,9 +54,6 @@ func (j *judge) direct(e *Entry) bool {
 			return r.Kind == Deduct || r.Kind == Restore
 		})
 }
-
-// touches reports whether an entry concerns a product of the run.
-func (j *judge) touches(e *Entry) bool { return j.touched(e) != 0 || j.orderOf(e) >= 0 }
 
 // touched returns the first product of the run that an entry concerns, or 0.
 func (j *judge) touched(e *Entry) int64 {

@@ -95,7 +95,7 @@ func (j *judge) close() {
 	}
 	for n, there := range j.seen {
 		if !there {
-			j.missing(n)
+			j.answers(n, end{}) // the books do not have the order
 		}
 	}
 	j.pieces()

@@ -129,9 +129,6 @@ func (j *judge) order(e *Entry, o *OrderRow, n int) {
 	}
 }
 
-// missing judges the answers about an order of the run that the books do not have.
-func (j *judge) missing(n int) { j.answers(n, end{}) }
-
 func (v *Verdict) count(status history.Status) {
 	v.Orders++
 	switch status {
