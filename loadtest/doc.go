@@ -10,5 +10,5 @@
 // steps, with a fault in the middle. Package linear searches a history of the stock for one possible order of its
 // calls. The experiments are values of trial.Trial: faults, mutants, ladder, storm, and the runs of the console; locks
 // measures locks without orders. Package stack brings up real servers and services for all of them; lab does so with a
-// proxy on every connection and fault points in the services.
+// proxy on every connection and fault points in the services, and act is the table of what can be broken there.
 package loadtest

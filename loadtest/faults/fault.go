@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trial"
 )
@@ -46,7 +47,7 @@ func (t together) Arm(ctx context.Context) error {
 	var rest together
 	for _, f := range t {
 		_, flushes := f.(*flushing)
-		if s, ok := f.(surrounding); !flushes && !(ok && s.ofWires()) {
+		if s, ok := f.(*surrounding); !flushes && !(ok && s.acts[0].On() == act.OnWire) {
 			rest = append(rest, f)
 		} else if err := f.Arm(ctx); err != nil {
 			return err

@@ -14,8 +14,11 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// surrounding is a fault around the system: one or several acts, one after the other.
-type surrounding []*act.Act
+// surrounding is a fault around the system: one or several acts, which are armed and healed one after the other.
+type surrounding struct {
+	trial.Simple
+	acts []*act.Act
+}
 
 // around lists the acts of the faults around the system, and how long each fault lasts.
 var around = map[string]struct {
@@ -44,50 +47,35 @@ func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
 	if name == RedisFlushed {
 		return &flushing{lab: l}
 	}
-	var s surrounding
+	s := &surrounding{}
 	for _, a := range around[name].acts {
 		if name == ReplicaKilled {
 			a.Target = fmt.Sprintf(a.Target, 1+rng.IntN(2))
 		}
-		s = append(s, act.New(l, a, around[name].hold))
+		s.acts = append(s.acts, act.New(l, a, 0))
 	}
+	each := func(do func(*act.Act, context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) (err error) {
+			for _, a := range s.acts {
+				err = errors.Join(err, do(a, ctx))
+			}
+			return err
+		}
+	}
+	s.Do, s.Undo, s.For = each((*act.Act).Arm), each((*act.Act).Heal), around[name].hold
 	return s
 }
 
-// ofWires reports whether it adds toxics to wires.
-func (s surrounding) ofWires() bool { return s[0].On() == act.OnWire }
-
-// Arm implements trial.Act.
-func (s surrounding) Arm(ctx context.Context) error {
-	return s.each(func(a *act.Act) error { return a.Arm(ctx) })
-}
-
 // Fired implements trial.Act. Several acts are one strike.
-func (s surrounding) Fired(ctx context.Context) (fired int, err error) {
-	for _, a := range s {
+func (s *surrounding) Fired(ctx context.Context) (fired int, err error) {
+	for _, a := range s.acts {
 		n, err := a.Fired(ctx)
-		if err != nil || len(s) == 1 {
+		if err != nil || len(s.acts) == 1 {
 			return n, err
 		}
 		fired = max(fired, min(n, 1))
 	}
 	return fired, nil
-}
-
-// Hold implements trial.Act.
-func (s surrounding) Hold() time.Duration { return s[0].Hold() }
-
-// Heal implements trial.Act.
-func (s surrounding) Heal(ctx context.Context) error {
-	return s.each(func(a *act.Act) error { return a.Heal(ctx) })
-}
-
-func (s surrounding) each(do func(*act.Act) error) error {
-	var errs []error
-	for _, a := range s {
-		errs = append(errs, do(a))
-	}
-	return errors.Join(errs...)
 }
 
 // flushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the flushes
