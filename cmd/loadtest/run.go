@@ -19,7 +19,6 @@ import (
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/mutants"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
@@ -64,15 +63,16 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 			`--break "2s arm-kill stock-2 before commit"`,
 		Args: cobra.ArbitraryArgs,
 	}
-	f := cmd.Flags()
-	loadFlags(f, &cfg.load)
-	f.DurationVar(&cfg.settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
-	f.StringVar(&cfg.strategy, "strategy", "",
+	own := pflag.NewFlagSet("run", pflag.ContinueOnError) // a load of your own
+	loadFlags(own, &cfg.load)
+	own.DurationVar(&cfg.settle, "settle", 20*time.Second, "how long to wait for unfinished orders to end")
+	own.StringVar(&cfg.strategy, "strategy", "",
 		"how the stock services deduct: "+strings.Join(strategy.Names(), ", ")+" (default "+strategy.Default+")")
-	f.StringArrayVar(&cfg.breaks, "break", nil,
+	own.StringArrayVar(&cfg.breaks, "break", nil,
 		`what breaks and when, from the first order: "1s pause stock-1", "1s cut stock-1 to mysql", `+
 			`"1s arm-kill stock-1 before commit"`)
-	scenario := names(f)
+	f := cmd.Flags()
+	f.AddFlagSet(own)
 	f.StringVar(&cfg.out, "out", "out", "folder for the results")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
 	f.StringVar(&cfg.report, "report", "", "file for a report of the run as one HTML page that needs no server")
@@ -80,7 +80,7 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 	f.Lookup("seed").Usage = "the first seed: the same orders, and the same moment of a fault " +
 		"(default 42 for a published fault, 1 for a cell or a mutant, else random)"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		experiments, err := cfg.experiments(f, scenario, args)
+		experiments, err := cfg.experiments(f, own, args)
 		if err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 type experiment func(*cobra.Command) error
 
 // experiments returns the experiments that the arguments name, or the one of the flags. It fails before the minutes of
-// compiling. scenario lists the flags of a load of your own.
-func (cfg *runConfig) experiments(f *pflag.FlagSet, scenario, names []string) ([]experiment, error) {
+// compiling. own are the flags of a load of your own.
+func (cfg *runConfig) experiments(f, own *pflag.FlagSet, names []string) ([]experiment, error) {
 	if len(names) == 0 {
 		s, err := cfg.scenario()
 		return []experiment{cfg.play(func(c *console.Console) (console.Run, error) { return c.Fire(s) })}, err
@@ -111,7 +111,7 @@ func (cfg *runConfig) experiments(f *pflag.FlagSet, scenario, names []string) ([
 	}
 	var odd []string
 	f.Visit(func(flag *pflag.Flag) {
-		if flag.Name != "seed" && slices.Contains(scenario, flag.Name) {
+		if flag.Name != "seed" && own.Lookup(flag.Name) != nil {
 			odd = append(odd, "--"+flag.Name)
 		}
 	})
@@ -218,10 +218,7 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 		if err != nil {
 			return err
 		}
-		if cfg.json {
-			err = history.WriteJSON(cmd.OutOrStdout(), v)
-		}
-		return errors.Join(err, conclude(cfg.json.text(cmd), run, v))
+		return errors.Join(cfg.json.print(cmd, v), conclude(cfg.json.text(cmd), run, v))
 	}
 }
 
@@ -240,12 +237,6 @@ func conclude(w io.Writer, run console.Run, v *console.Verdict) error {
 		return err
 	}
 	return exit(v.Outcome, nil)
-}
-
-// names returns the names of all flags so far.
-func names(f *pflag.FlagSet) (all []string) {
-	f.VisitAll(func(flag *pflag.Flag) { all = append(all, flag.Name) })
-	return all
 }
 
 // withConsole calls do with a running console in a new lab.

@@ -82,19 +82,13 @@ func measureFailing(ctx context.Context, cfg Config, fault string, clients int) 
 
 // count takes in the answers to clients. Each order is of one product.
 func (f *FailingRow) count(h *history.History, struck time.Time) {
+	total := h.Measure()
+	f.Answers, f.Other = total.Orders, total.Unknown
+	f.OtherShare = float64(f.Other) / float64(max(1, f.Answers))
 	at := struck.Sub(h.Started)
 	sold := map[int64]time.Duration{} // when each product was first sold again
 	for _, c := range h.Calls {
-		if c.Kind != history.Place {
-			continue
-		}
-		f.Answers++
-		switch c.Status {
-		case history.Confirmed, history.Rejected, history.Pending:
-		default:
-			f.Other++
-		}
-		if c.Status != history.Confirmed || c.Sent < at {
+		if c.Kind != history.Place || c.Status != history.Confirmed || c.Sent < at {
 			continue
 		}
 		product := h.Items(int(c.Op))[0].GoodsID
@@ -105,9 +99,6 @@ func (f *FailingRow) count(h *history.History, struck time.Time) {
 	f.FirstSuccessS = -1
 	if len(sold) == len(h.Goods) {
 		f.FirstSuccessS = (slices.Max(slices.Collect(maps.Values(sold))) - at).Seconds()
-	}
-	if f.Answers > 0 {
-		f.OtherShare = float64(f.Other) / float64(f.Answers)
 	}
 }
 

@@ -77,10 +77,9 @@ func (r *Result) Markdown(path string) string {
 	})
 	clients := distinct(rows, func(row Row) int { return row.Clients })
 	slices.Sort(clients)
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(b.DonePerS, a.DonePerS) })
 	strategies := distinct(rows, func(row Row) string { return row.Strategy })
-	slices.SortFunc(strategies, func(a, b string) int {
-		return cmp.Compare(best(rows, a), best(rows, b))
-	})
+	slices.Reverse(strategies) // the best last
 	var b strings.Builder
 	b.WriteString("| strategy |")
 	for _, c := range clients {
@@ -91,16 +90,11 @@ func (r *Result) Markdown(path string) string {
 		fmt.Fprintf(&b, "| `%s` |", s)
 		verdict := verify.Pass
 		for _, c := range clients {
-			cell := " |"
-			for _, row := range rows {
-				if row.Strategy == s && row.Clients == c {
-					cell = fmt.Sprintf(" %.0f/s, p99 %.1f ms |", row.DonePerS, row.P99MS)
-					if row.Verdict != verify.Pass {
-						verdict = row.Verdict
-					}
-				}
+			if row := find(rows, s, path, 1, 1, c); row.Verdict != "" {
+				fmt.Fprintf(&b, " %.0f/s, p99 %.1f ms", row.DonePerS, row.P99MS)
+				verdict = worse(verdict, row.Verdict)
 			}
-			b.WriteString(cell)
+			b.WriteString(" |")
 		}
 		fmt.Fprintf(&b, " %s | %s | %s |\n", verdict, r.survived(s, Killed), r.survived(s, Flushed))
 	}
@@ -127,16 +121,6 @@ func (r *Result) LockCost() string {
 	}
 	return "Cost or gain of the lock of `grouped`, against the same groups without it (`grouped-rows`), " +
 		"one hot product:\n\n- " + strings.Join(parts, "\n- ") + "\n"
-}
-
-// best returns the most sales a second that the strategy reached in rows.
-func best(rows []Row, strategy string) (most float64) {
-	for _, row := range rows {
-		if row.Strategy == strategy {
-			most = max(most, row.DonePerS)
-		}
-	}
-	return most
 }
 
 // distinct returns the values of key in the order of their first appearance.
