@@ -47,5 +47,5 @@ func (a *Act) Heal(ctx context.Context) error {
 	return a.made.Heal(ctx)
 }
 
-// On returns what it is done to.
+// On returns the target of the action.
 func (a *Act) On() Target { return kindOf(a.Action.Action).Target }

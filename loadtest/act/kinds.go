@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// Target is what a kind of action is done to.
+// Target is the object of a kind of action.
 type Target string
 
 // The targets.

@@ -112,7 +112,7 @@ func copyTables(ctx context.Context, l *lab.Lab) error {
 	return inTables(ctx, l, "CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s")
 }
 
-// restoreTables makes the tables what they were when they were copied.
+// restoreTables restores the tables from their copies.
 func restoreTables(ctx context.Context, l *lab.Lab) error {
 	return inTables(ctx, l, "DELETE FROM %[1]s", "INSERT INTO %[1]s SELECT * FROM copy_of_%[1]s")
 }

@@ -26,7 +26,7 @@ var (
 var (
 	// ErrStockUnavailable: the stock service did nothing, for now.
 	ErrStockUnavailable = errors.New("stock service unavailable")
-	// ErrOutcomeUnknown: the call may or may not have taken effect; only the flag's record can tell.
+	// ErrOutcomeUnknown: the call may or may not have taken effect; only the flag's record shows which.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
 	// ErrFlagConflict: the flag belongs to another operation, for good.
 	ErrFlagConflict = errors.New("flag used for something else")

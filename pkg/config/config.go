@@ -42,7 +42,7 @@ func Read[T interface{ Check() error }]() (T, error) {
 	return settings, nil
 }
 
-// parsers are the parsers of lists. All are read alike.
+// parsers are the parsers of lists, which all have the same syntax.
 var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[[]string](): func(text string) (any, error) { return commalist.Parse(text) },
 	reflect.TypeFor[[]netip.Prefix](): func(text string) (any, error) {

@@ -61,7 +61,7 @@ type livingNode struct {
 	session int64
 }
 
-// close closes the node, and then those below it: nobody can add further ones meanwhile.
+// close closes the node first, so that nobody can add children, and then its children.
 func (c *closing) close(ctx context.Context, node string) error {
 	children, err := zklock.Call(ctx, func() ([]string, error) { return c.closeOne(node) })
 	switch {

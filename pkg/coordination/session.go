@@ -60,7 +60,7 @@ type Session struct {
 	announced atomic.Bool
 }
 
-// Open begins to connect. Name tells the session from others of the process, and from those of other services.
+// Open begins to connect. Name distinguishes the session from others of the process and of other services.
 // Callers must Close the session.
 func Open(name string, cfg Config) *Session {
 	ctx, cancel := context.WithCancel(context.Background()) // the session's lifetime: until Close

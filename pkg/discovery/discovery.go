@@ -1,7 +1,7 @@
 // Package discovery lets the replicas of a service announce their addresses in
 // ZooKeeper, and lets other processes watch them. It does not poll.
 //
-// Whoever reaches ZooKeeper may be able to write there. So an announcement proves that its writer knows
+// Anyone who reaches ZooKeeper may be able to write there. So an announcement proves that its writer knows
 // a token that the replicas and the watchers share, without showing the token.
 package discovery
 
@@ -143,9 +143,8 @@ func pause(ctx context.Context) {
 	}
 }
 
-// Reachable returns the host:port by which others reach a listener at addr. If addr
-// names no host, that is the address of this machine from which it reaches peer, a
-// host:port.
+// Reachable returns the host:port where others reach a listener at addr. If addr names
+// no host, it takes the local address of a connection to peer, a host:port.
 func Reachable(ctx context.Context, addr, peer string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -17,7 +17,7 @@ const openFor = time.Second
 
 // Server locates a Redis server, and says who logs in.
 type Server struct {
-	// Addrs is the server's host:port, or those of the Sentinels that know the server by the name Master.
+	// Addrs is the server's host:port, or the Sentinels', which know the server by the name Master.
 	Addrs  []string
 	Master string
 	// User and Password are for the server and for the Sentinels.
@@ -25,7 +25,7 @@ type Server struct {
 	DB             int
 }
 
-// Client is a redis.UniversalClient, by those of its methods that are used here. It is an interface, and Server another
+// Client has the methods of redis.UniversalClient that are used here. It is an interface, and Server another
 // type than redis.Options, because a package that names the library's clients or options compiles their 1,700 method
 // wrappers again: two seconds for each.
 type Client interface {

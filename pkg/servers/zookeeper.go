@@ -119,7 +119,7 @@ func (z *ZooKeeper) serving(ctx context.Context) error {
 	return err
 }
 
-// Monitor returns the server's counters by name, as the command mntr lists them. It leaves out those that are no number.
+// Monitor returns the server's counters by name, as the command mntr lists them. It omits values that are no number.
 func (z *ZooKeeper) Monitor(ctx context.Context) (map[string]float64, error) {
 	answer, err := z.Command(ctx, "mntr")
 	if err != nil {

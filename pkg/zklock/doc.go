@@ -38,7 +38,7 @@
 // lock on through memory for as long as no other process waits, and for a bounded number and time if
 // one does (lock cohorting). This has a cost for other processes. They wait longer by one bounded turn
 // for each process before them. If the process lingers on a lock that nobody uses, they wait longer by
-// the two requests in which it notices them and gives the lock up. If it dies while it lingers, they
+// the two requests that it needs to notice them and give the lock up. If it dies while it lingers, they
 // wait for its session to expire, as with any holder. WithHandoff and WithLinger set the bounds;
 // WithHandoff(1, 0) turns local hand-off off.
 //
@@ -46,12 +46,12 @@
 //
 // Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once; and Election, which
 // shows everybody who the holder is. Do runs a function under any of them; Lock.Guard makes a
-// transaction of ZooKeeper depend on one. The nodes in ZooKeeper are those of Apache Curator's recipes,
-// so that programs in other languages can share the locks. A Mutex also excludes the Lock of
-// github.com/go-zookeeper/zk and, with WithNames, that of kazoo. Kinds do not mix: a Mutex and an
-// RWMutex on one path do not exclude each other.
+// transaction of ZooKeeper depend on one. The nodes in ZooKeeper follow Apache Curator's recipes, so
+// that programs in other languages can share the locks. A Mutex also excludes the Lock of
+// github.com/go-zookeeper/zk and, with WithNames, kazoo's. Kinds do not mix: a Mutex and an RWMutex
+// on one path do not exclude each other.
 //
-// This table relates the locks of the published case study, and those of Curator, to this package:
+// This table relates the locks of the published case study and of Curator to this package:
 //
 //	lock                                 here
 //	single node ("low")                  herd.SingleNode
@@ -67,8 +67,8 @@
 //	Curator's InterProcessSemaphoreV2    Semaphore
 //	Curator's InterProcessMultiLock      Multi; give Curator the paths sorted, as Multi takes them
 //
-// On one path, Curator's lock and the one beside it exclude each other; this was tested for each with
-// Curator 5.4 itself.
+// On one path, Curator's lock and its counterpart exclude each other; each was tested with Curator
+// 5.4 itself.
 //
 // The locks of package herd are there to be measured and not to be used. Each fault of the published
 // forms has a test that names it:

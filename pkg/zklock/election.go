@@ -18,7 +18,7 @@ import (
 // local hand-off: the first one leads. It is a cheap value; all with one path are the same election.
 // Its methods are safe for concurrent use.
 //
-// Its nodes in ZooKeeper are those of a Mutex on the same path, and it excludes that Mutex.
+// It has the same nodes in ZooKeeper as a Mutex on the same path, and excludes that Mutex.
 type Election struct {
 	s    *Session
 	path string
@@ -71,7 +71,7 @@ func (e *Election) data(value string) ([]byte, error) {
 }
 
 // Leadership is the Lock that the leader holds. Its context ends when it is lost, and another may
-// lead. What the leader writes should carry its token. Its methods are safe for concurrent use.
+// lead. The leader's writes should carry its token. Its methods are safe for concurrent use.
 type Leadership struct {
 	*Lock
 	election *Election

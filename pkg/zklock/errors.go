@@ -19,7 +19,7 @@ var (
 	ErrLost = conn.ErrLost
 
 	// ErrReleased says that this handle was released before. It is the cause of a released handle's
-	// context, and what a second Release returns.
+	// context, and the error of a second Release.
 	ErrReleased = errors.New("zklock: lock released")
 
 	// ErrSessionClosed says that Session.Close was called, or that the owner of a wrapped connection

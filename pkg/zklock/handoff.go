@@ -35,14 +35,14 @@ type waiter struct {
 	element *list.Element // nil when it has left the list
 }
 
-// grant is what a waiter gets.
+// grant is a waiter's result.
 type grant struct {
 	turn  *turn
 	token Token
 	err   error
 }
 
-// turn is the time in which the process has the lock in ZooKeeper.
+// turn is a time during which the process has the lock in ZooKeeper.
 type turn struct {
 	holder *holder
 	held   bool   // by a goroutine here

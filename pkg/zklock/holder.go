@@ -72,8 +72,8 @@ func (h *holder) end() {
 // alive reports whether the lock is held, by all that can be known without asking the server.
 func (h *holder) alive() bool { return h.ctx.Err() == nil && h.life.Left() > 0 }
 
-// release gives the lock up and waits for the delete until ctx ends. The delete is sent whatever the
-// state of ctx, and again for as long as it takes. If the lock is lost, release does not wait.
+// release gives the lock up and waits for the delete until ctx ends. The delete is sent even if
+// ctx has ended, and again for as long as it takes. If the lock is lost, release does not wait.
 func (h *holder) release(ctx context.Context) error {
 	lost := context.Cause(h.ctx)
 	h.end()

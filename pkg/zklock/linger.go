@@ -16,7 +16,7 @@ const (
 	lookPause = 50 * time.Millisecond
 	// tellPause is how long after a failed notice the next one for that lock is sent.
 	tellPause = 20 * time.Millisecond
-	// mostTold bounds the holders that are remembered. One that is forgotten may be told again.
+	// mostTold bounds the holders that are remembered. One that is forgotten may be notified again.
 	mostTold = 1024
 )
 
@@ -39,7 +39,7 @@ func (q *localQueue) run() {
 	}
 }
 
-// begin returns the context in which to queue, which ends when nobody here waits any more. If nobody
+// begin returns the context for queueing, which ends when nobody here waits any more. If nobody
 // waits now, it removes the local queue.
 func (q *localQueue) begin() (context.Context, bool) {
 	q.s.mu.Lock()
@@ -85,7 +85,7 @@ func (q *localQueue) settle(ctx context.Context, h *holder, err error) *turn {
 
 // serve returns when the turn is to end: it is used up, nobody here wants the lock, or it is lost. A
 // watch on the parent's children reports other processes: one event for the first to come, and none
-// in the turns in which one waits from the start.
+// in a turn where one waits from the start.
 func (q *localQueue) serve(t *turn) {
 	var (
 		arrivals <-chan zk.Event
@@ -159,7 +159,7 @@ func (q *localQueue) look(t *turn) <-chan zk.Event {
 }
 
 // end gives the process's node up. It does not wait for that: if another turn is needed, its node is
-// made at the same time, behind those that wait already.
+// made at the same time, behind the present waiters.
 func (q *localQueue) end(t *turn) {
 	q.mu.Lock()
 	q.turn = nil
@@ -198,15 +198,15 @@ func (q *localQueue) lookIn(t *turn, d time.Duration) {
 	})
 }
 
-// tryNotices are the notices by which a process whose TryAcquire was refused wakes one that lingers
-// that the lock is wanted. The zero value is ready for use.
+// tryNotices wake a process that lingers on a lock after another's TryAcquire was refused. The zero
+// value is ready for use.
 type tryNotices struct {
 	mu   sync.Mutex
-	told map[string]string // the holder that was told last, by the path of the lock
+	told map[string]string // the holder that was notified last, by the path of the lock
 }
 
 // tell makes and removes a node in dir, whose children a lingering process watches, in one transaction,
-// so that nothing can be left. It does not wait for that. The holder, which is a node in dir, is told
+// so that nothing can be left. It does not wait for that. The holder, which is a node in dir, is notified
 // once: its process does not linger on that node any more.
 func (n *tryNotices) tell(c *conn.Conn, dir, holder string) {
 	n.mu.Lock()

@@ -31,7 +31,7 @@ const undoTimeout = 5 * time.Second
 // panics. The context of f is ctx, and ends earlier if the lock is lost.
 //
 // Do returns the error of the acquisition, and then has not run f; otherwise the error of f, joined
-// with ErrLost if the lock was lost before f returned: then others may have held it meanwhile.
+// with ErrLost if the lock was lost before f returned: then others may have held it in between.
 func Do(ctx context.Context, l Locker, f func(ctx context.Context, lock *Lock) error) (err error) {
 	if l == nil || f == nil {
 		return errors.New("zklock: Do was called without a lock or without a function")

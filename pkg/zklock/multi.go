@@ -59,7 +59,7 @@ func placeOf(l Locker) lockPlace {
 type acquireFunc = func(Locker, context.Context) (*Lock, error)
 
 // Acquire waits for all of the locks until ctx ends: one deadline for the whole. If it fails, it has
-// released those that it had. If one is lost while it waits for another, it begins anew.
+// released the acquired ones. If one is lost while it waits for another, it starts over.
 func (m *Multi) Acquire(ctx context.Context) (*MultiLock, error) {
 	return m.acquire(ctx, Locker.Acquire)
 }
@@ -105,7 +105,7 @@ func newMultiLock(ctx context.Context) *MultiLock {
 }
 
 // acquireAll acquires the locks one after the other, while none of the earlier ones is lost. Its error
-// is that of the lock on path.
+// is from the lock on path.
 func (ml *MultiLock) acquireAll(ctx context.Context, locks []Locker, acquire acquireFunc) (path string, err error) {
 	for _, l := range locks {
 		while, stop := conn.Until(ctx, ml.ctx)
@@ -156,8 +156,8 @@ func (ml *MultiLock) Guard() []any {
 // Lock.Context.
 func (ml *MultiLock) Context() context.Context { return ml.ctx }
 
-// Release releases all of the locks, the last one first, whatever becomes of the others. Its
-// errors are those of Lock.Release, joined.
+// Release releases all of the locks, the last one first, even if some fail. It joins the errors of
+// Lock.Release.
 func (ml *MultiLock) Release(ctx context.Context) error {
 	for _, stop := range ml.stops {
 		stop()

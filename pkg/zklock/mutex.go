@@ -12,7 +12,7 @@ import (
 // wherever the lock is needed; all values on one path are the same lock. It is not reentrant. Its
 // methods are safe for concurrent use.
 //
-// Its nodes in ZooKeeper are those of Apache Curator's InterProcessMutex. A Mutex excludes that lock
+// It has the nodes of Apache Curator's InterProcessMutex in ZooKeeper. A Mutex excludes that lock
 // and the client library's own Lock, and they exclude it. Curator's other mutex,
 // InterProcessSemaphoreMutex, has the nodes of a Semaphore with one lease.
 type Mutex struct {

@@ -43,7 +43,7 @@ func WithLogger(log *slog.Logger) SessionOption {
 }
 
 // WithAuth authenticates the session, for example with the scheme "digest" and the secret
-// "user:password". Only sessions that authenticate alike can then use the session's locks, unless
+// "user:password". Only sessions with the same secret can then use the session's locks, unless
 // WithACL says otherwise. It may be given repeatedly. An empty secret adds nothing. Default: none.
 func WithAuth(scheme string, secret []byte) SessionOption {
 	return func(o *conn.Options) {
@@ -89,12 +89,12 @@ var hostname = sync.OnceValue(func() string {
 })
 
 // WithHandoff bounds the local hand-off of a Mutex while another process waits: the lock goes to the
-// other process after count acquisitions, or when d has passed since it was seen waiting, whichever
-// is first. A holder is not interrupted, so d may be exceeded by one hold. A count of 1 turns local
-// hand-off off: then each acquisition queues in ZooKeeper by itself, in one order with those of all
-// processes. Default: 4096 and 25 ms.
+// other process after count acquisitions, or when d has passed since it was seen waiting, if that is
+// earlier. A holder is not interrupted, so d may be exceeded by one hold. A count of 1 turns local
+// hand-off off: then each acquisition queues in ZooKeeper by itself, in one order for all processes.
+// Default: 4096 and 25 ms.
 //
-// Hand-off keeps a busy process from starving the others: a contender beside many goroutines of another
+// Hand-off keeps a busy process from starving the others: a contender against many goroutines of another
 // process waits for d and one hold, and not for a hold of each of them with two requests to ZooKeeper
 // between any two. TestALoneContenderIsNotStarved shows it.
 //
@@ -106,7 +106,7 @@ func WithHandoff(count int, d time.Duration) Option {
 
 // WithLinger sets for how long a Mutex with local hand-off keeps its queue node when nobody in the
 // process wants the lock, so that the next acquisition there succeeds at once. Another process that
-// queues meanwhile gets the lock as soon as its node is seen, about one request later than otherwise.
+// queues then gets the lock as soon as its node is seen, about one request later than otherwise.
 // Its TryAcquire is refused, and makes this process give the node up: another try soon after
 // succeeds. If the process dies while it lingers, others wait for its session to expire. Zero gives
 // the node up at once, and Release then waits for that. Default: 100 ms.
@@ -124,7 +124,7 @@ func WithACL(acl []zk.ACL) Option {
 // WithNames sets what stands before the number in the names of a Mutex's nodes, so that the Mutex can
 // share its path with clients that name theirs differently. This Mutex puts own into the names of the
 // nodes that it makes. Nodes with own or one of further in their names are contenders, and all others
-// are not. Two clients exclude each other only if each counts the other's nodes as contenders. Beside
+// are not. Two clients exclude each other only if each counts the other's nodes as contenders. With
 // kazoo's Lock use one of:
 //
 //	WithNames("__lock__")           and nothing to set for kazoo
@@ -136,7 +136,7 @@ func WithNames(own string, further ...string) Option {
 	return func(o *options) { o.names = append([]queue.Kind{own}, further...) }
 }
 
-// WithLabel sets what Inspect shows of the holder or waiter besides its host and process, for
+// WithLabel sets a label that Inspect shows with the holder's or waiter's host and process, for
 // example the service's name. Default: none.
 func WithLabel(label string) Option {
 	return func(o *options) { o.owner.Label = label }

@@ -17,7 +17,7 @@ import (
 // that came before it. It is not reentrant. A writer can become a reader, see Downgrade, but not the
 // other way round. There is no local hand-off. Its methods are safe for concurrent use.
 //
-// Its nodes in ZooKeeper are those of Apache Curator's InterProcessReadWriteLock. A Mutex on the same
+// It has the nodes of Apache Curator's InterProcessReadWriteLock in ZooKeeper. A Mutex on the same
 // path is another lock.
 type RWMutex struct {
 	s    *Session
@@ -99,14 +99,14 @@ func (m *RWMutex) acquire(ctx context.Context, l queue.Line, try bool) (lock *Lo
 
 // lastDowngrade is the greatest number of a writer's node that a reader's may take over. The million
 // numbers after it are left for contenders that queue while that reader holds the lock. When one of
-// them is near the end of the parent's counter, the order in the queue is that in which the nodes
-// were created, and the reader's is younger than its number says.
+// them is near the end of the parent's counter, the queue is in the order of the nodes' creation, and
+// the reader's is younger than its number says.
 const lastDowngrade = math.MaxInt32 - 1<<20
 
 // Downgrade makes a reader of a writer that holds this lock, and returns the reader's handle. No other
 // writer has the lock between the two, and the readers that wait before the next writer get their
 // share. Downgrade releases the writer's handle. If it fails, the lock is not the caller's any more,
-// and its nodes are removed as by Lock.Release; the errors are those of Lock.Release, too.
+// and its nodes are removed as by Lock.Release, with the same errors.
 //
 // Downgrade refuses nil and a handle that is not a writer's of this lock, and leaves it as it is. It also
 // refuses a handle whose number is near the end of the parent's counter, after 2^31 - 2^20

@@ -17,7 +17,7 @@ import (
 // It is fair and not reentrant, and has no local hand-off. Its methods are safe for
 // concurrent use.
 //
-// Its nodes in ZooKeeper are those of Apache Curator's InterProcessSemaphoreV2: a lease is a node in
+// It has the nodes of Apache Curator's InterProcessSemaphoreV2 in ZooKeeper: a lease is a node in
 // path/leases, and a contender holds the mutex path/locks while it takes one. So one contender at a
 // time waits for a lease to come back, and the others wait in order for the mutex.
 type Semaphore struct {
@@ -51,8 +51,8 @@ func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acqui
 func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, true) }
 
 // AcquireN waits for n leases until ctx ends, all or none; see Acquire. They are one Lock: it has the
-// token of the last lease, is lost with any of them, and releases all. Later contenders wait
-// meanwhile, so an acquisition of many leases has its turn, and two of them cannot wait for each
+// token of the last lease, is lost with any of them, and releases all. Later contenders wait,
+// so an acquisition of many leases has its turn, and two of them cannot wait for each
 // other. Curator's acquire(n) does not keep this order, and two of them can.
 func (m *Semaphore) AcquireN(ctx context.Context, n int) (*Lock, error) {
 	return m.acquire(ctx, n, false)
@@ -114,8 +114,8 @@ func lockOf(ctx context.Context, path string, leases []*holder) *Lock {
 	return lock
 }
 
-// leaseOnce takes n leases, one after the other. It holds the mutex of the semaphore meanwhile, so
-// that nobody else takes a lease.
+// leaseOnce takes n leases, one after the other. It holds the mutex of the semaphore, so that
+// nobody else takes a lease.
 func (m *Semaphore) leaseOnce(ctx context.Context, n int, try bool) ([]*holder, error) {
 	if err := m.checkLeases(ctx, n, try); err != nil {
 		return nil, err

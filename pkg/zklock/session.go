@@ -27,7 +27,7 @@ type Session struct {
 	holds  map[holdKey]*hold
 }
 
-// Monitor learns from a connection what the client library hides. Wrap needs one.
+// Monitor learns facts from a connection that the client library hides. Wrap needs one.
 type Monitor = conn.Monitor
 
 // NewMonitor returns a monitor of the connections that dial makes; nil means net.DialTimeout.

@@ -62,7 +62,7 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 	if err != nil {
 		return Operation{}, err
 	}
-	// If this call takes the flag, it is the first attempt. If not, only the ledger can tell: an earlier attempt may have
+	// If this call takes the flag, it is the first attempt. If not, only the ledger knows: an earlier attempt may have
 	// taken the flag and died. The unique key decides between two attempts that both find nothing recorded.
 	if !s.flags.Take(ctx, flag) {
 		recorded, err := s.ledger.Find(ctx, flag)

@@ -1,4 +1,4 @@
-// Package export writes pkg/zklock as a module of its own, for use outside this repository.
+// Package export writes pkg/zklock as a separate module, for use outside this repository.
 package export
 
 import (

@@ -321,7 +321,7 @@ of few turns, as one turn is off by a sixth, and ignores that restarted processe
 		joined(r.Markdown(ladder.PathDeduct), r.Markdown(ladder.PathOrder)), r.LockCost(), r.MarkdownRatios()), nil
 }
 
-// joined returns the table of deductions with the rates of the table of orders beside its own. Their columns are the
+// joined returns the table of deductions with the rates of the table of orders after its own. Their columns are the
 // strategy, the rates, and three verdicts.
 func joined(deductions, orders string) string {
 	cells := func(line string) []string { return strings.Split(strings.Trim(line, "| \n"), " | ") }

@@ -66,7 +66,7 @@ func operations(records []Record) []porcupine.Operation {
 	return ops
 }
 
-// inTokenOrder tells each grant which one it comes after.
+// inTokenOrder gives each grant the one that it comes after.
 func inTokenOrder(ops []porcupine.Operation) []porcupine.Operation {
 	var grants []int
 	for i, op := range ops {

@@ -19,7 +19,7 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// Worker is what one process of contenders does.
+// Worker is one process of contenders.
 type Worker struct {
 	Servers        []string
 	Path           string
@@ -116,8 +116,8 @@ func (w Worker) acquisition(
 	log.add(r)
 }
 
-// count raises the counter in ZooKeeper by a read and a write that is guarded by the lock, whatever the holder
-// believes: another holder between the two would make one of them count for nothing.
+// count raises the counter in ZooKeeper by a read and a write that Lock.Guard protects, even if the holder has lost
+// the lock and does not know: another holder between the two would make one of them count for nothing.
 func (w Worker) count(ctx context.Context, session *zklock.Session, lock *zklock.Lock, g int, log *recorder) {
 	_, err := zklock.Call(ctx, func() (struct{}, error) {
 		data, _, err := session.Conn().Get(w.Counter)

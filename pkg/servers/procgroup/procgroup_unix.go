@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Lead makes cmd the leader of its own process group when it is started.
+// Lead makes cmd the leader of a new process group when it is started.
 func Lead(cmd *exec.Cmd) { attr(cmd).Setpgid = true }
 
 // Detach makes cmd outlive the terminal that it is started from.

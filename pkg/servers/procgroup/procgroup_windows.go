@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lead makes cmd the leader of its own process group when it is started.
+// Lead makes cmd the leader of a new process group when it is started.
 func Lead(cmd *exec.Cmd) { create(cmd, windows.CREATE_NEW_PROCESS_GROUP) }
 
 // Detach makes cmd outlive the console that it is started from.

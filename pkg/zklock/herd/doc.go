@@ -1,15 +1,15 @@
 // Package herd holds the locks of the published case study whose releases wake every waiter, and its
-// named locks under one root. They are here to be measured beside package zklock, and not to be used:
+// named locks under one root. They are here to be measured against package zklock, and not to be used:
 // with n waiters one release costs n wake-ups and n reads, and the server's answer time grows with the
 // crowd (the herd effect, described in ZooKeeper's own recipes).
 //
 // Except for the herd effect, these locks are correct. A watch is set by the same request that reads
 // the state it guards, so no deletion falls between the two; a woken waiter always looks again before
-// it believes that it holds the lock; a waiter that gives up removes its node; a release deletes the
-// node of its own acquisition and no other.
+// it believes that it holds the lock; a waiter that gives up removes its node; a release deletes only
+// its acquisition's node.
 //
 // Those with a queue refuse to go on, with ErrUsedUp, when the parent's counter has reached its end.
 // Missing parents are made as package zklock makes them.
 //
-// All types are safe for concurrent use; each Acquire returns a handle of its own.
+// All types are safe for concurrent use; each Acquire returns a new handle.
 package herd

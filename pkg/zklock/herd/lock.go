@@ -44,7 +44,7 @@ func (b *base) wake(ctx context.Context, events <-chan zk.Event) error {
 	return nil
 }
 
-// abandon removes the nodes that a failed acquisition may have left. It uses a context of its own, since
+// abandon removes the nodes that a failed acquisition may have left. It uses its own context, since
 // the caller's has usually just ended (fault L). If it fails, the nodes live as long as their session.
 func (b *base) abandon(ctx context.Context, remove func(context.Context) error) {
 	b.background.Go(func() {

@@ -18,7 +18,7 @@ import (
 
 // ErrUsedUp says that the parent has numbered as many children as it can, which is 2^31-1. The names
 // of these locks hold nothing else to distinguish contenders: remove the parent, and its numbers begin
-// anew, or take another path.
+// at 0 again, or take another path.
 var ErrUsedUp = errors.New("herd: the numbers of the parent's children are used up")
 
 // line is a parent whose ephemeral sequential children stand in line.
@@ -98,7 +98,7 @@ func NewShared(s *zklock.Session, path, host string) *Shared {
 	return m
 }
 
-// AcquireRead waits until the lock is held for reading, beside other readers, or ctx ends.
+// AcquireRead waits until the lock is held for reading, along with other readers, or ctx ends.
 func (m *Shared) AcquireRead(ctx context.Context) (*Lock, error) {
 	return m.acquire(ctx, m.host+read, queue.AfterLast(write))
 }
@@ -190,7 +190,7 @@ func (q *line) look(ctx context.Context, watch bool) (members []queue.Member, ev
 }
 
 // enqueue creates our node and returns its path. The names are the case study's and have no place for an
-// identity, so the node's data holds one, by which the node is found if its create was not answered.
+// identity, so the node's data holds one, to find the node if its create was not answered.
 func (q *line) enqueue(ctx context.Context, prefix string) (own string, err error) {
 	id, doubtful := queue.NewGUID(), false
 	err = conn.Retry(ctx, func() error {

@@ -13,12 +13,12 @@ import (
 	"orderstock/pkg/zklock/internal/queue"
 )
 
-// SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, and
-// those that find it there watch it. Each release wakes all waiters, of which one wins, in no order.
+// SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, or
+// watches it if it exists. Each release wakes all waiters, and one wins, in no order.
 //
-// Each acquisition has a second node of its own, made and deleted in one transaction with the first. It
-// proves the ownership: all acquisitions share one path, and a delete cannot tell ZooKeeper whose node
-// is meant, so without it a stale release would delete the next holder's node (fault M).
+// Each acquisition has a second node, made and deleted in one transaction with the first. It proves the
+// ownership: all acquisitions share one path, and a delete does not say whose node is meant, so without
+// it a stale release would delete the next holder's node (fault M).
 type SingleNode struct {
 	base
 	path string
@@ -80,8 +80,8 @@ func (m *SingleNode) acquire(ctx context.Context) (*Lock, error) {
 	}
 }
 
-// create makes the lock's node and the proof together, and reports whether it did. The proof tells
-// afterwards whether a create that was not answered was carried out.
+// create makes the lock's node and the proof together, and reports whether it did. The proof shows
+// afterwards whether a create that was not answered has taken effect.
 func (m *SingleNode) create(
 	ctx context.Context, proof string, undo func(context.Context) error,
 ) (won bool, err error) {

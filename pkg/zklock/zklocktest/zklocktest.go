@@ -25,7 +25,7 @@ func NewServer(t testing.TB) *Server {
 	return s
 }
 
-// NewSession returns a Session on a server of its own, and its link to that server; see Server.NewSession.
+// NewSession returns a Session on a new server, and its link to that server; see Server.NewSession.
 func NewSession(t testing.TB, opts ...zklock.SessionOption) (*zklock.Session, *Link) {
 	t.Helper()
 	return NewServer(t).NewSession(t, opts...)
@@ -35,7 +35,7 @@ func NewSession(t testing.TB, opts ...zklock.SessionOption) (*zklock.Session, *L
 const connectTimeout = 20 * time.Second
 
 // NewSession returns a Session on the server, and its link to the server. The Session is closed at the
-// test's end, if the test has not closed it. The options are those of zklock.Connect; WithDialer has no
+// test's end, if the test has not closed it. It takes the options of zklock.Connect; WithDialer has no
 // effect.
 func (s *Server) NewSession(t testing.TB, opts ...zklock.SessionOption) (*zklock.Session, *Link) {
 	t.Helper()
@@ -94,7 +94,7 @@ func (l *Link) Disconnect() {
 	defer l.mu.Unlock()
 	l.down = true
 	if l.conn != nil {
-		_ = l.conn.Close() // what was not sent is lost
+		_ = l.conn.Close() // unsent packets are lost
 	}
 }
 

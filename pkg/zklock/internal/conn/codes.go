@@ -14,12 +14,12 @@ type Class string
 const (
 	// Refused is an answer: the same request would get it again.
 	Refused Class = "refused"
-	// Failed is a fault in the server: it is unknown whether the request was carried out, and the same
+	// Failed is a fault in the server: it is unknown whether the request was executed, and the same
 	// request would fail again. Codes that are not in Codes are taken for it.
 	Failed Class = "failed"
-	// Later says that the request was not carried out, and may succeed soon.
+	// Later says that the request was not executed, and may succeed soon.
 	Later Class = "later"
-	// Unknown says that the request may have been carried out, and may succeed soon.
+	// Unknown says that the request may have been executed, and may succeed soon.
 	Unknown Class = "unknown"
 	// Over says that the session has ended.
 	Over Class = "over"
@@ -31,7 +31,7 @@ var Codes = map[int]Class{
 	-2:   Failed,  // runtime inconsistency
 	-3:   Failed,  // data inconsistency
 	-4:   Unknown, // connection loss
-	-5:   Failed,  // marshalling error: the server's answer to an exception of its own
+	-5:   Failed,  // marshalling error: the server's answer to its own exception
 	-6:   Refused, // unknown operation
 	-7:   Unknown, // operation timeout
 	-8:   Refused, // bad arguments
@@ -92,7 +92,7 @@ func unnamedCode(err error) (code int, ok bool) {
 	return 0, false
 }
 
-// Unanswered reports whether nobody knows whether the request was carried out.
+// Unanswered reports whether it is unknown whether the request was executed.
 func Unanswered(err error) bool {
 	if err == nil {
 		return false

@@ -39,7 +39,7 @@ type Conn struct {
 	watches  map[string]*Watch
 }
 
-// Options are those of Connect and Wrap. Wrap uses Log and Auth only.
+// Options are the options of Connect and Wrap. Wrap uses Log and Auth only.
 type Options struct {
 	Timeout time.Duration // of the session
 	Dial    zk.Dialer     // nil means net.DialTimeout

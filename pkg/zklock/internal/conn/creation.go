@@ -59,7 +59,7 @@ func (c *Conn) CreateInLine(
 	}, late)
 }
 
-// creation is what an expected create's answer says beyond the path.
+// creation is the part of an expected create's answer after the path.
 type creation struct {
 	czxid   int64
 	session *Clock

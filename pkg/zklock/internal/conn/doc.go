@@ -2,10 +2,10 @@
 // ZooKeeper session is alive, requests that end with a context, pauses between attempts, watches,
 // and the choice of servers. It knows nothing of locks.
 //
-// What may be changed here, and what may not:
+// Rules for changes:
 //
 //   - packets.go relies on the framing of ZooKeeper's protocol and on the client library writing
-//     each packet in one call. Its tests, and those of package zklock that play a server, fail when
+//     each packet in one call. Its tests, and package zklock's that play a server, fail when
 //     a new version of the library breaks this.
 //   - creation.go relies on the client library reading no further than the path of a create's answer.
 //   - A Lifetime must end no later than the server can expire the session. Everything that zklock

@@ -24,9 +24,9 @@ const lookupTimeout = 3 * time.Second
 // servers in random order. Before each round and after each lost connection it resolves the names
 // again, since servers move. A name that does not resolve keeps its former addresses.
 //
-// It makes the library pause for a second before a round if the round before was in vain, or if
-// the only address is the lost connection's. It spares some of these pauses: with one server
-// each reconnect would take a second and each expired session two, in which nobody can have the lock.
+// It makes the library pause for a second before a round if the round before failed, or if the only
+// address is the lost connection's. It spares some of these pauses: with one server each reconnect
+// would take a second and each expired session two, and nobody could have the lock.
 type hosts struct {
 	lookup func(ctx context.Context, host string) (addrs []string, err error)
 	spared *rate.Limiter // of pauses

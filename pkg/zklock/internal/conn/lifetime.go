@@ -23,7 +23,7 @@ func Now() Instant { return Instant(time.Since(clockStart)) }
 type Clock struct {
 	ID      int64        // of the session
 	Timeout atomic.Int64 // nanoseconds, as negotiated
-	heard   atomic.Int64 // Instant at which the latest answered request was sent
+	heard   atomic.Int64 // Instant when the latest answered request was sent
 	expired atomic.Bool  // the server has said so
 }
 
@@ -50,7 +50,7 @@ func (c *Clock) Left() time.Duration {
 	return time.Duration(c.heard.Load() + c.Timeout.Load() - int64(Now()))
 }
 
-// Lifetime is a span of time in which one ZooKeeper session is known to be alive. A session that
+// Lifetime is a span of time during which one ZooKeeper session is known to be alive. A session that
 // answers again after its lifetime was ended by the local clock begins another Lifetime.
 type Lifetime struct {
 	*Clock

@@ -9,9 +9,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Monitor learns from the connection what the client library hides: the negotiated session
+// Monitor learns facts from the connection that the client library hides: the negotiated session
 // timeout, the end of the connection as it happens, and when the server last heard from this client,
-// from which follows how long the session is alive for certain. Its Dial must be the library's dialer:
+// and so how long the session is alive for certain. Its Dial must be the library's dialer:
 //
 //	monitor := zklock.NewMonitor(nil)
 //	conn, events, err := zk.Connect(servers, timeout, zk.WithDialer(monitor.Dial))

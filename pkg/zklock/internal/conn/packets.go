@@ -221,7 +221,7 @@ func (w *monitoredConn) SetReadDeadline(t time.Time) error {
 	return w.Conn.SetReadDeadline(t)
 }
 
-// Close drops what is not sent yet instead of leaving it to the kernel: a create that arrives after
+// Close drops unsent packets instead of leaving them to the kernel: a create that arrives after
 // the session has moved to another connection would make a node that nobody looks for.
 func (w *monitoredConn) Close() error {
 	err := net.ErrClosed

@@ -29,19 +29,19 @@ func (c *Conn) Create(
 	return Do(ctx, c, func() (string, error) { return c.ZK.Create(prefix, data, flags, acl) }, late)
 }
 
-// Delete deletes a node, whatever its version.
+// Delete deletes a node of any version.
 func (c *Conn) Delete(ctx context.Context, node string) error {
 	_, err := do(ctx, c, func() (struct{}, error) { return struct{}{}, c.ZK.Delete(node, -1) })
 	return err
 }
 
-// Multi carries out all of the operations or none.
+// Multi executes all of the operations or none.
 func (c *Conn) Multi(ctx context.Context, operations ...any) error {
 	_, err := do(ctx, c, func() ([]zk.MultiResponse, error) { return c.ZK.Multi(operations...) })
 	return err
 }
 
-// Set replaces a node's data, whatever its version.
+// Set replaces the data of a node of any version.
 func (c *Conn) Set(ctx context.Context, node string, data []byte) error {
 	_, err := do(ctx, c, func() (*zk.Stat, error) { return c.ZK.Set(node, data, -1) })
 	return err
@@ -150,8 +150,8 @@ func (c *Conn) MakeParents(ctx context.Context, dir string, acl []zk.ACL) error 
 }
 
 // MakePath creates the node dir and the missing ones above it, each by create. Any number of clients
-// may do this at once: it does not look first, and a node that another client made is as good. A
-// parent may be reaped meanwhile: then MakePath returns nil, and the next create in dir fails with
+// may do this at once: it does not look first, and a node that another client made is as good. If
+// a parent is reaped in between, MakePath returns nil, and the next create in dir fails with
 // zk.ErrNoNode.
 func MakePath(dir string, create func(dir string) error) error {
 	err := create(dir)

@@ -18,13 +18,13 @@ type conn struct {
 	net.Conn
 	server *Server
 	delay  func() time.Duration
-	wake   chan struct{} // tells write of more, or of the end
+	wake   chan struct{} // wakes write for more, or for the end
 
 	// The Server's mutex guards the following.
 	session *session // nil before the handshake
 	ids     []zk.ACL // that the client has authenticated as; they have no permissions
 	out     []delayed
-	ending  bool // after what is in out
+	ending  bool // once out is sent
 }
 
 // delayed is a packet that is to be sent at a time.
@@ -85,7 +85,7 @@ func (c *conn) locked(handle func(*reader) bool, r *reader) bool {
 	return handle(r) && !c.ending
 }
 
-// write sends what is in out, each packet when it is due, and closes the connection at the end.
+// write sends the packets in out, each when it is due, and closes the connection at the end.
 func (c *conn) write() {
 	defer func() { _ = c.Close() }() // the client may have closed it
 	for range c.wake {
@@ -117,7 +117,7 @@ func (c *conn) write() {
 
 // The functions that follow are called with the Server's mutex held.
 
-// end closes the connection after what was sent so far.
+// end closes the connection once the packets so far are sent.
 func (c *conn) end() {
 	c.ending = true
 	c.rouse()
@@ -152,7 +152,7 @@ func (c *conn) hello(r *reader) bool {
 	_, seen := r.int32(), r.int64()
 	timeout, id, secret := time.Duration(r.int32())*time.Millisecond, r.int64(), r.bytes()
 	if r.short || seen > s.tree.zxid {
-		return false // the client has seen what this server does not know
+		return false // the client has seen transactions that this server does not know
 	}
 	session := s.sessions[id]
 	if id == 0 {

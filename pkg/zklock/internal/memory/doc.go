@@ -4,5 +4,5 @@
 // world, auth and digest.
 //
 // It has no disk, no ensemble and no quotas. A container is not removed when it is empty. A session's
-// timeout is what the client asks for.
+// timeout is the one that the client asks for.
 package memory

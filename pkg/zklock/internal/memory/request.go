@@ -25,7 +25,7 @@ const (
 	opError           = -1
 )
 
-// request carries out a request and answers it. It returns whether the connection goes on. The caller
+// request executes a request and answers it. It returns whether the connection goes on. The caller
 // holds the Server's mutex.
 func (c *conn) request(r *reader) bool {
 	s := c.server
@@ -47,7 +47,7 @@ func (c *conn) request(r *reader) bool {
 	return op != opClose && result != authFailed && result != unknownOperation
 }
 
-// perform carries out a request: a read, or a transaction of one operation or of several.
+// perform executes a request: a read, or a transaction of one operation or of several.
 func (c *conn) perform(op int32, r *reader, w *writer) code {
 	t := c.server.tree
 	switch op {
@@ -126,7 +126,7 @@ func (c *conn) look(op int32, path string, watch bool, w *writer) code {
 	return ok
 }
 
-// operate carries out one operation of a transaction.
+// operate executes one operation of a transaction.
 func (c *conn) operate(x *txn, op int32, r *reader, w *writer) (result code) {
 	if c.server.Old && (op == opCreate2 || op == opCreateContainer) {
 		return unknownOperation
@@ -166,8 +166,8 @@ func (c *conn) operate(x *txn, op int32, r *reader, w *writer) (result code) {
 	return result
 }
 
-// multi carries out all operations or none. It answers with the result of each; those before and after
-// one that fails have not been done.
+// multi executes all operations or none. It answers with the result of each; if one fails, the others
+// have not been executed.
 func (c *conn) multi(x *txn, r *reader, w *writer) code {
 	var results []writer
 	failed, all := ok, 0
@@ -225,7 +225,7 @@ func skip(op int32, r *reader) {
 	_ = r.int32()
 }
 
-// setWatches sets a client's watches again after a reconnect, and tells at once what it has missed.
+// setWatches sets a client's watches again after a reconnect, and reports at once the events that it has missed.
 func (c *conn) setWatches(r *reader) {
 	t, seen := c.server.tree, r.int64()
 	for _, path := range list(r, r.string) {

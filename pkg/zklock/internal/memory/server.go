@@ -97,7 +97,7 @@ func (s *Server) Close() {
 		_ = l.Close() // nothing was written
 	}
 	for c := range s.conns {
-		_ = c.Close() // what was not sent is lost
+		_ = c.Close() // unsent packets are lost
 		c.end()
 	}
 	for _, session := range s.sessions {

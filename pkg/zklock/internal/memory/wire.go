@@ -101,7 +101,7 @@ func (w *writer) stat(s zk.Stat) {
 	w.int64(s.Pzxid)
 }
 
-// packet returns what was written, with its length before it.
+// packet returns the written bytes, with their length before them.
 func (w *writer) packet() []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(*w))), *w...)
 }

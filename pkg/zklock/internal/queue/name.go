@@ -63,7 +63,7 @@ func Members(names []string, kinds ...Kind) []Member {
 	return members
 }
 
-// protection returns the prefix by which a node is found again if its create was not answered.
+// protection returns the prefix that finds a node again if its create was not answered.
 func protection(guid string) string { return "_c_" + guid + "-" }
 
 // NewGUID returns a random UUID (RFC 9562, version 4), as Curator's names hold.

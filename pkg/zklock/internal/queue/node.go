@@ -40,7 +40,7 @@ func NewNodes(c *conn.Conn) *Nodes {
 // Line is one queue, and how to stand in it.
 type Line struct {
 	Dir   string
-	Own   Kind   // of our own node
+	Own   Kind   // of our node
 	Kinds []Kind // of all that stand in it
 	Rule  Rule
 	// Crowd says that the waiter is woken by each change of the queue, and not by the end of its
@@ -48,7 +48,7 @@ type Line struct {
 	Crowd bool
 }
 
-// Spec is what a node is made with.
+// Spec describes new nodes.
 type Spec struct {
 	ACL  []zk.ACL
 	Data []byte
@@ -66,7 +66,7 @@ type Node struct {
 	nodes *Nodes
 	guid  string
 	// czxid is the transaction that created the node, and session the clock of the session that it belongs
-	// to, as the answer to the create has told. They are 0 and nil if no answer did.
+	// to, by the answer to the create. They are 0 and nil without that answer.
 	czxid   int64
 	session *conn.Clock
 	// names are the children of Dir for the next look; nil if it must ask.
@@ -269,7 +269,7 @@ func (n *Node) Replace(ctx context.Context, k Kind, number string) (*Node, error
 			&zk.DeleteRequest{Path: n.Path, Version: -1},
 			&zk.CreateRequest{Path: next.Path, Data: next.Data, Acl: next.ACL, Flags: zk.FlagEphemeral})
 		if errors.Is(err, zk.ErrNoNode) {
-			return nil // an earlier attempt may have been carried out: the caller looks for the new node
+			return nil // an earlier attempt may have succeeded: the caller looks for the new node
 		}
 		return err
 	})

@@ -22,7 +22,7 @@ const secondLook = time.Second
 // refusedPause is the pause after a delete that the server refused: somebody may give the permission.
 const refusedPause = 5 * time.Second
 
-// Remove deletes the node in the background, whatever becomes of the caller, until the node is gone or
+// Remove deletes the node in the background, even after the caller's end, until the node is gone or
 // the session is closed: all behind the node wait for that. The channel gets the outcome once: nil if
 // the node is gone, zk.ErrNoNode if somebody else has deleted it, conn.ErrClosed if the session is
 // closed first, or the reason why the server refuses to delete it for now.
@@ -186,7 +186,7 @@ func (ns *Nodes) forget(node string) {
 }
 
 // Unstick fails if a node of ours in dir may not be deleted: later contenders would wait until the
-// session ends. It tries again, since the permission may have been given meanwhile. refused is
+// session ends. It tries again, since the permission may have been given since. refused is
 // closed when the next node of ours may not be deleted.
 func (ns *Nodes) Unstick(ctx context.Context, dir string) (refused <-chan struct{}, err error) {
 	ns.mu.Lock()

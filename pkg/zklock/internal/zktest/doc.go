@@ -3,5 +3,5 @@
 // The environment variable ZKLOCK_TEST_ZOOKEEPER names the server that they share, as host:port. With the
 // value "memory" each test process has one of package memory. If it is not set, the first test that needs the
 // server starts it, and it ends with the test process. Starting a server takes Java and the jars of ZooKeeper:
-// those of Debian's package zookeeper, or of the distribution that ZOOKEEPER_HOME names.
+// from Debian's package zookeeper, or the distribution that ZOOKEEPER_HOME names.
 package zktest

@@ -100,7 +100,7 @@ func Again(but ...string) *Second {
 	return s
 }
 
-// Begin begins the second run beside the first, for TestMain, unless only some tests are to run.
+// Begin begins the second run in parallel with the first, for TestMain, unless only some tests are to run.
 func (s *Second) Begin() {
 	flag.Parse()
 	for _, some := range []string{"test.run", "test.list", "test.bench", "test.fuzz"} {
@@ -196,8 +196,8 @@ func deleteTree(ctx context.Context, c *zk.Conn, path string) error {
 	return ctx.Err()
 }
 
-// Example returns what an example gives to functions that take a test, as it has none, and a function that
-// ends what they have begun. A failure panics.
+// Example returns a testing.TB for the functions that an example calls, as it has none, and a function that
+// runs its cleanups. A failure panics.
 func Example() (tb testing.TB, end func()) {
 	e := &example{}
 	return e, e.end
