@@ -70,9 +70,10 @@ func fireCommand() *cobra.Command {
 		report   string
 	)
 	cmd := &cobra.Command{
-		Use:   "fire",
-		Short: "Make new products, send orders for more than there is in stock, then verify",
-		Args:  cobra.NoArgs,
+		Use:     "fire",
+		Short:   "Make new products, send orders for more than there is in stock, then verify",
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return failed },
 	}
 	cfg := fireFlags(cmd.Flags(), &where)
 	to.flags(cmd.Flags())
@@ -83,9 +84,6 @@ func fireCommand() *cobra.Command {
 	cmd.Flags().StringVar(&report, "report", "", "file for a report as one HTML page that needs no server")
 	cmd.MarkFlagsMutuallyExclusive("report", "no-verify")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if failed != nil {
-			return failed
-		}
 		if err := errors.Join(judging.Validate(), to.clear()); err != nil {
 			return err
 		}
@@ -143,20 +141,18 @@ func verifyCommand() *cobra.Command {
 		judging verify.Config
 	)
 	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Read both databases and the history of the last run, and print the verdict",
-		Args:  cobra.NoArgs,
+		Use:     "verify",
+		Short:   "Read both databases and the history of the last run, and print the verdict",
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return failed },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			judging.Databases, judging.HistoryPath = where.databases(), to.history()
+			_, err := judge(cmd.Context(), cmd, judging, to)
+			return err
+		},
 	}
 	to.flags(cmd.Flags())
 	verifyFlags(cmd, &judging)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if failed != nil {
-			return failed
-		}
-		judging.Databases, judging.HistoryPath = where.databases(), to.history()
-		_, err := judge(cmd.Context(), cmd, judging, to)
-		return err
-	}
 	return cmd
 }
 
@@ -189,17 +185,16 @@ func judge(ctx context.Context, cmd *cobra.Command, cfg verify.Config, to output
 func tokenCommand() *cobra.Command {
 	where, failed := readSurroundings()
 	return &cobra.Command{
-		Use:   "token",
-		Short: "Print SERVICE_TOKEN, which the stock service wants of calls by hand",
-		Args:  cobra.NoArgs,
+		Use:     "token",
+		Short:   "Print SERVICE_TOKEN, which the stock service wants of calls by hand",
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if failed == nil && where.StockToken == "" {
-				failed = errors.New("neither SERVICE_TOKEN nor SERVICE_TOKEN_FILE is set")
+			if where.StockToken == "" {
+				return errors.New("neither SERVICE_TOKEN nor SERVICE_TOKEN_FILE is set")
 			}
-			if failed == nil {
-				_, failed = fmt.Fprintln(cmd.OutOrStdout(), where.StockToken)
-			}
-			return failed
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), where.StockToken)
+			return err
 		},
 	}
 }

@@ -50,11 +50,9 @@ ends. With --attach it watches the stack that the environment names, fires at it
 and judges, but breaks nothing.
 
 The last line that it prints when it is ready is CONSOLE: and the address.`,
-		Args: cobra.NoArgs,
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return failed },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if failed != nil {
-				return failed
-			}
 			cfg.token = cmp.Or(config.Trim(cfg.token), where.ConsoleToken)
 			return serveConsole(cmd, cfg, where)
 		},

@@ -16,9 +16,6 @@ import (
 	"orderstock/pkg/command"
 )
 
-// errMissed means that a target was missed under --check.
-var errMissed = errors.New("a target was missed")
-
 func locksCommand() *cobra.Command {
 	var (
 		cfg          = locks.Config{Plan: locks.Full()}
@@ -85,7 +82,7 @@ event that made a waiter look again.`,
 			return err
 		}
 		if missed {
-			return command.Fail(errMissed)
+			return command.Fail(errors.New("a target was missed"))
 		}
 		return nil
 	}

@@ -20,9 +20,6 @@ import (
 	"orderstock/pkg/servers"
 )
 
-// errLockBroken means that a history is no mutex's.
-var errLockBroken = errors.New("the lock did not hold")
-
 func locksChaosCommand() *cobra.Command {
 	var (
 		length time.Duration
@@ -110,7 +107,7 @@ func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, result asJ
 		return err
 	}
 	if slices.ContainsFunc(rounds, func(r chaos.Round) bool { return len(r.Violations) > 0 }) {
-		return command.Fail(errLockBroken)
+		return command.Fail(errors.New("the lock did not hold"))
 	}
 	return nil
 }

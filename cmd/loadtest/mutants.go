@@ -11,8 +11,6 @@ import (
 	"orderstock/pkg/command"
 )
 
-var errNotCaught = errors.New("a mutant was not caught as it should be")
-
 func mutantsCommand() *cobra.Command {
 	var (
 		cfg    mutants.Config
@@ -56,7 +54,7 @@ func runMutants(cmd *cobra.Command, cfg mutants.Config, result asJSON) error {
 		return err
 	}
 	if !report.OK() {
-		return command.Fail(errNotCaught)
+		return command.Fail(errors.New("a mutant was not caught as it should be"))
 	}
 	return nil
 }
