@@ -167,12 +167,12 @@ func (r *Report) Write(w io.Writer) error {
 	return err
 }
 
-// table prints a line for each run as it ends, with the overall progress.
+// table collects runs, and prints a line for each as it ends, with the overall progress.
 type table struct {
 	mu    sync.Mutex
 	out   io.Writer
 	total int
-	ended int
+	runs  []*Run
 	began time.Time
 }
 
@@ -185,11 +185,12 @@ func newTable(out io.Writer, total int) *table {
 	return t
 }
 
-// add prints a run. It is safe for concurrent use.
+// add keeps and prints a run. It is safe for concurrent use.
 func (t *table) add(r *Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended++
+	t.runs = append(t.runs, r)
+	ended := len(t.runs)
 	verdict := string(r.Outcome)
 	if r.WritesAgainS != nil {
 		verdict += fmt.Sprintf(" (writes again after %.1f s)", *r.WritesAgainS)
@@ -200,11 +201,11 @@ func (t *table) add(r *Run) {
 	for _, why := range r.Why {
 		verdict += "\n          " + why
 	}
-	left := time.Since(t.began) / time.Duration(t.ended) * time.Duration(t.total-t.ended)
-	if t.ended%10 == 0 {
+	left := time.Since(t.began) / time.Duration(ended) * time.Duration(t.total-ended)
+	if ended%10 == 0 {
 		verdict += fmt.Sprintf("  (%s left)", left.Round(time.Second))
 	}
-	fmt.Fprintf(t.out, tableLine, fmt.Sprintf("[%d/%d]", t.ended, t.total), fmt.Sprintf("%s@%d", r.Cell.Name(), r.Seed),
+	fmt.Fprintf(t.out, tableLine, fmt.Sprintf("[%d/%d]", ended, t.total), fmt.Sprintf("%s@%d", r.Cell.Name(), r.Seed),
 		r.Fired, r.Orders, r.OK, r.Rejected, r.UnknownToClient, r.Violations,
 		fmt.Sprintf("%.0fms", percentile(r.SettleMS, 0.99)), r.Linear, r.Took.Round(100*time.Millisecond), verdict)
 }

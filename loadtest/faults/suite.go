@@ -67,27 +67,20 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 		cell Cell
 		seed uint64
 	}
-	var jobs []job
+	todo := make(chan job, cfg.Seeds*len(cfg.Cells))
 	for seed := range uint64(cfg.Seeds) {
 		for _, c := range cfg.Cells {
 			if c.NA == "" {
-				jobs = append(jobs, job{c, cfg.FirstSeed + seed})
+				todo <- job{c, cfg.FirstSeed + seed}
 			}
 		}
 	}
+	close(todo)
 	var (
-		began   = time.Now()
-		table   = newTable(cfg.Print, len(jobs))
-		todo    = make(chan job, len(jobs))
-		mu      sync.Mutex
-		runs    []*Run
+		table   = newTable(cfg.Print, len(todo))
 		errs    = make([]error, cfg.Lanes)
 		working sync.WaitGroup
 	)
-	for _, j := range jobs {
-		todo <- j
-	}
-	close(todo)
 	for i := range cfg.Lanes {
 		working.Go(func() {
 			lane := &lane{
@@ -104,15 +97,12 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 					return
 				}
 				table.add(run)
-				mu.Lock()
-				runs = append(runs, run)
-				mu.Unlock()
 			}
 		})
 	}
 	working.Wait()
-	report := newReport(cfg.Seeds, cfg.Cells, runs)
-	report.Total.Seconds = time.Since(began).Seconds()
+	report := newReport(cfg.Seeds, cfg.Cells, table.runs)
+	report.Total.Seconds = time.Since(table.began).Seconds()
 	errs = append(errs, ctx.Err(), history.SaveJSON(filepath.Join(cfg.Out, cfg.Result), report), report.Write(cfg.Print))
 	return report, errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -50,10 +51,8 @@ func (s Status) String() string { return statusNames[s] }
 
 // ParseStatus returns the status of that name, or Unheard.
 func ParseStatus(word string) Status {
-	for i, name := range statusNames[:Unheard] {
-		if name == word {
-			return Status(i)
-		}
+	if i := slices.Index(statusNames[:Unheard], word); i >= 0 {
+		return Status(i)
 	}
 	return Unheard
 }

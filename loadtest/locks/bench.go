@@ -72,8 +72,10 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLocks(cfg.Plan.Locks); err != nil {
-		return nil, err
+	for _, name := range cfg.Plan.Locks {
+		if !slices.Contains(Names, name) {
+			return nil, fmt.Errorf("no lock %q; there are %q", name, Names)
+		}
 	}
 	dir, err := os.MkdirTemp("", "orderstock-locks-")
 	if err != nil {

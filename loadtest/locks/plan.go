@@ -2,7 +2,6 @@ package locks
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,13 +94,4 @@ func parseShapes(texts []string) ([]shape, error) {
 		shapes = append(shapes, s)
 	}
 	return shapes, nil
-}
-
-func checkLocks(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(Names, name) {
-			return fmt.Errorf("no lock %q; there are %q", name, Names)
-		}
-	}
-	return nil
 }

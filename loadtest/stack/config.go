@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 
 	"orderstock/migrations"
-	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -18,8 +17,6 @@ type Config struct {
 
 	// Servers are the servers to use. Default: new ones in Dir, stopped by Stop.
 	Servers *Servers
-	// ServerOptions are the options of new servers.
-	ServerOptions []servers.Option
 	// Cluster starts several new servers of each kind, so that any one may die. It needs MySQL, not MariaDB.
 	Cluster bool
 

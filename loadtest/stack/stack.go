@@ -66,7 +66,7 @@ func (st *Stack) up(ctx context.Context) error {
 			st.Servers, err = StartCluster(ctx, st.cfg.Dir, nil)
 		} else {
 			st.cfg.Progress("starting MySQL, Redis and ZooKeeper")
-			st.Servers, err = StartServers(ctx, st.cfg.Dir, st.cfg.ServerOptions...)
+			st.Servers, err = StartServers(ctx, st.cfg.Dir)
 		}
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
 )
 
@@ -144,7 +145,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		r.Faults[f.name]++
-		if err := sleep(ctx, time.Duration(r.rand.Int64N(int64(time.Second)))); err != nil {
+		if err := trial.Sleep(ctx, time.Duration(r.rand.Int64N(int64(time.Second)))); err != nil {
 			return err
 		}
 	}
@@ -411,18 +412,9 @@ func (r *round) leftovers(ctx context.Context, violated func(string, ...any)) er
 			violated("%d nodes are left in the queue, such as %s", len(left), left[0])
 			return nil
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := trial.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
