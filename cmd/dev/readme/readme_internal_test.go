@@ -171,7 +171,7 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 			"4 runs of 10 cells, 60 orders", "3 violations",
 			"| kill | 2 | 3 | 1.5 s **(3 violations, 0 unsettled)** |", "| redis-down | 0.2 s |",
 			"| leader-cut+kill | 0.1 s |",
-			"| the other 2, alone and in pairs: kill, redis-down | at most 0.1 s |",
+			"| 2 others, alone and in pairs (`loadtest run faults --list`) | at most 0.1 s |",
 		}},
 		{mutantTable, []string{
 			"8 of 9 as expected", "| `not-oversold` | no lock; a level off by one; b; 2 others |",

@@ -107,23 +107,14 @@ func faultMatrix(from sources) (string, error) {
 		}
 	}
 	if len(others) > 0 {
-		text += fmt.Sprintf("| the other %d, alone and in pairs: %s | at most %s |\n",
-			len(others), strings.Join(alone(others), ", "), settle(sums[others[0]]))
+		text += fmt.Sprintf("| %d others, alone and in pairs (`loadtest run faults --list`) | at most %s |\n",
+			len(others), settle(sums[others[0]]))
 	}
 	return text, nil
 }
 
 // slowest is how many faults around the system have a row.
 const slowest = 6
-
-// alone returns the faults in the names, such as "a+b", without repeats.
-func alone(names []string) (all []string) {
-	for _, name := range names {
-		all = append(all, strings.Split(name, "+")...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
 
 // clusterFaults is out/faults-cluster.json, a row for each cell.
 func clusterFaults(from sources) (string, error) {
