@@ -17,6 +17,7 @@ import (
 var inMemory = zktest.Again(
 	"TestSessionKnowsTheNegotiatedTimeout", // the server in memory grants what is asked for
 	"TestTheLibraryMissesEvents",           // the one in memory is too fast
+	"TestSessionEndsWithManyLocks",         // has a server in memory in the first run, too
 	// They start a ZooKeeper that is short of numbers or threads, or loses its data.
 	"TestCounterAtItsEnd", "TestThrottledServer", "TestThrottledServerAtClose", "TestServerLosesItsData")
 

@@ -12,9 +12,9 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-// TestEnsemble lets fifty contend on three servers with slow disks, moves their connections from
-// follower to follower and from follower to leader, kills the leader, kills a follower, and takes the
-// quorum away for ten seconds: nobody holds twice, and everybody goes on afterwards.
+// TestEnsemble lets fifty (in short mode, twenty) contend on three servers with slow disks, moves their
+// connections from follower to follower and from follower to leader, kills the leader, kills a follower, and
+// takes the quorum away for ten seconds: nobody holds twice, and everybody goes on afterwards.
 // It takes 50 s: three servers start on two cores, and two of them are away for longer than a session.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,11 @@ func TestEnsemble(t *testing.T) {
 	t.Run("move with creates in flight", func(t *testing.T) {
 		testCreatesInFlight(t, g, connect(t, 20*time.Second, ensemble.Addrs()...))
 	})
-	c := contend(t, g.addrs(), 50)
+	contenders := 50
+	if testing.Short() {
+		contenders = 20
+	}
+	c := contend(t, g.addrs(), contenders)
 	t.Run("move all connections", func(t *testing.T) {
 		for _, move := range g.moves() {
 			g.only(move[0])
@@ -66,7 +70,7 @@ func TestEnsemble(t *testing.T) {
 			}
 			begin := time.Now()
 			c.everyone(t) // while the server is away
-			t.Logf("all fifty have held again %s after the fault", time.Since(begin).Round(time.Millisecond))
+			t.Logf("all %d have held again %s after the fault", contenders, time.Since(begin).Round(time.Millisecond))
 			if err := heal(); err != nil {
 				t.Fatal(err)
 			}
