@@ -69,7 +69,9 @@ func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
 
 // violate fails the run for n violations of a requirement.
 func (r *Run) violate(requirement string, n int, format string, args ...any) {
-	r.violate(requirement, n, format, args...)
+	r.Violations += n
+	r.Broken = append(r.Broken, requirement)
+	r.fail(verify.Violation, format, args...)
 }
 
 // Once runs one cell in a lab whose services run. Some cells replace load by another.
