@@ -52,18 +52,7 @@ func StartCluster(ctx context.Context, dir string, member func(i int) []servers.
 }
 
 // own returns the servers of each kind that were started.
-func (c *Cluster) own() (all []stopper) {
-	if c.MySQL != nil {
-		all = append(all, c.MySQL)
-	}
-	if c.Redis != nil {
-		all = append(all, c.Redis)
-	}
-	if c.ZooKeeper != nil {
-		all = append(all, c.ZooKeeper)
-	}
-	return all
-}
+func (c *Cluster) own() []stopper { return started(c.MySQL, c.Redis, c.ZooKeeper) }
 
 // All returns every server.
 func (c *Cluster) All() []*servers.Server {

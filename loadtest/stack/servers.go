@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"sync"
 
 	"orderstock/pkg/servers"
@@ -60,20 +62,16 @@ type stopper interface {
 }
 
 // own returns the servers that were started.
-func (s *Servers) own() (all []stopper) {
+func (s *Servers) own() []stopper {
 	if s.Cluster != nil {
 		return s.Cluster.own()
 	}
-	if s.MySQL != nil {
-		all = append(all, s.MySQL)
-	}
-	if s.Redis != nil {
-		all = append(all, s.Redis)
-	}
-	if s.ZooKeeper != nil {
-		all = append(all, s.ZooKeeper)
-	}
-	return all
+	return started(s.MySQL, s.Redis, s.ZooKeeper)
+}
+
+// started returns those of the pointers that are not nil.
+func started(all ...stopper) []stopper {
+	return slices.DeleteFunc(all, func(s stopper) bool { return reflect.ValueOf(s).IsNil() })
 }
 
 // each calls do with all of them at once. An attached server's refusal is no error.
