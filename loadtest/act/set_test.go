@@ -57,7 +57,8 @@ func statuses(s *act.Set) (all []string) {
 func TestRestartEndsFaultsOfItsProcess(t *testing.T) {
 	s, said := idle(t)
 	for _, a := range []act.Action{
-		{Action: "kill-server", Target: "redis"}, {Action: "pause-server", Target: "mysql"},
+		{Action: "kill-server", Target: "redis"},
+		{Action: "pause-server", Target: "mysql"},
 		{Action: "restart-server", Target: "redis"},
 	} {
 		if err := arm(t, s, a); err != nil {

@@ -99,7 +99,7 @@ func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, d
 	if errors.Is(err, trial.ErrOver) {
 		return nil
 	}
-	if s.Fired == 0 {
+	if s.Fired == 0 && !s.Armed.IsZero() {
 		c.say("fault", "never struck: %s", a.Words())
 	}
 	return err

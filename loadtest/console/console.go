@@ -23,7 +23,7 @@ type Console struct {
 	hub     *hub
 	runs    *runs
 	lab     *lab.Lab                   // nil if the console is attached
-	acts    *act.Set                   // what is broken in the lab
+	acts    *act.Set                   // armed in the lab
 	program string                     // the load tester's name in a shell
 	jobs    chan func(context.Context) // for Run to start
 	closing chan struct{}              // closed when Run ends

@@ -96,7 +96,8 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 			t.Errorf("after %+v, fixed plays seed %s", test, got)
 		}
 	}
-	if b, other := c.runs.firstSeed("K", catalogue.Broken), c.runs.firstSeed("A", catalogue.Fixed); b != "42" || other != "42" {
+	b, other := c.runs.firstSeed("K", catalogue.Broken), c.runs.firstSeed("A", catalogue.Fixed)
+	if b != "42" || other != "42" {
 		t.Errorf("the broken one plays seed %s and another fault %s, want 42", b, other)
 	}
 }

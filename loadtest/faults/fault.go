@@ -46,8 +46,8 @@ type together []trial.Act
 func (t together) Arm(ctx context.Context) error {
 	var rest together
 	for _, f := range t {
-		_, flushes := f.(*flushing)
-		if s, ok := f.(*surrounding); !flushes && !(ok && s.acts[0].On() == act.OnWire) {
+		s, acts := f.(*surrounding)
+		if acts && s.acts[0].On() != act.OnWire {
 			rest = append(rest, f)
 		} else if err := f.Arm(ctx); err != nil {
 			return err

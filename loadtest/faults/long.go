@@ -85,7 +85,8 @@ func (f *gone) Unmet() error {
 	return f.unmet(0.8, "%.1f orders per second finished without the server, %.1f before: less than 0.8")
 }
 
-// recovering is a fault around the system. After the heal, every order service must confirm an order within recoverWithin.
+// recovering is a fault around the system. After the heal, every order service must confirm an order within
+// recoverWithin.
 type recovering struct {
 	*act.Act
 	lab   *lab.Lab
