@@ -6,7 +6,7 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// Books are the content of both databases, in the order that Judge reads them. Open and Tables.Books make them.
+// Books are the content of both databases, in the order that Judge reads them.
 type Books struct {
 	// Entries yields the rows grouped by flag, in ascending order. An entry is valid until the next one.
 	Entries iter.Seq2[*Entry, error]

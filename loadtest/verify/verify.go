@@ -10,7 +10,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -65,7 +64,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	}
 	books := db.books(ctx)
 	if err != nil {
-		books.Entries = failed[*Entry](err)
+		books.Entries = func(yield func(*Entry, error) bool) { yield(nil, err) }
 	}
 	v := Judge(books, h, cfg.Terms)
 	v.measured(h.Measure())
@@ -91,14 +90,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("samples %d: want 0 or more", c.Samples)
 	}
 	return nil
-}
-
-// failed yields an error in place of rows.
-func failed[T any](err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		yield(none, err)
-	}
 }
 
 func (v *Verdict) conclude() {
