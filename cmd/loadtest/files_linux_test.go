@@ -28,7 +28,7 @@ func TestTooFewFileDescriptors(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		args := []string{"-c", limited + ` "$0" "$@"`, self, "fire", "--orders", "2000", "--out", t.TempDir()}
+		args := []string{"-c", limited + ` "$0" "$@"`, self, "fire", "--orders", "1000", "--out", t.TempDir()}
 		cmd := exec.CommandContext(ctx, "sh", append(args, flags...)...)
 		cmd.Env = append(os.Environ(), asCommand+"=1")
 		env := st.LoadtestEnv()

@@ -22,6 +22,7 @@ const numbersLeft = 100
 // TestCounterAtItsEnd: at 2147483647 ZooKeeper's counter of a node's children stays where it is, or
 // jumps to negative numbers and back while creates are under way, so that numbers and names no
 // longer show which contender came first.
+// It takes more than 10 s: a server starts twice, and Java compiles a program in between.
 func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
 	acquisitions := int64(1200)
