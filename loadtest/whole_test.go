@@ -82,8 +82,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	st := stacktest.Up(t, bin, func(*stack.Config) {})
 	cfg := fireAt(st)
 	cfg.Mix = fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.3}
-	const before = 200
-	cfg.Orders = before
+	cfg.Orders = 200
 	old, err := fire.Run(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -92,9 +91,12 @@ func prunedUnderLoad(t *testing.T, bin string) {
 	if v.Outcome != verify.Pass {
 		t.Fatalf("before: %s", v)
 	}
-	t.Logf("before: %s", v)
 	a := st.Accounts()
 	server := st.Servers.MySQL
+	var before int
+	if err := server.QueryRow(t.Context(), "SELECT COUNT(*) FROM "+a.OrderDB+".orders", &before); err != nil {
+		t.Fatal(err)
+	}
 	if err := server.Exec(t.Context(), "UPDATE "+a.OrderDB+".orders "+
 		"SET created_at = created_at - INTERVAL 40 DAY, updated_at = updated_at - INTERVAL 40 DAY"); err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ import (
 
 const redisPasswords = "hunter2"
 
-// composeRedis starts Redis as docker-compose.yml does, and returns it with a function that returns the server for a user;
-// "" is a stranger.
+// composeRedis starts Redis as docker-compose.yml does. The function that it returns locates it for a user; "" is a
+// stranger.
 func composeRedis(t *testing.T) (*servers.Server, func(user string) redisdb.Server) {
 	t.Helper()
 	script, err := filepath.Abs("../../.compose/redis.sh")

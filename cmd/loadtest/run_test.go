@@ -55,7 +55,8 @@ func TestRunEndsInItsVerdict(t *testing.T) {
 
 // A published fault goes wrong on new servers and services, and the program exits with its verdict. Fault Q does so
 // with few orders, and each time.
-// It takes more than 10 s: the services with their broken variants are linked, and three servers and four services start.
+// It takes more than 10 s: the services with their broken variants are linked, and three servers and four services
+// start.
 func TestRunOnRealServers(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "a.html")
 	out, exit := execute(t, "run", "Q/broken", "--seed", "42", "--json", "--report", report, "--out", t.TempDir())

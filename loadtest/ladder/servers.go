@@ -21,8 +21,8 @@ import (
 const maxConnections = 5000
 
 // OnServers compiles the services, starts MySQL, Redis and ZooKeeper, sets Servers, Bin and Dir of cfg, calls measure
-// with it, and stops the servers. mysql selects the database: docker (see servers.FromImage), local (the installed one),
-// or auto (docker if it is there). The folder with the logs stays if something failed.
+// with it, and stops the servers. mysql selects the database: docker (see servers.FromImage), local (the installed
+// one), or auto (docker if it is there). The folder with the logs stays if something failed.
 func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Config) error) (err error) {
 	options := []servers.Option{servers.WithBufferPoolMB(1024), servers.WithMaxConnections(maxConnections)}
 	switch mysql {

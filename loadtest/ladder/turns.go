@@ -32,8 +32,8 @@ func legs(n int, say func(format string, args ...any)) func([]*contestant) iter.
 
 // turns is the order of a row's turns: all in turn, round after round, each in the reverse order of the one before. If
 // the point has rows that are compared closely, these also take a turn after every other's: they differ from each other
-// by far less than a few turns of one row do. Otherwise the quick rows take a second turn at the end of a round, the last
-// first, which costs little.
+// by far less than a few turns of one row do. Otherwise the quick rows take a second turn at the end of a round, the
+// last first, which costs little.
 func (p point) turns(all []*contestant) iter.Seq[*contestant] {
 	return func(yield func(*contestant) bool) {
 		order, near := slices.Clone(all), p.closest(all)

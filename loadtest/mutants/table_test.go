@@ -113,7 +113,8 @@ func TestReport(t *testing.T) {
 func TestFlip(t *testing.T) {
 	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
 	h := &history.History{Calls: []history.Call{
-		{Op: 1, Status: history.Confirmed}, {Op: 2, Status: history.Confirmed},
+		{Op: 1, Status: history.Confirmed},
+		{Op: 2, Status: history.Confirmed},
 		{Op: 1, Kind: history.Again, Status: history.Confirmed},
 	}}
 	inputs[i].flip(h, 1)

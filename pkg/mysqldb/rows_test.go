@@ -32,7 +32,10 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: got %v; want an error", name, ids)
 		}
 	}
-	for range mysqldb.Rows(t.Context(), db, mysqldb.One[int64], "SELECT id FROM rows_of_test") {
+	for _, err := range mysqldb.Rows(t.Context(), db, mysqldb.One[int64], "SELECT id FROM rows_of_test") {
+		if err != nil {
+			t.Error(err)
+		}
 		break // gives the connection back
 	}
 	if n := db.Stats().InUse; n != 0 {

@@ -37,7 +37,7 @@ type Client interface {
 }
 
 // Open returns a client of a server. It connects on first use. Each round trip takes at most timeout. The client never
-// retries: the second reply to a DEL whose first one was lost would be "nothing deleted". Callers must Close the client.
+// retries: the second reply to a DEL whose first one was lost would be "nothing deleted". Callers must Close it.
 func Open(s Server, timeout time.Duration) Client {
 	opts := &redis.UniversalOptions{
 		Addrs: s.Addrs, MasterName: s.Master, DB: s.DB, Username: s.User, Password: s.Password,

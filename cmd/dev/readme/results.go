@@ -38,8 +38,8 @@ func result[T any](from sources, name string) (r *T, measured string, err error)
 }
 
 // draw writes a picture into the document's folder.
-func (from sources) draw(name, svg string) error {
-	return os.WriteFile(filepath.Join(from.root, filepath.Dir(loadtestDoc), name), []byte(svg), 0o644)
+func (s sources) draw(name, svg string) error {
+	return os.WriteFile(filepath.Join(s.root, filepath.Dir(loadtestDoc), name), []byte(svg), 0o644)
 }
 
 // faultMatrix sums the cells of out/faults.json up by fault.
