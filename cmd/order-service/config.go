@@ -45,9 +45,9 @@ type settings struct {
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES"`
 	// ConfirmBudget bounds a client's wait for its order's outcome.
 	ConfirmBudget time.Duration `env:"CONFIRM_BUDGET" envDefault:"3s"`
-	// PendingLimit is the age at which the reconciler takes an order; not below CONFIRM_BUDGET.
+	// PendingLimit is how old an order is when the reconciler takes it; not below CONFIRM_BUDGET.
 	PendingLimit time.Duration `env:"PENDING_LIMIT" envDefault:"5s"`
-	// CancelAfter is the age at which the reconciler cancels an unsettled order; above PENDING_LIMIT.
+	// CancelAfter is how old an unsettled order is when the reconciler cancels it; above PENDING_LIMIT.
 	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
 	// ReconcileInterval is the pause between the reconciler's rounds.
 	ReconcileInterval time.Duration `env:"RECONCILE_INTERVAL" envDefault:"1s"`

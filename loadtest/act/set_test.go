@@ -9,31 +9,16 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/lab"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/lab/labtest"
 	"orderstock/loadtest/trial"
-	"orderstock/pkg/servers"
 )
 
 // idle is a set of a lab whose servers only sleep, and that has no services. said gets the log.
 func idle(t *testing.T) (s *act.Set, said *[]string) {
 	t.Helper()
-	server := func(name string) *servers.Server {
-		s, err := servers.Start(t.Context(), servers.Spec{
-			Name: name, Path: "/bin/sleep", Args: []string{"60"}, Dir: t.TempDir(), Addr: "127.0.0.1:1",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Kill() })
-		return s
-	}
 	said = &[]string{}
 	return &act.Set{
-		Lab: &lab.Lab{Servers: &stack.Servers{
-			MySQL: &servers.MySQL{Server: server("mysql")}, Redis: &servers.Redis{Server: server("redis")},
-			ZooKeeper: &servers.ZooKeeper{Server: server("zookeeper")},
-		}},
-		SinceMS: func() int64 { return 1 }, Show: func([]act.Strike) {},
+		Lab: labtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]act.Strike) {},
 		Say: func(kind, format string, args ...any) {
 			*said = append(*said, kind+": "+fmt.Sprintf(format, args...))
 		},

@@ -9,36 +9,15 @@ import (
 	"time"
 
 	"orderstock/loadtest/act"
-	"orderstock/loadtest/lab"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/lab/labtest"
 	"orderstock/loadtest/trial"
-	"orderstock/pkg/servers"
 )
-
-// idleLab is a lab whose servers only sleep, and that has no services.
-func idleLab(t *testing.T) *lab.Lab {
-	t.Helper()
-	server := func(name string) *servers.Server {
-		s, err := servers.Start(t.Context(), servers.Spec{
-			Name: name, Path: "/bin/sleep", Args: []string{"60"}, Dir: t.TempDir(), Addr: "127.0.0.1:1",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Kill() })
-		return s
-	}
-	return &lab.Lab{Servers: &stack.Servers{
-		MySQL: &servers.MySQL{Server: server("mysql")}, Redis: &servers.Redis{Server: server("redis")},
-		ZooKeeper: &servers.ZooKeeper{Server: server("zookeeper")},
-	}}
-}
 
 // TestHealOrder: a replica is ready only once it reaches the servers, so the connections come before it. What does not
 // come back stays broken, is named, and is tried again.
 func TestHealOrder(t *testing.T) {
 	c := testConsole(t)
-	c.own(idleLab(t))
+	c.own(labtest.Idle(t))
 	c.view = &view{}
 	var (
 		order []string
@@ -89,7 +68,7 @@ func TestHealOrder(t *testing.T) {
 // TestStopWhileServicesStart leaves no services, and says so.
 func TestStopWhileServicesStart(t *testing.T) {
 	c := testConsole(t)
-	c.own(idleLab(t))
+	c.own(labtest.Idle(t))
 	c.view = &view{orders: ordersDB(t), stock: ordersDB(t)}
 	c.hub.set(secReplicas, []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())

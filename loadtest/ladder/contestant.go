@@ -43,7 +43,7 @@ type contestant struct {
 	system trial.System
 	stack  *stack.Stack // the system, unless that is in containers
 	direct *direct      // nil unless the strategy is Direct
-	// begin, if not nil, is called before each turn, and what it returns after the turn.
+	// begin, if not nil, is called before each turn. The end that it returns is called after the turn.
 	begin func(context.Context) (end func() error, err error)
 
 	reports []*history.Report // of the turns

@@ -9,7 +9,7 @@ import (
 // locks that the stock services have taken, and how often one of them woke for a lock that another had given up.
 type lockCounts struct{ events, locks, handovers float64 }
 
-// add adds what was counted between before and after.
+// add adds the differences between two readings.
 func (c *lockCounts) add(before, after lockCounts) {
 	c.events += after.events - before.events
 	c.locks += after.locks - before.locks

@@ -128,7 +128,7 @@ var mutants = []Mutant{
 		Expected: verify.OrderMatchesOperation,
 	},
 	{
-		Name: "a repeat gets no outcome", Switches: "repeat-untold,error-is-failed", Cell: duplicated,
+		Name: "a repeat gets no outcome", Switches: "repeat-unanswered,error-is-failed", Cell: duplicated,
 		Expected: verify.OrderMatchesOperation,
 	},
 	{
@@ -227,7 +227,7 @@ var layers = []Mutant{
 		AbsorbedBy: "the confirmation, which believes the ledger alone",
 	},
 	{
-		Name: "without fencing", Switches: "no-fencing,loss-untold", Cell: paused,
+		Name: "without fencing", Switches: "no-fencing,loss-unnoticed", Cell: paused,
 		AbsorbedBy: "the condition and the row lock of a relative update",
 	},
 	{
@@ -241,11 +241,11 @@ var layers = []Mutant{
 	},
 	{
 		Name: "absolute write under lock, fenced", Load: slow, Env: catalogue.Patient,
-		Switches: "read-modify-write,loss-untold",
+		Switches: "read-modify-write,loss-unnoticed",
 		Cell:     paused, AbsorbedBy: "the fencing token, which turns the paused holder away",
 	},
 	{
 		Name: "absolute write under lock, without fencing", Load: slow, Env: catalogue.Patient,
-		Switches: "read-modify-write,loss-untold,no-fencing", Cell: paused, Expected: verify.StockBalances,
+		Switches: "read-modify-write,loss-unnoticed,no-fencing", Cell: paused, Expected: verify.StockBalances,
 	},
 }

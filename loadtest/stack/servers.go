@@ -69,7 +69,7 @@ func (s *Servers) own() []stopper {
 	return started(s.MySQL, s.Redis, s.ZooKeeper)
 }
 
-// started returns those of the pointers that are not nil.
+// started leaves out nil pointers.
 func started(all ...stopper) []stopper {
 	return slices.DeleteFunc(all, func(s stopper) bool { return reflect.ValueOf(s).IsNil() })
 }
