@@ -1,6 +1,8 @@
 package mysqldb_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -40,5 +42,24 @@ func TestRows(t *testing.T) {
 	}
 	if n := db.Stats().InUse; n != 0 {
 		t.Errorf("%d connections in use", n)
+	}
+}
+
+// A query that breaks off is an error, and not the end of its rows.
+func TestRowsThatBreakOff(t *testing.T) {
+	db, err := open(t, mysqldb.Options{}).DB()
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rows, last := 0, error(nil)
+	for _, err := range mysqldb.Rows(ctx, db, mysqldb.One[int64],
+		"WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT a.i FROM n a, n b, n c") {
+		if last = err; err == nil {
+			rows++
+			cancel()
+		}
+	}
+	if rows == 0 || !errors.Is(last, context.Canceled) {
+		t.Errorf("%d rows, and then %v; want some, and that the context has ended", rows, last)
 	}
 }
