@@ -101,6 +101,7 @@ func run(ctx context.Context, dir string, packages *counter, args ...string) err
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+Flags, CGO, collector)
 	out := &lines{packages: packages}
 	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = time.Second // a compiler may outlive the go command and hold its output open
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out.others.Bytes())
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -26,6 +25,7 @@ func main() {
 	}
 }
 
+// setup installs and compiles at the same time. If the installation fails, it does not wait for the compiler.
 func setup(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("setup", flag.ContinueOnError)
 	need := flags.String("for", "nothing", "what must be installed afterwards: nothing, servers or tests")
@@ -39,12 +39,25 @@ func setup(ctx context.Context, args []string) error {
 	}
 	begin := time.Now()
 	say := func(doing string) { fmt.Fprintf(os.Stderr, "%6.1fs  %s\n", time.Since(begin).Seconds(), doing) }
+	compiling, stop := context.WithCancel(ctx)
+	defer stop()
 	installed := make(chan error, 1)
-	go func() { installed <- programs.Install(ctx, say, missing) }()
+	go func() {
+		err := programs.Install(ctx, say, missing)
+		if err != nil {
+			stop()
+		}
+		installed <- err
+	}()
 	if flags.NArg() > 0 {
-		err = compile.Programs(ctx, compile.Options{Root: ".", Bin: "bin", Version: *version, Progress: say}, flags.Args()...)
+		to := compile.Options{Root: ".", Bin: "bin", Version: *version, Progress: say}
+		err = compile.Programs(compiling, to, flags.Args()...)
 	}
-	return errors.Join(err, <-installed)
+	// An installation goes on to its end: apt-get must not be interrupted.
+	if failed := <-installed; failed != nil {
+		return failed
+	}
+	return err
 }
 
 // missingFor returns the programs that are missing for a use.
