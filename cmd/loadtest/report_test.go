@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/stack/stacktest"
 	"orderstock/loadtest/verify"
@@ -28,7 +28,7 @@ var headline = regexp.MustCompile(`<h1><span class="sentence">(.*?)</span>(?: ` 
 
 func TestSheetsShowTheMeasurements(t *testing.T) {
 	t.Parallel()
-	onLadder := func(change func(*ladder.Result)) page.Sheet {
+	onLadder := func(change func(*ladder.Result)) report.Sheet {
 		row := func(name string, verdict verify.Outcome, perS float64) ladder.Row {
 			return ladder.Row{
 				Strategy: name, Path: ladder.PathDeduct, Replicas: 1, Goods: 1, Clients: 64, DonePerS: perS, P50MS: 2.25,
@@ -43,7 +43,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 		change(r)
 		return r.Sheet()
 	}
-	onFaults := func(verdict verify.Outcome) page.Sheet {
+	onFaults := func(verdict verify.Outcome) report.Sheet {
 		r := &faults.Report{Seeds: 3, Verdict: verdict, Cells: []*faults.Row{{
 			Cell:   faults.Cell{Step: "commit", When: "after", Fault: "kill"},
 			Counts: faults.Counts{Fired: 7, Orders: 900, OK: 641, Rejected: 259, Violations: 2, Unsettled: 1},
@@ -60,13 +60,13 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 	}
 	bad := `<tr class="bad">`
 	for name, test := range map[string]struct {
-		of                   func() page.Sheet
+		of                   func() report.Sheet
 		sentence, sign, word string
 		has                  []string
 		bad                  int // rows that are marked as wrong
 	}{
 		"a ladder": {
-			of:       func() page.Sheet { return onLadder(func(*ladder.Result) {}) },
+			of:       func() report.Sheet { return onLadder(func(*ladder.Result) {}) },
 			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✓", word: "PASS",
 			has: []string{
 				"MySQL &lt;9.7&gt;", "2 processors", "2026-01-02", "<svg", ">4321<", ">2.2<", ">9.8<", ">1.50<", ">violation<",
@@ -75,17 +75,17 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			bad: 1, // unsafe oversells, as it has to
 		},
 		"a ladder with a violation": {
-			of: func() page.Sheet {
+			of: func() report.Sheet {
 				return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "violation" })
 			},
 			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "VIOLATION", bad: 2,
 		},
 		"a ladder that proves nothing": {
-			of:       func() page.Sheet { return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "unknown" }) },
+			of:       func() report.Sheet { return onLadder(func(r *ladder.Result) { r.Rows[1].Verdict = "unknown" }) },
 			sentence: ladder.Default + ": up to 4321 sales a second", sign: "?", word: "UNKNOWN", bad: 2,
 		},
 		"a ladder that lost an order when Redis was flushed": {
-			of: func() page.Sheet {
+			of: func() report.Sheet {
 				return onLadder(func(r *ladder.Result) {
 					r.Survival = []ladder.Survival{{
 						Strategy: ladder.Default, Fault: ladder.Flushed, Verdict: "violation",
@@ -96,25 +96,25 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "VIOLATION", bad: 1,
 		},
 		"a ladder with a missed ratio": {
-			of: func() page.Sheet {
+			of: func() report.Sheet {
 				return onLadder(func(r *ladder.Result) { r.Ratios[0].Value, r.Ratios[0].OK = 12, false })
 			},
 			sentence: ladder.Default + ": up to 4321 sales a second", sign: "✗", word: "MISSED",
 			has: []string{">12.00<", ">40.00<"}, bad: 2,
 		},
 		"faults": {
-			of:       func() page.Sheet { return onFaults(verify.Pass) },
+			of:       func() report.Sheet { return onFaults(verify.Pass) },
 			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✓", word: "PASS",
 			has: []string{
 				"commit/after/kill", ">641<", ">259<", ">1234<", "61 s", "reply/before/cut", "nobody waits &lt;here&gt;",
 			},
 		},
 		"faults with a violation": {
-			of:       func() page.Sheet { return onFaults(verify.Violation) },
+			of:       func() report.Sheet { return onFaults(verify.Violation) },
 			sentence: "3 runs, 900 orders, 7 faults fired", sign: "✗", word: "VIOLATION", has: []string{">violation<"}, bad: 1,
 		},
 		"locks": {
-			of: func() page.Sheet {
+			of: func() report.Sheet {
 				return locks.Sheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 123, 480, 1.25)})
 			},
 			sentence: "zklock: up to 5432 locks a second",
@@ -123,7 +123,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 			},
 		},
 		"locks that miss a target": {
-			of: func() page.Sheet {
+			of: func() report.Sheet {
 				return locks.Sheet([]locks.Row{lock("zklock", 5432, 20, 1), lock("zk.Lock", 3456, 480, 1.25)})
 			},
 			sentence: "zklock: up to 5432 locks a second", sign: "✗", word: "MISSED",

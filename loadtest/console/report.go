@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
 
@@ -24,12 +25,12 @@ func WriteReport(w io.Writer, r *Record) error {
 	if err != nil {
 		return err
 	}
-	return page.WriteReport(w, page.Report{Title: r.Row.Title + ", " + r.Row.Verdict, Record: r, Still: still})
+	return page.WriteReport(w, r.Row.Title+", "+r.Row.Verdict, r, still)
 }
 
 // stillOf returns the report of a browser without scripts.
-func stillOf(r *Record) page.Sheet {
-	s := page.Sheet{Title: r.Row.Title, Facts: []page.Fact{
+func stillOf(r *Record) report.Sheet {
+	s := report.Sheet{Title: r.Row.Title, Facts: []report.Fact{
 		{Name: "Run", Value: r.Row.ID},
 		{Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
 		{Name: "Variant", Value: r.Row.Variant},
@@ -41,14 +42,14 @@ func stillOf(r *Record) page.Sheet {
 		s.Sentence, s.Word = r.Hero.Sentence, r.Hero.Word
 	}
 	if r.Books != nil {
-		table := &page.Table{Head: []string{"Product", "In", "Out", "Back", "There", "Sold", "Disagreement"}}
+		table := &report.Table{Head: []string{"Product", "In", "Out", "Back", "There", "Sold", "Disagreement"}}
 		for _, b := range r.Books.Rows {
 			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Sold, b.Wrong)
 		}
-		s.Parts = append(s.Parts, page.Part{Title: "The books", Table: table})
+		s.Parts = append(s.Parts, report.Part{Title: "The books", Table: table})
 	}
 	if r.Verdict != nil {
-		table := &page.Table{Head: []string{"What must hold", "Broken", "For example"}}
+		table := &report.Table{Head: []string{"What must hold", "Broken", "For example"}}
 		for _, i := range r.Verdict.Invariants {
 			example := ""
 			if len(i.Sample) > 0 {
@@ -56,10 +57,10 @@ func stillOf(r *Record) page.Sheet {
 			}
 			table.Add(i.Violations > 0, i.Says, i.Violations, example)
 		}
-		s.Parts = append(s.Parts, page.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
+		s.Parts = append(s.Parts, report.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
 	}
 	if c := r.Compare; c != nil {
-		table := &page.Table{Head: []string{"", "How", c.What}}
+		table := &report.Table{Head: []string{"", "How", c.What}}
 		for _, of := range []struct {
 			variant catalogue.Side
 			says    string
@@ -71,15 +72,15 @@ func stillOf(r *Record) page.Sheet {
 			}
 			table.Add(false, of.variant, of.says, rate)
 		}
-		s.Parts = append(s.Parts, page.Part{Title: "The two rates", Table: table})
+		s.Parts = append(s.Parts, report.Part{Title: "The two rates", Table: table})
 	}
 	s.Parts = append(s.Parts,
-		page.Part{Title: "Orders answered per second", Picture: chart(r.Samples, "all", "confirmed",
+		report.Part{Title: "Orders answered per second", Picture: chart(r.Samples, "all", "confirmed",
 			func(s Sample) (float64, float64) { return s.OrdersPerS, s.Confirmed })},
-		page.Part{Title: "Time to answer, in ms", Picture: chart(r.Samples, "99 of 100 within", "half within",
+		report.Part{Title: "Time to answer, in ms", Picture: chart(r.Samples, "99 of 100 within", "half within",
 			func(s Sample) (float64, float64) { return orAbsent(s.P99MS), orAbsent(s.P50MS) })})
 	if len(r.Faults) > 0 {
-		table := &page.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
+		table := &report.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
 		for _, f := range r.Faults {
 			times := strconv.Itoa(f.Fired) + "×"
 			if !f.Counted && f.Fired > 0 {
@@ -87,14 +88,14 @@ func stillOf(r *Record) page.Sheet {
 			}
 			table.Add(false, f.What, f.Where, times, f.Status)
 		}
-		s.Parts = append(s.Parts, page.Part{Title: "What broke", Table: table})
+		s.Parts = append(s.Parts, report.Part{Title: "What broke", Table: table})
 	}
 	if len(r.Log) > 0 {
-		table := &page.Table{Head: []string{"After", "At", "What happened"}}
+		table := &report.Table{Head: []string{"After", "At", "What happened"}}
 		for _, e := range r.Log {
 			table.Add(false, fmt.Sprintf("%.2f s", float64(e.TMS)/1000), e.At.Format("15:04:05.000"), e.Text)
 		}
-		s.Parts = append(s.Parts, page.Part{Title: "What happened", Table: table})
+		s.Parts = append(s.Parts, report.Part{Title: "What happened", Table: table})
 	}
 	return s
 }

@@ -7,16 +7,16 @@ import (
 	"html/template"
 	"slices"
 
-	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
 
 // Sheet returns the report of the run.
-func (r *Result) Sheet() page.Sheet {
-	s := page.Sheet{
+func (r *Result) Sheet() report.Sheet {
+	s := report.Sheet{
 		Title: "The deduction strategies compared", Word: r.word(),
-		Facts: []page.Fact{
+		Facts: []report.Fact{
 			{Name: "Database", Value: r.Server}, {Name: "Machine", Value: r.Machine}, {Name: "Date", Value: r.Date},
 		},
 	}
@@ -24,7 +24,7 @@ func (r *Result) Sheet() page.Sheet {
 		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.DonePerS, b.DonePerS) })
 		s.Sentence = fmt.Sprintf("%s: up to %.0f sales a second", best.Strategy, best.DonePerS)
 	}
-	table := &page.Table{Head: []string{
+	table := &report.Table{Head: []string{
 		"Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second", "p50 ms", "p99 ms",
 		"Wake-ups", "Verdict",
 	}}
@@ -33,7 +33,7 @@ func (r *Result) Sheet() page.Sheet {
 			fmt.Sprintf("%.0f", row.DonePerS), fmt.Sprintf("%.0f", row.RejectedPerS), fmt.Sprintf("%.1f", row.P50MS),
 			fmt.Sprintf("%.1f", row.P99MS), fmt.Sprintf("%.2f", row.WakeupsPerRelease), row.Verdict)
 	}
-	s.Parts = []page.Part{
+	s.Parts = []report.Part{
 		{
 			Title:   "One product that everybody wants",
 			Picture: template.HTML(r.SVG()), // it is escaped
@@ -41,11 +41,11 @@ func (r *Result) Sheet() page.Sheet {
 		{Title: "Every row", Says: "Only ratios between rows of one run mean anything.", Table: table},
 	}
 	if len(r.Ratios) > 0 {
-		ratios := &page.Table{Head: []string{"Target of the default strategy", "Measured", "At least"}}
+		ratios := &report.Table{Head: []string{"Target of the default strategy", "Measured", "At least"}}
 		for _, ratio := range r.Ratios {
 			ratios.Add(!ratio.OK, ratio.Name, fmt.Sprintf("%.2f", ratio.Value), fmt.Sprintf("%.2f", ratio.Want))
 		}
-		s.Parts = append(s.Parts, page.Part{Title: "Ratios", Table: ratios})
+		s.Parts = append(s.Parts, report.Part{Title: "Ratios", Table: ratios})
 	}
 	return s
 }

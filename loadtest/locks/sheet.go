@@ -6,19 +6,19 @@ import (
 	"io"
 	"slices"
 
-	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/report"
 )
 
 // Sheet returns the report of a measurement of locks.
-func Sheet(rows []Row) page.Sheet {
-	s := page.Sheet{Title: "ZooKeeper locks compared"}
+func Sheet(rows []Row) report.Sheet {
+	s := report.Sheet{Title: "ZooKeeper locks compared"}
 	if PrintTargets(io.Discard, rows) {
 		s.Word = "MISSED"
 	}
-	table := &page.Table{Head: []string{
+	table := &report.Table{Head: []string{
 		"Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Wake-ups for each release",
 	}}
-	shapes := map[string][]page.Bar{}
+	shapes := map[string][]report.Bar{}
 	var names []string
 	for _, r := range rows {
 		table.Add(false, r.Lock, r.Processes, r.Contenders, r.Paths, fmt.Sprintf("%.0f", r.PerSecond),
@@ -30,17 +30,17 @@ func Sheet(rows []Row) page.Sheet {
 		if !slices.Contains(names, shape) {
 			names = append(names, shape)
 		}
-		shapes[shape] = append(shapes[shape], page.Bar{Name: r.Lock, Value: r.PerSecond})
+		shapes[shape] = append(shapes[shape], report.Bar{Name: r.Lock, Value: r.PerSecond})
 	}
 	if len(rows) > 0 {
 		best := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 		s.Sentence = fmt.Sprintf("%s: up to %.0f locks a second", best.Lock, best.PerSecond)
 	}
 	for _, name := range names {
-		s.Parts = append(s.Parts, page.Part{
-			Title: name, Says: "Locks taken and released a second.", Picture: page.Bars(shapes[name]),
+		s.Parts = append(s.Parts, report.Part{
+			Title: name, Says: "Locks taken and released a second.", Picture: report.Bars(shapes[name]),
 		})
 	}
-	s.Parts = append(s.Parts, page.Part{Title: "Every row", Table: table})
+	s.Parts = append(s.Parts, report.Part{Title: "Every row", Table: table})
 	return s
 }

@@ -2,8 +2,8 @@
 // they are. There is no build step. The parts taken from npm lie under vendor
 // as published.
 //
-// The page opens with index.html and js/main.js. css/parts.css, js/format.js
-// and js/parts.js are shared with the report, which is js/report.js: its
+// The page opens with index.html and js/main.js. Its css/parts.css is in package
+// report. js/format.js and js/parts.js are shared with the report, which is js/report.js: its
 // function renderReport makes the sheet of a run from the answer of
 // GET /api/runs/{id}. The page calls it in the table of runs, and WriteReport
 // puts it with its data into one HTML file.
@@ -18,32 +18,31 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+
+	"orderstock/loadtest/report"
 )
 
 //go:embed index.html css js vendor
 var files embed.FS
 
 // Files returns the files of the page; index.html is at the root.
-func Files() fs.FS { return files }
+func Files() fs.FS { return site{} }
 
-// Report is one HTML file that needs neither server nor network.
-type Report struct {
-	Title string
-	// Record is encoded as JSON: a run as GET /api/runs/{id} answers it. Without
-	// one the file has no script.
-	Record any
-	// Still is shown if scripts are off: the verdict in words, the books, the
-	// charts as SVG. The script replaces it.
-	Still template.HTML
+// site is files with css/parts.css, which the page shares with all reports.
+type site struct{}
+
+func (site) Open(name string) (fs.File, error) {
+	if name == report.StyleFile {
+		return report.Style.Open(name)
+	}
+	return files.Open(name)
 }
 
-// WriteReport writes r to w. It returns an error if the record cannot be
-// encoded or w cannot be written.
-func WriteReport(w io.Writer, r Report) error {
-	if r.Record == nil {
-		return write(w, r, "", "")
-	}
-	data, err := json.Marshal(r.Record) // escapes <, > and &, so it cannot end the script element
+// WriteReport writes a report of a run, as GET /api/runs/{id} answers it: one HTML file that needs neither server nor
+// network. It shows still if scripts are off; otherwise the script replaces it. WriteReport returns an error if the
+// record cannot be encoded or w cannot be written.
+func WriteReport(w io.Writer, title string, record any, still template.HTML) error {
+	data, err := json.Marshal(record) // escapes <, > and &, so it cannot end the script element
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
@@ -51,41 +50,8 @@ func WriteReport(w io.Writer, r Report) error {
 	if err != nil {
 		return err
 	}
-	return write(w, r, string(data), script)
+	return report.Page{Title: title, Still: still, Data: template.JS(data), Script: template.JS(script)}.Write(w)
 }
-
-func write(w io.Writer, r Report, data, script string) error {
-	style, err := files.ReadFile("css/parts.css")
-	if err != nil {
-		return fmt.Errorf("read style: %w", err)
-	}
-	err = paper.Execute(w, map[string]any{
-		"Title": r.Title, "Still": r.Still,
-		"Style": template.CSS(style), "Data": template.JS(data), "Script": template.JS(script),
-	})
-	if err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
-
-var paper = template.Must(template.New("report").Parse(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{.Title}}</title>
-<style>
-{{.Style}}</style>
-</head>
-<body>
-<main id="report" class="sheet-of-paper">{{.Still}}</main>
-{{if .Script}}<script type="application/json" id="report-data">{{.Data}}</script>
-<script type="module">
-{{.Script}}</script>
-{{end}}</body>
-</html>
-`))
 
 // reportModules are the modules of the report in the order of their imports.
 var reportModules = []string{"js/format.js", "js/parts.js", "js/report.js"}

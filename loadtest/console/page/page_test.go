@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"html/template"
 	"io/fs"
 	"path"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"orderstock/loadtest/console/page"
+	"orderstock/loadtest/report"
 )
 
 // vendored lists every file taken from npm: htm 3.1.1 with Preact inside,
@@ -112,11 +112,8 @@ func TestImportsExist(t *testing.T) {
 
 func TestReportStandsAlone(t *testing.T) {
 	var b bytes.Buffer
-	err := page.WriteReport(&b, page.Report{
-		Title:  "run <1>",
-		Record: map[string]any{"row": map[string]string{"title": "</script><script>alert(1)</script>"}},
-		Still:  template.HTML("<p>VIOLATION sold 1,654 of 300</p>"),
-	})
+	record := map[string]any{"row": map[string]string{"title": "</script><script>alert(1)</script>"}}
+	err := page.WriteReport(&b, "run <1>", record, "<p>VIOLATION sold 1,654 of 300</p>")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,5 +155,8 @@ func walk(t *testing.T, root string, do func(name string, data []byte)) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if root == "." {
+		do(report.StyleFile, read(t, report.StyleFile))
 	}
 }

@@ -1,4 +1,4 @@
-package page
+package report
 
 import (
 	"fmt"
@@ -82,10 +82,10 @@ func (s Sheet) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return WriteReport(w, Report{Title: s.Title, Still: still})
+	return Page{Title: s.Title, Still: still}.Write(w)
 }
 
-// signs are the same as in js/format.js.
+// signs are the same as in the js/format.js of the console's page.
 var signs = map[string][2]string{
 	"PASS": {"✓", "good"}, "VIOLATION": {"✗", "bad"}, "UNKNOWN": {"?", "unsure"}, "NOT CAUGHT THIS TIME": {"○", "unsure"},
 	"MISSED": {"✗", "bad"},
