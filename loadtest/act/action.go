@@ -1,6 +1,6 @@
 // Package act is the table of what can be broken in a lab: processes, servers, connections, and steps of the protocol.
 //
-// An Action names one row with its target, as text, as JSON or as a value. New makes it an Act of a trial. A Set keeps
+// An Action names one row with its target, as text, as JSON or as a value. New makes it an act of a trial. A Set keeps
 // the acts of a lab from when they are armed until they are healed.
 package act
 

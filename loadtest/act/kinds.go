@@ -60,15 +60,15 @@ var Kinds = []Kind{
 }
 
 // rules are the rules of the actions at a step.
-var rules = map[string]lab.Rule{
-	"arm-kill":  {Action: "kill", Times: 1},
-	"arm-pause": {Action: "stop", Times: 1},
-	"arm-error": {Action: "error", Times: 3},
-	"arm-delay": {Action: "delay", Times: 3, DelayMS: 1000},
+var rules = map[string]faultpoint.Rule{
+	"arm-kill":  {Action: faultpoint.Kill, Times: 1},
+	"arm-pause": {Action: faultpoint.Stop, Times: 1},
+	"arm-error": {Action: faultpoint.Error, Times: 3},
+	"arm-delay": {Action: faultpoint.Delay, Times: 3, DelayMS: 1000},
 }
 
 // Rule returns the rule of an action at a step, such as arm-kill.
-func Rule(action string, when faultpoint.When, step faultpoint.Step) lab.Rule {
+func Rule(action string, when faultpoint.When, step faultpoint.Step) faultpoint.Rule {
 	rule := rules[action]
 	rule.When, rule.Step = when, step
 	return rule

@@ -12,6 +12,19 @@ import (
 	"orderstock/loadtest/trial"
 )
 
+// New returns what an action does to a lab, whose services run. Arm returns a *problem.Problem if the action does not
+// fit the lab or the state of its target.
+func New(l *lab.Lab, a Action) *trial.Simple {
+	made, err := (*trial.Simple)(nil), a.Known()
+	if err == nil {
+		made, err = kindOf(a.Action).in(l, a)
+	}
+	if err != nil {
+		return &trial.Simple{Do: func(context.Context) error { return err }}
+	}
+	return made
+}
+
 // find returns the process of that name.
 func find[P lab.Process](what string, all []P, name string) (p P, err error) {
 	names := make([]string, len(all))

@@ -27,7 +27,7 @@ func idle(t *testing.T) (s *act.Set, said *[]string) {
 
 func arm(t *testing.T, s *act.Set, a act.Action) error {
 	t.Helper()
-	return s.Add(a, act.New(s.Lab, a, 0)).Arm(t.Context())
+	return s.Add(a, act.New(s.Lab, a)).Arm(t.Context())
 }
 
 // statuses returns the strikes with their statuses.

@@ -55,8 +55,8 @@ func (a *Armed) Arm(ctx context.Context) error {
 		return err
 	}
 	text, counted, lasts := "", true, true // a cell
-	if one, ok := a.act.(*Act); ok {
-		counted, lasts = one.made.Count != nil, one.made.Undo != nil
+	if one, ok := a.act.(*trial.Simple); ok {
+		counted, lasts = one.Count != nil, one.Undo != nil
 	}
 	s.change(func(now int64) {
 		if a.strike.Counted = counted; counted {

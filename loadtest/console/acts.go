@@ -35,7 +35,7 @@ func (c *Console) Act(ctx context.Context, a act.Action) (string, error) {
 	if err := c.breakable(); err != nil {
 		return "", err
 	}
-	armed := c.acts.Add(a, act.New(c.lab, a, 0))
+	armed := c.acts.Add(a, act.New(c.lab, a))
 	if err := armed.Arm(ctx); err != nil {
 		return "", err
 	}

@@ -183,10 +183,12 @@ func newClustered(l *lab.Lab, name string) trial.Act {
 }
 
 // Arm implements trial.Act.
-func (f *clustered) Arm(ctx context.Context) (err error) {
-	if f.primary, err = primaryOf(ctx, f.lab); err != nil {
+func (f *clustered) Arm(ctx context.Context) error {
+	addr, err := primaryOf(ctx, f.lab.Cluster.Group)
+	if err != nil {
 		return err
 	}
+	f.primary = f.lab.Cluster.MySQL.Member(addr)
 	f.healable = time.Now()
 	return f.Simple.Arm(ctx)
 }

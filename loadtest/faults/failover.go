@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/loadtest/lab"
-	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/mysqlgroup"
 	"orderstock/pkg/redisdb"
@@ -23,36 +23,31 @@ import (
 func awaitWhole(ctx context.Context, l *lab.Lab) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterSettleLimit)
 	defer cancel()
-	began := time.Now()
-	for {
+	whole := func(ctx context.Context) error {
 		members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
-		if err == nil {
-			err = mysqlgroup.Whole(members)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			return nil
-		}
-		if time.Since(began) > 15*time.Second {
-			return mysqlgroup.Up(ctx, l.Cluster.Group)
-		}
-		if e := trial.Sleep(ctx, 300*time.Millisecond); e != nil {
-			return errors.Join(e, err)
-		}
+		return mysqlgroup.Whole(members)
 	}
+	if await(ctx, 15*time.Second, "for the group", whole) == nil {
+		return nil
+	}
+	return mysqlgroup.Up(ctx, l.Cluster.Group)
 }
 
-// primaryOf returns the member that takes writes.
-func primaryOf(ctx context.Context, l *lab.Lab) (*servers.MySQL, error) {
-	members, err := mysqlgroup.Read(ctx, l.Cluster.Group)
+// primaryOf returns the address of the member that takes writes. If there is none, the error is mysqldb.ErrNoPrimary.
+func primaryOf(ctx context.Context, g mysqlgroup.Config) (string, error) {
+	members, err := mysqlgroup.Read(ctx, g)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	for _, m := range members {
 		if m.Primary() {
-			return l.Cluster.MySQL.Member(m.Addr), nil
+			return m.Addr, nil
 		}
 	}
-	return nil, fmt.Errorf("find the primary: %w", mysqldb.ErrNoPrimary)
+	return "", fmt.Errorf("find the primary: %w", mysqldb.ErrNoPrimary)
 }
 
 func (f *clustered) place() int { return slices.Index(f.lab.Cluster.MySQL.Members, f.primary) }
@@ -72,37 +67,22 @@ func (f *clustered) awaitOther(ctx context.Context) error {
 	cfg.Addr = strings.Join(slices.DeleteFunc(strings.Split(cfg.Addr, ","),
 		func(addr string) bool { return addr == f.primary.Addr() }), ",") // the old primary may not answer
 	others.AdminDSN = cfg.FormatDSN()
-	return await(ctx, 60*time.Second, "for another primary", func(ctx context.Context) (bool, error) {
-		return hasPrimary(ctx, others)
+	return await(ctx, 60*time.Second, "for another primary", func(ctx context.Context) error {
+		_, err := primaryOf(ctx, others)
+		return err
 	})
 }
 
 // awaitNone waits until no member is the primary. The remaining one misses the others only after five seconds, and
 // until then "migrate group reboot" considers the group up.
 func (f *clustered) awaitNone(ctx context.Context) error {
-	return await(ctx, 30*time.Second, "until the majority is missed", func(ctx context.Context) (bool, error) {
-		has, err := hasPrimary(ctx, f.lab.Cluster.Group)
-		return !has, err
+	return await(ctx, 30*time.Second, "until the majority is missed", func(ctx context.Context) error {
+		addr, err := primaryOf(ctx, f.lab.Cluster.Group)
+		if errors.Is(err, mysqldb.ErrNoPrimary) {
+			return nil
+		}
+		return cmp.Or(err, fmt.Errorf("%s is the primary", addr))
 	})
-}
-
-func hasPrimary(ctx context.Context, g mysqlgroup.Config) (bool, error) {
-	members, err := mysqlgroup.Read(ctx, g)
-	return slices.ContainsFunc(members, func(m mysqlgroup.Member) bool { return m.Primary() }), err
-}
-
-// await calls done until it returns true or an error, for at most limit.
-func await(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	for {
-		if is, err := done(ctx); is || err != nil {
-			return err
-		}
-		if err := trial.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("wait %s: %w", what, err)
-		}
-	}
 }
 
 // redisMaster returns the master according to the Sentinels.
@@ -121,9 +101,12 @@ func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
 
 // awaitOtherRedis waits until the Sentinels name another master.
 func awaitOtherRedis(ctx context.Context, l *lab.Lab, than *servers.Redis) error {
-	return await(ctx, 60*time.Second, "for another master of Redis", func(ctx context.Context) (bool, error) {
+	return await(ctx, 60*time.Second, "for another master of Redis", func(ctx context.Context) error {
 		master, err := redisMaster(ctx, l)
-		return err == nil && master != than, nil
+		if err == nil && master == than {
+			err = fmt.Errorf("%s is the master", than.Addr())
+		}
+		return err
 	})
 }
 

@@ -13,68 +13,79 @@ import (
 
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 )
-
-// frozen pauses a replica inside a transaction, after its rows are written. Other orders must keep finishing at half
-// the previous rate or more.
-type frozen struct {
-	*strike
-	pace
-
-	struck      bool
-	stopRepeats context.CancelFunc
-	repeats     sync.WaitGroup
-}
 
 // frozenFor is how long a process is frozen. A frozen stock service holds the lock of the stock and the rows of the few
 // products until its session and its connection end, about 6 s later.
 var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockService: 16 * time.Second}
 
-func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *frozen {
+// newFrozen returns the fault that pauses a replica inside a transaction, after its rows are written. Other orders must
+// keep finishing at half the previous rate or more. The orders held by a frozen order service are repeated elsewhere.
+func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *demanding {
 	at := point{step: faultpoint.InsertItems, by: by, wire: lab.ToMySQL}
 	if by == stockService {
 		at.step = faultpoint.InsertFlow
 	}
-	f := &frozen{
-		strike: newStrike(l, at, Cell{When: faultpoint.After, Fault: Pause}, rng), pace: pace{orders: l.OrderDB},
+	s := newStrike(l, at, Cell{When: faultpoint.After, Fault: Pause}, rng)
+	s.target = 0
+	p := pace{orders: l.OrderDB}
+	struck, stop := false, func() {}
+	return &demanding{
+		Simple: trial.Simple{
+			For:   frozenFor[by],
+			Count: s.Count,
+			Do: func(ctx context.Context) error {
+				if err := p.measure(ctx); err != nil {
+					return err
+				}
+				if err := s.Arm(ctx); err != nil {
+					return err
+				}
+				err := await(ctx, strikeWithin, "for the strike", func(ctx context.Context) error {
+					n, err := s.Fired(ctx)
+					if err == nil && n == 0 {
+						err = errors.New("the fault never struck")
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				if err = p.begin(ctx); err == nil && by == orderService {
+					stop, err = repeatHeld(ctx, l)
+				}
+				struck = err == nil
+				return err
+			},
+			Undo: func(ctx context.Context) (err error) {
+				stop()
+				if struck {
+					err = p.end(ctx)
+				}
+				return errors.Join(err, s.Heal(ctx))
+			},
+		},
+		unmet: func() error {
+			return p.unmet(0.5, "%.1f orders a second ended while it was frozen, %.1f before: less than half")
+		},
 	}
-	f.target = 0
-	return f
 }
 
-// Arm implements trial.Act. It first measures how many orders finish per second.
-func (f *frozen) Arm(ctx context.Context) error {
-	if err := f.measure(ctx); err != nil {
-		return err
-	}
-	return f.strike.Arm(ctx)
-}
-
-// Fired implements trial.Act. It counts from the strike.
-func (f *frozen) Fired(ctx context.Context) (int, error) {
-	n, err := f.strike.Fired(ctx)
-	if err == nil && n > 0 && !f.struck {
-		f.struck = true
-		if err = f.begin(ctx); err == nil && f.point.by == orderService {
-			err = f.repeat(ctx)
-		}
-	}
-	return n, err
-}
-
-// repeat keeps sending the orders held by the frozen process to the other order service, until the heal.
-func (f *frozen) repeat(ctx context.Context) error {
-	held, err := heldOrders(ctx, f.lab)
+// repeatHeld keeps sending the orders held by the frozen first order service to the second, until stop is called.
+func repeatHeld(ctx context.Context, l *lab.Lab) (stop func(), err error) {
+	held, err := heldOrders(ctx, l)
 	if err != nil {
-		return err
+		return func() {}, err
 	}
-	ctx, f.stopRepeats = context.WithCancel(ctx)
-	url := f.lab.Orders[1-f.target].URL() + "/v1/orders"
+	var repeating sync.WaitGroup
+	ctx, cancel := context.WithCancel(ctx)
 	for key, body := range held {
-		f.repeats.Go(func() {
+		repeating.Go(func() {
 			for ctx.Err() == nil {
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Orders[1].URL()+"/v1/orders",
+					strings.NewReader(body))
 				if err != nil {
 					return // the address is a replica's
 				}
@@ -83,14 +94,14 @@ func (f *frozen) repeat(ctx context.Context) error {
 				if resp, err := http.DefaultClient.Do(req); err == nil { // the answer is not judged
 					_ = resp.Body.Close()
 				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(20 * time.Millisecond):
-				}
+				_ = trial.Sleep(ctx, 20*time.Millisecond)
 			}
 		})
 	}
-	return nil
+	return func() {
+		cancel()
+		repeating.Wait()
+	}, nil
 }
 
 // heldOrders returns the body of each order that is inserted and not committed, by its key.
@@ -129,25 +140,4 @@ func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
 		return nil, errors.New("the frozen process holds no order")
 	}
 	return held, nil
-}
-
-// Hold implements trial.Act.
-func (f *frozen) Hold() time.Duration { return frozenFor[f.point.by] }
-
-// Heal implements trial.Act.
-func (f *frozen) Heal(ctx context.Context) error {
-	if f.stopRepeats != nil {
-		f.stopRepeats()
-		f.repeats.Wait()
-	}
-	var err error
-	if f.struck {
-		err = f.end(ctx)
-	}
-	return errors.Join(err, f.strike.Heal(ctx))
-}
-
-// Unmet implements demanding.
-func (f *frozen) Unmet() error {
-	return f.unmet(0.5, "%.1f orders a second ended while it was frozen, %.1f before: less than half")
 }

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,154 +45,11 @@ var longEnv = map[string]map[string]string{
 	StockFrozen: {"STOCK_SPREAD": "true"}, // so that the first stock service has work
 }
 
-// demanding is a fault with demands that the databases and the history do not show.
-type demanding interface {
-	trial.Act
-	// Unmet returns the demands that were not met, after the heal.
-	Unmet() error
-}
-
-var (
-	_ demanding = (*frozen)(nil)
-	_ demanding = (*recovering)(nil)
-	_ demanding = (*gone)(nil)
-	_ demanding = (*leaderCut)(nil)
-)
-
-// gone stops a server. Orders must keep finishing at 0.8 of the rate before, or more.
-type gone struct {
-	*act.Act
-	pace
-}
-
-// Arm implements trial.Act.
-func (f *gone) Arm(ctx context.Context) error {
-	if err := f.measure(ctx); err != nil {
-		return err
-	}
-	if err := f.begin(ctx); err != nil {
-		return err
-	}
-	return f.Act.Arm(ctx)
-}
-
-// Heal implements trial.Act.
-func (f *gone) Heal(ctx context.Context) error { return errors.Join(f.end(ctx), f.Act.Heal(ctx)) }
-
-// Unmet implements demanding.
-func (f *gone) Unmet() error {
-	return f.unmet(0.8, "%.1f orders per second finished without the server, %.1f before: less than 0.8")
-}
-
-// recovering is a fault around the system. After the heal, every order service must confirm an order within
-// recoverWithin.
-type recovering struct {
-	*act.Act
-	lab   *lab.Lab
-	unmet error
-}
-
-// Heal implements trial.Act.
-func (f *recovering) Heal(ctx context.Context) error {
-	if err := f.Act.Heal(ctx); err != nil {
-		return err
-	}
-	limit, cancel := context.WithTimeout(ctx, recoverWithin)
-	defer cancel()
-	for i := range f.lab.Orders {
-		if err := confirms(limit, f.lab, f.lab.Orders[i].URL()); err != nil {
-			f.unmet = fmt.Errorf("%s does not place orders within %s: %w", f.lab.Orders[i].Name(), recoverWithin, err)
-			break
-		}
-	}
-	return ctx.Err()
-}
-
-// Unmet implements demanding.
-func (f *recovering) Unmet() error { return f.unmet }
-
-// leaderCut cuts the replies of the stock services to the order service that reconciles, so it leaves its orders
-// unfinished. Another must take the lead and settle them while the fault lasts.
-type leaderCut struct {
-	lab   *lab.Lab
-	cut   *act.Act // nil until the leader is known
-	unmet error
-}
-
-// settledAfter is the maximum age of an unsettled order while the leader is cut off.
-const settledAfter = 10 * time.Second
-
-// Arm implements trial.Act.
-func (f *leaderCut) Arm(ctx context.Context) error {
-	var leader, since string
-	for _, r := range f.lab.Orders {
-		log, err := os.ReadFile(r.LogPath())
-		if err != nil {
-			return fmt.Errorf("find the leader: %w", err)
-		}
-		for line := range bytes.Lines(log) {
-			var entry struct{ Time, Msg string }
-			if json.Unmarshal(line, &entry) == nil && entry.Msg == "leading" && entry.Time > since {
-				leader, since = r.Name(), entry.Time
-			}
-		}
-	}
-	if leader == "" {
-		return errors.New("find the leader: no order service leads")
-	}
-	f.cut = act.New(f.lab, act.Action{Action: "lose-replies", Target: leader, Wire: lab.ToStock}, 0)
-	return f.cut.Arm(ctx)
-}
-
-// Fired implements trial.Act. It has struck once the leader has left an order unfinished.
-func (f *leaderCut) Fired(ctx context.Context) (int, error) { return f.older(ctx, 2*stockTimeout) }
-
-// Hold implements trial.Act.
-func (*leaderCut) Hold() time.Duration { return settledAfter + 4*time.Second }
-
-// Heal implements trial.Act.
-func (f *leaderCut) Heal(ctx context.Context) error {
-	n, err := f.older(ctx, settledAfter)
-	if n > 0 {
-		f.unmet = fmt.Errorf("%d orders are not settled after %s, though another order service reaches the stock", n,
-			settledAfter)
-	}
-	if f.cut != nil {
-		err = errors.Join(err, f.cut.Heal(ctx))
-	}
-	return err
-}
-
-// Unmet implements demanding.
-func (f *leaderCut) Unmet() error { return f.unmet }
-
-// older counts the orders that have been PENDING or CANCELLING for longer than age. A client may cancel an order long
-// after it was placed.
-func (f *leaderCut) older(ctx context.Context, age time.Duration) (n int, err error) {
-	since := time.Now().UTC().Add(-age)
-	err = f.lab.OrderDB.QueryRowContext(ctx,
-		"SELECT COUNT(*) FROM orders WHERE status = 'PENDING' AND created_at < ? OR status = 'CANCELLING' AND updated_at < ?",
-		since, since).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count orders that have not ended: %w", err)
-	}
-	return n, nil
-}
-
-// confirms places orders at one order service until one is confirmed or ctx ends.
-func confirms(ctx context.Context, l *lab.Lab, url string) error {
-	target := l.Target()
-	target.OrderURLs = []string{url}
-	for {
-		h, err := fireOne(ctx, target)
-		if err == nil && h.Measure().Confirmed == 1 {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return cmp.Or(err, ctx.Err())
-		}
-		time.Sleep(50 * time.Millisecond) // polls another process
-	}
+// demanding is a fault with a demand that the databases and the history do not show.
+type demanding struct {
+	trial.Simple
+	// unmet returns an error if the demand was not met. It is called after the heal.
+	unmet func() error
 }
 
 // newLong returns the fault of that name, or nil if it is none of Alone.
@@ -204,13 +60,135 @@ func newLong(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
 	case StockFrozen:
 		return newFrozen(l, stockService, rng)
 	case ZooKeeperFrozen:
-		pause := act.Action{Action: "pause-server", Target: "zookeeper"}
-		return &recovering{lab: l, Act: act.New(l, pause, 14*time.Second)}
+		return newRecovering(l, act.New(l, act.Action{Action: "pause-server", Target: "zookeeper"}))
 	case ZooKeeperGone:
-		kill := act.Action{Action: "kill-server", Target: "zookeeper"}
-		return &gone{act.New(l, kill, time.Minute), pace{orders: l.OrderDB}}
+		return newGone(l, act.New(l, act.Action{Action: "kill-server", Target: "zookeeper"}))
 	case LeaderCut:
-		return &leaderCut{lab: l}
+		return newLeaderCut(l)
 	}
 	return nil
+}
+
+// newGone returns the fault whose act stops a server. Orders must keep finishing at 0.8 of the rate before, or more.
+func newGone(l *lab.Lab, kill *trial.Simple) *demanding {
+	p := pace{orders: l.OrderDB}
+	return &demanding{
+		Simple: trial.Simple{
+			For: time.Minute,
+			Do: func(ctx context.Context) error {
+				if err := p.measure(ctx); err != nil {
+					return err
+				}
+				if err := p.begin(ctx); err != nil {
+					return err
+				}
+				return kill.Arm(ctx)
+			},
+			Undo: func(ctx context.Context) error { return errors.Join(p.end(ctx), kill.Heal(ctx)) },
+		},
+		unmet: func() error {
+			return p.unmet(0.8, "%.1f orders per second finished without the server, %.1f before: less than 0.8")
+		},
+	}
+}
+
+// newRecovering returns the fault whose act pauses a server. After the heal, every order service must confirm an order
+// within recoverWithin.
+func newRecovering(l *lab.Lab, pause *trial.Simple) *demanding {
+	var unmet error
+	return &demanding{
+		Simple: trial.Simple{
+			For: 14 * time.Second,
+			Do:  pause.Arm,
+			Undo: func(ctx context.Context) error {
+				if err := pause.Heal(ctx); err != nil {
+					return err
+				}
+				unmet = atOnce(l.Orders, func(r *lab.Replica) error { return confirms(ctx, l, r) })
+				return ctx.Err()
+			},
+		},
+		unmet: func() error { return unmet },
+	}
+}
+
+// settledAfter is the maximum age of an unsettled order while the leader is cut off.
+const settledAfter = 10 * time.Second
+
+// newLeaderCut returns the fault that cuts the replies of the stock services to the order service that reconciles, so
+// it leaves its orders unfinished. It has struck once there is such an order. Another must take the lead and settle
+// them while the fault lasts.
+func newLeaderCut(l *lab.Lab) *demanding {
+	cut := &trial.Simple{} // until the leader is known
+	var unmet error
+	return &demanding{
+		Simple: trial.Simple{
+			For: settledAfter + 4*time.Second,
+			Do: func(ctx context.Context) error {
+				leader, err := leaderOf(l)
+				if err != nil {
+					return err
+				}
+				cut = act.New(l, act.Action{Action: "lose-replies", Target: leader, Wire: lab.ToStock})
+				return cut.Arm(ctx)
+			},
+			Count: func(ctx context.Context) (int, error) { return older(ctx, l, 2*stockTimeout) },
+			Undo: func(ctx context.Context) error {
+				n, err := older(ctx, l, settledAfter)
+				if n > 0 {
+					unmet = fmt.Errorf("%d orders are not settled after %s, though another order service reaches the stock", n,
+						settledAfter)
+				}
+				return errors.Join(err, cut.Heal(ctx))
+			},
+		},
+		unmet: func() error { return unmet },
+	}
+}
+
+// leaderOf returns the name of the order service that was the last to lead, by the services' logs.
+func leaderOf(l *lab.Lab) (leader string, err error) {
+	since := ""
+	for _, r := range l.Orders {
+		log, err := os.ReadFile(r.LogPath())
+		if err != nil {
+			return "", fmt.Errorf("find the leader: %w", err)
+		}
+		for line := range bytes.Lines(log) {
+			var entry struct{ Time, Msg string }
+			if json.Unmarshal(line, &entry) == nil && entry.Msg == "leading" && entry.Time > since {
+				leader, since = r.Name(), entry.Time
+			}
+		}
+	}
+	if leader == "" {
+		return "", errors.New("find the leader: no order service leads")
+	}
+	return leader, nil
+}
+
+// older counts the orders that have been PENDING or CANCELLING for longer than age. A client may cancel an order long
+// after it was placed.
+func older(ctx context.Context, l *lab.Lab, age time.Duration) (n int, err error) {
+	since := time.Now().UTC().Add(-age)
+	err = l.OrderDB.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM orders WHERE status = 'PENDING' AND created_at < ? OR status = 'CANCELLING' AND updated_at < ?",
+		since, since).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count orders that have not ended: %w", err)
+	}
+	return n, nil
+}
+
+// confirms places orders at one order service until one is confirmed, for at most recoverWithin.
+func confirms(ctx context.Context, l *lab.Lab, r *lab.Replica) error {
+	target := l.Target()
+	target.OrderURLs = []string{r.URL()}
+	return await(ctx, recoverWithin, "for an order of "+r.Name(), func(ctx context.Context) error {
+		h, err := fireOne(ctx, target)
+		if err == nil && h.Measure().Confirmed == 0 {
+			err = fmt.Errorf("not confirmed: %+v", h.Calls)
+		}
+		return err
+	})
 }

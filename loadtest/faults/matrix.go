@@ -90,7 +90,7 @@ type point struct {
 	// alone is true if only one replica of the service passes the step, and the harness does not know which.
 	alone bool
 	// reach makes orders pass a step that they would seldom pass otherwise; nil if all orders pass it.
-	reach []lab.Rule
+	reach []faultpoint.Rule
 }
 
 const noReplyYet = "a step that has not begun has no reply to lose"
@@ -148,10 +148,14 @@ func basketCells() []Cell {
 
 // flagsNotSet keeps orders' flags out of Redis, so that the stock service has
 // to look in the ledger.
-var flagsNotSet = []lab.Rule{{Step: faultpoint.SetFlag, When: faultpoint.Before, Action: "error", Times: 1000}}
+var flagsNotSet = []faultpoint.Rule{
+	{Step: faultpoint.SetFlag, When: faultpoint.Before, Action: faultpoint.Error, Times: 1000},
+}
 
 // statusNotSet leaves orders PENDING, so that the reconciler finds some.
-var statusNotSet = []lab.Rule{{Step: faultpoint.SetStatus, When: faultpoint.Before, Action: "error", Times: 10}}
+var statusNotSet = []faultpoint.Rule{
+	{Step: faultpoint.SetStatus, When: faultpoint.Before, Action: faultpoint.Error, Times: 10},
+}
 
 // sides are the sides of a step.
 var sides = []faultpoint.When{faultpoint.Before, faultpoint.After}

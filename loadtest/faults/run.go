@@ -149,8 +149,8 @@ func (r *Run) judgeStrike(f trial.Act, s trial.Strike) {
 	}
 	if r.Fired = s.Fired; r.Fired == 0 {
 		r.fail(verify.Unknown, "the fault never struck")
-	} else if d, ok := f.(demanding); ok {
-		if err := d.Unmet(); err != nil {
+	} else if d, ok := f.(*demanding); ok {
+		if err := d.unmet(); err != nil {
 			r.violate(Unmet, 1, "%v", err)
 		}
 	}
@@ -159,20 +159,6 @@ func (r *Run) judgeStrike(f trial.Act, s trial.Strike) {
 		on = s.Armed
 	}
 	r.countCalls(on, s.Healed)
-}
-
-// awaitReady waits until every replica is ready.
-func awaitReady(ctx context.Context, l *lab.Lab) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for _, replica := range l.Replicas() {
-		for err := replica.Ready(ctx); err != nil; err = replica.Ready(ctx) {
-			if trial.Sleep(ctx, 50*time.Millisecond) != nil {
-				return fmt.Errorf("%s does not become ready again: %w", replica.Name(), err)
-			}
-		}
-	}
-	return nil
 }
 
 // countCalls computes the figures of the clients' side. The fault was on until healed.

@@ -58,3 +58,30 @@ func unfinished(ctx context.Context, l *lab.Lab) (map[int64]bool, error) {
 	}
 	return ids, nil
 }
+
+// await calls done until it returns nil, for at most limit. Its error has the last error of done.
+func await(ctx context.Context, limit time.Duration, what string, done func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		err := done(ctx)
+		if err == nil {
+			return nil
+		}
+		if e := trial.Sleep(ctx, 50*time.Millisecond); e != nil {
+			return fmt.Errorf("wait %s: %w: %w", what, e, err)
+		}
+	}
+}
+
+// awaitReady waits until every replica is ready.
+func awaitReady(ctx context.Context, l *lab.Lab) error {
+	return await(ctx, 30*time.Second, "until all replicas are ready again", func(ctx context.Context) error {
+		for _, r := range l.Replicas() {
+			if err := r.Ready(ctx); err != nil {
+				return fmt.Errorf("%s: %w", r.Name(), err)
+			}
+		}
+		return nil
+	})
+}

@@ -4,28 +4,32 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults/faultpoint"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 )
 
 // strike is a fault at a named point. It is armed in one replica of the service that passes the point. If only one
 // replica passes it and nobody knows which, it is armed in all.
 type strike struct {
+	trial.Simple
 	lab      *lab.Lab
 	point    point
 	kind     string
 	outage   time.Duration
-	rule     lab.Rule
+	rule     faultpoint.Rule
 	replicas []*lab.Replica
 	target   int // the index of the armed replica; -1 for all
-	before   int // how often the same rule struck in earlier cells
 
-	caller   *caller // for a wire fault
+	hangUp   func() // ends the server that a replica calls from its point, and waits for; nil if there is none
 	mu       sync.Mutex
 	poisoned []*lab.Wire
 }
@@ -42,9 +46,9 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	switch c.Fault {
 	case ReplyLost:
 		// The wire goes deaf just before the step, so the step loses its own reply.
-		s.rule = lab.Rule{Step: p.step, When: faultpoint.Before, Action: "call", Times: 1}
+		s.rule = faultpoint.Rule{Step: p.step, When: faultpoint.Before, Action: faultpoint.Call, Times: 1}
 	case Reset:
-		s.rule = lab.Rule{Step: p.step, When: when, Action: "call", Times: 1}
+		s.rule = faultpoint.Rule{Step: p.step, When: when, Action: faultpoint.Call, Times: 1}
 	default:
 		s.rule = act.Rule("arm-"+c.Fault, when, p.step)
 	}
@@ -52,6 +56,17 @@ func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
 	if p.reach != nil || p.step == faultpoint.CancelFlag || p.step == faultpoint.CancelOrder {
 		s.rule.Skip = 0 // few calls pass it
 	}
+	s.For = 300 * time.Millisecond
+	switch c.Fault {
+	case Pause:
+		s.For = sessionTimeout + 1200*time.Millisecond
+	case ReplyLost:
+		s.For = stockTimeout + 200*time.Millisecond
+	case Delay:
+		s.For = 2*stockTimeout + 100*time.Millisecond
+	}
+	s.Do, s.Undo = s.arm, s.heal
+	s.Count = func(context.Context) (int, error) { return l.Fired(s.rule) }
 	return s
 }
 
@@ -69,13 +84,10 @@ func (s *strike) Reach(ctx context.Context) error {
 	return nil
 }
 
-// Arm implements trial.Act.
-func (s *strike) Arm(ctx context.Context) (err error) {
-	if s.before, err = s.lab.Fired(s.rule); err != nil {
-		return err
-	}
-	if s.rule.Action == "call" {
-		if s.caller, err = newCaller(ctx, s.poison); err != nil {
+func (s *strike) arm(ctx context.Context) (err error) {
+	called := ""
+	if s.rule.Action == faultpoint.Call {
+		if called, s.hangUp, err = lab.Serve(http.HandlerFunc(s.answer)); err != nil {
 			return err
 		}
 	}
@@ -83,9 +95,9 @@ func (s *strike) Arm(ctx context.Context) (err error) {
 		if s.target >= 0 && s.target != i {
 			continue
 		}
-		rules := []lab.Rule{s.rule}
-		if s.caller != nil {
-			rules[0].URL = s.caller.url(i)
+		rules := []faultpoint.Rule{s.rule}
+		if called != "" {
+			rules[0].URL = fmt.Sprintf("http://%s/%d", called, i)
 		}
 		if s.point.by == orderService {
 			rules = append(rules, s.point.reach...)
@@ -100,7 +112,18 @@ func (s *strike) Arm(ctx context.Context) (err error) {
 	return nil
 }
 
-// poison breaks the step's wire of replica i. It is called while that replica waits at the point.
+// answer is called by the replica whose number is the path, while it waits at the point.
+func (s *strike) answer(w http.ResponseWriter, r *http.Request) {
+	i, err := strconv.Atoi(r.URL.Path[1:])
+	if err == nil {
+		err = s.poison(i)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// poison breaks the step's wire of replica i.
 func (s *strike) poison(i int) error {
 	wires := s.replicas[i].Wires[s.point.wire]
 	if s.point.by == stockService && s.point.wire == lab.ToStock { // the wires of its callers
@@ -123,36 +146,15 @@ func (s *strike) poison(i int) error {
 	return errors.Join(errs...)
 }
 
-// Fired implements trial.Act.
-func (s *strike) Fired(context.Context) (int, error) {
-	n, err := s.lab.Fired(s.rule)
-	return n - s.before, err
-}
-
-// Hold implements trial.Act.
-func (s *strike) Hold() time.Duration {
-	switch s.kind {
-	case Pause:
-		return sessionTimeout + 1200*time.Millisecond
-	case ReplyLost:
-		return stockTimeout + 200*time.Millisecond
-	case Delay:
-		return 2*stockTimeout + 100*time.Millisecond
-	default:
-		return 300 * time.Millisecond
-	}
-}
-
 // outage is how long connections are refused after a lost reply, unless the cell sets it.
 const outage = 300 * time.Millisecond
 
-// Heal implements trial.Act.
-func (s *strike) Heal(ctx context.Context) error {
-	var errs []error
-	if s.caller != nil {
-		errs = append(errs, s.caller.close())
-		s.caller = nil
+func (s *strike) heal(ctx context.Context) error {
+	if s.hangUp != nil {
+		s.hangUp()
+		s.hangUp = nil
 	}
+	var errs []error
 	s.mu.Lock()
 	if s.kind == ReplyLost { // the connection is lost with the reply, and a new one is refused for a while
 		for _, w := range s.poisoned {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,12 +14,6 @@ import (
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/trial"
 )
-
-// surrounding is a fault around the system: one or several acts, which are armed and healed one after the other.
-type surrounding struct {
-	trial.Simple
-	acts []*act.Act
-}
 
 // around lists the acts of the faults around the system, and how long each fault lasts.
 var around = map[string]struct {
@@ -42,85 +37,111 @@ var around = map[string]struct {
 	Duplicated: {1500 * time.Millisecond, []act.Action{{Action: "duplicate"}}},
 }
 
-// newSurrounding returns the fault around the system of that name.
-func newSurrounding(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
+// together is one or two faults around the system. The acts of first are armed first, one by one, and the others all
+// at once, since some take as long as a server's restart.
+type together struct{ first, rest []*trial.Simple }
+
+// add adds the fault around the system of that name. Flushes go first: they delete flags of orders that the other
+// faults hold up. Faults of wires go first too, one by one: adding a toxic to a connection while another fault closes
+// it can block forever.
+func (t *together) add(l *lab.Lab, name string, rng *rand.Rand) {
 	if name == RedisFlushed {
-		return &flushing{lab: l}
+		t.first = append(t.first, flushing(l))
 	}
-	s := &surrounding{}
 	for _, a := range around[name].acts {
 		if name == ReplicaKilled {
 			a.Target = fmt.Sprintf(a.Target, 1+rng.IntN(2))
 		}
-		s.acts = append(s.acts, act.New(l, a, 0))
+		made := act.New(l, a)
+		if made.For = around[name].hold; a.Wire != "" {
+			t.first = append(t.first, made)
+		} else {
+			t.rest = append(t.rest, made)
+		}
 	}
-	each := func(do func(*act.Act, context.Context) error) func(context.Context) error {
-		return func(ctx context.Context) (err error) {
-			for _, a := range s.acts {
-				err = errors.Join(err, do(a, ctx))
-			}
+}
+
+func (t *together) all() []*trial.Simple { return slices.Concat(t.first, t.rest) }
+
+// Arm implements trial.Act.
+func (t *together) Arm(ctx context.Context) error {
+	for _, f := range t.first {
+		if err := f.Arm(ctx); err != nil {
 			return err
 		}
 	}
-	s.Do, s.Undo, s.For = each((*act.Act).Arm), each((*act.Act).Heal), around[name].hold
-	return s
+	return atOnce(t.rest, func(f *trial.Simple) error { return f.Arm(ctx) })
 }
 
-// Fired implements trial.Act. Several acts are one strike.
-func (s *surrounding) Fired(ctx context.Context) (fired int, err error) {
-	for _, a := range s.acts {
-		n, err := a.Fired(ctx)
-		if err != nil || len(s.acts) == 1 {
-			return n, err
+// Fired implements trial.Act. It is the smallest of the acts' counts: 0 until each has struck.
+func (t *together) Fired(ctx context.Context) (least int, err error) {
+	for i, f := range t.all() {
+		n, err := f.Fired(ctx)
+		if err != nil {
+			return 0, err
 		}
-		fired = max(fired, min(n, 1))
+		if i == 0 || n < least {
+			least = n
+		}
 	}
-	return fired, nil
+	return least, nil
+}
+
+// Hold implements trial.Act.
+func (t *together) Hold() (longest time.Duration) {
+	for _, f := range t.all() {
+		longest = max(longest, f.For)
+	}
+	return longest
+}
+
+// Heal implements trial.Act. It heals all at once, since a replica becomes ready only once its servers are back.
+func (t *together) Heal(ctx context.Context) error {
+	return atOnce(t.all(), func(f *trial.Simple) error { return f.Heal(ctx) })
+}
+
+func atOnce[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, one := range all {
+		doing.Go(func() { errs[i] = do(one) })
+	}
+	doing.Wait()
+	return errors.Join(errs...)
 }
 
 // flushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the flushes
-// that deleted something.
-type flushing struct {
-	lab   *lab.Lab
-	stop  context.CancelFunc
-	busy  sync.WaitGroup
-	count atomic.Int32
-}
-
-// Arm implements trial.Act. It waits briefly for a flush that deletes something.
-func (f *flushing) Arm(ctx context.Context) error {
-	flushing, stop := context.WithCancel(ctx)
-	f.stop = stop
-	f.busy.Go(func() {
-		for flushing.Err() == nil {
-			if n, err := f.lab.FlushRedis(flushing); err == nil && n > 0 { // an error: Redis is down as well
-				f.count.Add(1)
+// that deleted something, and waits briefly for the first.
+func flushing(l *lab.Lab) *trial.Simple {
+	var (
+		count atomic.Int32
+		busy  sync.WaitGroup
+		stop  = func() {}
+	)
+	return &trial.Simple{
+		For: time.Second,
+		Do: func(ctx context.Context) error {
+			var flushing context.Context
+			flushing, stop = context.WithCancel(ctx)
+			busy.Go(func() {
+				for flushing.Err() == nil {
+					if n, err := l.FlushRedis(flushing); err == nil && n > 0 { // an error: Redis is down as well
+						count.Add(1)
+					}
+					_ = trial.Sleep(flushing, 5*time.Millisecond)
+				}
+			})
+			var err error
+			for i := 0; i < 100 && count.Load() == 0 && err == nil; i++ {
+				err = trial.Sleep(ctx, 5*time.Millisecond)
 			}
-			_ = trial.Sleep(flushing, 5*time.Millisecond)
-		}
-	})
-	for range 100 {
-		if f.count.Load() > 0 {
-			break
-		}
-		if err := trial.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
-		}
+		},
+		Undo: func(context.Context) error {
+			stop()
+			busy.Wait()
+			return nil
+		},
+		Count: func(context.Context) (int, error) { return int(count.Load()), nil },
 	}
-	return nil
-}
-
-// Fired implements trial.Act.
-func (f *flushing) Fired(context.Context) (int, error) { return int(f.count.Load()), nil }
-
-// Hold implements trial.Act.
-func (f *flushing) Hold() time.Duration { return time.Second }
-
-// Heal implements trial.Act.
-func (f *flushing) Heal(context.Context) error {
-	if f.stop != nil {
-		f.stop()
-	}
-	f.busy.Wait()
-	return nil
 }

@@ -3,9 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -17,39 +15,31 @@ import (
 // Duplicator is a proxy in front of a stock service that, when on, delivers every request twice: one copy's answer is
 // returned, the other's is dropped, and either may arrive first.
 type Duplicator struct {
-	server  *http.Server
 	addr    string
+	stop    func()
 	on      atomic.Bool
 	doubled atomic.Int64
 	copies  sync.WaitGroup
-	serving sync.WaitGroup
 }
 
 func newDuplicator(upstream string) (*Duplicator, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free local port: there is nothing to wait for
-	if err != nil {
-		return nil, fmt.Errorf("listen for duplicator: %w", err)
-	}
 	target := &url.URL{Scheme: "http", Host: upstream}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second}
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.Transport = transport
 	// If the stock service is down, the caller sees the same as without this proxy: the connection ends.
 	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	d := &Duplicator{addr: listener.Addr().String()}
-	d.server = &http.Server{
-		ReadHeaderTimeout: 10 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if d.on.Load() {
-				if err := d.double(transport, target, r); err != nil {
-					panic(http.ErrAbortHandler)
-				}
+	d := &Duplicator{}
+	var err error
+	d.addr, d.stop, err = Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.on.Load() {
+			if err := d.double(transport, target, r); err != nil {
+				panic(http.ErrAbortHandler)
 			}
-			forward.ServeHTTP(w, r)
-		}),
-	}
-	d.serving.Go(func() { _ = d.server.Serve(listener) }) // always ErrServerClosed: the listener is ours
-	return d, nil
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	return d, err
 }
 
 // double sends a copy of r on its way, and leaves r's body to be read again.
@@ -83,7 +73,6 @@ func (d *Duplicator) Switch(on bool) { d.on.Store(on) }
 func (d *Duplicator) Doubled() int { return int(d.doubled.Load()) }
 
 func (d *Duplicator) close() {
-	_ = d.server.Close()
+	d.stop()
 	d.copies.Wait()
-	d.serving.Wait()
 }

@@ -15,17 +15,6 @@ import (
 	"orderstock/pkg/health"
 )
 
-// Rule arms one point of a replica; see faultpoint's build with the tag "faults".
-type Rule struct {
-	Step    faultpoint.Step `json:"step"`
-	When    faultpoint.When `json:"when"`
-	Action  string          `json:"action"` // kill, stop, error, delay or call
-	Skip    int             `json:"skip"`
-	Times   int             `json:"times"`
-	DelayMS int64           `json:"delay_ms"`
-	URL     string          `json:"url,omitempty"`
-}
-
 // Replica is one process of one of the two services.
 type Replica struct {
 	*stack.Service
@@ -40,7 +29,7 @@ func (r *Replica) Ready(ctx context.Context) error {
 }
 
 // Arm replaces the replica's rules.
-func (r *Replica) Arm(ctx context.Context, rules ...Rule) error {
+func (r *Replica) Arm(ctx context.Context, rules ...faultpoint.Rule) error {
 	body, err := json.Marshal(rules)
 	if err != nil {
 		return fmt.Errorf("encode rules: %w", err)
@@ -95,7 +84,7 @@ func (r *Replica) EachWire(to string, do func(*Wire) error) error {
 
 // Fired counts the strikes of the rule in all replicas since the lab was started. A process records each strike before
 // the strike can kill it.
-func (l *Lab) Fired(rule Rule) (int, error) {
+func (l *Lab) Fired(rule faultpoint.Rule) (int, error) {
 	log, err := os.ReadFile(l.firedLog())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, fmt.Errorf("read fault log: %w", err)

@@ -17,37 +17,6 @@ import (
 // errInjected is the error of a step that fails on purpose.
 var errInjected = errors.New("faultpoint: injected error")
 
-// Action is the effect of an armed point on a step that reaches it.
-type Action string
-
-// The actions.
-const (
-	Kill  Action = "kill"  // SIGKILL from inside: no deferred call runs
-	Stop  Action = "stop"  // SIGSTOP: the process sleeps until it is continued
-	Error Action = "error" // the step fails (before) or its reply is lost (after)
-	Delay Action = "delay" // the step takes DelayMS longer
-	Call  Action = "call"  // POST to URL and wait for the answer, so that the harness can cut a connection
-)
-
-// Rule arms one point.
-type Rule struct {
-	Step   Step   `json:"step"`
-	When   When   `json:"when"`
-	Action Action `json:"action"`
-	// Skip is the number of arrivals that pass before it fires.
-	Skip int `json:"skip"`
-	// Times is the maximum number of times that it fires; 0 means once.
-	Times   int `json:"times"`
-	DelayMS int `json:"delay_ms"`
-	// URL is called when a Call strikes.
-	URL string `json:"url,omitempty"`
-
-	// Fired counts how often it fired. It is output only.
-	Fired int `json:"fired"`
-	// Reached counts the arrivals.
-	Reached int `json:"reached"`
-}
-
 var (
 	mu      sync.Mutex
 	rules   []*Rule
