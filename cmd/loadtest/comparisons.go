@@ -14,7 +14,10 @@ import (
 )
 
 // judged is the result of a measurement, which may miss its targets.
-type judged interface{ Judge(targets bool) error }
+type judged interface {
+	sheeted
+	Judge(targets bool) error
+}
 
 // comparison is a subcommand of ladder. It writes its result to out/ladder-NAME.json.
 type comparison struct {
@@ -128,7 +131,8 @@ func (m comparison) command(f *ladderFlags) *cobra.Command {
 			if result == nil {
 				return err
 			}
-			return errors.Join(err, history.SaveJSON(filepath.Join(f.out, file), result), result.Judge(f.check))
+			return errors.Join(err, history.SaveJSON(filepath.Join(f.out, file), result), f.give(c, result),
+				result.Judge(f.check))
 		})
 	}
 	return c

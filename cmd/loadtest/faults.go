@@ -18,7 +18,7 @@ type faultsConfig struct {
 	// cell is the one cell of the fault matrix to run, with its first seed, or the first seed of all.
 	cell    string
 	reduced bool
-	json    asJSON
+	giving
 }
 
 func faultsCommand() *cobra.Command {
@@ -52,7 +52,7 @@ func faultsCommand() *cobra.Command {
 	f.BoolVar(&cfg.Cluster, "cluster", false,
 		"the faults of a cluster; needs root, and MySQL itself (MYSQLD, or Docker with mysql:9.7)")
 	f.BoolVar(&list, "list", false, "print the names of the cells and end")
-	cfg.json.flag(cmd)
+	cfg.flags(f)
 	return cmd
 }
 
@@ -116,11 +116,11 @@ func listCells(cmd *cobra.Command, cells []faults.Cell) error {
 
 // runFaults runs the chosen cells.
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
-	cfg.Print, cfg.Result = cfg.json.text(cmd), cfg.name()+".json"
+	cfg.Print, cfg.Result = cfg.text(cmd), cfg.name()+".json"
 	report, err := faults.Execute(cmd.Context(), cfg.Config)
 	if report != nil {
 		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), report.Sheet().Write),
-			cfg.json.print(cmd, report))
+			cfg.give(cmd, report))
 	}
 	if err != nil {
 		return err

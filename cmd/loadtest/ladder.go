@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ type ladderFlags struct {
 	out   string
 	check bool
 	cfg   ladder.Config
+	giving
 }
 
 func (f *ladderFlags) add(p *pflag.FlagSet) {
@@ -33,33 +35,35 @@ func (f *ladderFlags) add(p *pflag.FlagSet) {
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measured turn")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
 	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")
+	p.Uint64Var(&f.cfg.Seed, "seed", 0, "makes the same orders again; 0: random")
+	f.flags(p)
 }
 
-// config returns the configuration that prints to the command's output.
+// config returns the configuration that prints where the text goes.
 func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 	cfg := f.cfg
-	cfg.Table = c.OutOrStdout()
+	cfg.Table = f.text(c)
 	cfg.Progress = func(doing string) { fmt.Fprintln(c.ErrOrStderr(), "  ..", doing) }
 	return cfg
 }
 
-// save writes a result, its picture and, if it has one, its report.
-func (f *ladderFlags) save(
-	c *cobra.Command, name string, r interface{ SVG() string }, report func(io.Writer) error,
-) error {
+// measured is a result with a picture.
+type measured interface {
+	sheeted
+	SVG() template.HTML
+}
+
+// save writes a result, its picture and its report, and gives it.
+func (f *ladderFlags) save(c *cobra.Command, name string, r measured) error {
 	picture := func(w io.Writer) error {
-		_, err := io.WriteString(w, r.SVG())
+		_, err := io.WriteString(w, string(r.SVG()))
 		return err
 	}
 	path := filepath.Join(f.out, name)
-	written := []string{path + ".json", path + ".svg"}
-	err := errors.Join(history.SaveJSON(written[0], r), intoFile(written[1], picture))
-	if report != nil {
-		written = append(written, path+".html")
-		err = errors.Join(err, intoFile(written[2], report))
-	}
+	err := errors.Join(history.SaveJSON(path+".json", r), intoFile(path+".svg", picture),
+		intoFile(path+".html", r.Sheet().Write), f.give(c, r))
 	if err == nil {
-		fmt.Fprintln(c.OutOrStdout(), "written:", strings.Join(written, " "))
+		fmt.Fprintf(f.text(c), "written: %[1]s.json %[1]s.svg %[1]s.html\n", path)
 	}
 	return err
 }
@@ -128,13 +132,13 @@ func measureLadder(c *cobra.Command, f *ladderFlags) error {
 		if len(result.Rows) == 0 {
 			return err
 		}
-		return errors.Join(err, f.save(c, "ladder", result, result.Sheet().Write))
+		return errors.Join(err, f.save(c, "ladder", result))
 	})
 	if err != nil {
 		return err
 	}
 	for _, r := range result.Ratios {
-		fmt.Fprintln(c.OutOrStdout(), r.Line())
+		fmt.Fprintln(f.text(c), r.Line())
 	}
 	return result.Judge(f.check)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/locks"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
@@ -21,6 +22,7 @@ func locksCommand() *cobra.Command {
 		cfg          = locks.Config{Plan: locks.Full()}
 		out          string
 		quick, check bool
+		to           giving
 	)
 	cmd := &cobra.Command{
 		Use:   "locks",
@@ -46,6 +48,7 @@ event that made a waiter look again.`,
 	f.StringVar(&out, "out", filepath.Join("out", "lock-bench.json"), "file for the figures; empty for none")
 	f.BoolVar(&quick, "quick", false, "one short window each, without the many paths")
 	f.BoolVar(&check, "check", false, "exit with 1 if a target is missed, or a minute of chaos breaks the lock")
+	to.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if quick {
 			plan, err := hurried(f)
@@ -58,27 +61,25 @@ event that made a waiter look again.`,
 		if err != nil {
 			return err
 		}
-		cfg.Worker, cfg.Table = []string{self, "bench", "locks", "worker"}, cmd.OutOrStdout()
-		rows, err := locks.Run(cmd.Context(), cfg)
+		text := to.text(cmd)
+		cfg.Worker, cfg.Table = []string{self, "bench", "locks", "worker"}, text
+		result, err := locks.Run(cmd.Context(), cfg)
 		if err != nil {
 			return err
 		}
 		if out != "" {
-			if err := locks.Save(out, rows); err != nil {
-				return err
-			}
 			report := strings.TrimSuffix(out, filepath.Ext(out)) + ".html"
-			if err := intoFile(report, locks.Sheet(rows).Write); err != nil {
+			if err := errors.Join(history.SaveJSON(out, result), intoFile(report, result.Sheet().Write)); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "\nfigures: %s, as a report: %s\n", out, report)
+			fmt.Fprintf(text, "\nfigures: %s, as a report: %s\n", out, report)
 		}
-		missed := locks.PrintTargets(cmd.OutOrStdout(), rows)
-		if !check {
-			return nil
+		missed, err := result.PrintTargets(text)
+		if err = errors.Join(err, to.give(cmd, result)); err != nil || !check {
+			return err
 		}
-		fmt.Fprintln(cmd.OutOrStdout())
-		if err := lockChaos(cmd, time.Minute, 0, false); err != nil {
+		fmt.Fprintln(text)
+		if err := lockChaos(cmd, time.Minute, 0, text, false); err != nil {
 			return err
 		}
 		if missed {

@@ -48,7 +48,7 @@ Exits with 1 if one of that does not hold.`,
 			if length <= 0 {
 				return errors.New("--for must be positive")
 			}
-			return lockChaos(cmd, length, seed, result)
+			return lockChaos(cmd, length, seed, result.text(cmd), result)
 		},
 	}
 	f := cmd.Flags()
@@ -71,9 +71,9 @@ Exits with 1 if one of that does not hold.`,
 	return cmd
 }
 
-// lockChaos disturbs and judges, and prints a line for each round.
-func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, result asJSON) (err error) {
-	ctx, text := cmd.Context(), result.text(cmd)
+// lockChaos disturbs and judges, and prints a line for each round to text.
+func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, text io.Writer, result asJSON) (err error) {
+	ctx := cmd.Context()
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 
 func mutantsCommand() *cobra.Command {
 	var (
-		cfg    mutants.Config
-		list   bool
-		result asJSON
+		cfg  mutants.Config
+		list bool
+		to   giving
 	)
 	cmd := &cobra.Command{
 		Use:   "mutants",
@@ -29,7 +29,7 @@ func mutantsCommand() *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(mutants.Names(), "\n"))
 				return err
 			}
-			return runMutants(cmd, cfg, result)
+			return runMutants(cmd, cfg, to)
 		},
 	}
 	f := cmd.Flags()
@@ -40,15 +40,15 @@ func mutantsCommand() *cobra.Command {
 	f.StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "the first seed")
 	f.BoolVar(&list, "list", false, "print the names of the mutants and end")
-	result.flag(cmd)
+	to.flags(f)
 	return cmd
 }
 
-func runMutants(cmd *cobra.Command, cfg mutants.Config, result asJSON) error {
-	cfg.Print = result.text(cmd)
+func runMutants(cmd *cobra.Command, cfg mutants.Config, to giving) error {
+	cfg.Print = to.text(cmd)
 	report, err := mutants.Execute(cmd.Context(), cfg)
 	if report != nil {
-		err = errors.Join(err, result.print(cmd, report))
+		err = errors.Join(err, to.give(cmd, report))
 	}
 	if err != nil {
 		return err

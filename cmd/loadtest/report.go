@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
@@ -52,6 +54,29 @@ func (j asJSON) print(cmd *cobra.Command, result any) error {
 		return fmt.Errorf("print result: %w", err)
 	}
 	return nil
+}
+
+// giving is how a command gives its result: as text, as JSON, and as a page.
+type giving struct {
+	asJSON
+	report string
+}
+
+// sheeted is a result that describes itself.
+type sheeted interface{ Sheet() report.Sheet }
+
+func (g *giving) flags(f *pflag.FlagSet) {
+	f.BoolVar((*bool)(&g.asJSON), "json", false, "print the result as JSON, and the text to the standard error")
+	f.StringVar(&g.report, "report", "", "file for a report as one HTML page that needs no server")
+}
+
+// give prints the result if it is asked for as JSON, and writes its report if one is asked for.
+func (g *giving) give(cmd *cobra.Command, result sheeted) error {
+	err := g.print(cmd, result)
+	if g.report != "" {
+		err = errors.Join(err, intoFile(g.report, result.Sheet().Write))
+	}
+	return err
 }
 
 // exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing.

@@ -28,8 +28,7 @@ import (
 // runConfig has the flags of run.
 type runConfig struct {
 	out, bin string
-	report   string
-	json     asJSON
+	giving
 	load     fire.Config
 	settle   time.Duration
 	strategy string
@@ -75,8 +74,7 @@ Without a NAME, the flags say what is fired and what breaks meanwhile.`,
 	f.AddFlagSet(own)
 	f.StringVar(&cfg.out, "out", "out", "folder for the results")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
-	f.StringVar(&cfg.report, "report", "", "file for a report of the run as one HTML page that needs no server")
-	cfg.json.flag(cmd)
+	cfg.flags(f)
 	f.Lookup("seed").Usage = "the first seed: the same orders, and the same moment of a fault " +
 		"(default 42 for a published fault, 1 for a cell or a mutant, else random)"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -147,12 +145,10 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		return cfg.play(func(c *console.Console) (console.Run, error) {
 			return c.Play(letter, catalogue.Side(side), seed)
 		}), err
-	case cfg.report != "":
-		return nil, fmt.Errorf("--report is for A/broken, A/fixed or a run of your own; %s leaves its report in --out", name)
 	case len(letter) == 1:
 		_, err := catalogue.Find(letter)
 		return func(cmd *cobra.Command) error {
-			return tour(cmd, tourConfig{letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, json: cfg.json})
+			return tour(cmd, tourConfig{letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, giving: cfg.giving})
 		}, err
 	case isCell && seeded && cellSeeded:
 		return nil, fmt.Errorf("%s has a seed: leave --seed out", name)
@@ -161,7 +157,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 			name += "@" + seed
 		}
 		return func(cmd *cobra.Command) error {
-			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, json: cfg.json}
+			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, giving: cfg.giving}
 			if err := c.choose(); err != nil {
 				return err
 			}
@@ -169,7 +165,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		}, nil
 	case slices.Contains(mutants.Names(), name):
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed, Out: cfg.out}, cfg.json)
+			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed, Out: cfg.out}, cfg.giving)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+
@@ -218,7 +214,7 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 		if err != nil {
 			return err
 		}
-		return errors.Join(cfg.json.print(cmd, v), conclude(cfg.json.text(cmd), run, v))
+		return errors.Join(cfg.print(cmd, v), conclude(cfg.text(cmd), run, v))
 	}
 }
 

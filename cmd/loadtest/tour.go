@@ -20,7 +20,7 @@ type tourConfig struct {
 	letters  []string
 	seed     string
 	out, bin string
-	json     asJSON
+	giving
 }
 
 func tourCommand() *cobra.Command {
@@ -52,13 +52,13 @@ Writes out/tour.json.`,
 	f.StringVar(&cfg.seed, "seed", "", "the first seed of each variant (default 42)")
 	f.StringVar(&cfg.out, "out", "out", "folder that keeps the runs")
 	f.StringVar(&cfg.bin, "bin", "bin/faults", "folder for the services that can be broken")
-	cfg.json.flag(cmd)
+	cfg.flags(f)
 	return cmd
 }
 
 // tour plays both variants of the faults, prints the outcomes and writes tour.json.
 func tour(cmd *cobra.Command, cfg tourConfig) error {
-	var pairs []console.Pair
+	var pairs console.Tour
 	err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) error {
 		say := command.Progress(cmd.ErrOrStderr())
 		for _, letter := range cfg.letters {
@@ -72,7 +72,7 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 		}
 		return nil
 	})
-	if err = errors.Join(err, console.WritePairs(cfg.json.text(cmd), pairs), cfg.json.print(cmd, pairs)); err != nil {
+	if err = errors.Join(err, pairs.Sheet().Text(cfg.text(cmd)), cfg.give(cmd, pairs)); err != nil {
 		return err
 	}
 	if err := history.SaveJSON(filepath.Join(cfg.out, "tour.json"), pairs); err != nil {

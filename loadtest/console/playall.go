@@ -3,10 +3,10 @@ package console
 import (
 	"context"
 	"fmt"
-	"io"
-	"text/tabwriter"
+	"strings"
 
 	"orderstock/loadtest/catalogue"
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
 
@@ -94,22 +94,51 @@ func (c *Console) playOne(ctx context.Context, letter string, v catalogue.Side, 
 	}, nil
 }
 
-// WritePairs prints the outcome of each fault as a table.
-func WritePairs(w io.Writer, pairs []Pair) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "FAULT\tBROKEN\tFIXED\tWHAT WAS SEEN")
+// Tour is the outcome of published faults, one after the other.
+type Tour []Pair
+
+// Whole reports whether the tour has all published faults.
+func (pairs Tour) Whole() bool { return len(pairs) >= len(catalogue.Letters()) }
+
+// Sheet describes the tour, with a row for each fault.
+func (pairs Tour) Sheet() report.Sheet {
+	s := report.Sheet{
+		Title: "The published faults, each broken and fixed", Word: strings.ToUpper(string(Judge(pairs))),
+	}
+	table := report.NewTable("", "broken", "fixed", "observed with the fault")
+	shown := 0
 	for _, p := range pairs {
-		broken, seen := string(p.Broken.Outcome), p.Broken.Says
+		broken, fixed, seen := string(p.Broken.Outcome), string(p.Fixed.Outcome), invariantNames.Replace(p.Broken.Says)
+		ok := p.Shown() && p.Fixed.Outcome == verify.Pass
+		if ok {
+			shown++
+		}
 		switch {
 		case p.Kind == "time":
 			broken = fmt.Sprintf("%.0f orders/s", p.Broken.OrdersPerS)
-			seen = fmt.Sprintf("fixed: %.0f orders/s", p.Fixed.OrdersPerS)
+			fixed = fmt.Sprintf("%.0f orders/s%s", p.Fixed.OrdersPerS, report.Unless(p.Fixed.Outcome))
+			seen = ""
 		case !p.Shown():
-			broken = "not caught this time"
-		default:
-			seen += ", seed " + p.Broken.Seed
+			broken = "**not caught this time**"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.Letter, broken, p.Fixed.Outcome, seen)
+		if p.Broken.Seed != pairs[0].Broken.Seed {
+			seen += " (seed " + p.Broken.Seed + ")"
+		}
+		table.Add(!ok, p.Letter, broken, fixed, strings.TrimSpace(seen))
 	}
-	return table.Flush()
+	if len(pairs) > 0 {
+		s.Sentence = fmt.Sprintf("%d of %d faults go wrong broken and right fixed", shown, len(pairs))
+		s.Facts = []report.Fact{{Name: "Seed", Value: pairs[0].Broken.Seed}}
+		s.Add(report.Part{Title: "Every fault", Says: s.Sentence + ", seed " + pairs[0].Broken.Seed + ".", Table: table})
+	}
+	return s
 }
+
+// invariantNames replaces an invariant's sentence by its name.
+var invariantNames = func() *strings.Replacer {
+	var pairs []string
+	for _, name := range verify.Invariants() {
+		pairs = append(pairs, verify.Says(name), "`"+name+"`")
+	}
+	return strings.NewReplacer(pairs...)
+}()

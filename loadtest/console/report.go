@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,15 +22,15 @@ import (
 // WriteReport writes a record as one HTML file that needs neither server nor
 // network. If scripts are off, it shows the same figures, with the charts as SVG.
 func WriteReport(w io.Writer, r *Record) error {
-	still, err := stillOf(r).Body()
+	still, err := r.Sheet().Body()
 	if err != nil {
 		return err
 	}
 	return page.WriteReport(w, r.Row.Title+", "+r.Row.Verdict, r, still)
 }
 
-// stillOf returns the report of a browser without scripts.
-func stillOf(r *Record) report.Sheet {
+// Sheet describes the record to a browser without scripts.
+func (r *Record) Sheet() report.Sheet {
 	s := report.Sheet{Title: r.Row.Title, Facts: []report.Fact{
 		{Name: "Run", Value: r.Row.ID},
 		{Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
@@ -42,14 +43,14 @@ func stillOf(r *Record) report.Sheet {
 		s.Sentence, s.Word = r.Hero.Sentence, r.Hero.Word
 	}
 	if r.Books != nil {
-		table := &report.Table{Head: []string{"Product", "In", "Out", "Back", "There", "Sold", "Disagreement"}}
+		table := report.NewTable("Product", "In", "Out", "Back", "There", "Sold", "Disagreement")
 		for _, b := range r.Books.Rows {
 			table.Add(b.Wrong != "", b.Name, b.In, b.Out, b.Back, b.There, b.Sold, b.Wrong)
 		}
-		s.Parts = append(s.Parts, report.Part{Title: "The books", Table: table})
+		s.Add(report.Part{Title: "The books", Table: table})
 	}
 	if r.Verdict != nil {
-		table := &report.Table{Head: []string{"What must hold", "Broken", "For example"}}
+		table := report.NewTable("What must hold", "Broken", "For example")
 		for _, i := range r.Verdict.Invariants {
 			example := ""
 			if len(i.Sample) > 0 {
@@ -57,47 +58,63 @@ func stillOf(r *Record) report.Sheet {
 			}
 			table.Add(i.Violations > 0, i.Says, i.Violations, example)
 		}
-		s.Parts = append(s.Parts, report.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
+		s.Add(report.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
 	}
 	if c := r.Compare; c != nil {
-		table := &report.Table{Head: []string{"", "How", c.What}}
-		for _, of := range []struct {
-			variant catalogue.Side
-			says    string
-			rate    float64
-		}{{catalogue.Broken, c.BrokenSays, c.Broken}, {catalogue.Fixed, c.FixedSays, c.Fixed}} {
-			rate := "not run yet"
-			if of.rate > 0 {
-				rate = fmt.Sprintf("%.1f", of.rate)
+		rate := func(rate float64) string {
+			if rate > 0 {
+				return fmt.Sprintf("%.1f", rate)
 			}
-			table.Add(false, of.variant, of.says, rate)
+			return "not run yet"
 		}
-		s.Parts = append(s.Parts, report.Part{Title: "The two rates", Table: table})
+		table := report.NewTable("", "How", c.What)
+		table.Add(false, catalogue.Broken, c.BrokenSays, rate(c.Broken))
+		table.Add(false, catalogue.Fixed, c.FixedSays, rate(c.Fixed))
+		s.Add(report.Part{Title: "The two rates", Table: table})
 	}
-	s.Parts = append(s.Parts,
-		report.Part{Title: "Orders answered per second", Picture: chart(r.Samples, "all", "confirmed",
-			func(s Sample) (float64, float64) { return s.OrdersPerS, s.Confirmed })},
-		report.Part{Title: "Time to answer, in ms", Picture: chart(r.Samples, "99 of 100 within", "half within",
-			func(s Sample) (float64, float64) { return orAbsent(s.P99MS), orAbsent(s.P50MS) })})
-	if len(r.Faults) > 0 {
-		table := &report.Table{Head: []string{"What broke", "Where", "Fired", "Came to"}}
-		for _, f := range r.Faults {
-			times := strconv.Itoa(f.Fired) + "×"
-			if !f.Counted && f.Fired > 0 {
-				times = "struck"
-			}
-			table.Add(false, f.What, f.Where, times, f.Status)
+	s.Add(
+		chart("Orders answered per second", r.Samples, "all", "confirmed",
+			func(s Sample) (float64, float64) { return s.OrdersPerS, s.Confirmed }),
+		chart("Time to answer, in ms", r.Samples, "99 of 100 within", "half within",
+			func(s Sample) (float64, float64) { return orAbsent(s.P99MS), orAbsent(s.P50MS) }),
+	)
+	broke := report.NewTable("What broke", "Where", "Fired", "Came to")
+	for _, f := range r.Faults {
+		times := strconv.Itoa(f.Fired) + "×"
+		if !f.Counted && f.Fired > 0 {
+			times = "struck"
 		}
-		s.Parts = append(s.Parts, report.Part{Title: "What broke", Table: table})
+		broke.Add(false, f.What, f.Where, times, f.Status)
 	}
-	if len(r.Log) > 0 {
-		table := &report.Table{Head: []string{"After", "At", "What happened"}}
-		for _, e := range r.Log {
-			table.Add(false, fmt.Sprintf("%.2f s", float64(e.TMS)/1000), e.At.Format("15:04:05.000"), e.Text)
-		}
-		s.Parts = append(s.Parts, report.Part{Title: "What happened", Table: table})
+	log := report.NewTable("After", "At", "What happened")
+	for _, e := range r.Log {
+		log.Add(false, fmt.Sprintf("%.2f s", float64(e.TMS)/1000), e.At.Format("15:04:05.000"), e.Text)
 	}
+	s.Add(report.Part{Title: "What broke", Table: broke}, report.Part{Title: "What happened", Table: log})
 	return s
+}
+
+// orAbsent returns NaN for a time that is absent from a sample.
+func orAbsent(ms float64) float64 {
+	if ms == 0 {
+		return math.NaN()
+	}
+	return ms
+}
+
+// chart draws two series over time.
+func chart(title string, samples []Sample, first, second string, of func(Sample) (float64, float64)) report.Part {
+	one, two := report.Line{Name: first, Style: 1}, report.Line{Name: second, Style: 2}
+	for _, s := range samples {
+		a, b := of(s)
+		seconds := float64(s.TMS) / 1000
+		one.Points = append(one.Points, report.Point{X: seconds, Y: a})
+		two.Points = append(two.Points, report.Point{X: seconds, Y: b})
+	}
+	return report.Part{Title: title, Picture: report.Figure{
+		Label: title, Columns: 1, Width: 440, Height: 120,
+		Charts: []report.Chart{{Below: "seconds", Lines: []report.Line{one, two}}},
+	}.SVG()}
 }
 
 // RecordOf makes the record of a run that another part of the load tester fired

@@ -72,7 +72,7 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 		}
 	}
 	var table bytes.Buffer
-	if err := console.WritePairs(&table, []console.Pair{missed}); err != nil ||
+	if err := (console.Tour{missed}).Sheet().Text(&table); err != nil ||
 		!strings.Contains(table.String(), "not caught this time") {
 		t.Errorf("%q, %v", &table, err)
 	}

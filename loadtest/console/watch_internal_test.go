@@ -247,7 +247,7 @@ func TestReportWithoutScripts(t *testing.T) {
 		Compare: &Compare{What: "orders per second", Broken: 12.5, BrokenSays: "a session for each lock"},
 		Log:     []Entry{{TMS: 1500, At: time.Unix(0, 0).UTC(), Text: "paused stock-1"}},
 	}
-	sheet, err := stillOf(record).Body()
+	sheet, err := record.Sheet().Body()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func measureFailing(ctx context.Context, cfg Config, fault string, clients int) 
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	t := trial.On(c.system, fire.Config{
 		Path: history.PathOrder, Concurrency: clients, Duration: failingEnd, Timeout: 15 * time.Second,
-		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1},
+		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1, Seed: cfg.Seed},
 	})
 	t.Load.Target.StockURLs = t.Load.Target.StockURLs[1:] // the others make the products
 	t.After = failAfter

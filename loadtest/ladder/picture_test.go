@@ -34,7 +34,7 @@ func sample() *ladder.Result {
 }
 
 func TestThePictureIsWellFormedAndShowsEachStrategy(t *testing.T) {
-	svg := sample().SVG()
+	svg := string(sample().SVG())
 	if file := os.Getenv("LADDER_PICTURE"); file != "" { // to look at it
 		if err := os.WriteFile(file, []byte(svg), 0o644); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestThePictureIsWellFormedAndShowsEachStrategy(t *testing.T) {
 		if err != nil {
 			t.Fatalf("not XML: %v", err)
 		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "polyline" {
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "path" {
 			lines++
 		}
 	}
@@ -60,14 +60,14 @@ func TestThePictureIsWellFormedAndShowsEachStrategy(t *testing.T) {
 }
 
 func TestAnEmptyRunHasAPictureToo(t *testing.T) {
-	if svg := (&ladder.Result{}).SVG(); !strings.HasSuffix(svg, "</svg>\n") {
+	if svg := string((&ladder.Result{}).SVG()); !strings.HasSuffix(svg, "</svg>\n") {
 		t.Error(svg)
 	}
 }
 
 func TestTheMarkdownTableLeavesOtherShapesOut(t *testing.T) {
-	table := sample().Markdown(ladder.PathDeduct)
-	if n := strings.Count(table, "\n"); n != 6 {
+	table := sample().Sheet().Parts[0].Table.Markdown()
+	if n := strings.Count(table, "\n"); n != 5 {
 		t.Errorf("%d lines, want a header of two and four strategies:\n%s", n, table)
 	}
 	if strings.Contains(table, "777777") || !strings.Contains(table, "| `grouped` | 900/s, p99 1.0 ms |") {
@@ -81,24 +81,24 @@ func TestTheTableOfRatiosMarksMissedTargets(t *testing.T) {
 		{Name: "b", Value: 0.8, Want: 0.9},
 		{Name: "c", Value: 0.98, Error: 0.02, Want: 1, OK: true},
 	}}
-	want := "| compared | ratio | to reach |\n| --- | --- | --- |\n" +
+	want := "| compared | ratio | to reach |\n| --- | --: | --- |\n" +
 		"| a | 13.00 ± 0.50 | 12 |\n| b | 0.80 | 0.9, **missed** |\n| c | 0.98 ± 0.02 | 1, within its error |\n"
-	if got := r.MarkdownRatios(); got != want {
+	if got := r.Sheet().Markdown(""); !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 func TestSurvivalIsInTheTableOfThroughput(t *testing.T) {
 	r := sample()
-	table := r.Markdown(ladder.PathDeduct)
+	table := r.Sheet().Parts[0].Table.Markdown()
 	for strategy, want := range map[string]string{
-		"grouped": "| pass | all kept | – |", "a&b": "| pass | – | broken: acknowledged-order-kept and 1 more |",
+		"grouped": "| pass | all kept | – |", "a&b": "| pass | – | **broken: acknowledged-order-kept and 1 more** |",
 	} {
 		if !strings.Contains(lineOf(table, "`"+strategy+"`"), want) {
 			t.Errorf("%s: want %q in\n%s", strategy, want, table)
 		}
 	}
-	if !strings.Contains(r.SVG(), "broken: acknowledged-order-kept and 1 more") {
+	if !strings.Contains(string(r.SVG()), "broken: acknowledged-order-kept and 1 more") {
 		t.Error("not in the picture")
 	}
 }

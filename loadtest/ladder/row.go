@@ -1,10 +1,8 @@
 package ladder
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"orderstock/loadtest/verify"
 )
@@ -69,60 +67,6 @@ func (r Row) Line() string {
 		r.WakeupsPerRelease, r.Verdict, sellOut)
 }
 
-// Markdown returns the rows of one hot product and one replica as a table for
-// the README: a line for each strategy, sales a second and p99 for each number of clients.
-func (r *Result) Markdown(path string) string {
-	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
-		return row.Path != path || row.Goods != 1 || row.Replicas != 1 || row.SellOut
-	})
-	clients := distinct(rows, func(row Row) int { return row.Clients })
-	slices.Sort(clients)
-	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(b.DonePerS, a.DonePerS) })
-	strategies := distinct(rows, func(row Row) string { return row.Strategy })
-	slices.Reverse(strategies) // the best last
-	var b strings.Builder
-	b.WriteString("| strategy |")
-	for _, c := range clients {
-		fmt.Fprintf(&b, " %d clients |", c)
-	}
-	b.WriteString(" calm | service killed | Redis flushed |\n| --- |" + strings.Repeat(" --- |", len(clients)+3) + "\n")
-	for _, s := range strategies {
-		fmt.Fprintf(&b, "| `%s` |", s)
-		verdict := verify.Pass
-		for _, c := range clients {
-			if row := find(rows, s, path, 1, 1, c); row.Verdict != "" {
-				fmt.Fprintf(&b, " %.0f/s, p99 %.1f ms", row.DonePerS, row.P99MS)
-				verdict = worse(verdict, row.Verdict)
-			}
-			b.WriteString(" |")
-		}
-		fmt.Fprintf(&b, " %s | %s | %s |\n", verdict, r.survived(s, Killed), r.survived(s, Flushed))
-	}
-	return b.String()
-}
-
-// LockCost compares grouped with the same groups without a lock, as a list in Markdown; "" if they were not both
-// measured.
-func (r *Result) LockCost() string {
-	var parts []string
-	for _, path := range []string{PathDeduct, PathOrder} {
-		for _, replicas := range distinct(r.Rows, func(row Row) int { return row.Replicas }) {
-			with, without := most(r.Rows, Default, path, replicas), most(r.Rows, "grouped-rows", path, replicas)
-			if with.DonePerS <= 0 || without.DonePerS <= 0 {
-				continue
-			}
-			ratio := compare("", with, without, 0)
-			parts = append(parts, fmt.Sprintf("path %s, stock services: %d: %.0f/s with it, %.0f/s without, %.2f ± %.2f times",
-				path, replicas, with.DonePerS, without.DonePerS, ratio.Value, ratio.Error))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Cost or gain of the lock of `grouped`, against the same groups without it (`grouped-rows`), " +
-		"one hot product:\n\n- " + strings.Join(parts, "\n- ") + "\n"
-}
-
 // distinct returns the values of key in the order of their first appearance.
 func distinct[K comparable](rows []Row, key func(Row) K) []K {
 	var keys []K
@@ -132,25 +76,4 @@ func distinct[K comparable](rows []Row, key func(Row) K) []K {
 		}
 	}
 	return keys
-}
-
-// MarkdownRatios returns the ratios as a table for the README.
-func (r *Result) MarkdownRatios() string {
-	var b strings.Builder
-	b.WriteString("| compared | ratio | to reach |\n| --- | --- | --- |\n")
-	for _, ratio := range r.Ratios {
-		fmt.Fprintf(&b, "| %s | %.2f", ratio.Name, ratio.Value)
-		if ratio.Error > 0 {
-			fmt.Fprintf(&b, " ± %.2f", ratio.Error)
-		}
-		fmt.Fprintf(&b, " | %g", ratio.Want)
-		switch {
-		case !ratio.OK:
-			b.WriteString(", **missed**")
-		case ratio.Value < ratio.Want:
-			b.WriteString(", within its error")
-		}
-		b.WriteString(" |\n")
-	}
-	return b.String()
 }

@@ -9,7 +9,7 @@ import (
 	"orderstock/loadtest/stack"
 )
 
-// Config configures the measurements. Every field but Plan and Progress is required.
+// Config configures the measurements. Every field but Plan, Seed and Progress is required.
 type Config struct {
 	// Plan selects the rows of Run.
 	Plan Plan
@@ -21,6 +21,8 @@ type Config struct {
 	// MeasureGrowth and MeasureReplicas spread it over the rounds of a point: there a quick row is measured for twice as
 	// long, and rows that are compared closely many times as long.
 	Warmup, Measure time.Duration
+	// Seed is the seed of every load; 0: each has a random one.
+	Seed uint64
 	// Table gets the results as they are measured. Progress, if not nil, gets a description of each step.
 	Table    io.Writer
 	Progress func(doing string)

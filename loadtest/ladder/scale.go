@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/verify"
+	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
 )
 
@@ -246,6 +247,8 @@ func (h HotRow) Line() string {
 		h.Load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Handovers, h.Verdict)
 }
 
+func (h HotRow) missed() bool { return h.Gain.missed() || h.MostP99 > 0 && h.P99 > h.MostP99 }
+
 // AllRows returns the rows, then the rows of the other groups.
 func (s Scale) AllRows() []ScaleRow { return slices.Concat(s.Rows, s.OtherGroups) }
 
@@ -262,7 +265,7 @@ func (s Scale) Missed() (missed []string) {
 		}
 	}
 	for _, h := range s.Compared() {
-		if h.missed() || h.MostP99 > 0 && h.P99 > h.MostP99 {
+		if h.missed() {
 			missed = append(missed, h.Line())
 		}
 	}
@@ -275,4 +278,12 @@ func (s Scale) Missed() (missed []string) {
 		missed = append(missed, s.Compose.missed()...)
 	}
 	return missed
+}
+
+// Judge returns an error if a figure was missed and targets is set.
+func (s Scale) Judge(targets bool) error {
+	if missed := s.Missed(); targets && len(missed) > 0 {
+		return command.Fail(fmt.Errorf("%d figures were missed", len(missed)))
+	}
+	return nil
 }

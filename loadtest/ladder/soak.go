@@ -44,7 +44,7 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 
 	t := trial.On(c.system, fire.Config{
 		Concurrency: 64, Rate: rate, Duration: length, Timeout: 30 * time.Second,
-		Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05},
+		Mix: fire.Mix{Goods: 1, Stock: plenty, ItemsMax: 1, NumMax: 1, Repeat: 0.05, Seed: cfg.Seed},
 	})
 	for _, s := range c.stack.Services() {
 		soak.Services = append(soak.Services, ServiceSoak{Name: s.Name()})
@@ -97,11 +97,13 @@ func (s Soak) Line() string {
 	return text
 }
 
+func (s ServiceSoak) missed() bool { return s.Ratio < 0.9 || s.Ratio > 1.1 }
+
 // Judge judges as Result.Judge does; the target is that no service's memory changed by more than a tenth.
 func (s Soak) Judge(targets bool) error {
 	err := passed(s.Verdict)
 	for _, service := range s.Services {
-		if targets && (service.Ratio < 0.9 || service.Ratio > 1.1) {
+		if targets && service.missed() {
 			err = errors.Join(command.Fail(fmt.Errorf("missed: memory of %s: ratio %.2f", service.Name, service.Ratio)), err)
 		}
 	}

@@ -72,7 +72,7 @@ func survive(ctx context.Context, cfg Config, name string, result *Result) (err 
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	for _, fault := range Faults {
-		s, err := c.survive(ctx, fault)
+		s, err := c.survive(ctx, cfg, fault)
 		if err != nil {
 			return fmt.Errorf("%s: %w", fault, err)
 		}
@@ -85,11 +85,11 @@ func survive(ctx context.Context, cfg Config, name string, result *Result) (err 
 }
 
 // survive fires deductions of several products, some of them twice, lets the fault strike in the middle, and judges.
-func (c *contestant) survive(ctx context.Context, fault string) (s Survival, err error) {
+func (c *contestant) survive(ctx context.Context, cfg Config, fault string) (s Survival, err error) {
 	t := trial.On(c.system, fire.Config{
 		Path: history.PathDeduct, Concurrency: survivalClients, Duration: survivalTime,
 		Timeout: 30 * time.Second, // a lock of the killed service lasts until its session ends
-		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1},
+		Mix:     fire.Mix{Goods: 5, Stock: plenty, ItemsMax: 3, NumMax: 3, Repeat: 0.1, Seed: cfg.Seed},
 	})
 	stop, err := c.asOrderService(&t.Load)
 	if err != nil {
@@ -183,9 +183,6 @@ func (s Survival) lost() bool {
 	return s.Verdict != verify.Pass && (err != nil || !info.Unsafe())
 }
 
-// broken is the prefix of what survived returns for a violation.
-const broken = "broken: "
-
 // survived describes briefly what the fault left; "–" if not measured.
 func (r *Result) survived(name, fault string) string {
 	for _, s := range r.Survival {
@@ -196,10 +193,11 @@ func (r *Result) survived(name, fault string) string {
 		case verify.Pass:
 			return "all kept"
 		case verify.Violation:
+			text := s.Broken[0]
 			if n := len(s.Broken) - 1; n > 0 {
-				return fmt.Sprintf("%s%s and %d more", broken, s.Broken[0], n)
+				text += fmt.Sprintf(" and %d more", n)
 			}
-			return broken + s.Broken[0]
+			return "**broken: " + text + "**"
 		}
 		return string(s.Verdict)
 	}

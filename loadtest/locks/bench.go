@@ -67,7 +67,7 @@ type cell struct {
 }
 
 // Run measures the plan's locks in each of its shapes, and returns a row for each.
-func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
+func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	shapes, err := parseShapes(cfg.Plan.Shapes)
 	if err != nil {
 		return nil, err
@@ -93,16 +93,16 @@ func Run(ctx context.Context, cfg Config) (_ []Row, err error) {
 	fmt.Fprintf(cfg.Table, "ZooKeeper at %s; %d rounds of %s after %s\n\n", cfg.Servers, cfg.Plan.Rounds,
 		cfg.Plan.Window, cfg.Plan.Warmup)
 	b := &bench{Config: cfg, dir: dir, root: "/locks-" + strings.ToLower(rand.Text()[:8])}
-	var rows []Row
+	var result Result
 	printHeader(cfg.Table)
 	for _, s := range shapes {
 		more, err := b.runShape(ctx, s)
 		if err != nil {
 			return nil, fmt.Errorf("shape %s: %w", s, err)
 		}
-		rows = append(rows, more...)
+		result.Rows = append(result.Rows, more...)
 	}
-	return rows, nil
+	return &result, nil
 }
 
 // turns returns the number of turns of a window. The speed of the disk and of the machine drifts within seconds, most

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/history"
 	"orderstock/pkg/servers/serverstest"
 )
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // TestRun measures every lock, Curator's too, for a moment, and reads the file.
 // It takes 20 s: each of nine locks starts two processes.
 func TestRun(t *testing.T) {
-	rows, err := Run(t.Context(), Config{
+	result, err := Run(t.Context(), Config{
 		Plan: Plan{
 			Locks: Names, Shapes: []string{"2x4x1"}, Rounds: 1, Window: 600 * time.Millisecond,
 			Warmup: 200 * time.Millisecond,
@@ -41,14 +41,14 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out", "lock-bench.json")
-	if err := Save(out, rows); err != nil {
+	if err := history.SaveJSON(out, result); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Rows []Row }
+	var file Result
 	if err := json.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 
 // TestLone measures how long one contender waits beside a crowd.
 func TestLone(t *testing.T) {
-	rows, err := Run(t.Context(), Config{
+	result, err := Run(t.Context(), Config{
 		Plan: Plan{
 			Locks: Names, Shapes: []string{"1+8x1ms"}, Rounds: 1, Window: 600 * time.Millisecond,
 			Warmup: 200 * time.Millisecond,
@@ -80,10 +80,10 @@ func TestLone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 3 {
-		t.Errorf("rows of %d locks", len(rows))
+	if len(result.Rows) != 3 {
+		t.Errorf("rows of %d locks", len(result.Rows))
 	}
-	for _, r := range rows {
+	for _, r := range result.Rows {
 		if r.Contenders != 9 || r.Hold != 1 || r.P50 <= 0 || r.Longest < r.P50 {
 			t.Errorf("row %+v", r)
 		}
@@ -91,26 +91,26 @@ func TestLone(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	make := func(factor float64) []Row {
+	make := func(factor float64) *Result {
 		at := func(lock string, s shape, perSecond, p99 float64) Row {
 			return Row{
 				Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
 				PerSecond: perSecond, P99: p99, leastShare: factor, measured: fairnessWindow,
 			}
 		}
-		return []Row{
+		return &Result{Rows: []Row{
 			at(zklockLock, crowd, 30_000*factor, 10/factor), at(clientLock, crowd, 1000, 50), at(curatorLock, crowd, 1000, 50),
 			at(noHandoffLock, crowd, 900*factor, 1),
 			at(rawLock, alone, 1000, 1), at(zklockLock, alone, 10_000*factor, 1),
-		}
+		}}
 	}
-	if PrintTargets(io.Discard, make(1)) {
+	if _, missed := make(1).targets(); missed {
 		t.Error("a target is missed by rows that just reach them")
 	}
-	if n := len(table(make(1)).targets()); n != 8 {
+	if n := len(make(1).goals()); n != 8 {
 		t.Errorf("%d targets judged", n)
 	}
-	for _, target := range table(make(0.49)).targets() {
+	for _, target := range make(0.49).goals() {
 		if target.reached() {
 			t.Errorf("reached by rows that miss it: %s", target.text)
 		}

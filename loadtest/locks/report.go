@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"orderstock/loadtest/history"
+	"orderstock/loadtest/report"
 )
 
 func printHeader(out io.Writer) {
@@ -19,18 +19,16 @@ func printRow(out io.Writer, r Row) {
 		r.WakeupsPerRelease, 100*r.leastShare)
 }
 
-// Save writes the rows as JSON to the file, and makes its folder.
-func Save(file string, rows []Row) error {
-	return history.SaveJSON(file, map[string][]Row{"rows": rows})
+// Result is a measurement of locks.
+type Result struct {
+	Rows []Row `json:"rows"`
 }
 
-// table finds rows by lock and shape.
-type table []Row
-
-func (t table) find(lock string, s shape) (Row, bool) {
-	for _, r := range t {
-		if r.Lock == lock && (shape{processes: r.Processes, contenders: r.Contenders, paths: r.Paths}) == s && r.Hold == 0 {
-			return r, true
+func (r *Result) find(lock string, s shape) (Row, bool) {
+	for _, row := range r.Rows {
+		of := shape{processes: row.Processes, contenders: row.Contenders, paths: row.Paths}
+		if row.Lock == lock && of == s && row.Hold == 0 {
+			return row, true
 		}
 	}
 	return Row{}, false
@@ -54,12 +52,12 @@ func (t target) reached() bool {
 // fairnessWindow is the minimum measured time for a judgement of fairness.
 const fairnessWindow = 10 * time.Second
 
-// targets returns the targets that these rows can be judged by.
-func (t table) targets() []target {
+// goals returns the targets that the rows can be judged by.
+func (r *Result) goals() []target {
 	var all []target
 	ratio := func(text, lock, other string, s shape, of func(Row) float64, goal float64, most bool) {
-		a, ok := t.find(lock, s)
-		b, also := t.find(other, s)
+		a, ok := r.find(lock, s)
+		b, also := r.find(other, s)
 		if ok && also && of(b) > 0 {
 			all = append(all, target{text, of(a) / of(b), goal, most})
 		}
@@ -74,28 +72,35 @@ func (t table) targets() []target {
 		false)
 	ratio("alone: throughput, times raw", zklockLock, rawLock, alone, perSecond, 10, false)
 	for _, lock := range []string{zklockLock, noHandoffLock} {
-		if r, ok := t.find(lock, crowd); ok && r.measured >= fairnessWindow {
+		if row, ok := r.find(lock, crowd); ok && row.measured >= fairnessWindow {
 			all = append(all, target{
-				fmt.Sprintf("64 on one path, %s: least process's share over %s", lock, r.measured),
-				r.leastShare, 0.5, false,
+				fmt.Sprintf("64 on one path, %s: least process's share over %s", lock, row.measured),
+				row.leastShare, 0.5, false,
 			})
 		}
 	}
 	return all
 }
 
-// PrintTargets prints each target that the rows can be judged by, and reports whether one was missed.
-func PrintTargets(out io.Writer, rows []Row) (missed bool) {
-	fmt.Fprintln(out, "\ntargets")
-	for _, t := range table(rows).targets() {
+// targets has each target that the rows can be judged by. It reports whether one was missed.
+func (r *Result) targets() (all *report.Table, missed bool) {
+	all = report.NewTable("target", "measured", "to reach", "")
+	for _, t := range r.goals() {
 		word, bound := "reached", "at least"
 		if !t.reached() {
-			word, missed = "MISSED", true
+			word, missed = "**MISSED**", true
 		}
 		if t.most {
 			bound = "at most"
 		}
-		fmt.Fprintf(out, "  %-8s %-60s %8.2f (%s %g)\n", word, t.text, t.value, bound, t.goal)
+		all.Add(!t.reached(), t.text, fmt.Sprintf("%.2f", t.value), fmt.Sprintf("%s %g", bound, t.goal), word)
 	}
-	return missed
+	return all, missed
+}
+
+// PrintTargets prints each target that the rows can be judged by, and reports whether one was missed.
+func (r *Result) PrintTargets(out io.Writer) (missed bool, err error) {
+	all, missed := r.targets()
+	fmt.Fprintln(out)
+	return missed, all.Text(out)
 }

@@ -3,44 +3,93 @@ package locks
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 
 	"orderstock/loadtest/report"
 )
 
-// Sheet returns the report of a measurement of locks.
-func Sheet(rows []Row) report.Sheet {
+// Sheet describes the measurement.
+func (r *Result) Sheet() report.Sheet {
 	s := report.Sheet{Title: "ZooKeeper locks compared"}
-	if PrintTargets(io.Discard, rows) {
+	targets, missed := r.targets()
+	if missed {
 		s.Word = "MISSED"
 	}
-	table := &report.Table{Head: []string{
-		"Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Wake-ups for each release",
-	}}
-	shapes := map[string][]report.Bar{}
-	var names []string
-	for _, r := range rows {
-		table.Add(false, r.Lock, r.Processes, r.Contenders, r.Paths, fmt.Sprintf("%.0f", r.PerSecond),
-			fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.WakeupsPerRelease))
-		shape := fmt.Sprintf("%d processes, %d contenders, %d paths", r.Processes, r.Contenders, r.Paths)
-		if r.Hold > 0 {
-			shape = fmt.Sprintf("one contender beside %d in another process, which hold for %g ms", r.Contenders-1, r.Hold)
+	every := report.NewTable("Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms",
+		"Wake-ups for each release")
+	lone := report.NewTable("lock", "others", "all hold for", "p50 ms", "p99 ms", "longest ms")
+	loads, cells, bars := []string{}, map[string]map[string]string{}, map[string][]report.Bar{}
+	var locks []string
+	for _, row := range r.Rows {
+		every.Add(false, row.Lock, row.Processes, row.Contenders, row.Paths, fmt.Sprintf("%.0f", row.PerSecond),
+			fmt.Sprintf("%.3f", row.P50), fmt.Sprintf("%.3f", row.P99), fmt.Sprintf("%.2f", row.WakeupsPerRelease))
+		if row.Hold > 0 {
+			lone.Add(false, row.Lock, row.Contenders-1, fmt.Sprintf("%g ms", row.Hold), fmt.Sprintf("%.1f", row.P50),
+				fmt.Sprintf("%.1f", row.P99), fmt.Sprintf("%.1f", row.Longest))
+			continue
 		}
-		if !slices.Contains(names, shape) {
-			names = append(names, shape)
+		load := fmt.Sprintf("%s in %s on %s",
+			plural(row.Contenders, "contender"), plural(row.Processes, "process"), plural(row.Paths, "path"))
+		if cells[load] == nil {
+			loads, cells[load] = append(loads, load), map[string]string{}
 		}
-		shapes[shape] = append(shapes[shape], report.Bar{Name: r.Lock, Value: r.PerSecond})
+		if !slices.Contains(locks, row.Lock) {
+			locks = append(locks, row.Lock)
+		}
+		cell := fmt.Sprintf("%.0f/s, %s, %s ms", row.PerSecond, short(row.P50), short(row.P99))
+		if row.WakeupsPerRelease >= 0.05 { // 0.0
+			cell += fmt.Sprintf(", %.1f wake-ups", row.WakeupsPerRelease)
+		}
+		cells[load][row.Lock] = cell
+		bars[load] = append(bars[load], report.Bar{Name: row.Lock, Value: row.PerSecond})
 	}
-	if len(rows) > 0 {
-		best := slices.MaxFunc(rows, func(a, b Row) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
+	if len(r.Rows) > 0 {
+		best := slices.MaxFunc(r.Rows, func(a, b Row) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
 		s.Sentence = fmt.Sprintf("%s: up to %.0f locks a second", best.Lock, best.PerSecond)
 	}
-	for _, name := range names {
-		s.Parts = append(s.Parts, report.Part{
-			Title: name, Says: "Locks taken and released a second.", Picture: report.Bars(shapes[name]),
+	compared := report.NewTable(append([]string{"lock"}, loads...)...)
+	for _, lock := range locks {
+		row := []any{lock}
+		for _, load := range loads {
+			row = append(row, cells[load][lock])
+		}
+		compared.Add(false, row...)
+	}
+	s.Add(
+		report.Part{
+			Title: "Compared", Says: "Acquisitions per second, p50, p99, wake-ups for each release:", Table: compared,
+		},
+		report.Part{
+			Title: "One beside many", Table: lone,
+			Says: "The wait of one contender that competes with many in another process, all on one path:",
+		},
+		report.Part{Title: "Targets", Table: targets, Detail: true},
+	)
+	for _, load := range loads {
+		s.Add(report.Part{
+			Title: load, Says: "Locks taken and released a second.", Picture: report.Bars(bars[load]), Detail: true,
 		})
 	}
-	s.Parts = append(s.Parts, report.Part{Title: "Every row", Table: table})
+	s.Add(report.Part{Title: "Every row", Table: every, Detail: true})
 	return s
+}
+
+// plural returns "1 thing", or "2 things".
+func plural(n int, thing string) string {
+	switch {
+	case n != 1 && strings.HasSuffix(thing, "s"):
+		thing += "es"
+	case n != 1:
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// short formats a number without digits that say nothing.
+func short(v float64) string {
+	if v < 10 {
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

@@ -1,3 +1,5 @@
+// Package report describes the result of an experiment once, as a Sheet, and renders it: as a page of HTML, as Markdown
+// for a document, and its tables as text. Figures are its charts.
 package report
 
 import (
@@ -5,28 +7,46 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"text/tabwriter"
+
+	"orderstock/loadtest/verify"
 )
 
-// Sheet is a report that is made of words, tables and pictures alone. All
-// reports show their results in these parts.
+// Sheet is a result in words, tables and pictures.
 type Sheet struct {
 	Title string
-	// Sentence and Word are the headline: the measurement, and PASS, VIOLATION,
-	// UNKNOWN or another word for it; "" for none.
+	// Sentence and Word are the headline: the measurement, and PASS, VIOLATION, UNKNOWN or another word for it; "" for
+	// none.
 	Sentence, Word string
-	Facts          []Fact
-	Parts          []Part
+	// On names the servers and the machine that the figures hold for; "" if they hold anywhere.
+	On    string
+	Facts []Fact
+	Parts []Part
 }
 
 // Fact is a name and its value. One without a value is left out.
 type Fact struct{ Name, Value string }
 
-// Part is a piece of a sheet under a heading.
+// Part is a piece of a sheet. Its words, and the cells of its table, may hold `code` and **strong**, as in Markdown.
 type Part struct {
-	Title, Says string
-	// Picture is an SVG, made by this program.
-	Picture template.HTML
-	Table   *Table
+	// Title is the heading. Documents have other headings.
+	Title string
+	Says  string
+	Table *Table
+	// Picture is an SVG, made by this program. In a document it is File, with the text Alt in its place.
+	Picture   template.HTML
+	File, Alt string
+	// Detail leaves the part out of documents.
+	Detail bool
+}
+
+// Add appends the parts that have something to show: words alone, a picture, or a table with rows.
+func (s *Sheet) Add(parts ...Part) {
+	for _, p := range parts {
+		if p.Table == nil || len(p.Table.Rows) > 0 || p.Picture != "" {
+			s.Parts = append(s.Parts, p)
+		}
+	}
 }
 
 // Table is a table with a row for each thing, named by its first cell.
@@ -40,6 +60,17 @@ type Row struct {
 	Cells []string
 	Wrong bool
 }
+
+// Unless returns the verdict, for a cell after other words, unless it is pass.
+func Unless(verdict verify.Outcome) string {
+	if verdict == verify.Pass {
+		return ""
+	}
+	return " **(" + string(verdict) + ")**"
+}
+
+// NewTable returns a table without rows.
+func NewTable(head ...string) *Table { return &Table{Head: head} }
 
 // Add appends a row.
 func (t *Table) Add(wrong bool, cells ...any) {
@@ -67,83 +98,80 @@ func (t *Table) Kind(i int) string {
 // longestNumber bounds a number with its unit or its error, or a time of day, in bytes.
 const longestNumber = 16
 
-// Body returns the sheet as the body of a page.
-func (s Sheet) Body() (template.HTML, error) {
-	var b strings.Builder
-	if err := body.Execute(&b, s); err != nil {
-		return "", fmt.Errorf("write report: %w", err)
+// plain removes the marks of code and strong.
+var plain = strings.NewReplacer("`", "", "**", "")
+
+// Text prints the table in columns.
+func (t *Table) Text(w io.Writer) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(cells []string) {
+		fmt.Fprintln(columns, strings.TrimRight(plain.Replace(strings.Join(cells, "\t")), "\t"))
 	}
-	return template.HTML(b.String()), nil // made by the template, which escapes
+	line(t.Head)
+	for _, row := range t.Rows {
+		line(row.Cells)
+	}
+	if err := columns.Flush(); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	return nil
 }
 
-// Write writes the sheet to w as one HTML file that needs neither server nor network nor scripts.
-func (s Sheet) Write(w io.Writer) error {
-	still, err := s.Body()
-	if err != nil {
-		return err
+// Text prints the sheet's tables in columns, without the details.
+func (s Sheet) Text(w io.Writer) error {
+	for _, p := range s.Parts {
+		if p.Table == nil || p.Detail {
+			continue
+		}
+		if err := p.Table.Text(w); err != nil {
+			return err
+		}
 	}
-	return Page{Title: s.Title, Still: still}.Write(w)
+	return nil
 }
 
-// signs are the same as in the js/format.js of the console's page.
-var signs = map[string][2]string{
-	"PASS": {"✓", "good"}, "VIOLATION": {"✗", "bad"}, "UNKNOWN": {"?", "unsure"}, "NOT CAUGHT THIS TIME": {"○", "unsure"},
-	"MISSED": {"✗", "bad"},
+// Markdown returns the sheet as a part of a document. It begins with when it was measured.
+func (s Sheet) Markdown(measured string) string {
+	if s.On != "" {
+		measured += "\non " + s.On
+	}
+	blocks := []string{measured + "."}
+	for _, p := range s.Parts {
+		if p.Detail {
+			continue
+		}
+		if p.Says != "" {
+			blocks = append(blocks, p.Says)
+		}
+		if p.Table != nil {
+			blocks = append(blocks, p.Table.Markdown())
+		}
+		if p.File != "" {
+			blocks = append(blocks, fmt.Sprintf("![%s](%s)", p.Alt, p.File))
+		}
+	}
+	return strings.Join(blocks, "\n\n") + "\n"
 }
 
-var body = template.Must(template.New("sheet").Funcs(template.FuncMap{
-	"sign": func(word string) [2]string { return signs[strings.ToUpper(word)] },
-}).Parse(`<article class="report">
-<header><p class="what">{{.Title}}</p>
-<h1><span class="sentence">{{.Sentence}}</span>{{with .Word}}{{$sign := sign .}} ` +
-	`<span class="verdict {{index $sign 1}}"><span class="sign" aria-hidden="true">{{index $sign 0}}</span> ` +
-	`{{.}}</span>{{end}}</h1></header>
-<dl class="facts">{{range .Facts}}{{if .Value}}<div{{if eq .Name "Command"}} class="whole"{{end}}>` +
-	`<dt>{{.Name}}</dt><dd>{{.Value}}</dd></div>{{end}}{{end}}</dl>
-{{range .Parts}}<section><h2>{{.Title}}</h2>
-{{with .Says}}<p>{{.}}</p>{{end}}
-{{with .Picture}}<figure>{{.}}</figure>{{end}}
-{{with .Table}}{{$table := .}}<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>
-<thead><tr>{{range $i, $name := .Head}}<th scope="col" class="{{$table.Kind $i}}">{{$name}}</th>{{end}}</tr></thead>
-<tbody>{{range .Rows}}<tr{{if .Wrong}} class="bad"{{end}}>{{range $i, $cell := .Cells}}` +
-	`{{if $i}}<td class="{{$table.Kind $i}}">{{$cell}}</td>{{else}}<th scope="row" class="{{$table.Kind 0}}">` +
-	`{{$cell}}</th>{{end}}{{end}}</tr>
-{{end}}</tbody></table></div>{{end}}
-</section>
-{{end}}</article>
-`))
-
-// Bar is a value with its name.
-type Bar struct {
-	Name  string
-	Value float64
-}
-
-// The size of a bar in SVG user units.
-const barWidth, barHeight, barLabel = 640, 22, 260
-
-// Bars draws values as bars beneath each other, the longest over the whole width.
-func Bars(bars []Bar) template.HTML {
-	var most float64
-	for _, b := range bars {
-		most = max(most, b.Value)
+// Markdown returns the table in Markdown.
+func (t *Table) Markdown() string {
+	line := func(cells []string) string {
+		var b strings.Builder
+		for _, cell := range cells {
+			b.WriteString(" |")
+			if cell != "" {
+				b.WriteString(" " + strings.ReplaceAll(cell, "|", `\|`))
+			}
+		}
+		return strings.TrimPrefix(b.String(), " ") + " |"
 	}
-	if most == 0 {
-		return "<p>nothing to draw</p>"
+	rule := make([]string, len(t.Head))
+	for i := range rule {
+		rule[i] = map[string]string{"words": "---", "number": "--:"}[t.Kind(i)]
 	}
-	var svg strings.Builder
-	fmt.Fprintf(&svg,
-		`<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="The table has the same values">`,
-		barWidth, barHeight*len(bars), barWidth, barHeight*len(bars))
-	for i, b := range bars {
-		y := i * barHeight
-		fmt.Fprintf(&svg, `<text x="0" y="%d" fill="currentColor" font-size="13">%s</text>`,
-			y+15, template.HTMLEscapeString(b.Name))
-		fmt.Fprintf(&svg, `<rect class="value" x="%d" y="%d" width="%.1f" height="%d"/>`,
-			barLabel, y+3, b.Value/most*(barWidth-barLabel-80), barHeight-6)
-		fmt.Fprintf(&svg, `<text x="%d" y="%d" fill="currentColor" font-size="13" text-anchor="end">%.0f</text>`,
-			barWidth, y+15, b.Value)
+	lines := []string{line(t.Head), line(rule)}
+	for _, row := range t.Rows {
+		lines = append(lines, line(row.Cells))
 	}
-	svg.WriteString("</svg>")
-	return template.HTML(svg.String()) // numbers, and names that were escaped
+	return strings.Join(lines, "\n")
 }

@@ -8,6 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/faults"
+	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/locks"
+	"orderstock/loadtest/mutants"
 )
 
 // table is a part of a document between two marks: see Set.
@@ -32,13 +38,13 @@ var tables = []table{
 	{"invariants", loadtestDoc, invariants},
 	{"case-study-faults", resultsDoc, caseStudyFaults},
 	{"settings", "cmd/README.md", settings},
-	{"tour", resultsDoc, tour},
-	{"faults", resultsDoc, faultMatrix},
-	{"cluster-faults", resultsDoc, clusterFaults},
-	{"mutants", resultsDoc, mutantTable},
-	{"lock-bench", "pkg/zklock/README.md", lockBench},
-	{"ladder", resultsDoc, ladderTables},
-	{"scale", resultsDoc, scale},
+	{"tour", resultsDoc, sheet[console.Tour]("tour.json")},
+	{"faults", resultsDoc, sheet[*faults.Report]("faults.json")},
+	{"cluster-faults", resultsDoc, sheet[*faults.Report]("faults-cluster.json")},
+	{"mutants", resultsDoc, sheet[*mutants.Report]("mutants.json")},
+	{"lock-bench", "pkg/zklock/README.md", sheet[*locks.Result]("lock-bench.json")},
+	{"ladder", resultsDoc, sheet[*ladder.Result]("ladder.json")},
+	{"scale", resultsDoc, sheet[ladder.Scale]("scale.json")},
 }
 
 const (
