@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -84,16 +82,7 @@ func repeatHeld(ctx context.Context, l *lab.Lab) (stop func(), err error) {
 	for key, body := range held {
 		repeating.Go(func() {
 			for ctx.Err() == nil {
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Orders[1].URL()+"/v1/orders",
-					strings.NewReader(body))
-				if err != nil {
-					return // the address is a replica's
-				}
-				req.Header.Set("Content-Type", "application/json")
-				req.Header.Set("Idempotency-Key", key)
-				if resp, err := http.DefaultClient.Do(req); err == nil { // the answer is not judged
-					_ = resp.Body.Close()
-				}
+				_ = l.Orders[1].PostOrder(ctx, key, body) // whatever becomes of it is judged in the databases
 				_ = trial.Sleep(ctx, 20*time.Millisecond)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
@@ -71,6 +72,23 @@ func (r *Replica) control(ctx context.Context, method string, body []byte) (map[
 		return nil, fmt.Errorf("control %s: %w", r.Name(), err)
 	}
 	return told.Reached, nil
+}
+
+// PostOrder sends an order with that body to an order service, under the key if it is not "". The answer is discarded.
+func (r *Replica) PostOrder(ctx context.Context, key, body string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL()+"/v1/orders", strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("post order: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("post order: %w", err)
+	}
+	return resp.Body.Close()
 }
 
 // EachWire calls do for each of the wires to the given server, such as ToMySQL.

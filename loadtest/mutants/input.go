@@ -6,123 +6,123 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
-// input is a change to the databases or the history, after a run that passed.
-type input struct {
-	name string
-	// order and stock are statements on the two databases, with %d for the id of an order that a client saw confirmed.
-	order, stock []string
-	// flip changes the clients' history; nil if the databases are changed.
-	flip     func(h *history.History, op int32)
-	expected string
+// change is a change to the databases or the history, after a run that passed.
+type change struct {
+	// order and stock are statements that change one row of a database; %d is the id of an order that a client saw
+	// confirmed.
+	order, stock string
+	// flip changes the clients' history; nil if a database is changed.
+	flip func(h *history.History, op int32)
 }
 
-var inputs = []input{
+// inputs are the changes to the input of the checker.
+var inputs = []Mutant{
 	{
-		name: "a flow row deleted", stock: []string{"DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"},
-		expected: verify.OperationComplete,
+		Name:     "a flow row deleted",
+		Change:   &change{stock: "DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"},
+		Expected: verify.OperationComplete,
 	},
 	{
-		name: "a flow row added",
-		stock: []string{"INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow " +
+		Name: "a flow row added",
+		Change: &change{stock: "INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow " +
 			"WHERE flag = '%d' LIMIT 1"},
-		expected: verify.OrderMatchesOperation,
+		Expected: verify.OrderMatchesOperation,
 	},
 	{
-		name: "a flow row changed", stock: []string{"UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
-		expected: verify.OperationComplete,
+		Name:     "a flow row changed",
+		Change:   &change{stock: "UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
+		Expected: verify.OperationComplete,
 	},
 	{
-		name: "a stock level off by one",
-		stock: []string{"UPDATE stock SET num = num + 1 " +
+		Name: "a stock level off by one",
+		Change: &change{stock: "UPDATE stock SET num = num + 1 " +
 			"WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"},
-		expected: verify.StockBalances,
+		Expected: verify.StockBalances,
 	},
 	{
-		name: "an operation deleted", stock: []string{"DELETE FROM operations WHERE flag = '%d'"},
-		expected: verify.OperationComplete,
+		Name:     "an operation deleted",
+		Change:   &change{stock: "DELETE FROM operations WHERE flag = '%d'"},
+		Expected: verify.OperationComplete,
 	},
 	{
-		name: "an operation flipped", stock: []string{"UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"},
-		expected: verify.OrderMatchesOperation,
+		Name:     "an operation flipped",
+		Change:   &change{stock: "UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"},
+		Expected: verify.OrderMatchesOperation,
 	},
 	{
-		name:     "an order flipped",
-		order:    []string{"UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"},
-		expected: verify.OrderMatchesOperation,
+		Name:     "an order flipped",
+		Change:   &change{order: "UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"},
+		Expected: verify.OrderMatchesOperation,
 	},
 	{
-		name:  "an order left pending",
-		order: []string{"UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"}, expected: verify.Settled,
+		Name:     "an order left pending",
+		Change:   &change{order: "UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"},
+		Expected: verify.Settled,
 	},
 	{
-		name: "an acknowledged order deleted", order: []string{"DELETE FROM orders WHERE id = %d"},
-		expected: verify.AnswersTrue,
+		Name:     "an acknowledged order deleted",
+		Change:   &change{order: "DELETE FROM orders WHERE id = %d"},
+		Expected: verify.AnswersTrue,
 	},
 	{
-		name: "an order's item changed", order: []string{"UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"},
-		expected: verify.OrderMatchesOperation,
+		Name:     "an order's item changed",
+		Change:   &change{order: "UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"},
+		Expected: verify.OrderMatchesOperation,
 	},
-	{name: "an answer flipped", flip: func(h *history.History, op int32) {
-		for i := range h.Calls {
-			if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {
-				h.Calls[i].Status, h.Calls[i].Code = history.Rejected, http.StatusConflict
+	{
+		Name: "an answer flipped",
+		Change: &change{flip: func(h *history.History, op int32) {
+			for i := range h.Calls {
+				if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {
+					h.Calls[i].Status, h.Calls[i].Code = history.Rejected, http.StatusConflict
+				}
 			}
+		}},
+		Expected: verify.AnswersTrue,
+	},
+}
+
+// apply applies the change to an order that a client saw confirmed, in a run that must have passed. It kills the
+// services before, since a live reconciler would repair some of the changes.
+func (c *change) apply(ctx context.Context, l *lab.Lab, h *history.History) error {
+	if v, err := trial.On(l, fire.Config{}).Judge(ctx, h); err != nil {
+		return fmt.Errorf("run before the change: %w", err)
+	} else if v.Outcome != verify.Pass {
+		return fmt.Errorf("run before the change: %s, broken %v, %v", v.Outcome, v.Violated(), v.Reasons)
+	}
+	i := slices.IndexFunc(h.Calls, func(c history.Call) bool {
+		return c.Kind == history.Place && c.Status == history.Confirmed
+	})
+	if i < 0 {
+		return errors.New("run before the change: no order was confirmed")
+	}
+	for _, r := range l.Replicas() {
+		if err := r.Kill(); err != nil {
+			return err
 		}
-	}, expected: verify.AnswersTrue},
-}
-
-// change applies the input's change to an order that a client saw confirmed.
-func (in input) change(ctx context.Context, l *lab.Lab, h *history.History, order history.Call) error {
-	if in.flip != nil {
-		in.flip(h, order.Op)
 	}
-	for _, db := range []struct {
-		*sql.DB
-		statements []string
-	}{{l.OrderDB, in.order}, {l.StockDB, in.stock}} {
-		for _, statement := range db.statements {
-			result, err := db.ExecContext(ctx, fmt.Sprintf(statement, order.Order))
-			if err != nil {
-				return err
-			}
-			if n, err := result.RowsAffected(); err != nil || n != 1 {
-				return errors.Join(err, fmt.Errorf("%d rows changed, want 1", n))
-			}
+	if c.flip != nil {
+		c.flip(h, h.Calls[i].Op)
+	}
+	for db, statement := range map[*sql.DB]string{l.OrderDB: c.order, l.StockDB: c.stock} {
+		if statement == "" {
+			continue
 		}
-	}
-	return nil
-}
-
-// copied are the tables that inputs change.
-func copied(l *lab.Lab) map[string]*sql.DB {
-	return map[string]*sql.DB{
-		"orders": l.OrderDB, "order_items": l.OrderDB,
-		"stock": l.StockDB, "operations": l.StockDB, "stock_flow": l.StockDB,
-	}
-}
-
-// copyTables copies the tables, in the same database.
-func copyTables(ctx context.Context, l *lab.Lab) error {
-	return inTables(ctx, l, "CREATE TABLE copy_of_%[1]s AS SELECT * FROM %[1]s")
-}
-
-// restoreTables restores the tables from their copies.
-func restoreTables(ctx context.Context, l *lab.Lab) error {
-	return inTables(ctx, l, "DELETE FROM %[1]s", "INSERT INTO %[1]s SELECT * FROM copy_of_%[1]s")
-}
-
-func inTables(ctx context.Context, l *lab.Lab, statements ...string) error {
-	for table, db := range copied(l) {
-		for _, statement := range statements {
-			if _, err := db.ExecContext(ctx, fmt.Sprintf(statement, table)); err != nil {
-				return fmt.Errorf("copy %s: %w", table, err)
-			}
+		result, err := db.ExecContext(ctx, fmt.Sprintf(statement, h.Calls[i].Order))
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); err != nil || n != 1 {
+			return errors.Join(err, fmt.Errorf("%d rows changed, want 1", n))
 		}
 	}
 	return nil

@@ -11,10 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/faults"
+	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
+	"orderstock/loadtest/mutants/changes"
+	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
 
@@ -58,29 +62,21 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	defer func() { err = errors.Join(err, l.Close()) }()
 
 	report := &Report{Rows: []Row{}}
-	add := func(kind string, row Row, err error) error {
-		if err != nil {
-			return fmt.Errorf("mutant %q: %w", row.Mutant, err)
-		}
-		row.Kind = kind
-		report.Rows = append(report.Rows, row)
-		return row.print(cfg.Print)
-	}
-	for _, group := range []struct {
-		kind    string
-		mutants []Mutant
-	}{{"mutant", mutants}, {"layer", layers}} {
-		for _, m := range group.mutants {
-			if strings.Contains(m.Name, cfg.Only) {
-				row, err := m.run(ctx, l, max(cfg.Seed, 1), cfg.Tries)
-				if err := add(group.kind, row, err); err != nil {
-					return report, err
-				}
+	for _, kind := range kinds {
+		for _, m := range kind.mutants {
+			if !strings.Contains(m.Name, cfg.Only) {
+				continue
+			}
+			row, err := m.run(ctx, l, max(cfg.Seed, 1), cfg.Tries)
+			if err != nil {
+				return report, fmt.Errorf("mutant %q: %w", row.Mutant, err)
+			}
+			row.Kind = kind.name
+			report.Rows = append(report.Rows, row)
+			if err := row.print(cfg.Print); err != nil {
+				return report, err
 			}
 		}
-	}
-	if err := runInputs(ctx, l, cfg.Only, func(row Row, err error) error { return add("input", row, err) }); err != nil {
-		return report, err
 	}
 	if cfg.Only == "" {
 		if report.Changes, err = tryChanges(ctx, l, cmp.Or(cfg.Changes, 24_000)); err != nil {
@@ -96,9 +92,12 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 // run runs the mutant under its fault until it is caught, or has run with all its seeds.
 func (m Mutant) run(ctx context.Context, l *lab.Lab, first uint64, seeds int) (Row, error) {
 	row := Row{Mutant: m.Name, Expected: m.Expected, Cell: m.Cell}
-	if m.AbsorbedBy != "" {
+	switch {
+	case m.AbsorbedBy != "":
 		row.Expected = "absorbed by " + m.AbsorbedBy
-	} else {
+	case m.Change != nil: // nothing meets by chance
+		seeds = 1
+	default:
 		seeds = tries
 	}
 	proved := 0
@@ -152,8 +151,8 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 			return nil, fmt.Errorf("change schema: %w", err)
 		}
 	}
-	if m.Probe != nil {
-		return m.probe(ctx, l)
+	if m.Cell == "" {
+		return m.calm(ctx, l)
 	}
 	cell, ok := faults.Find(m.Cell)
 	if !ok {
@@ -175,19 +174,67 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 	return broken, nil
 }
 
-// probe fires a little traffic, runs the mutant's probe, and judges all of it.
-func (m Mutant) probe(ctx context.Context, l *lab.Lab) ([]string, error) {
-	h, err := littleTraffic(ctx, l)
+// calm runs the mutant without a fault: it fires the load, runs the mutant's probe or change, and judges all of it.
+func (m Mutant) calm(ctx context.Context, l *lab.Lab) (broken []string, err error) {
+	load := m.Load
+	if load.Orders == 0 {
+		load = little
+	}
+	load.Timeout = 5 * time.Second
+	r, err := trial.On(l, load).Fire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	broken, err := m.Probe(ctx, l, h.Goods)
+	if m.Probe != nil {
+		if broken, err = m.Probe(ctx, l, r.History.Goods); err != nil {
+			return nil, err
+		}
+	}
+	if m.Change != nil {
+		if err := m.Change.apply(ctx, l, r.History); err != nil {
+			return nil, err
+		}
+	}
+	v, err := verdict(ctx, l, r.History)
 	if err != nil {
 		return nil, err
 	}
-	v, err := verdict(ctx, l, h)
-	if err != nil {
-		return nil, err
+	if load.Mix.Several > 0 && v.Unlocked > 0 {
+		broken = append(broken, unlockedDeductions)
 	}
 	return append(broken, v.Violated()...), nil
+}
+
+// verdict returns the verdict on the run. An unknown one is an error.
+func verdict(ctx context.Context, l *lab.Lab, h *history.History) (*verify.Verdict, error) {
+	t := trial.On(l, fire.Config{})
+	t.Books.Settle = 2 * time.Second
+	v, err := t.Judge(ctx, h)
+	if err == nil && v.Outcome == verify.Unknown {
+		err = fmt.Errorf("verdict unknown: %s", strings.Join(v.Reasons, "; "))
+	}
+	return v, err
+}
+
+// tryChanges records one run of each kind and tries changes to each.
+func tryChanges(ctx context.Context, l *lab.Lab, n int) (*changes.Counts, error) {
+	all := &changes.Counts{Missed: []string{}}
+	kinds := changes.Kinds()
+	for _, kind := range kinds {
+		if err := l.StartServices(ctx, "", faults.Env); err != nil {
+			return nil, err
+		}
+		base, err := kind.Record(ctx, l, func(context.Context) error {
+			return errors.Join(l.Stocks[1].Kill(), l.Orders[1].Kill())
+		})
+		if err != nil {
+			return nil, err
+		}
+		counts, err := base.Run(1, n/len(kinds))
+		if err != nil {
+			return nil, err
+		}
+		all.Add(counts)
+	}
+	return all, nil
 }

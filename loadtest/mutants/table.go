@@ -1,12 +1,12 @@
 package mutants
 
 import (
-	"slices"
 	"time"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
@@ -26,9 +26,11 @@ type Mutant struct {
 	Cell string
 	// Outage, if not 0, replaces the cell's.
 	Outage time.Duration
-	// Probe, if not nil, sends requests that the traffic of a cell does not.
+	// Probe, if not nil, sends requests that the traffic does not.
 	Probe probe
-	// Load is the traffic. Default: usual.
+	// Change, if not nil, is made to the databases or the history after the traffic.
+	Change *change
+	// Load is the traffic. Default: usual with a cell, and little without.
 	Load fire.Config
 	// Strict also demands that no order is given up, and raises the time after which orders are.
 	Strict bool
@@ -38,13 +40,18 @@ type Mutant struct {
 	AbsorbedBy string
 }
 
+// kinds are the tables of mutants, in the order of their runs.
+var kinds = []struct {
+	name    string
+	mutants []Mutant
+}{{"mutant", mutants}, {"layer", layers}, {"input", inputs}}
+
 // Names returns the names of all rows, in their order.
 func Names() (all []string) {
-	for _, m := range slices.Concat(mutants, layers) {
-		all = append(all, m.Name)
-	}
-	for _, in := range inputs {
-		all = append(all, in.name)
+	for _, kind := range kinds {
+		for _, m := range kind.mutants {
+			all = append(all, m.Name)
+		}
 	}
 	return all
 }
@@ -89,15 +96,15 @@ var mutants = []Mutant{
 	{Name: "nothing broken, holder paused", Cell: paused, AbsorbedBy: Control},
 
 	{
-		Name: "nothing broken, baskets", Strategy: "grouped", Probe: baskets, AbsorbedBy: Control,
+		Name: "nothing broken, baskets", Strategy: "grouped", Load: baskets, AbsorbedBy: Control,
 	},
 	{
-		Name: "the locks of the first partition only", Switches: "first-lock-only", Strategy: "grouped", Probe: baskets,
+		Name: "the locks of the first partition only", Switches: "first-lock-only", Strategy: "grouped", Load: baskets,
 		Expected: unlockedDeductions,
 	},
 	{
 		Name: "locks taken in the order of the basket", Switches: "locks-in-basket-order", Strategy: "grouped",
-		Probe: baskets, Expected: unlockedDeductions,
+		Load: baskets, Expected: unlockedDeductions,
 	},
 
 	{Name: "no lock, read-modify-write", Load: dense, Strategy: "unsafe", Cell: quiet, Expected: verify.StockBalances},
@@ -153,25 +160,25 @@ var mutants = []Mutant{
 		Expected: verify.OrderAsRequested,
 	},
 	{
-		Name: "a repeat makes a second order without a key", Switches: "order-again", Probe: traffic,
+		Name: "a repeat makes a second order without a key", Switches: "order-again", Load: traffic,
 		Expected: verify.Unexplained,
 	},
 	{
-		Name: "a cancellation books a restock as well", Switches: "restock-on-cancel", Probe: traffic,
+		Name: "a cancellation books a restock as well", Switches: "restock-on-cancel", Load: traffic,
 		Expected: verify.Unexplained,
 	},
 	{
-		Name: "a cancellation answered 200 CONFIRMED, and nothing cancelled", Switches: "cancel-nothing", Probe: traffic,
+		Name: "a cancellation answered 200 CONFIRMED, and nothing cancelled", Switches: "cancel-nothing", Load: traffic,
 		Expected: verify.AnswerWellFormed,
 	},
 	{
-		Name: "sold orders answered 503 unavailable", Switches: "sold-unavailable", Probe: traffic,
+		Name: "sold orders answered 503 unavailable", Switches: "sold-unavailable", Load: traffic,
 		Expected: verify.AnswersTrue,
 	},
-	{Name: "answers name another product", Switches: "other-items", Probe: traffic, Expected: verify.AnswersTrue},
+	{Name: "answers name another product", Switches: "other-items", Load: traffic, Expected: verify.AnswersTrue},
 	{
 		Name: "neighbours in a group get each other's items", Switches: "neighbours-items", Strategy: "grouped",
-		Probe: deductions, Expected: verify.OrderAsRequested,
+		Load: deductions, Expected: verify.OrderAsRequested,
 	},
 	{
 		Name: "a changed body accepted under a used flag", Switches: "changed-body", Probe: changedBody,
@@ -191,7 +198,21 @@ var (
 	// slow is light enough that no order is given up on a busy machine, and that the orders behind a paused holder are
 	// done before the holder wakes up.
 	slow = fire.Config{Orders: 60, Rate: 30, Concurrency: 48}
+
+	little = fire.Config{Orders: 200, Concurrency: 20, Mix: fire.Mix{Goods: 3, Stock: 80, Repeat: 0.1, Seed: 1}}
+	// traffic has repeats and cancellations, and deductions is the same with deductions alone.
+	traffic    = fire.Config{Orders: 200, Concurrency: 20, Mix: repeated}
+	deductions = fire.Config{Path: history.PathDeduct, Orders: 200, Concurrency: 20, Mix: repeated}
+	repeated   = fire.Mix{Goods: 3, Stock: 120, Repeat: 0.3, Cancel: 0.3, Seed: 1}
+	// baskets is orders of several products, at replicas that take turns.
+	baskets = fire.Config{
+		Orders: 600, Concurrency: 60, Mix: fire.Mix{Goods: 6, Stock: 2000, ItemsMax: 3, Several: 1, Cancel: 0.1, Seed: 1},
+	}
 )
+
+// unlockedDeductions is found broken if a deduction of baskets went without the locks of its products, as none does in
+// calm.
+const unlockedDeductions = "unlocked"
 
 // longOutage is longer than the client library's reconnect delay of one second. If the reconnect fails, the library
 // fails the calls that wait for a connection, among them the search for a node whose create was not answered. The

@@ -19,7 +19,8 @@ func TestTable(t *testing.T) {
 	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp,
 		flagConflict, unlockedDeductions)
 	names := map[string]bool{}
-	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
+	all := slices.Concat(mutants, layers, inputs)
+	for _, m := range all {
 		if names[m.Name] {
 			t.Errorf("%s: twice", m.Name)
 		}
@@ -33,8 +34,12 @@ func TestTable(t *testing.T) {
 		if m.Expected == faults.NotGivenUp && !m.Strict {
 			t.Errorf("%s: nobody looks for %s", m.Name, m.Expected)
 		}
-		if (m.Cell == "") == (m.Probe == nil) {
-			t.Errorf("%s: want either a cell or a probe", m.Name)
+		if m.Cell == "" && m.Probe == nil && m.Change == nil && m.Load.Orders == 0 ||
+			m.Cell != "" && (m.Probe != nil || m.Change != nil) {
+			t.Errorf("%s: want either a cell, or a probe, a change or a load", m.Name)
+		}
+		if c := m.Change; c != nil && c.order == "" && c.stock == "" && c.flip == nil {
+			t.Errorf("%s: changes nothing", m.Name)
 		}
 		if cell, ok := faults.Find(m.Cell); m.Cell != "" && (!ok || cell.NA != "") {
 			t.Errorf("%s: cell %s cannot be run", m.Name, m.Cell)
@@ -45,7 +50,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{}
-	for _, m := range append(append([]Mutant{}, mutants...), layers...) {
+	for _, m := range all {
 		for name := range strings.SplitSeq(m.Switches, ",") {
 			used[name] = true
 			if name != "" && !slices.ContainsFunc(patches, func(p patch.Patch) bool { return p.Name == name }) {
@@ -62,14 +67,6 @@ func TestTable(t *testing.T) {
 		}
 		if by, _, _ := strings.Cut(p.CaughtBy, ","); !slices.Contains(known, by) {
 			t.Errorf("patch %s: no invariant is called %s", p.Name, by)
-		}
-	}
-	for _, in := range inputs {
-		if !slices.Contains(known, in.expected) {
-			t.Errorf("%s: no invariant is called %s", in.name, in.expected)
-		}
-		if len(in.order)+len(in.stock) == 0 && in.flip == nil {
-			t.Errorf("%s: changes nothing", in.name)
 		}
 	}
 }
@@ -111,13 +108,13 @@ func TestReport(t *testing.T) {
 
 // A flip changes every answer that confirmed the order.
 func TestFlip(t *testing.T) {
-	i := slices.IndexFunc(inputs, func(in input) bool { return in.flip != nil })
+	i := slices.IndexFunc(inputs, func(m Mutant) bool { return m.Change.flip != nil })
 	h := &history.History{Calls: []history.Call{
 		{Op: 1, Status: history.Confirmed},
 		{Op: 2, Status: history.Confirmed},
 		{Op: 1, Kind: history.Again, Status: history.Confirmed},
 	}}
-	inputs[i].flip(h, 1)
+	inputs[i].Change.flip(h, 1)
 	if h.Calls[0].Status != history.Rejected || h.Calls[1].Status != history.Confirmed ||
 		h.Calls[2].Status != history.Rejected {
 		t.Errorf("flipped to %v", h.Calls)

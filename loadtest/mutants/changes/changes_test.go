@@ -29,7 +29,31 @@ var read = map[string][]string{
 	"stock_buckets": {"goods_id", "num"},
 }
 
-// Each column of the schema is read, or is one of changes.Columns, with the reason.
+// unread are the columns that the verdict does not read, by table, each with the reason.
+var unread = map[string]map[string]string{
+	"orders": {
+		"created_at": "a clock of the services, which the verdict does not trust",
+		"updated_at": "a clock of the services, which the verdict does not trust",
+		"trace":      "for people; nothing is decided by it",
+	},
+	"operations": {
+		"fencing_token": "not every strategy locks; that there is one is counted as unlocked",
+		"created_at":    "a clock of the services, which the verdict does not trust",
+	},
+	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
+	"stock": { //nolint:gosec // no credential
+		"fencing_token": "the lock's own record; a write that it should have turned away shows in the pieces",
+		"updated_at":    "a clock of the services, which the verdict does not trust",
+		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
+	},
+	"write_check": {
+		"id":     "a service's own check that the database keeps writes; no request writes it",
+		"writes": "a service's own check that the database keeps writes; no request writes it",
+	},
+	"stock_buckets": {"bucket": "only the sum of a product's buckets means anything"},
+}
+
+// Each column of the schema is read, or is unread for a reason.
 func TestEachColumnIsReadOrExempt(t *testing.T) {
 	for _, which := range []string{migrations.Order, migrations.Stock} {
 		db, err := sql.Open("mysql", serverstest.Database(t))
@@ -51,7 +75,7 @@ func TestEachColumnIsReadOrExempt(t *testing.T) {
 			if err := rows.Scan(&table, &column); err != nil {
 				t.Fatal(err)
 			}
-			if _, exempt := changes.Columns[table][column]; exempt == slices.Contains(read[table], column) {
+			if _, exempt := unread[table][column]; exempt == slices.Contains(read[table], column) {
 				t.Errorf("%s.%s: exempt is %t, and that it is read, too", table, column, exempt)
 			}
 		}

@@ -9,30 +9,6 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Columns are the columns that the verdict does not read, by table, each with the reason.
-var Columns = map[string]map[string]string{
-	"orders": {
-		"created_at": "a clock of the services, which the verdict does not trust",
-		"updated_at": "a clock of the services, which the verdict does not trust",
-		"trace":      "for people; nothing is decided by it",
-	},
-	"operations": {
-		"fencing_token": "not every strategy locks; that there is one is counted as unlocked",
-		"created_at":    "a clock of the services, which the verdict does not trust",
-	},
-	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
-	"stock": { //nolint:gosec // no credential
-		"fencing_token": "the lock's own record; a write that it should have turned away shows in the pieces",
-		"updated_at":    "a clock of the services, which the verdict does not trust",
-		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
-	},
-	"write_check": {
-		"id":     "a service's own check that the database keeps writes; no request writes it",
-		"writes": "a service's own check that the database keeps writes; no request writes it",
-	},
-	"stock_buckets": {"bucket": "only the sum of a product's buckets means anything"},
-}
-
 // exemption is a kind of change whose result is as correct as the original.
 type exemption struct {
 	// table and what match the fields of the change.

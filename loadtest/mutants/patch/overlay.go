@@ -75,7 +75,8 @@ type edit struct {
 	add      []string
 }
 
-// edits returns the patch's changes to a file, by the lines of the product: one for each run of changed lines.
+// edits returns the patch's changes to a file, by the lines of the product: one for each fragment, without the context
+// around it.
 func (p Patch) edits(root string, f *gitdiff.File) ([]edit, error) {
 	lines, err := readLines(root, f.OldName)
 	if err != nil {
@@ -83,35 +84,24 @@ func (p Patch) edits(root string, f *gitdiff.File) ([]edit, error) {
 	}
 	var all []edit
 	for _, fragment := range f.TextFragments {
-		var old []string
-		var changes []edit // at the index of a line of old
-		changing := false
+		var old, changed []string
 		for _, line := range fragment.Lines {
-			if line.Op == gitdiff.OpContext {
-				changing = false
-			} else if !changing {
-				changing = true
-				changes = append(changes, edit{patch: p.Name, at: len(old)})
+			if line.Old() {
+				old = append(old, line.Line)
 			}
-			switch line.Op {
-			case gitdiff.OpAdd:
-				changes[len(changes)-1].add = append(changes[len(changes)-1].add, line.Line)
-				continue
-			case gitdiff.OpDelete:
-				changes[len(changes)-1].drop++
-			case gitdiff.OpContext:
+			if line.New() {
+				changed = append(changed, line.Line)
 			}
-			old = append(old, line.Line)
 		}
 		at, ok := find(lines, old, int(fragment.OldPosition)-1)
 		if !ok {
 			return nil, fmt.Errorf("patch %s does not apply: %s has no lines like those around %d any more", p.Name, f.OldName,
 				fragment.OldPosition)
 		}
-		for _, c := range changes {
-			c.at += at
-			all = append(all, c)
-		}
+		before, after := int(fragment.LeadingContext), int(fragment.TrailingContext)
+		all = append(all, edit{
+			patch: p.Name, at: at + before, drop: len(old) - before - after, add: changed[before : len(changed)-after],
+		})
 	}
 	return all, nil
 }
