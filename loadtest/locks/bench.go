@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if cfg.Servers == "" {
-		zk, err := servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"), servers.WithHeapMB(1024))
+		zk, err := servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"), servers.WithArgs("-Xmx1024m"))
 		if err != nil {
 			return nil, err
 		}

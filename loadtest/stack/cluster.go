@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
+	"slices"
 
 	"orderstock/pkg/mysqlgroup"
 	"orderstock/pkg/servers"
@@ -26,24 +26,27 @@ type Cluster struct {
 // three ZooKeeper servers, each in a folder of dir. member(i), if not nil, are further options of MySQL server i,
 // counted from 0.
 func StartCluster(ctx context.Context, dir string, member func(i int) []servers.Option) (*Servers, error) {
-	var (
-		c       Cluster
-		errs    [3]error
-		started sync.WaitGroup
+	var c Cluster
+	_, err := servers.StartAll(
+		func() (_ servers.Killer, err error) {
+			c.MySQL, err = servers.StartMySQLGroup(ctx, filepath.Join(dir, "mysql"), 3, member)
+			return c.MySQL, err
+		},
+		func() (_ servers.Killer, err error) {
+			c.Redis, err = servers.StartRedisFailover(ctx, filepath.Join(dir, "redis"))
+			return c.Redis, err
+		},
+		func() (_ servers.Killer, err error) {
+			c.ZooKeeper, err = servers.StartEnsemble(ctx, filepath.Join(dir, "zookeeper"), 3, servers.WithArgs("-Xmx256m"))
+			return c.ZooKeeper, err
+		},
 	)
-	started.Go(func() { c.MySQL, errs[0] = servers.StartMySQLGroup(ctx, filepath.Join(dir, "mysql"), 3, member) })
-	started.Go(func() { c.Redis, errs[1] = servers.StartRedisFailover(ctx, filepath.Join(dir, "redis")) })
-	started.Go(func() {
-		c.ZooKeeper, errs[2] = servers.StartEnsemble(ctx, filepath.Join(dir, "zookeeper"), 3, servers.WithHeapMB(256))
-	})
-	started.Wait()
-	err := errors.Join(errs[:]...)
-	if err == nil {
-		c.Group = mysqlgroup.Config{AdminDSN: c.MySQL.MySQL().AdminDSN(), Password: rand.Text()}
-		err = mysqlgroup.Up(ctx, c.Group)
-	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), each(c.own(), stopper.Kill))
+		return nil, fmt.Errorf("start cluster: %w", err)
+	}
+	c.Group = mysqlgroup.Config{AdminDSN: c.MySQL.MySQL().AdminDSN(), Password: rand.Text()}
+	if err := mysqlgroup.Up(ctx, c.Group); err != nil {
+		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.All().Kill())
 	}
 	return &Servers{
 		MySQL: c.MySQL.MySQL(), Redis: servers.AttachRedis(c.Redis.Addr()),
@@ -51,21 +54,7 @@ func StartCluster(ctx context.Context, dir string, member func(i int) []servers.
 	}, nil
 }
 
-// own returns the servers of each kind that were started.
-func (c *Cluster) own() []stopper { return started(c.MySQL, c.Redis, c.ZooKeeper) }
-
 // All returns every server.
-func (c *Cluster) All() []*servers.Server {
-	var all []*servers.Server
-	for _, m := range c.MySQL.Members {
-		all = append(all, m.Server)
-	}
-	for _, r := range c.Redis.Servers {
-		all = append(all, r.Server)
-	}
-	all = append(all, c.Redis.Sentinels...)
-	for _, z := range c.ZooKeeper.Servers {
-		all = append(all, z.Server)
-	}
-	return all
+func (c *Cluster) All() servers.Fleet {
+	return slices.Concat(c.MySQL.Fleet, c.Redis.Fleet, c.ZooKeeper.Fleet)
 }

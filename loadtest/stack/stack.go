@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -86,56 +85,50 @@ func (st *Stack) up(ctx context.Context) error {
 	return err
 }
 
-// startAll starts n services of a kind together. It returns the started ones even if others failed to start.
+// startAll starts n services of a kind together. If one of them fails, the others are killed.
 func (st *Stack) startAll(ctx context.Context, kind Kind, n int) ([]*Service, error) {
-	n = max(n, 0)
-	var (
-		all     = make([]*Service, n)
-		errs    = make([]error, n)
-		started sync.WaitGroup
-	)
-	for i := range n {
-		started.Go(func() { all[i], errs[i] = st.newService(ctx, kind, i+1) })
+	var starts []func() (*Service, error)
+	for i := range max(n, 0) {
+		starts = append(starts, func() (*Service, error) { return st.newService(ctx, kind, i+1) })
 	}
-	started.Wait()
-	return slices.DeleteFunc(all, func(s *Service) bool { return s == nil }), errors.Join(errs...)
+	return servers.StartAll(starts...)
 }
 
 // Services returns all services, the order services first.
-func (st *Stack) Services() []*Service {
-	return append(append([]*Service{}, st.Order...), st.Stock...)
+func (st *Stack) Services() []*Service { return slices.Concat(st.Order, st.Stock) }
+
+// fleet returns the services as servers.
+func fleet(services []*Service) (all servers.Fleet) {
+	for _, s := range services {
+		all = append(all, s.Server)
+	}
+	return all
+}
+
+// ownedServers returns the servers that Up started.
+func (st *Stack) ownedServers() servers.Fleet {
+	if !st.ownServers || st.Servers == nil {
+		return nil
+	}
+	return st.Servers.All()
 }
 
 // Dead returns the services and started servers whose process has ended.
 func (st *Stack) Dead() []*servers.Server {
-	var all []*servers.Server
-	for _, s := range st.Services() {
-		all = append(all, s.Server)
-	}
-	if st.ownServers {
-		all = append(all, st.Servers.All()...)
-	}
+	all := append(fleet(st.Services()), st.ownedServers()...)
 	return slices.DeleteFunc(all, (*servers.Server).Running)
 }
 
 // Stop stops the order services, then the stock services, then the servers that Up started, each gracefully. All are
 // stopped, even if one fails. The ones still running when ctx ends are killed.
 func (st *Stack) Stop(ctx context.Context) error {
-	graceful := func(s *Service) error { return s.Stop(ctx) }
-	err := errors.Join(each(st.Order, graceful), each(st.Stock, graceful))
-	if st.ownServers && st.Servers != nil {
-		err = errors.Join(err, st.Servers.Stop(ctx))
-	}
-	return err
+	err := errors.Join(fleet(st.Order).Stop(ctx), fleet(st.Stock).Stop(ctx))
+	return errors.Join(err, st.ownedServers().Stop(ctx))
 }
 
 // Kill kills everything that Up started.
 func (st *Stack) Kill() error {
-	err := each(st.Services(), func(s *Service) error { return s.Kill() })
-	if st.ownServers && st.Servers != nil {
-		err = errors.Join(err, st.Servers.Kill())
-	}
-	return err
+	return errors.Join(fleet(st.Services()).Kill(), st.ownedServers().Kill())
 }
 
 // Token returns the stock services' bearer token.

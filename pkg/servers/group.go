@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -23,6 +22,7 @@ var groupSettings []byte
 // MySQLGroup is several MySQL servers that can form a group. StartMySQLGroup does not
 // form it: see package mysqlgroup.
 type MySQLGroup struct {
+	Fleet
 	Members []*MySQL
 	admin   *mysql.Config
 }
@@ -36,28 +36,23 @@ func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []
 		return nil, fmt.Errorf("start group: %w", err)
 	}
 	var (
-		members = make([]options, n)
-		addrs   []string
+		addrs  []string
+		starts []func() (*MySQL, error)
 	)
-	for i := range members {
-		members[i] = newOptions([]Option{WithBufferPoolMB(256)})
+	for i := range n {
+		o := newOptions([]Option{WithArgs("--innodb-buffer-pool-size=256M")})
 		if opts != nil {
 			for _, opt := range opts(i) {
-				opt(&members[i])
+				opt(&o)
 			}
 		}
-		if members[i].addr == "" {
-			if members[i].addr, err = freeAddr(); err != nil {
+		if o.addr == "" {
+			if o.addr, err = freeAddr(); err != nil {
 				return nil, fmt.Errorf("start group: %w", err)
 			}
 		}
-		addrs = append(addrs, members[i].addr)
-	}
-	g := &MySQLGroup{Members: make([]*MySQL, n)}
-	errs := make([]error, n)
-	var started sync.WaitGroup
-	for i, o := range members {
-		started.Go(func() {
+		addrs = append(addrs, o.addr)
+		starts = append(starts, func() (*MySQL, error) {
 			o.name, o.install, o.grouped = fmt.Sprintf("mysql-%d", i+1), &install, true
 			host, port, _ := net.SplitHostPort(o.addr)
 			o.args = append([]string{
@@ -65,15 +60,19 @@ func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []
 				"--loose-group-replication-local-address=" + o.addr,
 				"--loose-group-replication-group-seeds=" + strings.Join(addrs, ","),
 			}, o.args...)
-			g.Members[i], errs[i] = startMySQL(ctx, filepath.Join(dir, o.name), o)
+			return startMySQL(ctx, filepath.Join(dir, o.name), o)
 		})
 	}
-	started.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, g.Kill())
+	members, err := StartAll(starts...)
+	if err != nil {
+		return nil, err
+	}
+	g := &MySQLGroup{Members: members}
+	for _, m := range members {
+		g.Fleet = append(g.Fleet, m.Server)
 	}
 	g.admin = g.Members[0].admin.Clone()
-	g.admin.Net, g.admin.Addr = mysqldb.GroupNet, strings.Join(addrs, ",")
+	g.admin.Net, g.admin.Addr = mysqldb.GroupNet, g.Addr()
 	return g, nil
 }
 
@@ -90,26 +89,6 @@ func (g *MySQLGroup) Member(addr string) *MySQL {
 		return nil
 	}
 	return g.Members[i]
-}
-
-// Stop stops all members gracefully, together.
-func (g *MySQLGroup) Stop(ctx context.Context) error {
-	return g.each(func(m *MySQL) error { return m.Stop(ctx) })
-}
-
-// Kill kills all members.
-func (g *MySQLGroup) Kill() error { return g.each(func(m *MySQL) error { return m.Kill() }) }
-
-func (g *MySQLGroup) each(do func(*MySQL) error) error {
-	errs := make([]error, len(g.Members))
-	var all sync.WaitGroup
-	for i, m := range g.Members {
-		if m != nil {
-			all.Go(func() { errs[i] = do(m) })
-		}
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // freshIdentity removes the server id that a copied data folder has from its template.

@@ -87,8 +87,7 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 		"--bind-address="+host, "--port="+port, "--skip-name-resolve",
 		"--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--sync-binlog=1",
 		"--innodb-flush-log-at-trx-commit=1",
-		fmt.Sprintf("--innodb-buffer-pool-size=%dM", o.bufferPoolMB),
-		fmt.Sprintf("--max-connections=%d", o.maxConnections),
+		"--innodb-buffer-pool-size=512M", "--max-connections=1000",
 		"--character-set-server=utf8mb4",
 	)
 	command := slices.Concat(o.within, []string{programs.server}, args, o.args)

@@ -6,16 +6,11 @@ import "time"
 type Option func(*options)
 
 type options struct {
-	addr              string
-	args              []string
-	config            []string // further lines of zoo.cfg
-	heapMB            int
-	containerInterval time.Duration
-	slowSync          time.Duration
-	bufferPoolMB      int
-	maxConnections    int
-	appendfsync       string
-	within            []string
+	addr     string
+	args     []string
+	config   []string // further lines of zoo.cfg
+	slowSync time.Duration
+	within   []string
 
 	// name is the server's name; empty: its kind's.
 	name string
@@ -25,13 +20,7 @@ type options struct {
 }
 
 func newOptions(opts []Option) options {
-	o := options{
-		heapMB:            512,
-		containerInterval: time.Minute,
-		bufferPoolMB:      512,
-		maxConnections:    1000,
-		appendfsync:       "everysec",
-	}
+	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -43,31 +32,12 @@ func newOptions(opts []Option) options {
 func WithAddr(addr string) Option { return func(o *options) { o.addr = addr } }
 
 // WithArgs adds arguments to the server's command line (MySQL, Redis) or to
-// the Java virtual machine's (ZooKeeper), after this package's.
+// the Java virtual machine's (ZooKeeper), after this package's, which they override.
 func WithArgs(args ...string) Option { return func(o *options) { o.args = append(o.args, args...) } }
-
-// WithContainerCheckInterval sets how often ZooKeeper looks for empty
-// container nodes to delete. Default one minute.
-func WithContainerCheckInterval(d time.Duration) Option {
-	return func(o *options) { o.containerInterval = d }
-}
 
 // WithSlowSync makes each write of ZooKeeper to disk take longer by d, in whole milliseconds, on
 // Linux. It needs gcc. Default: as long as the disk takes.
 func WithSlowSync(d time.Duration) Option { return func(o *options) { o.slowSync = d } }
-
-// WithHeapMB bounds the heap of one ZooKeeper server. Default 512.
-func WithHeapMB(mb int) Option { return func(o *options) { o.heapMB = mb } }
-
-// WithBufferPoolMB sets MySQL's buffer pool. Default 512.
-func WithBufferPoolMB(mb int) Option { return func(o *options) { o.bufferPoolMB = mb } }
-
-// WithMaxConnections sets how many clients MySQL admits. Default 1000.
-func WithMaxConnections(n int) Option { return func(o *options) { o.maxConnections = n } }
-
-// WithAppendFsync sets when Redis syncs its append-only file: "always",
-// "everysec" or "no". Default "everysec".
-func WithAppendFsync(when string) Option { return func(o *options) { o.appendfsync = when } }
 
 // WithCommand runs MySQL by another command, such as "ip netns exec name", whose
 // further arguments are the server's command line. The command must exec the server, so

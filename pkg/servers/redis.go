@@ -39,7 +39,7 @@ func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error)
 		Path: path,
 		Args: append([]string{
 			"--bind", host, "--port", port, "--dir", ".",
-			"--appendonly", "yes", "--appendfsync", o.appendfsync, "--save", "",
+			"--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
 			"--databases", fmt.Sprint(RedisDatabases), "--maxclients", "4000",
 		}, o.args...),
 		Dir:   dir,

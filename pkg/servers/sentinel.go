@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"orderstock/pkg/servers/programs"
 )
@@ -17,8 +16,9 @@ const RedisMaster = "flags"
 
 // RedisFailover is a Redis server with a replica, and the Sentinels that fail over between them.
 type RedisFailover struct {
+	Fleet
 	Servers   []*Redis // the first one starts as the master
-	Sentinels []*Server
+	Sentinels Fleet
 }
 
 // StartRedisFailover starts two Redis servers and three Sentinels, each in a folder of dir. The Sentinels declare the
@@ -30,27 +30,24 @@ func StartRedisFailover(ctx context.Context, dir string) (_ *RedisFailover, err 
 			err = errors.Join(err, r.Kill())
 		}
 	}()
-	master, err := StartRedis(ctx, filepath.Join(dir, "redis-1"), named("redis-1"))
-	if err != nil {
-		return nil, err
+	var replicaOf []string
+	for _, name := range []string{"redis-1", "redis-2"} {
+		server, err := StartRedis(ctx, filepath.Join(dir, name), named(name), WithArgs(replicaOf...))
+		if err != nil {
+			return nil, err
+		}
+		r.Servers, r.Fleet = append(r.Servers, server), append(r.Fleet, server.Server)
+		host, port, _ := net.SplitHostPort(server.Addr())
+		replicaOf = []string{"--replicaof", host, port}
 	}
-	r.Servers = append(r.Servers, master)
-	host, port, err := net.SplitHostPort(master.Addr())
-	if err != nil {
-		return nil, fmt.Errorf("start sentinels: %w", err)
-	}
-	replica, err := StartRedis(ctx, filepath.Join(dir, "redis-2"), named("redis-2"), WithArgs("--replicaof", host, port))
-	if err != nil {
-		return nil, err
-	}
-	r.Servers = append(r.Servers, replica)
+	host, port, _ := net.SplitHostPort(r.Servers[0].Addr())
 	for i := range 3 {
 		name := fmt.Sprintf("sentinel-%d", i+1)
 		s, err := startSentinel(ctx, filepath.Join(dir, name), name, host, port)
 		if err != nil {
 			return nil, err
 		}
-		r.Sentinels = append(r.Sentinels, s)
+		r.Sentinels, r.Fleet = append(r.Sentinels, s), append(r.Fleet, s)
 	}
 	return r, nil
 }
@@ -86,29 +83,4 @@ sentinel failover-timeout %[2]s 10000
 }
 
 // Addr returns the addresses of the Sentinels, separated by commas.
-func (r *RedisFailover) Addr() string {
-	var addrs []string
-	for _, s := range r.Sentinels {
-		addrs = append(addrs, s.Addr())
-	}
-	return strings.Join(addrs, ",")
-}
-
-// Stop stops Sentinels and servers gracefully.
-func (r *RedisFailover) Stop(ctx context.Context) error {
-	return r.each(func(s *Server) error { return s.Stop(ctx) })
-}
-
-// Kill kills Sentinels and servers.
-func (r *RedisFailover) Kill() error { return r.each((*Server).Kill) }
-
-func (r *RedisFailover) each(do func(*Server) error) error {
-	var errs []error
-	for _, s := range r.Sentinels {
-		errs = append(errs, do(s))
-	}
-	for _, s := range r.Servers {
-		errs = append(errs, do(s.Server))
-	}
-	return errors.Join(errs...)
-}
+func (r *RedisFailover) Addr() string { return r.Sentinels.Addr() }

@@ -29,7 +29,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	t.Run("mysql", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, func(ctx context.Context, dir string) (*servers.MySQL, error) {
-			return servers.StartMySQL(ctx, dir, servers.WithBufferPoolMB(64))
+			return servers.StartMySQL(ctx, dir, servers.WithArgs("--innodb-buffer-pool-size=64M"))
 		})
 		if err := s.Exec(t.Context(),
 			"CREATE DATABASE d", "CREATE TABLE d.t (n INT)", "INSERT INTO d.t VALUES (7)"); err != nil {
@@ -59,7 +59,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, func(ctx context.Context, dir string) (*servers.Redis, error) {
-			return servers.StartRedis(ctx, dir, servers.WithAppendFsync("always"))
+			return servers.StartRedis(ctx, dir, servers.WithArgs("--appendfsync", "always"))
 		})
 		c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 5*time.Second)
 		defer func() { _ = c.Close() }()
@@ -127,7 +127,7 @@ func TestSlowSync(t *testing.T) {
 func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-		return servers.StartZooKeeper(ctx, dir, servers.WithContainerCheckInterval(200*time.Millisecond))
+		return servers.StartZooKeeper(ctx, dir, servers.WithArgs("-Dznode.container.checkIntervalMs=200"))
 	})
 	c := connect(t, s.Addr(), time.Second)
 	if _, err := c.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Minute); err != nil {
@@ -193,7 +193,7 @@ func TestPauseAndResume(t *testing.T) {
 
 func TestEnsembleGoesOnWithoutItsLeader(t *testing.T) {
 	t.Parallel()
-	e, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithHeapMB(128))
+	e, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithArgs("-Xmx128m"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func connect(t *testing.T, addrs string, timeout time.Duration) *zk.Conn {
 func TestPauseReturnsOnceNothingRuns(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-		return servers.StartZooKeeper(ctx, dir, servers.WithHeapMB(64))
+		return servers.StartZooKeeper(ctx, dir, servers.WithArgs("-Xmx64m"))
 	})
 	for range 20 {
 		if err := s.Pause(); err != nil {

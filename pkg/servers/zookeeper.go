@@ -78,9 +78,9 @@ func startZooKeeper(ctx context.Context, name, dir string, o options) (*ZooKeepe
 
 	z := &ZooKeeper{attach(name, o.addr)}
 	args := append([]string{
-		"-cp", classpath, fmt.Sprintf("-Xmx%dm", o.heapMB),
+		"-cp", classpath, "-Xmx512m",
 		"-Dzookeeper.extendedTypesEnabled=true",
-		fmt.Sprintf("-Dznode.container.checkIntervalMs=%d", o.containerInterval.Milliseconds()),
+		"-Dznode.container.checkIntervalMs=60000",
 		"-Dzookeeper.jmx.log4j.disable=true",
 		"-Dorg.slf4j.simpleLogger.showDateTime=true",
 	}, o.args...)

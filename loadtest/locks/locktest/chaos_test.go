@@ -29,7 +29,7 @@ func TestHistories(t *testing.T) {
 		cfg.Servers = []*servers.ZooKeeper{serverstest.ZooKeeper(t)}
 	} else {
 		cfg.Length = time.Minute
-		ensemble, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithHeapMB(192))
+		ensemble, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithArgs("-Xmx192m"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	ensemble, err := servers.StartEnsemble(ctx, t.TempDir(), 3,
-		servers.WithHeapMB(192), servers.WithSlowSync(10*time.Millisecond))
+		servers.WithArgs("-Xmx192m"), servers.WithSlowSync(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
