@@ -66,12 +66,12 @@ func (faultPorts) lock(acquire deduct.Acquire) deduct.Acquire {
 
 // deducter returns the strategy, or the published lock with the faults that MUTANT switches on.
 func (faultPorts) deducter(name string, cfg compared.Config) (deduct.Strategy, error) {
-	f, on := published.FaultsOf(os.Getenv("MUTANT"))
-	if !on {
+	broken := published.FaultsOf(os.Getenv("MUTANT"))
+	if len(broken) == 0 {
 		return compared.New(name, cfg)
 	}
 	cfg.Config.Ledger = cfg.Ledger
-	return published.NewStrategy(cfg.Config, f)
+	return published.NewStrategy(cfg.Config, broken...)
 }
 
 func (faultPorts) flags(f stock.Flags) stock.Flags { return faultyFlags{f} }

@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -37,22 +37,17 @@ func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
 }
 
 // dump writes every row of the tables to a file, one per line, binary columns in hex.
-func dump(ctx context.Context, db *sql.DB, path string, tables ...string) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriter(f)
+func dump(ctx context.Context, db *sql.DB, path string, tables ...string) error {
+	var text bytes.Buffer
 	for _, table := range tables {
-		if err := dumpTable(ctx, db, w, table); err != nil {
+		if err := dumpTable(ctx, db, &text, table); err != nil {
 			return fmt.Errorf("dump %s: %w", table, err)
 		}
 	}
-	return w.Flush()
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-func dumpTable(ctx context.Context, db *sql.DB, w *bufio.Writer, table string) error {
+func dumpTable(ctx context.Context, db *sql.DB, w *bytes.Buffer, table string) error {
 	rows, err := db.QueryContext(ctx, "SELECT * FROM "+table) //nolint:gosec // one of four names
 	if err != nil {
 		return err

@@ -16,31 +16,47 @@ import (
 	"github.com/google/uuid"
 )
 
-// Faults selects the published faults of a lock.
-type Faults struct {
+// Fault is a published fault of a lock, by its name in the environment variable MUTANT.
+type Fault string
+
+// The faults.
+const (
 	// Parent (I): check whether the parent node exists, then create it. Of two concurrent callers one fails.
-	Parent bool
+	Parent Fault = "published-parent"
 	// Latch (J): look at the predecessor, then begin to listen. An event between the two wakes nobody.
-	Latch bool
+	Latch Fault = "published-latch"
 	// NoSecondLook (K): take the lock as soon as the predecessor is gone, though it may have been a waiter.
-	NoSecondLook bool
+	NoSecondLook Fault = "published-no-second-look"
 	// LeftBehind (L): leave the node in the queue when the wait times out.
-	LeftBehind bool
+	LeftBehind Fault = "published-left-behind"
 	// FirstChild (M): release by deleting the first child, even if it is another's.
-	FirstChild bool
+	FirstChild Fault = "published-first-child"
 	// SplitName (N): sort the children by the second piece of their names, split at "-".
-	SplitName bool
+	SplitName Fault = "published-split-name"
+)
+
+// FaultsOf returns the faults in a list of mutants, separated by commas.
+func FaultsOf(mutants string) (faults []Fault) {
+	for name := range strings.SplitSeq(mutants, ",") {
+		switch f := Fault(name); f {
+		case Parent, Latch, NoSecondLook, LeftBehind, FirstChild, SplitName:
+			faults = append(faults, f)
+		}
+	}
+	return faults
 }
 
 // Lock is a lock on one node of ZooKeeper. It is safe for concurrent use.
 type Lock struct {
 	conn   *zk.Conn
 	dir    string
-	faults Faults
+	faults []Fault
 }
 
 // New returns the lock on the node dir.
-func New(conn *zk.Conn, dir string, f Faults) *Lock { return &Lock{conn, dir, f} }
+func New(conn *zk.Conn, dir string, faults ...Fault) *Lock { return &Lock{conn, dir, faults} }
+
+func (l *Lock) has(f Fault) bool { return slices.Contains(l.faults, f) }
 
 // Held is an acquired lock.
 type Held struct {
@@ -64,7 +80,7 @@ func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
 		return nil, fmt.Errorf("create node: %w", err)
 	}
 	if err := l.wait(ctx, node); err != nil {
-		if !l.faults.LeftBehind {
+		if !l.has(LeftBehind) {
 			err = errors.Join(err, l.remove(node))
 		}
 		return nil, err
@@ -92,7 +108,7 @@ func (l *Lock) makeParent(dir string) error {
 		return err
 	}
 	_, err = l.conn.Create(dir, nil, 0, zk.WorldACL(zk.PermAll))
-	if errors.Is(err, zk.ErrNodeExists) && !l.faults.Parent {
+	if errors.Is(err, zk.ErrNodeExists) && !l.has(Parent) {
 		return nil
 	}
 	if err != nil {
@@ -118,7 +134,7 @@ func (l *Lock) wait(ctx context.Context, node string) error {
 		if err := l.awaitGone(ctx, path.Join(l.dir, children[at-1])); err != nil {
 			return err
 		}
-		if l.faults.NoSecondLook {
+		if l.has(NoSecondLook) {
 			return nil
 		}
 	}
@@ -135,7 +151,7 @@ func (l *Lock) awaitGone(ctx context.Context, node string) error {
 	if !there {
 		return nil
 	}
-	if l.faults.Latch {
+	if l.has(Latch) {
 		// The library's thread hands the event over, and there is no latch yet.
 		select {
 		case <-events:
@@ -158,7 +174,7 @@ func (l *Lock) queue() ([]string, error) {
 		return nil, fmt.Errorf("read queue: %w", err)
 	}
 	key := func(name string) string { return name[strings.LastIndex(name, "-")+1:] }
-	if l.faults.SplitName {
+	if l.has(SplitName) {
 		key = func(name string) string { return strings.Split(name, "-")[1] }
 	}
 	slices.SortFunc(children, func(a, b string) int { return strings.Compare(key(a), key(b)) })
@@ -167,7 +183,7 @@ func (l *Lock) queue() ([]string, error) {
 
 // Release gives the lock back.
 func (h *Held) Release() error {
-	if !h.lock.faults.FirstChild {
+	if !h.lock.has(FirstChild) {
 		return h.lock.remove(h.node)
 	}
 	children, err := h.lock.queue()

@@ -30,7 +30,7 @@ type result struct {
 
 // crowd lets 24 clients take the lock 8 times each. They hold it for 3 ms and
 // wait for at most patience.
-func crowd(t *testing.T, dir string, f published.Faults, patience time.Duration) *result {
+func crowd(t *testing.T, dir string, faults []published.Fault, patience time.Duration) *result {
 	t.Helper()
 	var (
 		r       result
@@ -41,7 +41,7 @@ func crowd(t *testing.T, dir string, f published.Faults, patience time.Duration)
 		conn := connect(t)
 		for range 8 {
 			all.Go(func() {
-				lock := published.New(conn, dir, f)
+				lock := published.New(conn, dir, faults...)
 				for range 8 {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					held, err := lock.Acquire(ctx)
@@ -72,25 +72,27 @@ func TestEachFaultShows(t *testing.T) {
 	const long = 20 * time.Second
 	for _, test := range []struct {
 		name     string
-		faults   published.Faults
+		faults   []published.Fault
 		patience time.Duration
 		shows    func(*result) bool
 	}{
-		{"none, patient", published.Faults{}, long, func(r *result) bool {
+		{"none, patient", nil, long, func(r *result) bool {
 			return r.overlaps.Load() == 0 && r.failed.Load() == 0
 		}},
-		{"none, impatient", published.Faults{}, 30 * time.Millisecond, func(r *result) bool {
+		{"none, impatient", nil, 30 * time.Millisecond, func(r *result) bool {
 			return r.overlaps.Load() == 0 && r.acquired.Load() > 0
 		}},
-		{"I", published.Faults{Parent: true}, long, func(r *result) bool { return r.failed.Load() > 0 }},
-		{"J", published.Faults{Latch: true}, 300 * time.Millisecond, func(r *result) bool { return r.failed.Load() > 0 }},
-		{"K", published.Faults{NoSecondLook: true}, 30 * time.Millisecond, func(r *result) bool {
+		{"I", []published.Fault{published.Parent}, long, func(r *result) bool { return r.failed.Load() > 0 }},
+		{"J", []published.Fault{published.Latch}, 300 * time.Millisecond, func(r *result) bool {
+			return r.failed.Load() > 0
+		}},
+		{"K", []published.Fault{published.NoSecondLook}, 30 * time.Millisecond, func(r *result) bool {
 			return r.overlaps.Load() > 0
 		}},
-		{"L", published.Faults{LeftBehind: true}, 30 * time.Millisecond, func(r *result) bool {
+		{"L", []published.Fault{published.LeftBehind}, 30 * time.Millisecond, func(r *result) bool {
 			return r.acquired.Load() < 60
 		}},
-		{"N", published.Faults{SplitName: true}, long, func(r *result) bool { return r.overlaps.Load() > 0 }},
+		{"N", []published.Fault{published.SplitName}, long, func(r *result) bool { return r.overlaps.Load() > 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := crowd(t, serverstest.ZooKeeperRoot(t)+"/a/b/lock", test.faults, test.patience)
@@ -103,9 +105,9 @@ func TestEachFaultShows(t *testing.T) {
 
 // TestFirstChildIsAnothersNode: a holder whose session ended releases the lock of the next one (fault M).
 func TestFirstChildIsAnothersNode(t *testing.T) {
-	for _, faulty := range []bool{false, true} {
+	for _, faults := range [][]published.Fault{nil, {published.FirstChild}} {
 		dir := serverstest.ZooKeeperRoot(t) + "/lock"
-		asleep, err := published.New(connect(t), dir, published.Faults{FirstChild: faulty}).Acquire(t.Context())
+		asleep, err := published.New(connect(t), dir, faults...).Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,15 +119,15 @@ func TestFirstChildIsAnothersNode(t *testing.T) {
 		if err := awake.Delete(dir+"/"+children[0], -1); err != nil { // as the server does when the session ends
 			t.Fatal(err)
 		}
-		next, err := published.New(awake, dir, published.Faults{}).Acquire(t.Context())
+		next, err := published.New(awake, dir).Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := asleep.Release(); err != nil {
 			t.Fatal(err)
 		}
-		if gone, err := next.Gone(); err != nil || gone != faulty {
-			t.Errorf("faulty %v: the next holder's node is gone: %v, %v", faulty, gone, err)
+		if gone, err := next.Gone(); err != nil || gone != (faults != nil) {
+			t.Errorf("with %v: the next holder's node is gone: %v, %v", faults, gone, err)
 		}
 	}
 }

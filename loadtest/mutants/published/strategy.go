@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -14,34 +13,13 @@ import (
 	"orderstock/stock-service/stock"
 )
 
-// switches are the names of the faults in the environment variable MUTANT.
-var switches = map[string]func(*Faults){
-	"published-parent":         func(f *Faults) { f.Parent = true },
-	"published-latch":          func(f *Faults) { f.Latch = true },
-	"published-no-second-look": func(f *Faults) { f.NoSecondLook = true },
-	"published-left-behind":    func(f *Faults) { f.LeftBehind = true },
-	"published-first-child":    func(f *Faults) { f.FirstChild = true },
-	"published-split-name":     func(f *Faults) { f.SplitName = true },
-}
-
-// FaultsOf returns the faults selected by a list of mutants, and whether there are any.
-func FaultsOf(mutants string) (f Faults, any bool) {
-	for name := range strings.SplitSeq(mutants, ",") {
-		if on, ok := switches[name]; ok {
-			on(&f)
-			any = true
-		}
-	}
-	return f, any
-}
-
 type strategy struct {
 	*deduct.Locked
 	conn *zk.Conn
 }
 
 // NewStrategy returns a strategy that takes this lock for each product. Callers must Close it.
-func NewStrategy(cfg deduct.Config, f Faults) (deduct.Strategy, error) {
+func NewStrategy(cfg deduct.Config, faults ...Fault) (deduct.Strategy, error) {
 	conn, _, err := zk.Connect(cfg.ZooKeeper, cfg.SessionTimeout, zk.WithLogInfo(false))
 	if err != nil {
 		return nil, fmt.Errorf("connect to zookeeper: %w", err)
@@ -49,7 +27,7 @@ func NewStrategy(cfg deduct.Config, f Faults) (deduct.Strategy, error) {
 	return strategy{deduct.NewLocked(cfg, deduct.EachProduct(func(
 		ctx context.Context, goodsID int64,
 	) (deduct.Lock, error) {
-		held, err := New(conn, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), f).Acquire(ctx)
+		held, err := New(conn, cfg.Root+"/stock/"+operation.FormatGoodsID(goodsID), faults...).Acquire(ctx)
 		if err != nil {
 			return deduct.Lock{}, err
 		}
