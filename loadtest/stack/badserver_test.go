@@ -6,7 +6,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
@@ -45,16 +45,9 @@ func TestDemoOnABadServer(t *testing.T) {
 // demoOn fires orders at a stack on the server. The verdict must pass.
 func demoOn(t *testing.T, server *servers.MySQL, load fire.Config) *history.History {
 	t.Helper()
-	cfg := stack.Config{
-		Dir: t.TempDir(), Bin: binaries(t), OrderServices: 1, StockServices: 1,
-		Servers:       &stack.Servers{MySQL: server, Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
-		ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
-	}
-	st, err := stack.Up(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Kill() })
+	cfg := config(t)
+	cfg.Servers.MySQL = server
+	st := stacktest.Start(t, cfg)
 	load.Target = st.Target()
 	h, err := fire.Run(t.Context(), load)
 	if err != nil {

@@ -9,76 +9,53 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 )
 
 // With ZOOKEEPER_AUTH a stranger who reaches ZooKeeper can neither read the services' nodes nor change them: locks,
-// claims of numbers, announcements, the reconciler's election.
+// claims of numbers, announcements, the reconciler's election. It may be set on a running deployment, one service after
+// the other. Orders go on, and when all services have it, nothing is open that was open before.
 func TestStrangersAreKeptOutOfZooKeeper(t *testing.T) {
 	t.Parallel()
-	cfg := config(t)
-	cfg.ZooKeeperRoot += "/closed" // made by the services, not by the test
-	cfg.OrderEnv = map[string]string{"ZOOKEEPER_AUTH": "orderstock:secret"}
-	cfg.StockEnv = cfg.OrderEnv
-	st, err := stack.Up(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner, stranger := connectZooKeeper(t, st, "orderstock:secret"), connectZooKeeper(t, st, "orderstock:guess")
-	t.Cleanup(func() {
-		_ = st.Kill()
-		for _, node := range slices.Backward(tree(t, owner, st.ZooKeeperRoot())) { // nobody else can
-			if err := owner.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
-				t.Error(err)
+	for name, later := range map[string]bool{"from the start": false, "later": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config(t)
+			cfg.ZooKeeperRoot += "/closed" // made by the services, not by the test
+			auth := map[string]string{"ZOOKEEPER_AUTH": "orderstock:secret"}
+			if !later {
+				cfg.OrderEnv, cfg.StockEnv = auth, auth
 			}
-		}
-	})
-	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
-	order := func() { send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`) }
-	order()
-
-	isClosed(t, owner, stranger, st.ZooKeeperRoot())
-	order()
-}
-
-// ZOOKEEPER_AUTH may be set on a running deployment, one service after the other. Orders go on, and when all services
-// have it, nothing is open that was open before.
-func TestZooKeeperIsClosedLater(t *testing.T) {
-	t.Parallel()
-	cfg := config(t)
-	cfg.ZooKeeperRoot += "/closed" // made by the services, not by the test
-	st, err := stack.Up(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner, stranger := connectZooKeeper(t, st, "orderstock:secret"), connectZooKeeper(t, st, "orderstock:guess")
-	t.Cleanup(func() {
-		_ = st.Kill()
-		for _, node := range slices.Backward(tree(t, owner, st.ZooKeeperRoot())) { // nobody else can
-			if err := owner.Delete(node, -1); err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
-				t.Error(err)
+			st := stacktest.Start(t, cfg)
+			owner, stranger := connectZooKeeper(t, st, "orderstock:secret"), connectZooKeeper(t, st, "orderstock:guess")
+			t.Cleanup(func() {
+				_ = st.Kill()
+				for _, node := range slices.Backward(tree(t, owner, st.ZooKeeperRoot())) { // nobody else can
+					err := owner.Delete(node, -1)
+					if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
+						t.Error(err)
+					}
+				}
+			})
+			send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":50}`)
+			order := func() {
+				t.Helper()
+				send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
 			}
-		}
-	})
-	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":50}`)
-	order := func() {
-		t.Helper()
-		for _, service := range st.Order {
-			send(t, st, "POST", service.URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
-		}
+			order()
+			if later {
+				for _, service := range st.Services() { // the order service first
+					service.SetEnv(auth)
+					if err := service.Restart(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					order()
+				}
+			}
+			isClosed(t, owner, stranger, st.ZooKeeperRoot())
+			order()
+		})
 	}
-	order()
-	for _, service := range st.Services() { // the order services first
-		service.SetEnv(map[string]string{"ZOOKEEPER_AUTH": "orderstock:secret"})
-		if err := service.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := service.Restart(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		order()
-	}
-	isClosed(t, owner, stranger, st.ZooKeeperRoot())
-	order()
 }
 
 // isClosed checks that the stranger can do nothing with the nodes.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 	"orderstock/loadtest/verify"
 )
 
@@ -23,11 +23,7 @@ func TestEveryDeductionIsMadeUnderItsLocks(t *testing.T) {
 			cfg.OrderServices, cfg.StockServices = c.orders, c.stocks
 			cfg.StockEnv = map[string]string{"STOCK_PARTITIONS": c.partitions}
 			cfg.OrderEnv = cfg.StockEnv
-			st, err := stack.Up(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = st.Kill() })
+			st := stacktest.Start(t, cfg)
 			for _, goods := range []int{5, 100, 10_000} {
 				h, err := fire.Run(t.Context(), fire.Config{
 					Target: st.Target(), Orders: 500, Concurrency: 50,

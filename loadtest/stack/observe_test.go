@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/programs"
 )
@@ -36,11 +37,7 @@ func TestMetrics(t *testing.T) {
 
 	cfg := config(t)
 	cfg.OrderEnv = map[string]string{"RATE_LIMIT_READS": "1000-S"}
-	st, err := stack.Up(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Kill() })
+	st := stacktest.Start(t, cfg)
 	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
 	send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
 	send(t, st, "GET", st.Order[0].URL()+"/v1/orders", "")

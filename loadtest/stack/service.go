@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
+	"orderstock/pkg/health"
 	"orderstock/pkg/servers"
 	"orderstock/stock-service/deduct/strategy"
 )
@@ -87,7 +86,7 @@ func (st *Stack) newService(ctx context.Context, kind Kind, index int) (*Service
 		Env:   list(s.env),
 		Dir:   st.cfg.Dir,
 		Addr:  addr,
-		Ready: func(ctx context.Context) error { return ask(ctx, "http://"+addr+"/readyz") },
+		Ready: func(ctx context.Context) error { return health.Check(ctx, "http://"+addr+"/readyz") },
 	})
 	if err != nil {
 		return nil, err
@@ -159,27 +158,3 @@ func (st *Stack) serviceEnv(name string, kind Kind) (map[string]string, error) {
 func (st *Stack) share(processors int) int {
 	return max(1, processors/max(1, max(0, st.cfg.OrderServices)+max(0, st.cfg.StockServices)))
 }
-
-// ask returns nil if url answers 200.
-func ask(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := probe.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusOK {
-		return nil
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 2048))
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%s answers %s: %s", url, resp.Status, strings.TrimSpace(string(body)))
-}
-
-// probe keeps no connection open, because a stopping service would have to wait for it.
-var probe = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/stack/stacktest"
 )
 
 // TestSlowSendersLeaveOrdersTheirRate places orders while 10,000 connections send one byte per second each: half of
@@ -35,11 +35,7 @@ func TestSlowSendersLeaveOrdersTheirRate(t *testing.T) {
 		t.Fatalf("a process may open %d files, want %d: raise the limit with \"ulimit -Hn\" (%v)",
 			files.Max, slow+1000, err)
 	}
-	st, err := stack.Up(t.Context(), config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Kill() })
+	st := stacktest.Start(t, config(t))
 	for i := range clients {
 		send(t, st, "POST", fmt.Sprintf("%s/v1/stock/%d/restock", st.Stock[0].URL(), i+1), `{"flag":"first","num":1000000}`)
 	}

@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"os"
@@ -13,11 +12,9 @@ import (
 	"time"
 
 	"orderstock/loadtest/stack"
-	"orderstock/migrations"
+	"orderstock/loadtest/stack/stacktest"
 	"orderstock/order-service/orderhttp"
-	"orderstock/pkg/compile"
 	"orderstock/pkg/httpapi/contracttest"
-	"orderstock/pkg/servers/serverstest"
 	"orderstock/stock-service/stockhttp"
 )
 
@@ -37,11 +34,7 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 		routed[service] = real
 		return real, nil
 	}
-	st, err := stack.Up(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Kill() }) // stopped below; this is for a failure before
+	st := stacktest.Start(t, cfg)
 	if len(st.Order) != 1 || len(st.Stock) != 2 || len(st.Dead()) != 0 {
 		t.Fatalf("%d order and %d stock services, dead: %v; want 1, 2 and none", len(st.Order), len(st.Stock), st.Dead())
 	}
@@ -120,7 +113,7 @@ func TestUpWithItsOwnServers(t *testing.T) {
 	t.Parallel()
 	var told []string
 	st, err := stack.Up(t.Context(), stack.Config{
-		Dir: t.TempDir(), Bin: binaries(t), OrderServices: 1, StockServices: 1,
+		Dir: t.TempDir(), Bin: stacktest.Build(t), OrderServices: 1, StockServices: 1,
 		Progress: func(doing string) { told = append(told, doing) },
 	})
 	if err != nil {
@@ -158,70 +151,12 @@ func TestUpFailsWithTheServicesOwnWords(t *testing.T) {
 	}
 }
 
-// config returns the configuration of a stack on the shared servers, with separate databases, users and ZooKeeper
-// nodes.
+// config returns the configuration of a stack of one service of each kind.
 func config(t *testing.T) stack.Config {
 	t.Helper()
-	mysql := serverstest.MySQL(t)
-	suffix := "_" + strings.ToLower(rand.Text()[:8])
-	a := migrations.DefaultAccounts()
-	for _, name := range []*string{
-		&a.OrderDB, &a.StockDB, &a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name,
-		&a.Verifier.Name,
-	} {
-		*name += suffix
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
-		defer cancel()
-		err := mysql.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB,
-			"DROP USER IF EXISTS "+
-				strings.Join([]string{a.OrderApp.Name, a.StockApp.Name, a.Migrator.Name, a.Verifier.Name}, ", "))
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	return stack.Config{
-		Dir: t.TempDir(), Bin: binaries(t), OrderServices: 1, StockServices: 1, Accounts: a,
-		Servers:       &stack.Servers{MySQL: mysql, Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
-		ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
-	}
-}
-
-var built = sync.OnceValues(func() (string, error) {
-	if bin := os.Getenv(stack.EnvTestBin); bin != "" {
-		return bin, nil
-	}
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	options := compile.Options{Root: root, Bin: binDir}
-	return binDir, compile.Programs(context.Background(), options, "order-service", "stock-service")
-})
-
-// binaries returns the folder of the services' binaries, compiled once.
-func binaries(t *testing.T) string {
-	t.Helper()
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-var binDir string
-
-func TestMain(m *testing.M) {
-	var err error
-	if binDir, err = os.MkdirTemp("", "orderstock-bin-"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	if err := os.RemoveAll(binDir); err != nil {
-		panic(err)
-	}
-	os.Exit(code)
+	cfg := stacktest.Config(t, stacktest.Build(t))
+	cfg.OrderServices, cfg.StockServices = 1, 1
+	return cfg
 }
 
 // described returns a client whose answers must match the service's description. Metrics have none.

@@ -4,9 +4,10 @@ package stacktest
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,54 +17,72 @@ import (
 	"orderstock/pkg/servers/serverstest"
 )
 
-// Build returns the folder of both services' binaries. If the environment names none, it compiles them.
-func Build(t *testing.T) (bin string) {
-	t.Helper()
+var built = sync.OnceValues(func() (bin string, err error) {
 	if bin := os.Getenv(stack.EnvTestBin); bin != "" {
-		return bin
+		return bin, nil
 	}
 	root, err := stack.ModuleRoot()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	bin = t.TempDir()
-	options := compile.Options{Root: root, Bin: bin}
-	if err := compile.Programs(t.Context(), options, "order-service", "stock-service"); err != nil {
+	folder, err := serverstest.Folder()
+	if err != nil {
+		return "", err
+	}
+	options := compile.Options{Root: root, Bin: filepath.Join(folder, "bin")}
+	//nolint:forbidigo // outlives the test that asked first
+	return options.Bin, compile.Programs(context.Background(), options, "order-service", "stock-service")
+})
+
+// Build returns the folder of both services' binaries. If the environment names none, the test process compiles them
+// once.
+func Build(t *testing.T) (bin string) {
+	t.Helper()
+	bin, err := built()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return bin
 }
 
-// Up brings up the services in the folder bin on the servers of the tests, with their own databases, users and
-// ZooKeeper root. change may change the configuration first.
-func Up(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
+// Config configures a stack of the services in the folder bin on the servers of the tests, with its own databases,
+// users and ZooKeeper root. They are dropped at the test's end.
+func Config(t *testing.T, bin string) stack.Config {
 	t.Helper()
-	suffix := strings.ToLower(rand.Text()[:10])
-	user := func(name string) migrations.User { return migrations.User{Name: name + "_" + suffix} }
-	cfg := stack.Config{
-		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t),
-		Servers: &stack.Servers{
-			MySQL: serverstest.MySQL(t), Redis: serverstest.Redis(t),
-			ZooKeeper: serverstest.ZooKeeper(t),
-		},
-		Accounts: migrations.Accounts{
-			OrderDB: "order_" + suffix, StockDB: "stock_" + suffix,
-			OrderApp: user("order_app"), StockApp: user("stock_app"), Migrator: user("migrator"), Verifier: user("verifier"),
-		},
+	suffix := "_" + strings.ToLower(rand.Text()[:10])
+	mysql, a := serverstest.MySQL(t), migrations.DefaultAccounts()
+	users := []*string{&a.OrderApp.Name, &a.StockApp.Name, &a.Migrator.Name, &a.Verifier.Name}
+	for _, name := range append(users, &a.OrderDB, &a.StockDB) {
+		*name += suffix
 	}
-	change(&cfg)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		a := cfg.Accounts
-		err := cfg.Servers.MySQL.Exec(ctx, "DROP DATABASE IF EXISTS "+a.OrderDB, "DROP DATABASE IF EXISTS "+a.StockDB)
-		for _, u := range []migrations.User{a.OrderApp, a.StockApp, a.Migrator, a.Verifier} {
-			err = errors.Join(err, cfg.Servers.MySQL.Exec(ctx, "DROP USER IF EXISTS '"+u.Name+"'@'%'"))
+		drop := []string{"DROP DATABASE IF EXISTS " + a.OrderDB, "DROP DATABASE IF EXISTS " + a.StockDB}
+		for _, name := range users {
+			drop = append(drop, "DROP USER IF EXISTS "+*name)
 		}
-		if err != nil {
+		if err := mysql.Exec(ctx, drop...); err != nil {
 			t.Error(err)
 		}
 	})
+	return stack.Config{
+		Dir: t.TempDir(), Bin: bin, ZooKeeperRoot: serverstest.ZooKeeperRoot(t), Accounts: a,
+		Servers: &stack.Servers{MySQL: mysql, Redis: serverstest.Redis(t), ZooKeeper: serverstest.ZooKeeper(t)},
+	}
+}
+
+// Up brings up a stack by Config, which change may change first, and kills it at the test's end.
+func Up(t *testing.T, bin string, change func(*stack.Config)) *stack.Stack {
+	t.Helper()
+	cfg := Config(t, bin)
+	change(&cfg)
+	return Start(t, cfg)
+}
+
+// Start brings up a stack, and kills it at the test's end.
+func Start(t *testing.T, cfg stack.Config) *stack.Stack {
+	t.Helper()
 	st, err := stack.Up(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -105,6 +105,12 @@ var folder = sync.OnceValues(func() (f sharedFolder, err error) {
 	return f, nil
 })
 
+// Folder returns a folder of this test process, which is removed when the process ends.
+func Folder() (path string, err error) {
+	f, err := folder()
+	return f.path, err
+}
+
 // cleanup runs do at the end of the test, with ten seconds.
 func cleanup(t testing.TB, what string, do func(context.Context) error) {
 	t.Helper()
