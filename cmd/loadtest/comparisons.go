@@ -2,24 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 )
 
-// judged is the result of a measurement, which may miss its targets.
-type judged interface {
-	sheeted
-	Judge(targets bool) error
-}
-
-// comparison is a subcommand of ladder. It writes its result to out/ladder-NAME.json.
+// comparison is a subcommand of ladder. It writes its result to out/ladder-NAME.json and .html.
 type comparison struct {
 	name, short, long string
 	flags             func(*pflag.FlagSet)
@@ -119,21 +110,11 @@ one alone and one with a console and an open page.`,
 }
 
 func (m comparison) command(f *ladderFlags) *cobra.Command {
-	file := "ladder-" + m.name + ".json"
 	if m.long != "" {
-		m.long += "\n\nWrites out/" + file + "."
+		m.long += "\n\nWrites out/ladder-" + m.name + ".json and, as a report, out/ladder-" + m.name + ".html."
 	}
 	c := &cobra.Command{Use: m.name, Short: m.short, Long: m.long, Args: cobra.NoArgs}
 	m.flags(c.Flags())
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		return ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) error {
-			result, err := m.measure(c.Context(), cfg)
-			if result == nil {
-				return err
-			}
-			return errors.Join(err, history.SaveJSON(filepath.Join(f.out, file), result), f.give(c, result),
-				result.Judge(f.check))
-		})
-	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return f.run(c, "ladder-"+m.name, m.measure) }
 	return c
 }

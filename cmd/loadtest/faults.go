@@ -116,11 +116,10 @@ func listCells(cmd *cobra.Command, cells []faults.Cell) error {
 
 // runFaults runs the chosen cells.
 func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
-	cfg.Print, cfg.Result = cfg.text(cmd), cfg.name()+".json"
+	cfg.Print = cfg.text(cmd)
 	report, err := faults.Execute(cmd.Context(), cfg.Config)
 	if report != nil {
-		err = errors.Join(err, intoFile(filepath.Join(cfg.Out, cfg.name()+".html"), report.Sheet().Write),
-			cfg.give(cmd, report))
+		err = errors.Join(err, cfg.give(cmd, filepath.Join(cfg.Out, cfg.name()+".json"), report))
 	}
 	if err != nil {
 		return err

@@ -1,10 +1,9 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"html/template"
-	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/ladder"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/servers"
@@ -47,25 +45,23 @@ func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 	return cfg
 }
 
-// measured is a result with a picture.
-type measured interface {
+// judged is the result of a measurement, which may miss its targets.
+type judged interface {
 	sheeted
-	SVG() template.HTML
+	Judge(targets bool) error
 }
 
-// save writes a result, its picture and its report, and gives it.
-func (f *ladderFlags) save(c *cobra.Command, name string, r measured) error {
-	picture := func(w io.Writer) error {
-		_, err := io.WriteString(w, string(r.SVG()))
-		return err
-	}
-	path := filepath.Join(f.out, name)
-	err := errors.Join(history.SaveJSON(path+".json", r), intoFile(path+".svg", picture),
-		intoFile(path+".html", r.Sheet().Write), f.give(c, r))
-	if err == nil {
-		fmt.Fprintf(f.text(c), "written: %[1]s.json %[1]s.svg %[1]s.html\n", path)
-	}
-	return err
+// run measures on new servers, and gives and judges the result, which is nil if there is none.
+func (f *ladderFlags) run(
+	c *cobra.Command, name string, measure func(context.Context, ladder.Config) (judged, error),
+) error {
+	return ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) error {
+		result, err := measure(c.Context(), cfg)
+		if result == nil {
+			return err
+		}
+		return errors.Join(err, f.give(c, filepath.Join(f.out, name+".json"), result), result.Judge(f.check))
+	})
 }
 
 func ladderCommand() *cobra.Command {
@@ -105,7 +101,16 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 				plan.Replicas, plan.LockCost = only.Replicas, false
 			}
 			f.cfg.Plan = plan
-			return measureLadder(c, &f)
+			if err := plan.Check(); err != nil {
+				return err
+			}
+			return f.run(c, "ladder", func(ctx context.Context, cfg ladder.Config) (judged, error) {
+				result, err := ladder.Run(ctx, cfg)
+				if len(result.Rows) == 0 {
+					return nil, err
+				}
+				return result, err
+			})
 		},
 	}
 	f.add(c.PersistentFlags())
@@ -120,25 +125,4 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 	c.Flags().IntSliceVar(&only.Replicas, "replicas", nil, "only these numbers of stock services")
 	c.AddCommand(comparisons(&f)...)
 	return c
-}
-
-func measureLadder(c *cobra.Command, f *ladderFlags) error {
-	if err := f.cfg.Plan.Check(); err != nil {
-		return err
-	}
-	var result *ladder.Result
-	err := ladder.OnServers(c.Context(), f.mysql, f.config(c), func(cfg ladder.Config) (err error) {
-		result, err = ladder.Run(c.Context(), cfg)
-		if len(result.Rows) == 0 {
-			return err
-		}
-		return errors.Join(err, f.save(c, "ladder", result))
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range result.Ratios {
-		fmt.Fprintln(f.text(c), r.Line())
-	}
-	return result.Judge(f.check)
 }

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/locks"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
@@ -67,15 +65,8 @@ event that made a waiter look again.`,
 		if err != nil {
 			return err
 		}
-		if out != "" {
-			report := strings.TrimSuffix(out, filepath.Ext(out)) + ".html"
-			if err := errors.Join(history.SaveJSON(out, result), intoFile(report, result.Sheet().Write)); err != nil {
-				return err
-			}
-			fmt.Fprintf(text, "\nfigures: %s, as a report: %s\n", out, report)
-		}
 		missed, err := result.PrintTargets(text)
-		if err = errors.Join(err, to.give(cmd, result)); err != nil || !check {
+		if err = errors.Join(err, to.give(cmd, out, result)); err != nil || !check {
 			return err
 		}
 		fmt.Fprintln(text)

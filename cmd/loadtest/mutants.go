@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ func mutantsCommand() *cobra.Command {
 	var (
 		cfg  mutants.Config
 		list bool
+		out  string
 		to   giving
 	)
 	cmd := &cobra.Command{
@@ -29,7 +31,7 @@ func mutantsCommand() *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(mutants.Names(), "\n"))
 				return err
 			}
-			return runMutants(cmd, cfg, to)
+			return runMutants(cmd, cfg, out, to)
 		},
 	}
 	f := cmd.Flags()
@@ -37,20 +39,20 @@ func mutantsCommand() *cobra.Command {
 	f.IntVar(&cfg.Tries, "tries", 0, "seeds for an absorbed variant, 3 by default (TRIES)")
 	f.IntVar(&cfg.Changes, "changes", 0,
 		"random changes to the books and answers of good runs, 24000 by default (CHANGES)")
-	f.StringVar(&cfg.Out, "out", "out", "folder for mutants.json")
+	f.StringVar(&out, "out", "out", "folder for mutants.json")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "the first seed")
 	f.BoolVar(&list, "list", false, "print the names of the mutants and end")
 	to.flags(f)
 	return cmd
 }
 
-func runMutants(cmd *cobra.Command, cfg mutants.Config, to giving) error {
+func runMutants(cmd *cobra.Command, cfg mutants.Config, out string, to giving) error {
 	cfg.Print = to.text(cmd)
 	report, err := mutants.Execute(cmd.Context(), cfg)
-	if report != nil {
-		err = errors.Join(err, to.give(cmd, report))
-	}
 	if err != nil {
+		return err
+	}
+	if err := to.give(cmd, filepath.Join(out, "mutants.json"), report); err != nil {
 		return err
 	}
 	if !report.OK() {

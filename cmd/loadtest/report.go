@@ -70,13 +70,19 @@ func (g *giving) flags(f *pflag.FlagSet) {
 	f.StringVar(&g.report, "report", "", "file for a report as one HTML page that needs no server")
 }
 
-// give prints the result if it is asked for as JSON, and writes its report if one is asked for.
-func (g *giving) give(cmd *cobra.Command, result sheeted) error {
-	err := g.print(cmd, result)
+// give writes the result to the file, and its report and its pictures beside it. It prints the result if it is asked
+// for as JSON, and writes another report if one is asked for. An empty file is none.
+func (g *giving) give(cmd *cobra.Command, file string, result sheeted) error {
+	sheet, err := result.Sheet(), g.print(cmd, result)
 	if g.report != "" {
-		err = errors.Join(err, intoFile(g.report, result.Sheet().Write))
+		err = errors.Join(err, intoFile(g.report, sheet.Write))
 	}
-	return err
+	if file == "" {
+		return err
+	}
+	page := strings.TrimSuffix(file, filepath.Ext(file)) + ".html"
+	fmt.Fprintln(g.text(cmd), "written:", file, page)
+	return errors.Join(err, history.SaveJSON(file, result), intoFile(page, sheet.Write), sheet.Draw(filepath.Dir(file)))
 }
 
 // exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing.

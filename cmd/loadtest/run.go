@@ -165,7 +165,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		}, nil
 	case slices.Contains(mutants.Names(), name):
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed, Out: cfg.out}, cfg.giving)
+			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed}, cfg.out, cfg.giving)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+

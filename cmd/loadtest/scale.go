@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -97,11 +98,8 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 	if err != nil {
 		return err
 	}
-	if err := f.save(c, "scale", scale); err != nil {
-		return err
+	for _, row := range scale.Sheet().Wrong() {
+		fmt.Fprintln(f.text(c), "MISSED", row)
 	}
-	for _, line := range scale.Missed() {
-		fmt.Fprintln(f.text(c), "MISSED", line)
-	}
-	return scale.Judge(f.check)
+	return errors.Join(f.give(c, filepath.Join(f.out, "scale.json"), scale), scale.Judge(f.check))
 }

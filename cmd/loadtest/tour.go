@@ -10,7 +10,6 @@ import (
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
-	"orderstock/loadtest/history"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 )
@@ -35,7 +34,7 @@ variant did and each fixed one passed, 1 if a fixed one did not pass, 2 if a
 broken one was not caught this time. A fault that costs time shows if the fixed
 variant has at least 1.2 times the rate of the broken one.
 
-Writes out/tour.json.`,
+Writes out/tour.json and, as a report, out/tour.html.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, letter := range cfg.letters {
@@ -56,7 +55,7 @@ Writes out/tour.json.`,
 	return cmd
 }
 
-// tour plays both variants of the faults, prints the outcomes and writes tour.json.
+// tour plays both variants of the faults, prints the outcomes and gives them.
 func tour(cmd *cobra.Command, cfg tourConfig) error {
 	var pairs console.Tour
 	err := withConsole(cmd, cfg.out, cfg.bin, func(ctx context.Context, c *console.Console) error {
@@ -72,10 +71,11 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 		}
 		return nil
 	})
-	if err = errors.Join(err, pairs.Sheet().Text(cfg.text(cmd)), cfg.give(cmd, pairs)); err != nil {
-		return err
+	if len(pairs) > 0 {
+		err = errors.Join(err, pairs.Sheet().Text(cfg.text(cmd)),
+			cfg.give(cmd, filepath.Join(cfg.out, "tour.json"), pairs))
 	}
-	if err := history.SaveJSON(filepath.Join(cfg.out, "tour.json"), pairs); err != nil {
+	if err != nil {
 		return err
 	}
 	return exit(console.Judge(pairs), nil)

@@ -104,7 +104,8 @@ func orAbsent(ms float64) float64 {
 
 // chart draws two series over time.
 func chart(title string, samples []Sample, first, second string, of func(Sample) (float64, float64)) report.Part {
-	one, two := report.Line{Name: first, Style: 1}, report.Line{Name: second, Style: 2}
+	one := report.Line{Name: first, Style: report.Blue}
+	two := report.Line{Name: second, Style: report.GreenDashed} // it may lie over the first
 	for _, s := range samples {
 		a, b := of(s)
 		seconds := float64(s.TMS) / 1000

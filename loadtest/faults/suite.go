@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqlgroup"
@@ -30,10 +29,8 @@ type Config struct {
 	Cluster bool
 	// Lanes is the number of labs that run in parallel. Default 1.
 	Lanes int
-	// Out is the folder for the report, and for faults/ with what failing runs leave behind. Default "out".
+	// Out is the folder for faults/, with what failing runs leave behind. Default "out".
 	Out string
-	// Result is the name of the report's file in Out. Default faults.json.
-	Result string
 	// Print gets a line for each run as it ends, and the result. Default: discarded.
 	Print io.Writer
 }
@@ -41,8 +38,8 @@ type Config struct {
 // freshAfter is the number of runs after which the services start again with empty databases.
 const freshAfter = 30
 
-// Execute runs the cells, writes the report to Out/Result and returns it. An error means that not all runs could be
-// made, or that ctx ended; the report, if not nil, then covers the completed runs.
+// Execute runs the cells and returns the report. An error means that not all runs could be made, or that ctx ended; the
+// report, if not nil, then covers the completed runs.
 func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Cluster {
 		cfg.Lanes = 1
@@ -51,8 +48,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 		cfg.Cells = Cells()
 	}
 	cfg.Seeds, cfg.FirstSeed, cfg.Lanes = max(cfg.Seeds, 1), max(cfg.FirstSeed, 1), max(cfg.Lanes, 1)
-	cfg.Out, cfg.Result = cmp.Or(cfg.Out, "out"), cmp.Or(cfg.Result, "faults.json")
-	cfg.Print = cmp.Or(cfg.Print, io.Discard)
+	cfg.Out, cfg.Print = cmp.Or(cfg.Out, "out"), cmp.Or(cfg.Print, io.Discard)
 	dir, err := os.MkdirTemp("", "orderstock-faults-")
 	if err != nil {
 		return nil, fmt.Errorf("execute faults: %w", err)
@@ -103,7 +99,7 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	working.Wait()
 	report := newReport(cfg.Seeds, cfg.Cells, table.runs)
 	report.Total.Seconds = time.Since(table.began).Seconds()
-	errs = append(errs, ctx.Err(), history.SaveJSON(filepath.Join(cfg.Out, cfg.Result), report), report.Write(cfg.Print))
+	errs = append(errs, ctx.Err(), report.Write(cfg.Print))
 	return report, errors.Join(errs...)
 }
 

@@ -215,15 +215,3 @@ func (s ComposeScale) Ratios() []Ratio {
 		},
 	}
 }
-
-func (s ComposeScale) missed() (missed []string) {
-	for _, r := range s.Ratios() {
-		if !r.withinError() {
-			missed = append(missed, fmt.Sprintf("%s: %.2f ±%.2f, want %.1f", r.Name, r.Value, r.Error, r.Want))
-		}
-	}
-	if s.Verdict != verify.Pass {
-		missed = append(missed, "compose: verdict "+string(s.Verdict))
-	}
-	return missed
-}

@@ -82,7 +82,14 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	result.Ratios = ratios(result.Rows)
 	if cfg.Plan.Faults {
-		return &result, measureSurvival(ctx, cfg, &result)
+		if err := measureSurvival(ctx, cfg, &result); err != nil {
+			return &result, err
+		}
+	}
+	for _, ratio := range result.Ratios {
+		if err := cfg.print(ratio); err != nil {
+			return &result, err
+		}
 	}
 	return &result, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
@@ -247,7 +248,8 @@ func (h HotRow) Line() string {
 		h.Load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Handovers, h.Verdict)
 }
 
-func (h HotRow) missed() bool { return h.Gain.missed() || h.MostP99 > 0 && h.P99 > h.MostP99 }
+// slow reports whether the 99th percentile is longer than it should be.
+func (h HotRow) slow() bool { return h.MostP99 > 0 && h.P99 > h.MostP99 }
 
 // AllRows returns the rows, then the rows of the other groups.
 func (s Scale) AllRows() []ScaleRow { return slices.Concat(s.Rows, s.OtherGroups) }
@@ -257,32 +259,9 @@ func (s Scale) Compared() []*HotRow {
 	return slices.DeleteFunc(append([]*HotRow{s.Hot, s.HotOrders}, s.Others...), func(h *HotRow) bool { return h == nil })
 }
 
-// Missed returns the rows that missed their target, or whose verdict is not pass.
-func (s Scale) Missed() (missed []string) {
-	for _, r := range s.AllRows() {
-		if r.missed() {
-			missed = append(missed, r.Line())
-		}
-	}
-	for _, h := range s.Compared() {
-		if h.missed() {
-			missed = append(missed, h.Line())
-		}
-	}
-	for _, f := range s.Failing {
-		if !f.OK {
-			missed = append(missed, f.Line())
-		}
-	}
-	if s.Compose != nil {
-		missed = append(missed, s.Compose.missed()...)
-	}
-	return missed
-}
-
 // Judge returns an error if a figure was missed and targets is set.
 func (s Scale) Judge(targets bool) error {
-	if missed := s.Missed(); targets && len(missed) > 0 {
+	if missed := (report.Sheet{Parts: s.parts()}).Wrong(); targets && len(missed) > 0 {
 		return command.Fail(fmt.Errorf("%d figures were missed", len(missed)))
 	}
 	return nil

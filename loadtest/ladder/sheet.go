@@ -211,6 +211,12 @@ func (s Soak) Sheet() report.Sheet {
 // Sheet describes the measurement.
 func (s Scale) Sheet() report.Sheet {
 	sheet := s.sheet("What more holders and more replicas add", s.Judge)
+	sheet.Add(s.parts()...)
+	sheet.Sentence = fmt.Sprintf("%d figures were missed", len(sheet.Wrong()))
+	return sheet
+}
+
+func (s Scale) parts() []report.Part {
 	rows := report.NewTable("groups of", "a commit waits", "holders", "deductions/s", "to one holder", "to reach")
 	for _, r := range s.AllRows() {
 		rows.Add(r.missed(), r.Group, fmt.Sprintf("%g ms", r.DelayMS), r.Holders,
@@ -219,13 +225,21 @@ func (s Scale) Sheet() report.Sheet {
 	}
 	compared := report.NewTable("compared", "ratio", "to reach", "p99, ratio", "hand-overs/s")
 	for _, h := range s.Compared() {
-		compared.Add(h.missed(), h.Load()+" / "+h.Than, fmt.Sprintf("%.2f ± %.2f", h.Ratio, h.Error),
-			toReach(h.Ratio, h.Error, h.Want), fmt.Sprintf("%.2f", h.P99), fmt.Sprintf("%.1f", h.Handovers))
+		p99 := fmt.Sprintf("%.2f", h.P99)
+		if h.slow() {
+			p99 += fmt.Sprintf(" **(at most %g)**", h.MostP99)
+		}
+		compared.Add(h.missed() || h.slow(), h.Load()+" / "+h.Than+report.Unless(h.Verdict),
+			fmt.Sprintf("%.2f ± %.2f", h.Ratio, h.Error), toReach(h.Ratio, h.Error, h.Want), p99,
+			fmt.Sprintf("%.1f", h.Handovers))
 	}
 	if s.Compose != nil {
 		for _, c := range s.Compose.Ratios() {
 			compared.Add(!c.withinError(), c.Name, fmt.Sprintf("%.2f ± %.2f", c.Value, c.Error),
 				toReach(c.Value, c.Error, c.Want), "", "")
+		}
+		if s.Compose.Verdict != verify.Pass {
+			compared.Add(true, "compose"+report.Unless(s.Compose.Verdict), "", "", "", "")
 		}
 	}
 	failing := report.NewTable("holder, for 20 s", "answers", "other than 201, 202, 409", "first success after")
@@ -233,20 +247,12 @@ func (s Scale) Sheet() report.Sheet {
 		failing.Add(!f.OK, f.Fault+report.Unless(f.Verdict), f.Answers, fmt.Sprintf("%.2f %%", 100*f.OtherShare),
 			fmt.Sprintf("%.2f s", f.FirstSuccessS))
 	}
-	if n := len(s.Missed()); n > 0 {
-		sheet.Sentence = fmt.Sprintf("%d figures were missed", n)
-	} else {
-		sheet.Sentence = "Every figure was reached"
+	return []report.Part{
+		{Title: "More holders", Table: rows},
+		{Title: "By holders", Picture: s.SVG(), File: "scale.svg", Alt: "Deductions by holders"},
+		{Title: "Compared", Table: compared},
+		{Title: "A holder that fails", Table: failing},
 	}
-	sheet.Add(report.Part{Title: "More holders", Table: rows})
-	if len(rows.Rows) > 0 {
-		sheet.Add(report.Part{Title: "By holders", Picture: s.SVG(), File: "scale.svg", Alt: "Deductions by holders"})
-	}
-	sheet.Add(
-		report.Part{Title: "Compared", Table: compared},
-		report.Part{Title: "A holder that fails", Table: failing},
-	)
-	return sheet
 }
 
 // toReach returns the target of a ratio, and whether it was missed; "" if there is no target.

@@ -70,18 +70,12 @@ func (row Row) print(w io.Writer) error {
 
 // Write prints the summary line.
 func (r *Report) Write(w io.Writer) error {
-	ok := 0
-	for _, row := range r.Rows {
-		if row.OK {
-			ok++
-		}
-	}
 	if r.Changes != nil {
 		for _, missed := range r.Changes.Missed {
 			_, _ = fmt.Fprintf(w, "FAIL  missed  %s\n", missed)
 		}
 		_, _ = fmt.Fprintln(w, "CHANGES:", r.Changes)
 	}
-	_, err := fmt.Fprintf(w, "MUTANTS: %d of %d as expected\n", ok, len(r.Rows))
+	_, err := fmt.Fprintln(w, "MUTANTS:", r.Sheet().Sentence)
 	return err
 }

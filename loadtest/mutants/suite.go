@@ -33,8 +33,6 @@ type Config struct {
 	Changes int
 	// Seed is the first seed of each row. Default 1.
 	Seed uint64
-	// Out is the folder for mutants.json. Default "out".
-	Out string
 	// Print gets each row when it is done. Default: discarded.
 	Print io.Writer
 }
@@ -42,9 +40,9 @@ type Config struct {
 // tries is the number of seeds for a mutant that must be caught: some need two orders to meet at the wrong moment.
 const tries = 3
 
-// Execute runs the mutants, writes the report to Out/mutants.json and returns it.
+// Execute runs the mutants and returns the report. With an error, it has the rows before.
 func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
-	cfg.Out, cfg.Print = cmp.Or(cfg.Out, "out"), cmp.Or(cfg.Print, io.Discard)
+	cfg.Print = cmp.Or(cfg.Print, io.Discard)
 	cfg.Tries = cmp.Or(max(cfg.Tries, 0), tries)
 	dir, err := os.MkdirTemp("", "orderstock-mutants-")
 	if err != nil {
@@ -83,10 +81,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 			return report, err
 		}
 	}
-	if err := report.Write(cfg.Print); err != nil {
-		return report, err
-	}
-	return report, history.SaveJSON(filepath.Join(cfg.Out, "mutants.json"), report)
+	return report, report.Write(cfg.Print)
 }
 
 // run runs the mutant under its fault until it is caught, or has run with all its seeds.

@@ -48,6 +48,12 @@ func (l Line) known(i int) bool { return i >= 0 && i < len(l.Points) && !math.Is
 // colours are Okabe and Ito's palette, which colour-blind readers can distinguish.
 var colours = []string{"#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"}
 
+// Styles of lines that are not simply numbered.
+const (
+	Blue        = 1
+	GreenDashed = 2 + 8
+)
+
 // style returns the colour of the i-th line and its dashes. Lines are broken if the colours repeat.
 func style(i int) (colour, dash string) {
 	if i/len(colours)%2 == 1 {

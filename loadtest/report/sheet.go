@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -101,8 +103,11 @@ const longestNumber = 16
 // plain removes the marks of code and strong.
 var plain = strings.NewReplacer("`", "", "**", "")
 
-// Text prints the table in columns.
+// Text prints the table in columns; nothing if it has no rows.
 func (t *Table) Text(w io.Writer) error {
+	if len(t.Rows) == 0 {
+		return nil
+	}
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(cells []string) {
 		fmt.Fprintln(columns, strings.TrimRight(plain.Replace(strings.Join(cells, "\t")), "\t"))
@@ -115,6 +120,34 @@ func (t *Table) Text(w io.Writer) error {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	return nil
+}
+
+// Draw writes the pictures that have a file into the folder dir.
+func (s Sheet) Draw(dir string) error {
+	for _, p := range s.Parts {
+		if p.File == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, p.File), []byte(p.Picture), 0o644); err != nil {
+			return fmt.Errorf("draw %s: %w", p.File, err)
+		}
+	}
+	return nil
+}
+
+// Wrong returns the rows that are marked as wrong, without the details.
+func (s Sheet) Wrong() (rows []string) {
+	for _, p := range s.Parts {
+		if p.Table == nil || p.Detail {
+			continue
+		}
+		for _, row := range p.Table.Rows {
+			if row.Wrong {
+				rows = append(rows, plain.Replace(strings.Join(row.Cells, "  ")))
+			}
+		}
+	}
+	return rows
 }
 
 // Text prints the sheet's tables in columns, without the details.

@@ -30,16 +30,10 @@ func sheet[R interface{ Sheet() report.Sheet }](name string) func(sources) (stri
 			return "", nil
 		}
 		s := r.Sheet()
-		for _, p := range s.Parts {
-			if p.File == "" {
-				continue
-			}
-			picture := filepath.Join(from.root, filepath.Dir(resultsDoc), p.File)
-			if err := os.WriteFile(picture, []byte(p.Picture), 0o644); err != nil {
-				return "", err
-			}
-		}
 		measured, err := from.measured(name)
-		return s.Markdown(measured), err
+		if err = errors.Join(err, s.Draw(filepath.Join(from.root, filepath.Dir(resultsDoc)))); err != nil {
+			return "", err
+		}
+		return s.Markdown(measured), nil
 	}
 }
