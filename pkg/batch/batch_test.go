@@ -128,9 +128,7 @@ func TestCallsThatWaitGoTogetherInOrder(t *testing.T) {
 	}
 	g.gate <- struct{}{}
 	for _, done := range append(waiting, first) {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	}
 }
 
@@ -144,9 +142,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	g.gate <- struct{}{}
 	g.gate <- struct{}{}
 	for _, done := range []<-chan error{first, a, b} {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	}
 }
 
@@ -182,9 +178,7 @@ func TestFullConcurrency(t *testing.T) {
 		t.Errorf("the last batch holds %v", got)
 	}
 	for _, answered := range waiting {
-		if err := <-answered; err != nil {
-			t.Error(err)
-		}
+		check(t, <-answered)
 	}
 }
 
@@ -204,9 +198,7 @@ func TestAWithdrawnCallIsNeverRun(t *testing.T) {
 	}
 	g.gate <- struct{}{}
 	for _, done := range []<-chan error{first, stays} {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	}
 }
 
@@ -223,9 +215,7 @@ func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
 	}
 	g.gate <- struct{}{}
 	for _, done := range []<-chan error{first, stays} {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	}
 }
 
@@ -263,9 +253,7 @@ func TestACallerThatHasLeftIsRefused(t *testing.T) {
 	}
 	for _, done := range waiting {
 		g.gate <- struct{}{}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	}
 }
 
@@ -365,9 +353,7 @@ func TestCloseServesWhoWaitsAndRefusesTheRest(t *testing.T) {
 	g.gate <- struct{}{}
 	<-closed
 	for _, done := range []<-chan error{first, waits} {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		check(t, <-done)
 	}
 }
 
@@ -491,9 +477,7 @@ func TestIdle(t *testing.T) {
 		t.Error("served during idle")
 	}
 	goOn <- struct{}{}
-	if err := <-late; err != nil {
-		t.Error(err)
-	}
+	check(t, <-late)
 	eventually(t, func() bool { return idles.Load() == 2 })
 	goOn <- struct{}{}
 	g.Close()
@@ -592,4 +576,12 @@ func TestGatherIsBounded(t *testing.T) {
 			t.Errorf("waited %s for company that did not come, want 5ms", took-time.Minute)
 		}
 	})
+}
+
+// check fails the test if err is not nil, and lets it go on.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
 }

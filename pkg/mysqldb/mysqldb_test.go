@@ -16,9 +16,7 @@ import (
 func open(t *testing.T, opts mysqldb.Options) *gorm.DB {
 	t.Helper()
 	db, err := mysqldb.Open(serverstest.Database(t), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := mysqldb.Close(db); err != nil {
 			t.Error(err)

@@ -36,9 +36,7 @@ func newReplica(t *testing.T, addr string, db int) replica {
 func newReplicaOf(t *testing.T, addr string, db int, limit string) replica {
 	t.Helper()
 	var rate ratelimit.Rate
-	if err := rate.UnmarshalText([]byte(limit)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, rate.UnmarshalText([]byte(limit)))
 	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	metrics := prometheus.NewRegistry()
 	limits := ratelimit.Open(ratelimit.Config{
@@ -121,9 +119,7 @@ func TestACounterRefusesForItsWindowAtMost(t *testing.T) {
 	client := redisdb.Open(redisdb.Server{Addrs: []string{addr}, DB: db}, time.Second)
 	defer func() { _ = client.Close() }()
 	for who, ttl := range map[string]time.Duration{"192.0.2.1": 0, "192.0.2.2": time.Hour} {
-		if err := client.Set(t.Context(), "ratelimit:reads:"+who, 1000, ttl).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Set(t.Context(), "ratelimit:reads:"+who, 1000, ttl).Err())
 		if rec := r.get(who+":1", ""); rec.Code != http.StatusTooManyRequests || rec.Header().Get("Retry-After") != "1" {
 			t.Errorf("time to live %v: %d, Retry-After %q; want 429 for a second",
 				ttl, rec.Code, rec.Header().Get("Retry-After"))
@@ -141,14 +137,10 @@ func TestACounterRefusesForItsWindowAtMost(t *testing.T) {
 // TestAFrozenRedisCostsOneTimeout, not one for each request, from the first request on.
 func TestAFrozenRedisCostsOneTimeout(t *testing.T) {
 	redis, err := servers.StartRedis(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = redis.Kill() })
 	r := newReplica(t, redis.Addr(), 0)
-	if err := redis.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redis.Pause())
 	began := time.Now()
 	for i := range 20 {
 		if rec := r.get("192.0.2.1:1", ""); rec.Code != http.StatusNoContent {
@@ -163,13 +155,9 @@ func TestAFrozenRedisCostsOneTimeout(t *testing.T) {
 // TestWithoutRedisAllPass: each is counted as unchecked. Once Redis is back, the limit holds again.
 func TestWithoutRedisAllPass(t *testing.T) {
 	redis, err := servers.StartRedis(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = redis.Kill() })
-	if err := redis.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redis.Pause())
 	r := newReplica(t, redis.Addr(), 0)
 	for i := range 6 {
 		if rec := r.get("192.0.2.1:1", ""); rec.Code != http.StatusNoContent {
@@ -184,9 +172,7 @@ func TestWithoutRedisAllPass(t *testing.T) {
 	)); err != nil {
 		t.Error(err)
 	}
-	if err := redis.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redis.Resume())
 	for deadline := time.Now().Add(time.Minute); r.get("192.0.2.1:1", "").Code != http.StatusTooManyRequests; {
 		if time.Now().After(deadline) {
 			t.Fatal("never limited again")
@@ -204,5 +190,13 @@ func TestRatesAreChecked(t *testing.T) {
 		if err := rate.UnmarshalText([]byte(text)); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,9 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 func connect(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 5*time.Second, zk.WithLogger(log.New(io.Discard, "", 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events { // closed once the connection's goroutines have ended
@@ -41,9 +39,7 @@ func lease(t *testing.T, conn snowid.Conn, root string, opts ...snowid.Option) *
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	g, err := snowid.Lease(ctx, conn, root, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
@@ -109,9 +105,7 @@ func TestNoIDComesTwice(t *testing.T) {
 func TestReadyTakesNoID(t *testing.T) {
 	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t))
 	for range 1000 {
-		if err := g.Ready(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, g.Ready())
 	}
 	if id, err := g.Next(); err != nil || id&0xfff != 0 {
 		t.Errorf("id %d, %v: %d ids of its millisecond were taken before it", id, err, id&0xfff)
@@ -215,9 +209,7 @@ func TestAClockThatStepsBackIsAnErrorWhereNoOtherNumberIsFree(t *testing.T) {
 	g := lease(t, connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t),
 		snowid.WithClock(clock.now), snowid.WithNumbers(1), snowid.WithReserve(500*time.Millisecond))
 	last, err := g.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clock.set(-time.Minute)
 	if _, err := g.Next(); !errors.Is(err, snowid.ErrClockBack) {
 		t.Fatalf("a minute back: %v, want ErrClockBack", err)
@@ -244,9 +236,7 @@ func TestAClockThatStepsBackOverARestartIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	// It dies without giving the number back.
-	if err := conn.Delete(root+"/claims/0000", -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.Delete(root+"/claims/0000", -1))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrClockBack) {
@@ -263,17 +253,13 @@ func TestANumberIsGivenBack(t *testing.T) {
 	one := snowid.WithNumbers(1)
 	first := lease(t, conn, root, one)
 	last, err := first.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := snowid.Lease(ctx, conn, root, one); !errors.Is(err, snowid.ErrNoNumber) {
 		t.Fatalf("all numbers in use: %v, want ErrNoNumber", err)
 	}
-	if err := first.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Close(t.Context()))
 	if _, err := first.Next(); !errors.Is(err, snowid.ErrNoLease) {
 		t.Errorf("after Close: %v, want ErrNoLease", err)
 	}
@@ -287,16 +273,12 @@ func TestALostLeaseIsNoticedAndTakenAnew(t *testing.T) {
 	conn, root := connect(t, serverstest.ZooKeeper(t).Addr()), serverstest.ZooKeeperRoot(t)
 	g := lease(t, conn, root, snowid.WithReserve(300*time.Millisecond))
 	before, err := g.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	claims, _, err := conn.Children(root + "/claims")
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("claims %v, %v", claims, err)
 	}
-	if err := conn.Delete(root+"/claims/"+claims[0], -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.Delete(root+"/claims/"+claims[0], -1))
 	eventually(t, "a new claim", func() bool {
 		now, _, err := conn.Children(root + "/claims")
 		return err == nil && len(now) == 1
@@ -309,23 +291,25 @@ func TestALostLeaseIsNoticedAndTakenAnew(t *testing.T) {
 
 func TestIDsStopWithoutZooKeeperAndComeBack(t *testing.T) {
 	server, err := servers.StartZooKeeper(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = server.Kill() })
 	g := lease(t, connect(t, server.Addr()), "/ids", snowid.WithReserve(500*time.Millisecond))
-	if err := server.Pause(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Pause())
 	eventually(t, "ids stop", func() bool {
 		_, err := g.Next()
 		return errors.Is(err, snowid.ErrNoLease)
 	})
-	if err := server.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Resume())
 	eventually(t, "ids come back", func() bool {
 		_, err := g.Next()
 		return err == nil
 	})
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -24,9 +24,7 @@ import (
 func client(t *testing.T, bases ...string) *stockapi.Client {
 	t.Helper()
 	c, err := stockapi.NewClient(bases, "secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -42,9 +40,7 @@ func server(t *testing.T, h http.HandlerFunc) string {
 func refusing(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }()
 	return "http://" + l.Addr().String()
 }
@@ -189,9 +185,7 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 	}
 	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret",
 		append(opts, stockapi.WithPartitions(16))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c, calls, failing
 }
@@ -256,9 +250,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	}
 	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2),
 		stockapi.WithPartitions(16))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, stockapi.ErrUnavailable) || !c.Down() {
 		t.Errorf("no server is known: %v, down %v; want unavailable, true", err, c.Down())
@@ -278,9 +270,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 		return at
 	}
 	set := func(urls ...string) {
-		if err := c.SetReplicas(urls); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetReplicas(urls))
 	}
 	set(urls...)
 	all := where()
@@ -376,9 +366,7 @@ func TestSharedRequestCutShort(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		c, err := stockapi.NewClient([]string{url}, "secret", stockapi.WithSharedRequests(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		errs := make(chan error, 4)
 		deduct := func() {
 			op, err := c.Deduct(t.Context(), "a", nil)
@@ -419,11 +407,17 @@ func TestAServerThatCannotProveWhoItIsIsNotReached(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	c, err := stockapi.NewClient([]string{s.URL}, "token", stockapi.WithServerName("stock.example"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	if _, err := c.Cancel(t.Context(), "flag"); !errors.Is(err, stockapi.ErrUnavailable) {
 		t.Errorf("a certificate that nobody trusts: %v; want it unavailable", err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,16 +25,10 @@ func TestPauseOfTheProcess(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPauseOfTheProcess$", "-test.v")
 	cmd.Env = append(os.Environ(), "TRACING_TEST_CHILD=1")
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	said := bufio.NewScanner(out)
 	await := func(word string) string {
@@ -47,13 +41,9 @@ func TestPauseOfTheProcess(t *testing.T) {
 		return ""
 	}
 	await("BEGUN")
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(time.Second) // the pause
-	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGCONT))
 	fmt.Fprintln(in)
 	if told := await("PAUSES "); told != "calm 0, stopped 1" {
 		t.Errorf("spans show the pauses: %s", told)

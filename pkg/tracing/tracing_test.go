@@ -160,3 +160,11 @@ func TestPackagesThatKnowNoTracingAreRecorded(t *testing.T) {
 		t.Errorf("attributes %v, want the order's id", of.Attributes())
 	}
 }
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

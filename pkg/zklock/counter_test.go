@@ -90,18 +90,14 @@ func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
 	t.Helper()
 	server := zktest.Start(t)
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range parents {
 		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	conn.Close()
-	if err := server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...))
 	return server.Addr
 }
 
@@ -110,9 +106,7 @@ func connectTo(t *testing.T, addr string) *zklock.Session {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := zklock.Connect(ctx, []string{addr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil && !errors.Is(err, zklock.ErrSessionClosed) {
 			t.Error(err)

@@ -33,9 +33,7 @@ func TestDowngrade(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			read, err := here.Downgrade(ctx, written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if cause := context.Cause(written.Context()); !errors.Is(cause, zklock.ErrReleased) || !read.Valid() {
 				t.Errorf("writer's handle %v, reader valid for %v", cause, read.ValidFor())
 			}
@@ -105,9 +103,7 @@ func TestDowngradeRefuses(t *testing.T) {
 			l.onRequest = nil
 			for _, name := range awaitChildren(t, other.Conn(), dir, 4) { // "another", "leases" and "locks" beside it
 				if strings.Contains(name, "__WRIT__") {
-					if err := other.Conn().Delete(path.Join(dir, name), -1); err != nil {
-						t.Error(err)
-					}
+					check(t, other.Conn().Delete(path.Join(dir, name), -1))
 				}
 			}
 		}
@@ -157,8 +153,6 @@ func acquireLeases(t *testing.T, m *zklock.Semaphore, n int) *zklock.Lock {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	lock, err := m.AcquireN(ctx, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lock
 }

@@ -92,13 +92,9 @@ func TestElection(t *testing.T) {
 	if status, err := zklock.Inspect(t.Context(), third, dir); err != nil || status.Waiters[0].Owner.Value != "two" {
 		t.Errorf("status %+v, %v", status, err)
 	}
-	if err := first.Proclaim(t.Context(), "one more"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Proclaim(t.Context(), "one more"))
 	seen.expect(t, "one more", first.Token())
-	if err := first.Resign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Resign(t.Context()))
 	if err := first.Proclaim(t.Context(), "none"); !errors.Is(err, zklock.ErrReleased) {
 		t.Errorf("proclaim after resigning: %v", err)
 	}
@@ -111,9 +107,7 @@ func TestElection(t *testing.T) {
 	// The next leader's session expires: its context ends, and Observe yields that nobody leads.
 	last := stand(t.Context(), here, "three")
 	awaitChildren(t, third.Conn(), dir, 2)
-	if err := successor.Resign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, successor.Resign(t.Context()))
 	seen.expect(t, "three", last.wait(t).Token())
 	l.expire(t)
 	await(t, last.leadership.Context().Done(), "the loss of the lead")
@@ -136,18 +130,12 @@ func TestElectionSurvivesReconnects(t *testing.T) {
 	seen.expect(t, "one", first.Token())
 	l.cutAfter(opExists)
 	_, _, _ = s.Conn().Exists("/") // cut
-	if err := first.Resign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Resign(t.Context()))
 	seen.expect(t, "two", second.wait(t).Token())
 	l.cutAfter(opSetData)
-	if err := second.leadership.Proclaim(t.Context(), "still two"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.leadership.Proclaim(t.Context(), "still two"))
 	seen.expect(t, "still two", second.leadership.Token())
-	if err := second.leadership.Resign(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.leadership.Resign(t.Context()))
 	seen.expect(t, "", zklock.Token{})
 	awaitNoWatches(t, other, dir)
 }
@@ -191,7 +179,5 @@ func TestElectionEndsWithItsContext(t *testing.T) {
 		leader.Node != path.Base(names[0]) || leader.Owner.Value != "one" {
 		t.Errorf("leader %+v, %v", leader, err)
 	}
-	if err := first.Resign(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check(t, first.Resign(t.Context()))
 }

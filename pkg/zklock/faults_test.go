@@ -30,9 +30,7 @@ func TestFaultIParentMadeByAllAtOnce(t *testing.T) {
 				if err == nil {
 					err = lock.Release(t.Context())
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				check(t, err)
 			})
 		}
 		all.Wait()
@@ -104,9 +102,7 @@ func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 			}
 			l.onRequest = nil
 			deleted = true
-			if err := other.Conn().Delete(node, -1); err != nil {
-				t.Error(err)
-			}
+			check(t, other.Conn().Delete(node, -1))
 			return false
 		}
 		l.mu.Unlock()
@@ -237,9 +233,7 @@ func TestACLKeepsStrangersOut(t *testing.T) {
 	m := zklock.NewMutex(s, dir+"/lock", zklock.WithACL(acl), zklock.WithLinger(0))
 	lock := acquire(t, m)
 	children, _, err := s.Conn().Children(m.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stranger := connect(t, zklock.WithAuth("digest", []byte("clerk:guess")))
 	barred := zklock.NewMutex(stranger, m.Path(), zklock.WithACL(acl))
 	if _, err := barred.Acquire(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
@@ -267,9 +261,7 @@ func TestACLKeepsStrangersOut(t *testing.T) {
 	release(t, lock)
 	awaitChildren(t, s.Conn(), m.Path(), 0)
 	for _, p := range []string{m.Path(), dir} { // nobody else can
-		if err := s.Conn().Delete(p, -1); err != nil {
-			t.Error(err)
-		}
+		check(t, s.Conn().Delete(p, -1))
 	}
 }
 

@@ -41,9 +41,7 @@ func newCrowd(t *testing.T, n int, m *zklock.Mutex) *crowd {
 				c.n++
 				c.mu.Unlock()
 				time.Sleep(crowdHold)
-				if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
-				}
+				check(t, lock.Release(context.WithoutCancel(ctx)))
 			}
 		})
 	}
@@ -117,9 +115,7 @@ func TestHandoffIsFirstComeFirstServed(t *testing.T) {
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, lock.Release(t.Context()))
 		})
 		await(t, queued, "the wait")
 	}
@@ -214,9 +210,7 @@ func TestTenureCounts(t *testing.T) {
 			mu.Lock()
 			tokens = append(tokens, lock.Token())
 			mu.Unlock()
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, lock.Release(t.Context()))
 		})
 		await(t, queued, "the wait")
 	}
@@ -293,9 +287,7 @@ func TestContextHasTheValuesOfAcquire(t *testing.T) {
 	type key struct{}
 	ofConnect := context.WithValue(t.Context(), key{}, "of connect")
 	s, err := zklock.Connect(ofConnect, []string{zktest.Addr(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	path := zktest.Root(t) + "/lock"
 	kinds := map[string]acquirer{"reentrant": zklock.NewReentrantMutex(s, path+"-reentrant")}
@@ -325,9 +317,7 @@ func TestContextHasTheValuesOfAcquire(t *testing.T) {
 func acquireWith(t *testing.T, ctx context.Context, m acquirer) *zklock.Lock {
 	t.Helper()
 	lock, err := m.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lock
 }
 

@@ -18,9 +18,7 @@ func TestConnectPassesOverANameThatDoesNotResolve(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", zktest.Addr(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closeSession(t, s)
 }
 
@@ -40,9 +38,7 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 	defer cancel()
 	servers := []string{" " + zktest.Addr(t) + "\n"}
 	s, err := zklock.Connect(ctx, servers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closeSession(t, s)
 	if servers[0][0] != ' ' {
 		t.Error("Connect changed the caller's list")
@@ -53,9 +49,7 @@ func TestConnectRefusesBadServers(t *testing.T) {
 	t.Parallel()
 	addr := zktest.Addr(t)
 	_, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		servers []string
 		want    string

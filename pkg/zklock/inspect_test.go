@@ -28,14 +28,10 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 	awaitChildren(t, s.Conn(), dir, 2)
 	foreign, err := other.Conn().CreateProtectedEphemeralSequential(
 		dir+"/lock-", []byte("10.0.0.7"), zk.WorldACL(zk.PermAll))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	status, err := zklock.Inspect(t.Context(), other, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(status.Holders) != 1 || len(status.Waiters) != 2 {
 		t.Fatalf("status %+v", status)
 	}
@@ -56,9 +52,7 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 	if text, err := json.Marshal(status); err != nil || !strings.Contains(string(text), lock.Token().String()) {
 		t.Errorf("JSON %s, %v", text, err)
 	}
-	if err := other.Conn().Delete(foreign, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Conn().Delete(foreign, -1))
 	release(t, lock)
 	release(t, first.wait(t))
 }
@@ -75,9 +69,7 @@ func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
 		}
 	}
 	status, err := zklock.Inspect(t.Context(), s, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if status.Holding != 1 || status.Waiting != waiting {
 		t.Errorf("%d hold and %d wait, want 1 and %d", status.Holding, status.Waiting, waiting)
 	}

@@ -33,9 +33,7 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	awaitChildren(t, other.Conn(), dir, 4)
 
 	status, err := zklock.Inspect(t.Context(), other, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if modes := modesOf(status.Holders); modes != "read read" {
 		t.Errorf("holders %s", modes)
 	}
@@ -62,9 +60,7 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	release(t, w)
 	release(t, third.wait(t))
 	lock, err := a.TryLock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	release(t, lock)
 }
 
@@ -111,9 +107,7 @@ func TestSemaphoreLimits(t *testing.T) {
 				mu.Lock()
 				holders--
 				mu.Unlock()
-				if err := lock.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				check(t, lock.Release(t.Context()))
 			}
 		})
 	}
@@ -154,9 +148,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	release(t, second)
 	release(t, lock)
 	lock, err = m.TryAcquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	release(t, lock)
 	awaitNoWatches(t, s, dir)
 }
@@ -260,9 +252,7 @@ func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 func TestOwnersAreNotTheSessions(t *testing.T) {
 	dir := zktest.Root(t)
 	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{zktest.Addr(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	shared := zklock.NewReentrantMutex(s, dir+"/shared")
 	a := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewMutex(s, dir+"/a"))
@@ -302,9 +292,7 @@ func TestReentrantMutexExcludesOwners(t *testing.T) {
 					return
 				}
 				inUse.Unlock()
-				if err := errors.Join(inner.Release(ctx), outer.Release(ctx)); err != nil {
-					t.Error(err)
-				}
+				check(t, errors.Join(inner.Release(ctx), outer.Release(ctx)))
 			}
 		})
 	}
@@ -317,9 +305,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	mutex := func(name string) *zklock.Mutex { return zklock.NewMutex(s, dir+name, zklock.WithHandoff(1, 0)) }
 	multi := zklock.NewMulti(mutex("/c"), mutex("/a"), mutex("/b"), mutex("/a"))
 	lock, err := multi.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var paths []string
 	for _, l := range lock.Locks() {
 		paths = append(paths, strings.TrimPrefix(l.Path(), dir))
@@ -327,9 +313,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	if !slices.Equal(paths, []string{"/a", "/b", "/c"}) || len(lock.Tokens()) != 3 {
 		t.Errorf("locks %q, tokens %v", paths, lock.Tokens())
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Release(t.Context()))
 	if cause := context.Cause(lock.Context()); !errors.Is(cause, zklock.ErrReleased) {
 		t.Errorf("cause %v", cause)
 	}
@@ -357,9 +341,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := awaitChildren(t, other.Conn(), dir+"/b", 1)[0]
-	if err := other.Conn().Delete(path.Join(dir+"/b", node), -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Conn().Delete(path.Join(dir+"/b", node), -1))
 	await(t, lock.Context().Done(), "the loss of one lock")
 	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
 		t.Errorf("release with one lost: %v", err)
@@ -429,9 +411,7 @@ func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
 
 	// If one lease is lost, all are lost.
 	node := path.Join(dir+"/leases", awaitChildren(t, other.Conn(), dir+"/leases", 3)[1])
-	if err := s.Conn().Delete(node, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Conn().Delete(node, -1))
 	await(t, three.Context().Done(), "the loss of the lock")
 	if err := three.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
 		t.Errorf("release with one lease lost: %v", err)
@@ -470,9 +450,7 @@ func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
 					t.Errorf("%d of %d leases taken", now, all)
 				}
 				taken.Add(int64(-n))
-				if err := lock.Release(ctx); err != nil {
-					t.Error(err)
-				}
+				check(t, lock.Release(ctx))
 			}
 		})
 	}

@@ -132,9 +132,7 @@ func TestTheLibraryMissesEvents(t *testing.T) {
 	r := &renewals{}
 	conn, events, err := zk.Connect([]string{zktest.Addr(t)}, 10*time.Second,
 		zk.WithDialer(r.dial), zk.WithLogInfo(false), zk.WithLogger(silent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		conn.Close()
 		for range events {

@@ -130,9 +130,7 @@ func (l *link) elsewhere(t testing.TB) net.Conn {
 	id, secret := l.id, l.secret
 	l.mu.Unlock()
 	conn, err := net.DialTimeout("tcp", zktest.Addr(t), patience)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	hello := binary.BigEndian.AppendUint32(nil, 44)
 	hello = append(hello, make([]byte, 4+8)...) // protocol version, last zxid seen

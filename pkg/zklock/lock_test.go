@@ -63,9 +63,7 @@ func TestGuard(t *testing.T) {
 				t.Errorf("a holder's write: %v", err)
 			}
 			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
-			if err := other.Conn().Delete(node, -1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.Conn().Delete(node, -1))
 			if err := write(lock, "late"); !errors.Is(err, zk.ErrNoNode) {
 				t.Errorf("a write after the loss: %v", err)
 			}

@@ -38,9 +38,7 @@ const patience = 20 * time.Second
 func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
 	s, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)}, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	return s
 }
@@ -62,9 +60,7 @@ func acquire(t testing.TB, m acquirer) *zklock.Lock {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	lock, err := m.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lock
 }
 
@@ -72,9 +68,7 @@ func release(t testing.TB, lock *zklock.Lock) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := lock.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Release(ctx))
 }
 
 // acquisition is an Acquire in the background.
@@ -123,9 +117,7 @@ func awaitChildren(t testing.TB, conn *zk.Conn, path string, want int) []string 
 				continue
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(names) == want {
 			return names
 		}
@@ -134,5 +126,21 @@ func awaitChildren(t testing.TB, conn *zk.Conn, path string, want int) []string 
 		case <-deadline:
 			t.Fatalf("%s has the children %q, want %d", path, names, want)
 		}
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check fails the test if err is not nil, and lets it go on.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -16,9 +16,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T, l *link, other *zklock.Session, dir string){
 		"node deleted": func(t *testing.T, _ *link, other *zklock.Session, dir string) {
 			node := path.Join(dir, awaitChildren(t, other.Conn(), dir, 1)[0])
-			if err := other.Conn().Delete(node, -1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.Conn().Delete(node, -1))
 		},
 		"session expired": func(t *testing.T, l *link, _ *zklock.Session, _ string) { l.expire(t) },
 	} {
@@ -43,15 +41,11 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 				again = awaitChildren(t, other.Conn(), dir+"/a", 1)[0]
 			}
 			release(t, held)
-			if err := <-acquired; err != nil {
-				t.Fatal(err)
-			}
+			must(t, <-acquired)
 			if err := context.Cause(lock.Context()); err != nil {
 				t.Errorf("acquired, and lost before: %v", err)
 			}
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			check(t, lock.Release(t.Context()))
 		})
 	}
 }
@@ -69,9 +63,7 @@ func TestMultiOfAllKinds(t *testing.T) {
 	defer cancel()
 	outer := acquireWith(t, ctx, zklock.NewReentrantMutex(s, dir+"/a")) // the owner has one of them already
 	lock, err := multi.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(lock.Locks()); n != 3 {
 		t.Errorf("%d locks, want 3", n)
 	}
@@ -83,15 +75,9 @@ func TestMultiOfAllKinds(t *testing.T) {
 		t.Errorf("try of what is taken: %v", err)
 	}
 	release(t, lease)
-	if err := lock.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	check(t, lock.Release(ctx))
 	release(t, outer)
 	again, err := multi.TryAcquire(zklock.WithOwner(t.Context()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Release(ctx); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	check(t, again.Release(ctx))
 }

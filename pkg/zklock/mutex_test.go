@@ -51,9 +51,7 @@ func TestMutexExcludes(t *testing.T) {
 						mu.Lock()
 						holders--
 						mu.Unlock()
-						if err := lock.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
+						check(t, lock.Release(t.Context()))
 					}
 				})
 			}
@@ -67,9 +65,7 @@ func TestTryAcquire(t *testing.T) {
 	a := zklock.NewMutex(connect(t), path)
 	b := zklock.NewMutex(connect(t), path)
 	lock, err := a.TryAcquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := b.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
 		t.Errorf("try of a held lock: %v", err)
 	}
@@ -78,9 +74,7 @@ func TestTryAcquire(t *testing.T) {
 	if _, err := b.Acquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("timed acquire of a held lock: %v", err)
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
+	check(t, lock.Release(t.Context()))
 	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrReleased) {
 		t.Errorf("second release: %v", err)
 	}
@@ -105,22 +99,16 @@ func TestForeignNamesExclude(t *testing.T) {
 	t.Parallel()
 	s, path := connect(t), zktest.Root(t)
 	foreign, err := s.Conn().Create(path+"/x-other-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	release(t, acquire(t, zklock.NewMutex(s, path)))
 	m := zklock.NewMutex(s, path, zklock.WithNames("own-", "other-"), zklock.WithHandoff(1, 0))
 	if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
 		t.Errorf("beside a node with a further name: %v", err)
 	}
-	if err := s.Conn().Delete(foreign, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Conn().Delete(foreign, -1))
 	lock := acquire(t, m)
 	names, _, err := s.Conn().Children(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "-own-") }) {
 		t.Errorf("the lock's nodes are %q", names)
 	}

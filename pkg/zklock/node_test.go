@@ -149,9 +149,7 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 			if err := lock.Context().Err(); err != nil {
 				t.Fatalf("a change of the data: %v", context.Cause(lock.Context()))
 			}
-			if err := other.Conn().Delete(node, -1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.Conn().Delete(node, -1))
 			await(t, lock.Context().Done(), "the loss of the lock")
 			if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
 				t.Errorf("release of a lost lock: %v", err)
@@ -217,9 +215,7 @@ func TestDeletedWaiterQueuesAgain(t *testing.T) {
 			a := begin(t.Context(), m)
 			for _, name := range awaitChildren(t, other.Conn(), m.Path(), 2) {
 				if name != holder {
-					if err := other.Conn().Delete(path.Join(m.Path(), name), -1); err != nil {
-						t.Fatal(err)
-					}
+					must(t, other.Conn().Delete(path.Join(m.Path(), name), -1))
 				}
 			}
 			release(t, held)
@@ -255,9 +251,7 @@ func TestCutOffWaiterIsNotGrantedOnADeletedNode(t *testing.T) {
 			if _, deleted, err = other.Conn().Get(path.Join(m.Path(), name)); err != nil {
 				t.Fatal(err)
 			}
-			if err := other.Conn().Delete(path.Join(m.Path(), name), -1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, other.Conn().Delete(path.Join(m.Path(), name), -1))
 		}
 		release(t, held)
 		l.restore()
@@ -297,17 +291,13 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	s, other := connect(t), connect(t)
 	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
 	foreign := zk.NewLock(other.Conn(), m.Path(), zk.WorldACL(zk.PermAll))
-	if err := foreign.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, foreign.Lock())
 	if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
 		t.Errorf("try while the library's lock is held: %v", err)
 	}
 	a := begin(t.Context(), m)
 	awaitChildren(t, other.Conn(), m.Path(), 2)
-	if err := foreign.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, foreign.Unlock())
 	lock := a.wait(t)
 	locked := make(chan error, 1)
 	go func() { locked <- foreign.Lock() }()
@@ -320,15 +310,11 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	release(t, lock)
 	select {
 	case err := <-locked:
-		if err != nil {
-			t.Error(err)
-		}
+		check(t, err)
 	case <-time.After(patience):
 		t.Fatal("the library's lock was not acquired")
 	}
-	if err := foreign.Unlock(); err != nil {
-		t.Error(err)
-	}
+	check(t, foreign.Unlock())
 }
 
 // The reply of a create is lost, its node is not found, and another is made. Then the first appears
@@ -348,9 +334,7 @@ func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 	l.dialing.Lock()
 	waiting := begin(t.Context(), m)
 	first := waiter()
-	if err := other.Conn().Delete(first, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Conn().Delete(first, -1))
 	l.dialing.Unlock()
 	second := waiter()
 	if _, err := s.Conn().Create(first, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
@@ -390,9 +374,7 @@ func TestServerBeforeCreate2(t *testing.T) {
 	server.Old = true
 	defer server.Close()
 	addr, err := server.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := connectTo(t, addr)
 	m := zklock.NewMutex(s, "/locks/stock", zklock.WithHandoff(1, 0))
 	first := acquire(t, m)

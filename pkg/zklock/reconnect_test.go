@@ -39,18 +39,14 @@ func TestWriteOfCredentialsFailsInConnect(t *testing.T) {
 	defer cancel()
 	s, err := zklock.Connect(ctx, []string{zktest.Addr(t)},
 		zklock.WithDialer(l.dial), zklock.WithAuth("digest", []byte("clerk:secret")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer closeSession(t, s)
 	mine := zktest.Root(t) + "/mine"
 	_, err = s.Conn().Create(mine, nil, 0, s.ACL())
 	if err != nil {
 		t.Fatal(err) // the ACL needs the credentials
 	}
-	if err := s.Conn().Delete(mine, -1); err != nil {
-		t.Error(err)
-	}
+	check(t, s.Conn().Delete(mine, -1))
 }
 
 // failingConn fails each write once broken is set.
@@ -86,13 +82,9 @@ func TestLibraryEndsWhileWritesFail(t *testing.T) {
 		})
 		conn, events, err := zk.Connect([]string{addr}, 10*time.Second,
 			zk.WithDialer(monitor.Dial), zk.WithLogInfo(false), zk.WithLogger(quiet{}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := zklock.Wrap(t.Context(), conn, monitor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var all sync.WaitGroup
 		for range 64 {
 			all.Go(func() {
@@ -138,9 +130,7 @@ func TestServerLosesItsData(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	s, err := zklock.Connect(ctx, []string{server.Addr}, zklock.WithSessionTimeout(2*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	m := zklock.NewMutex(s, "/lock")
 	lock := acquire(t, m)
@@ -150,9 +140,7 @@ func TestServerLosesItsData(t *testing.T) {
 		}
 	}
 	server.Kill()
-	if err := errors.Join(os.RemoveAll(filepath.Join(server.Dir, "data")), server.Restart(ctx)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.RemoveAll(filepath.Join(server.Dir, "data")), server.Restart(ctx)))
 	began := time.Now()
 	release(t, acquire(t, m))
 	t.Logf("acquired again after %s", time.Since(began))

@@ -30,9 +30,7 @@ func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
 func TestConnectGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = listener.Close() }() // only accepted by the kernel
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -218,9 +216,7 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 			begin(t.Context(), zklock.NewMutex(s, path)),
 		}
 		awaitChildren(t, other.Conn(), path, 3)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Close())
 		awaitChildren(t, other.Conn(), path, 0)
 		if cause := context.Cause(held.Context()); !errors.Is(cause, zklock.ErrSessionClosed) {
 			t.Errorf("the holder's context: %v", cause)
@@ -251,18 +247,14 @@ func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
 	monitor := zklock.NewMonitor(nil)
 	conn, events, err := zk.Connect([]string{addr}, 10*time.Second,
 		zk.WithDialer(monitor.Dial), zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		conn.Close()
 		for range events {
 		}
 	})
 	s, err := zklock.Wrap(t.Context(), conn, monitor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	return s, conn
 }
@@ -306,9 +298,7 @@ func TestWrapRefuses(t *testing.T) {
 	addr := []string{zktest.Addr(t)}
 	open := func(dial zk.Dialer) *zk.Conn {
 		conn, events, err := zk.Connect(addr, 10*time.Second, zk.WithDialer(dial), zk.WithLogInfo(false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() {
 			conn.Close()
 			for range events {
@@ -337,9 +327,7 @@ func TestWrapRefuses(t *testing.T) {
 		}
 	}
 	s, err := zklock.Wrap(t.Context(), own, monitor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closeSession(t, s)
 }
 
@@ -383,16 +371,12 @@ func TestWrapUsesTheCallersConnection(t *testing.T) {
 	lock := acquire(t, zklock.NewMutex(s, path))
 	names := awaitChildren(t, conn, path, 1)
 	_, stat, err := conn.Get(path + "/" + names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if stat.EphemeralOwner != conn.SessionID() {
 		t.Errorf("the node is of session %#x, want %#x", stat.EphemeralOwner, conn.SessionID())
 	}
 	release(t, lock)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, s.Close())
 	if _, _, err := conn.Get("/"); err != nil {
 		t.Errorf("the caller's connection after Close: %v", err)
 	}

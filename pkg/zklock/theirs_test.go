@@ -50,20 +50,14 @@ func TestTheirLockDoesNotTellOfItsLoss(t *testing.T) {
 	path := zktest.Root(t) + "/lock"
 	s, l := dialLink(t)
 	held := theirs(s, path)
-	if err := held.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Lock())
 	l.expire(t)
 	second := theirs(connect(t), path)
-	if err := second.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.Lock())
 	if err := held.Lock(); !errors.Is(err, zk.ErrDeadlock) { // "already has the lock"
 		t.Errorf("the first holder's Lock: %v", err)
 	}
-	if err := second.Unlock(); err != nil {
-		t.Error(err)
-	}
+	check(t, second.Unlock())
 	for range 2 {
 		if err := held.Unlock(); err == nil {
 			t.Error("the first holder's Unlock succeeds")
@@ -110,9 +104,7 @@ func TestTheirLockStumblesOverAStranger(t *testing.T) {
 	}
 	awaitChildren(t, s.Conn(), path, 3) // the stranger and two ghosts
 
-	if err := s.Conn().Delete(path+"/readme", -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Conn().Delete(path+"/readme", -1))
 	path += "-ours"
 	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))))
 	if _, err := s.Conn().Create(path+"/readme", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {

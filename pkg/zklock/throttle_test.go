@@ -19,9 +19,7 @@ func TestThrottledServer(t *testing.T) {
 	addr := throttledServer(t)
 	join := func() *zklock.Session {
 		s, err := zklock.Connect(t.Context(), []string{addr})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { closeSession(t, s) })
 		return s
 	}
@@ -40,9 +38,7 @@ func TestThrottledServer(t *testing.T) {
 					if err == nil {
 						err = lock.Release(ctx)
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					check(t, err)
 				}
 			})
 		}
@@ -91,9 +87,7 @@ func TestThrottledServerAtClose(t *testing.T) {
 		for throttled(err) { // by what is left of the requests, or by a pause of the machine
 			names, _, err = conn.Children(fmt.Sprintf("/locks/%d", i))
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		check(t, err)
 		left += len(names)
 	}
 	if left > 0 {

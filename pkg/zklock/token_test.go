@@ -44,9 +44,7 @@ func TestTokensCompareInEveryForm(t *testing.T) {
 func value(t *testing.T, token zklock.Token) []byte {
 	t.Helper()
 	v, err := driver.Valuer(token).Value()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v.([]byte)
 }
 
@@ -65,9 +63,7 @@ func TestTokensAreReadAsWritten(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got zklock.Token
 	if err := json.Unmarshal(text, &got); got != want || err != nil {
 		t.Errorf("JSON %s is %v, %v", text, got, err)

@@ -52,9 +52,7 @@ func lockPaths(goods int64) map[string]string {
 func session(t *testing.T) *zklock.Session {
 	t.Helper()
 	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -38,9 +38,7 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 	p := stocktest.New(t)
 	if d == nil {
 		s, err := deduct.New("conditional-update", deduct.Config{Ledger: p.Ledger})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		d = s
 	}
 	cfg.Token = token
@@ -48,9 +46,7 @@ func serve(t *testing.T, d stock.Deducter, cfg stockhttp.Config) *server {
 		stockhttp.New(p.Service(d), cfg, stocktest.Quiet)))
 	t.Cleanup(h.Close)
 	c, err := stockapi.NewClient([]string{h.URL}, token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return &server{p, h.URL, c}
 }
@@ -283,14 +279,10 @@ func TestTheTokenCanBeChangedWithoutAStop(t *testing.T) {
 	s := serve(t, nil, stockhttp.Config{OldToken: "old-token"})
 	for given, want := range map[string]int{token: 200, "old-token": 200, "": 401, "x": 401, "old-token" + token: 401} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v1/stock", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Authorization", "Bearer "+given)
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = resp.Body.Close()
 		if resp.StatusCode != want {
 			t.Errorf("token %q: %d, want %d", given, resp.StatusCode, want)
@@ -325,9 +317,7 @@ func (s *server) dump(t *testing.T) string {
 	err := s.DB.Raw(`SELECT CONCAT_WS('|', goods_id, name, price, num) FROM stock
 		UNION ALL SELECT CONCAT_WS('|', flag, state, items) FROM operations
 		UNION ALL SELECT CONCAT_WS('|', flag, goods_id, kind, num) FROM stock_flow`).Scan(&all).Error
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(all, "\n")
 }
 
@@ -336,9 +326,7 @@ func (s *server) send(t *testing.T, request, body, contentType, token string) (p
 	t.Helper()
 	method, path, _ := strings.Cut(request, " ")
 	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
@@ -346,14 +334,10 @@ func (s *server) send(t *testing.T, request, body, contentType, token string) (p
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp.StatusCode < 400 {
 		t.Fatalf("%s: %d %s; want it refused", request, resp.StatusCode, raw)
 	}
@@ -406,17 +390,13 @@ func TestShedsLoadAndKeepsDeadlines(t *testing.T) {
 
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.url+"/v1/operations/x",
 		strings.NewReader(`{"items":[{"goods_id":"1","num":1}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set(request.HeaderTimeout, "150")
 	start = time.Now()
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if took := time.Since(start); resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" || took > 5*time.Second {
 		t.Errorf("a deadline of 150 ms: %d after %v, Retry-After %q; want 503 in time",
@@ -428,5 +408,13 @@ func decode(t *testing.T, raw []byte, dst any) {
 	t.Helper()
 	if err := json.Unmarshal(raw, dst); err != nil {
 		t.Fatalf("decode %q: %v", raw, err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -29,9 +29,7 @@ func sharing(t *testing.T, s *server, n int) (*stockapi.Client, *atomic.Int64) {
 		})
 	}
 	c, err := stockapi.NewClient([]string{s.url}, token, stockapi.WithMiddleware(count), stockapi.WithSharedRequests(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c, &sent
 }
@@ -129,18 +127,14 @@ func (g gated) Deduct(ctx context.Context, r stock.Request) (stock.Operation, er
 func post(t *testing.T, s *server, ops ...stockapi.Deduction) *json.Decoder {
 	t.Helper()
 	body, err := json.Marshal(stockapi.DeductAllRequest{Operations: ops})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/operations",
 		strings.NewReader(string(body)))
 	req.RequestURI = ""
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	if resp.StatusCode != http.StatusOK {
 		t.Fatal(resp.Status)
@@ -150,9 +144,7 @@ func post(t *testing.T, s *server, ops ...stockapi.Deduction) *json.Decoder {
 
 func line(t *testing.T, lines *json.Decoder) (a stockapi.DeductAnswer) {
 	t.Helper()
-	if err := lines.Decode(&a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lines.Decode(&a))
 	return a
 }
 

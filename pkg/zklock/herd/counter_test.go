@@ -24,22 +24,16 @@ func TestCounterAtItsEnd(t *testing.T) {
 	server := zktest.Start(t)
 	paths := []string{"/sequential", "/shared", "/named"}
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range paths {
 		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	conn.Close()
-	if err := server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, paths...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, paths...))
 	s, err := zklock.Connect(within(t), []string{server.Addr})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	for name, acquire := range locks(t, s, "") {
 		if name == "single node" {

@@ -36,9 +36,7 @@ type acquireFunc func(context.Context) (*herd.Lock, error)
 func locks(t *testing.T, s *zklock.Session, root string) map[string]acquireFunc {
 	t.Helper()
 	named, err := herd.NewNamed(s, root+"/named", "goods-1001", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[string]acquireFunc{
 		"single node": herd.NewSingleNode(s, root+"/single/lock").Acquire,
 		"sequential":  herd.NewSequential(s, root+"/sequential").Acquire,
@@ -50,9 +48,7 @@ func locks(t *testing.T, s *zklock.Session, root string) map[string]acquireFunc 
 func connect(t *testing.T) *zklock.Session {
 	t.Helper()
 	s, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -71,9 +67,7 @@ func within(t *testing.T) context.Context {
 func acquire(t *testing.T, ctx context.Context, f acquireFunc) *herd.Lock {
 	t.Helper()
 	lock, err := f(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lock
 }
 
@@ -176,9 +170,7 @@ func TestFaultL(t *testing.T) {
 	sequential := herd.NewSequential(s, root+"/sequential")
 	shared := herd.NewShared(s, root+"/shared", "host")
 	named, err := herd.NewNamed(s, root+"/named", "goods", 100*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	single := herd.NewSingleNode(s, root+"/single/lock")
 	for _, c := range []struct {
 		name, path string
@@ -217,9 +209,7 @@ func TestFaultM(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			lost, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			stale := acquire(t, within(t), locks(t, lost, root)[name])
 			if err := lost.Close(); err != nil { // the server removes its nodes, as at an expiry
 				t.Fatal(err)
@@ -251,9 +241,7 @@ func TestLoss(t *testing.T) {
 	if err != nil || len(names) != 1 {
 		t.Fatalf("children %q, %v", names, err)
 	}
-	if err := s.Conn().Delete(root+"/lock/"+names[0], -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Conn().Delete(root+"/lock/"+names[0], -1))
 	<-lock.Context().Done()
 	if cause := context.Cause(lock.Context()); !errors.Is(cause, zklock.ErrLost) {
 		t.Errorf("cause %v", cause)
@@ -301,9 +289,7 @@ func TestNames(t *testing.T) {
 	var held []*herd.Lock
 	for _, name := range []string{"a", "a_lock_b", "b", "a-0000000001"} {
 		m, err := herd.NewNamed(s, root+"/locks", name, 5*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		held = append(held, acquire(t, t.Context(), m.Acquire))
 	}
 	for _, lock := range held {
@@ -321,9 +307,7 @@ func TestHerd(t *testing.T) {
 	s := connect(t)
 	root := zktest.Root(t)
 	named, err := herd.NewNamed(s, root+"/named", "goods", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	single := herd.NewSingleNode(s, root+"/single")
 	sequential := herd.NewSequential(s, root+"/sequential")
 	const waiters = 12
@@ -372,5 +356,13 @@ func TestHerd(t *testing.T) {
 func settle(count func() int64) {
 	for last := int64(-1); last != count(); time.Sleep(300 * time.Millisecond) {
 		last = count()
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

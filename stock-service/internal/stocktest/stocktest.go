@@ -46,12 +46,8 @@ func New(t testing.TB) *Place {
 		t.Fatal(err)
 	}
 	pool, err := p.DB.DB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := migrations.Up(t.Context(), pool, migrations.Stock); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, migrations.Up(t.Context(), pool, migrations.Stock))
 	p.Ledger = stockdb.New(p.DB, nil)
 	p.Flags = opflag.OpenAt(redisdb.Server{
 		Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t),
@@ -80,9 +76,7 @@ func (p *Place) Goods(t testing.TB, num int64) int64 {
 	id := 1000 + p.goods.Add(1)
 	price := int64(250)
 	_, err := p.Ledger.Restock(t.Context(), stock.Restock{Flag: p.Flag(), GoodsID: id, Num: num, Price: &price})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return id
 }
 
@@ -138,9 +132,7 @@ func (p *Place) CheckLedger(t testing.TB) {
 func (p *Place) Violations(t testing.TB) map[string][]string {
 	t.Helper()
 	pool, err := sql.Open("mysql", p.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = pool.Close() }()
 	found := map[string][]string{}
 	for name, query := range Invariants {
@@ -166,3 +158,11 @@ func (p *Place) Violations(t testing.TB) map[string][]string {
 
 // Patience is the lock timeout for tests where many callers wait for one lock.
 const Patience = 30 * time.Second
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

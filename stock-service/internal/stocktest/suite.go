@@ -36,9 +36,7 @@ func (p *Place) Open(t testing.TB, name string, change ...func(*compared.Config)
 		c(&cfg)
 	}
 	s, err := compared.New(name, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close %s: %v", name, err)
@@ -97,9 +95,7 @@ func (s *suite) written(t *testing.T) {
 	if behind, ok := s.strategy.(interface {
 		Flush(ctx context.Context) error
 	}); ok {
-		if err := behind.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, behind.Flush(t.Context()))
 	}
 }
 

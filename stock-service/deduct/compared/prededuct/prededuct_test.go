@@ -47,9 +47,7 @@ func newShop(t *testing.T, pieces int64) *shop {
 	t.Helper()
 	p := stocktest.New(t)
 	server, err := servers.StartRedis(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = server.Kill() })
 	return &shop{p, &gated{Ledger: p.Ledger}, server, p.Goods(t, pieces)}
 }
