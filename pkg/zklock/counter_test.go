@@ -92,9 +92,7 @@ func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
 	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
 	must(t, err)
 	for _, path := range parents {
-		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errorOf(conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))))
 	}
 	conn.Close()
 	must(t, server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...))

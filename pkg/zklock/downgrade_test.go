@@ -54,9 +54,7 @@ func TestDowngrade(t *testing.T) {
 			release(t, writer.wait(t))
 			release(t, after.wait(t))
 			awaitChildren(t, other.Conn(), dir, 0)
-			if err := written.Release(ctx); !errors.Is(err, zklock.ErrReleased) {
-				t.Errorf("release of the writer's handle: %v", err)
-			}
+			wantErr(t, written.Release(ctx), zklock.ErrReleased, "release of the writer's handle")
 		})
 	}
 }
@@ -85,16 +83,12 @@ func TestDowngradeRefuses(t *testing.T) {
 	}
 	released := acquire(t, m.Writer())
 	release(t, released)
-	if _, err := m.Downgrade(t.Context(), released); !errors.Is(err, zklock.ErrReleased) {
-		t.Errorf("downgrade of a released lock: %v", err)
-	}
+	wantErr(t, errorOf(m.Downgrade(t.Context(), released)), zklock.ErrReleased, "downgrade of a released lock")
 	// The lock is lost before or during the downgrade: the node is deleted and the client does not know yet.
 	lost := acquire(t, m.Writer())
 	l.expire(t)
 	await(t, lost.Context().Done(), "the loss of the lock")
-	if _, err := m.Downgrade(t.Context(), lost); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("downgrade of a lost lock: %v", err)
-	}
+	wantErr(t, errorOf(m.Downgrade(t.Context(), lost)), zklock.ErrLost, "downgrade of a lost lock")
 	other := connect(t)
 	deleted := acquire(t, m.Writer())
 	l.mu.Lock()
@@ -110,9 +104,7 @@ func TestDowngradeRefuses(t *testing.T) {
 		return false
 	}
 	l.mu.Unlock()
-	if _, err := m.Downgrade(t.Context(), deleted); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("downgrade of a deleted node: %v", err)
-	}
+	wantErr(t, errorOf(m.Downgrade(t.Context(), deleted)), zklock.ErrLost, "downgrade of a deleted node")
 	// The caller gives up while the connection is away: nothing is left.
 	writer := acquire(t, m.Writer())
 	ctx, cancel := context.WithCancel(t.Context())

@@ -68,9 +68,7 @@ func TestElection(t *testing.T) {
 	here, there := zklock.NewElection(s, dir), zklock.NewElection(other, dir)
 	watching := zklock.NewElection(third, dir)
 
-	if _, err := watching.Leader(t.Context()); !errors.Is(err, zklock.ErrNoLeader) {
-		t.Errorf("leader before anybody stands: %v", err)
-	}
+	wantErr(t, errorOf(watching.Leader(t.Context())), zklock.ErrNoLeader, "leader before anybody stands")
 	seen := observe(t, watching)
 	waiting := make(chan struct{})
 	go func() { // it waits for a candidate
@@ -95,9 +93,7 @@ func TestElection(t *testing.T) {
 	must(t, first.Proclaim(t.Context(), "one more"))
 	seen.expect(t, "one more", first.Token())
 	must(t, first.Resign(t.Context()))
-	if err := first.Proclaim(t.Context(), "none"); !errors.Is(err, zklock.ErrReleased) {
-		t.Errorf("proclaim after resigning: %v", err)
-	}
+	wantErr(t, first.Proclaim(t.Context(), "none"), zklock.ErrReleased, "proclaim after resigning")
 	successor := second.wait(t)
 	seen.expect(t, "two", successor.Token())
 	if !first.Token().Less(successor.Token()) {
@@ -111,9 +107,7 @@ func TestElection(t *testing.T) {
 	seen.expect(t, "three", last.wait(t).Token())
 	l.expire(t)
 	await(t, last.leadership.Context().Done(), "the loss of the lead")
-	if err := last.leadership.Proclaim(t.Context(), "none"); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("proclaim after the loss: %v", err)
-	}
+	wantErr(t, last.leadership.Proclaim(t.Context(), "none"), zklock.ErrLost, "proclaim after the loss")
 	seen.expect(t, "", zklock.Token{})
 }
 

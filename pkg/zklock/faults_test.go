@@ -131,9 +131,7 @@ func TestFaultKPredecessorWasAWaiter(t *testing.T) {
 	await(t, between.done, "the end of the waiter")
 	awaitChildren(t, other.Conn(), dir, 2)
 	// The news of the deletion reaches the last one before this answer does.
-	if _, err := s.Conn().Sync(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errorOf(s.Conn().Sync(dir)))
 	for range 20 { // and it has looked at the queue again
 		if _, _, err := s.Conn().Children(dir); err != nil {
 			t.Fatal(err)
@@ -162,9 +160,7 @@ func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
 		awaitChildren(t, other.Conn(), dir, 3)
 		cancel()
 		await(t, waiting.done, "the end of the waiter")
-		if !errors.Is(waiting.err, zklock.ErrNotAcquired) {
-			t.Errorf("error %v", waiting.err)
-		}
+		wantErr(t, waiting.err, zklock.ErrNotAcquired, "the error")
 		awaitChildren(t, other.Conn(), dir, 2)
 		release(t, held)
 		release(t, behind.wait(t))
@@ -236,19 +232,15 @@ func TestACLKeepsStrangersOut(t *testing.T) {
 	must(t, err)
 	stranger := connect(t, zklock.WithAuth("digest", []byte("clerk:guess")))
 	barred := zklock.NewMutex(stranger, m.Path(), zklock.WithACL(acl))
-	if _, err := barred.Acquire(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("a stranger's acquire: %v", err)
-	}
-	if _, err := zklock.NewMutex(stranger, m.Path()).TryAcquire(t.Context()); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("a stranger's try: %v", err)
-	}
+	wantErr(t, errorOf(barred.Acquire(t.Context())), zk.ErrNoAuth, "a stranger's acquire")
+	wantErr(t, errorOf(zklock.NewMutex(stranger, m.Path()).TryAcquire(t.Context())), zk.ErrNoAuth, "a stranger's try")
 	node := path.Join(m.Path(), children[0])
 	for what, err := range map[string]error{
 		"deletes the holder's node": stranger.Conn().Delete(node, -1),
 		"deletes the lock's path":   stranger.Conn().Delete(m.Path(), -1),
-		"changes the ACL":           second(stranger.Conn().SetACL(m.Path(), zk.WorldACL(zk.PermAll), -1)),
-		"changes the data":          second(stranger.Conn().Set(node, nil, -1)),
-		"puts a node in front": second(
+		"changes the ACL":           errorOf(stranger.Conn().SetACL(m.Path(), zk.WorldACL(zk.PermAll), -1)),
+		"changes the data":          errorOf(stranger.Conn().Set(node, nil, -1)),
+		"puts a node in front": errorOf(
 			stranger.Conn().Create(m.Path()+"/lock-0000000000", nil, 0, zk.WorldACL(zk.PermAll))),
 	} {
 		if !errors.Is(err, zk.ErrNoAuth) {
@@ -264,5 +256,3 @@ func TestACLKeepsStrangersOut(t *testing.T) {
 		check(t, s.Conn().Delete(p, -1))
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

@@ -64,9 +64,7 @@ func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
 	defer release(t, lock)
 	const waiting = 25
 	for range waiting {
-		if _, err := s.Conn().CreateProtectedEphemeralSequential(dir+"/lock-", nil, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errorOf(s.Conn().CreateProtectedEphemeralSequential(dir+"/lock-", nil, zk.WorldACL(zk.PermAll))))
 	}
 	status, err := zklock.Inspect(t.Context(), s, dir)
 	must(t, err)

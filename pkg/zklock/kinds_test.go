@@ -21,14 +21,10 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	other := connect(t)
 
 	first, second := acquire(t, reader{a}), acquire(t, reader{b}) // together
-	if _, err := a.TryLock(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try to write while others read: %v", err)
-	}
+	wantErr(t, errorOf(a.TryLock(t.Context())), zklock.ErrNotAcquired, "try to write while others read")
 	writer := begin(t.Context(), writerOf{a})
 	awaitChildren(t, other.Conn(), dir, 3)
-	if _, err := b.TryRLock(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try to read behind a writer: %v", err)
-	}
+	wantErr(t, errorOf(b.TryRLock(t.Context())), zklock.ErrNotAcquired, "try to read behind a writer")
 	third := begin(t.Context(), reader{b}) // behind the writer, as it came later
 	awaitChildren(t, other.Conn(), dir, 4)
 
@@ -125,9 +121,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	other := connect(t)
 	m, theirs := zklock.NewSemaphore(s, dir, 2), zklock.NewSemaphore(other, dir, 2)
 	first, second := acquire(t, m), acquire(t, theirs)
-	if _, err := theirs.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try without a lease left: %v", err)
-	}
+	wantErr(t, errorOf(theirs.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try without a lease left")
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := begin(ctx, theirs)
 	awaitChildren(t, other.Conn(), dir+"/leases", 3)
@@ -139,9 +133,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 	}
 	cancel()
 	await(t, gone.done, "the end of the waiter")
-	if !errors.Is(gone.err, zklock.ErrNotAcquired) {
-		t.Errorf("error %v", gone.err)
-	}
+	wantErr(t, gone.err, zklock.ErrNotAcquired, "the error")
 	l.expire(t) // the first lease comes back with its session
 	lock := next.wait(t)
 	await(t, first.Context().Done(), "the loss of the lease")
@@ -176,9 +168,7 @@ func TestReentrantMutex(t *testing.T) {
 	s, l := dialLink(t)
 	dir := zktest.Root(t) + "/lock"
 	m := zklock.NewReentrantMutex(s, dir, zklock.WithHandoff(1, 0))
-	if _, err := m.Acquire(t.Context()); !errors.Is(err, zklock.ErrNoOwner) {
-		t.Errorf("acquire without an owner: %v", err)
-	}
+	wantErr(t, errorOf(m.Acquire(t.Context())), zklock.ErrNoOwner, "acquire without an owner")
 	mine, theirs := zklock.WithOwner(t.Context()), zklock.WithOwner(t.Context())
 	if zklock.WithOwner(mine) != mine {
 		t.Error("an owner was replaced")
@@ -195,30 +185,20 @@ func TestReentrantMutex(t *testing.T) {
 		t.Errorf("re-entry with token %v and %d creates, want %v and none",
 			inner.Token(), l.requests(opCreate)-creates, outer.Token())
 	}
-	if _, err := m.TryAcquire(theirs); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try by another owner: %v", err)
-	}
+	wantErr(t, errorOf(m.TryAcquire(theirs)), zklock.ErrNotAcquired, "try by another owner")
 	release(t, outer) // in any order
 	if inner.Context().Err() != nil || outer.Context().Err() == nil {
 		t.Error("the release of one entry ended the other, or not itself")
 	}
-	if _, err := m.TryAcquire(theirs); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try by another owner while one entry is left: %v", err)
-	}
-	if err := outer.Release(t.Context()); !errors.Is(err, zklock.ErrReleased) {
-		t.Errorf("second release: %v", err)
-	}
+	wantErr(t, errorOf(m.TryAcquire(theirs)), zklock.ErrNotAcquired, "try by another owner while one entry is left")
+	wantErr(t, outer.Release(t.Context()), zklock.ErrReleased, "second release")
 	release(t, inner)
 
 	lock := acquireWith(t, theirs, m)
 	l.expire(t)
 	await(t, lock.Context().Done(), "the loss of the lock")
-	if _, err := m.Acquire(theirs); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("re-entry of a lost lock: %v", err)
-	}
-	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("release of a lost lock: %v", err)
-	}
+	wantErr(t, errorOf(m.Acquire(theirs)), zklock.ErrLost, "re-entry of a lost lock")
+	wantErr(t, lock.Release(t.Context()), zklock.ErrLost, "release of a lost lock")
 	release(t, acquireWith(t, theirs, m))
 }
 
@@ -238,9 +218,7 @@ func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 	}()
 	select {
 	case err := <-tried:
-		if !errors.Is(err, zklock.ErrNotAcquired) {
-			t.Errorf("try while the owner waits: %v", err)
-		}
+		wantErr(t, err, zklock.ErrNotAcquired, "try while the owner waits")
 	case <-time.After(patience):
 		t.Error("the try waits with its owner")
 	}
@@ -258,9 +236,7 @@ func TestOwnersAreNotTheSessions(t *testing.T) {
 	a := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewMutex(s, dir+"/a"))
 	b := acquireWith(t, zklock.WithOwner(t.Context()), zklock.NewMutex(s, dir+"/b"))
 	lock := acquireWith(t, a.Context(), shared)
-	if _, err := shared.TryAcquire(b.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try by another owner: %v", err)
-	}
+	wantErr(t, errorOf(shared.TryAcquire(b.Context())), zklock.ErrNotAcquired, "try by another owner")
 	release(t, acquireWith(t, a.Context(), shared))
 	for _, l := range []*zklock.Lock{lock, a, b} {
 		release(t, l)
@@ -314,24 +290,18 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 		t.Errorf("locks %q, tokens %v", paths, lock.Tokens())
 	}
 	must(t, lock.Release(t.Context()))
-	if cause := context.Cause(lock.Context()); !errors.Is(cause, zklock.ErrReleased) {
-		t.Errorf("cause %v", cause)
-	}
+	wantErr(t, context.Cause(lock.Context()), zklock.ErrReleased, "the cause")
 
 	// One lock is taken: within one deadline for all, none is kept.
 	held := acquire(t, zklock.NewMutex(other, dir+"/c"))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := multi.Acquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("acquire with one taken: %v", err)
-	}
+	wantErr(t, errorOf(multi.Acquire(ctx)), zklock.ErrNotAcquired, "acquire with one taken")
 	if d := time.Since(began); d > 2*time.Second {
 		t.Errorf("it took %v", d)
 	}
-	if _, err := multi.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try with one taken: %v", err)
-	}
+	wantErr(t, errorOf(multi.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try with one taken")
 	awaitChildren(t, other.Conn(), dir+"/a", 0)
 	awaitChildren(t, other.Conn(), dir+"/b", 0)
 	release(t, held)
@@ -343,9 +313,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 	node := awaitChildren(t, other.Conn(), dir+"/b", 1)[0]
 	must(t, other.Conn().Delete(path.Join(dir+"/b", node), -1))
 	await(t, lock.Context().Done(), "the loss of one lock")
-	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("release with one lost: %v", err)
-	}
+	wantErr(t, lock.Release(t.Context()), zklock.ErrLost, "release with one lost")
 	awaitChildren(t, other.Conn(), dir+"/a", 0)
 }
 
@@ -384,9 +352,7 @@ func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
 		}
 	}
 	two := acquireLeases(t, here, 2)
-	if _, err := there.TryAcquireN(t.Context(), 2); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try of 2 of 1 left: %v", err)
-	}
+	wantErr(t, errorOf(there.TryAcquireN(t.Context(), 2)), zklock.ErrNotAcquired, "try of 2 of 1 left")
 	awaitChildren(t, other.Conn(), dir+"/leases", 2)
 	one := acquireLeases(t, there, 1)
 	release(t, one)
@@ -395,9 +361,7 @@ func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	many := begin(ctx, leases{there, 3})
 	awaitChildren(t, other.Conn(), dir+"/leases", 4) // one, and the one that it waits for
-	if _, err := here.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try behind one who waits: %v", err)
-	}
+	wantErr(t, errorOf(here.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try behind one who waits")
 	cancel()
 	await(t, many.done, "the end of the waiter")
 	awaitChildren(t, other.Conn(), dir+"/leases", 2) // all or none
@@ -413,9 +377,7 @@ func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
 	node := path.Join(dir+"/leases", awaitChildren(t, other.Conn(), dir+"/leases", 3)[1])
 	must(t, s.Conn().Delete(node, -1))
 	await(t, three.Context().Done(), "the loss of the lock")
-	if err := three.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("release with one lease lost: %v", err)
-	}
+	wantErr(t, three.Release(t.Context()), zklock.ErrLost, "release with one lease lost")
 	awaitChildren(t, other.Conn(), dir+"/leases", 0)
 }
 

@@ -158,16 +158,10 @@ func (l *link) expire(t testing.TB) {
 // ask sends a packet and reads the answer.
 func ask(t testing.TB, conn net.Conn, packet []byte) {
 	t.Helper()
-	if _, err := conn.Write(packet); err != nil {
-		t.Error(err)
-	}
+	check(t, errorOf(conn.Write(packet)))
 	var size [4]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		t.Error(err)
-	}
-	if _, err := io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:]))); err != nil {
-		t.Error(err)
-	}
+	check(t, errorOf(io.ReadFull(conn, size[:])))
+	check(t, errorOf(io.CopyN(io.Discard, conn, int64(binary.BigEndian.Uint32(size[:])))))
 }
 
 // linkConn is one connection of a link.

@@ -43,9 +43,7 @@ func TestValidFor(t *testing.T) {
 func TestGuard(t *testing.T) {
 	dir := zktest.Root(t)
 	s, other := connect(t), connect(t)
-	if _, err := s.Conn().Create(dir+"/data", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errorOf(s.Conn().Create(dir+"/data", nil, 0, zk.WorldACL(zk.PermAll))))
 	write := func(lock *zklock.Lock, data string) error {
 		_, err := other.Conn().Multi(append(lock.Guard(),
 			&zk.SetDataRequest{Path: dir + "/data", Data: []byte(data), Version: -1})...)
@@ -64,9 +62,7 @@ func TestGuard(t *testing.T) {
 			}
 			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
 			must(t, other.Conn().Delete(node, -1))
-			if err := write(lock, "late"); !errors.Is(err, zk.ErrNoNode) {
-				t.Errorf("a write after the loss: %v", err)
-			}
+			wantErr(t, write(lock, "late"), zk.ErrNoNode, "a write after the loss")
 			if data, _, err := other.Conn().Get(dir + "/data"); err != nil || string(data) != name {
 				t.Errorf("data %q, %v", data, err)
 			}
@@ -129,21 +125,15 @@ func TestDo(t *testing.T) {
 		t.Error("run without the lock")
 		return nil
 	})
-	if !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("error %v", err)
-	}
+	wantErr(t, err, zklock.ErrNotAcquired, "the error")
 
 	err = zklock.Do(t.Context(), m, func(ctx context.Context, _ *zklock.Lock) error {
 		l.expire(t)
 		await(t, ctx.Done(), "the loss of the lock")
-		if cause := context.Cause(ctx); !errors.Is(cause, zklock.ErrLost) {
-			t.Errorf("cause %v", cause)
-		}
+		wantErr(t, context.Cause(ctx), zklock.ErrLost, "the cause")
 		return nil
 	})
-	if !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("error %v", err)
-	}
+	wantErr(t, err, zklock.ErrLost, "the error")
 	func() {
 		defer func() {
 			if r := recover(); r != "oops" {

@@ -144,3 +144,14 @@ func check(t testing.TB, err error) {
 		t.Error(err)
 	}
 }
+
+// wantErr checks that err is want; what names the call that returned it.
+func wantErr(t testing.TB, err, want error, what string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want %v", what, err, want)
+	}
+}
+
+// errorOf returns the error of a call whose value does not matter.
+func errorOf[T any](_ T, err error) error { return err }

@@ -71,9 +71,7 @@ func TestMultiOfAllKinds(t *testing.T) {
 		t.Errorf("read beside the writer's side: %v", err)
 	}
 	lease := acquire(t, zklock.NewSemaphore(other, dir+"/c", 2)) // the other of the two
-	if _, err := multi.TryAcquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try of what is taken: %v", err)
-	}
+	wantErr(t, errorOf(multi.TryAcquire(ctx)), zklock.ErrNotAcquired, "try of what is taken")
 	release(t, lease)
 	check(t, lock.Release(ctx))
 	release(t, outer)

@@ -66,18 +66,14 @@ func TestTryAcquire(t *testing.T) {
 	b := zklock.NewMutex(connect(t), path)
 	lock, err := a.TryAcquire(t.Context())
 	must(t, err)
-	if _, err := b.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try of a held lock: %v", err)
-	}
+	wantErr(t, errorOf(b.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try of a held lock")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := b.Acquire(ctx); !errors.Is(err, zklock.ErrNotAcquired) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("timed acquire of a held lock: %v", err)
 	}
 	check(t, lock.Release(t.Context()))
-	if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrReleased) {
-		t.Errorf("second release: %v", err)
-	}
+	wantErr(t, lock.Release(t.Context()), zklock.ErrReleased, "second release")
 }
 
 func TestNamesAreChecked(t *testing.T) {
@@ -102,9 +98,7 @@ func TestForeignNamesExclude(t *testing.T) {
 	must(t, err)
 	release(t, acquire(t, zklock.NewMutex(s, path)))
 	m := zklock.NewMutex(s, path, zklock.WithNames("own-", "other-"), zklock.WithHandoff(1, 0))
-	if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("beside a node with a further name: %v", err)
-	}
+	wantErr(t, errorOf(m.TryAcquire(t.Context())), zklock.ErrNotAcquired, "beside a node with a further name")
 	must(t, s.Conn().Delete(foreign, -1))
 	lock := acquire(t, m)
 	names, _, err := s.Conn().Children(path)

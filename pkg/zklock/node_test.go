@@ -140,9 +140,7 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lock := acquire(t, m)
 			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
-			if _, err := other.Conn().Set(node, []byte("changed"), -1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errorOf(other.Conn().Set(node, []byte("changed"), -1)))
 			if _, _, err := s.Conn().Exists(node); err != nil { // the news of the change is before this
 				t.Fatal(err)
 			}
@@ -151,9 +149,7 @@ func TestDeletedNodeIsALoss(t *testing.T) {
 			}
 			must(t, other.Conn().Delete(node, -1))
 			await(t, lock.Context().Done(), "the loss of the lock")
-			if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
-				t.Errorf("release of a lost lock: %v", err)
-			}
+			wantErr(t, lock.Release(t.Context()), zklock.ErrLost, "release of a lost lock")
 			release(t, acquire(t, m))
 		})
 	}
@@ -174,12 +170,8 @@ func TestWithoutDeletePermission(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := zklock.NewMutex(s, zktest.Root(t)+"/lock", test.opts...)
-			if _, err := other.Conn().Create(m.Path(), nil, 0, acl(0)); err != nil {
-				t.Fatal(err)
-			}
-			if err := acquire(t, m).Release(t.Context()); !errors.Is(err, test.released) {
-				t.Errorf("release: %v", err)
-			}
+			must(t, errorOf(other.Conn().Create(m.Path(), nil, 0, acl(0))))
+			wantErr(t, acquire(t, m).Release(t.Context()), test.released, "release")
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			var err error
@@ -190,15 +182,9 @@ func TestWithoutDeletePermission(t *testing.T) {
 					time.Sleep(5 * time.Millisecond)
 				}
 			}
-			if !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("acquire behind the node that stays: %v", err)
-			}
-			if _, err := m.TryAcquire(ctx); !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("try behind the node that stays: %v", err)
-			}
-			if _, err := other.Conn().SetACL(m.Path(), acl(zk.PermDelete), -1); err != nil {
-				t.Fatal(err)
-			}
+			wantErr(t, err, zk.ErrNoAuth, "acquire behind the node that stays")
+			wantErr(t, errorOf(m.TryAcquire(ctx)), zk.ErrNoAuth, "try behind the node that stays")
+			must(t, errorOf(other.Conn().SetACL(m.Path(), acl(zk.PermDelete), -1)))
 			release(t, acquire(t, m))
 			awaitChildren(t, other.Conn(), m.Path(), 0)
 		})
@@ -270,9 +256,7 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 	for _, p := range []string{
 		dir, dir + "/_c_", dir + "/_c_lock-", dir + "/lock-", dir + "/config", dir + "/0000000000",
 	} {
-		if _, err := s.Conn().Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errorOf(s.Conn().Create(p, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))))
 	}
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
 		m := zklock.NewMutex(s, dir, opts...)
@@ -292,9 +276,7 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
 	foreign := zk.NewLock(other.Conn(), m.Path(), zk.WorldACL(zk.PermAll))
 	must(t, foreign.Lock())
-	if _, err := m.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("try while the library's lock is held: %v", err)
-	}
+	wantErr(t, errorOf(m.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try while the library's lock is held")
 	a := begin(t.Context(), m)
 	awaitChildren(t, other.Conn(), m.Path(), 2)
 	must(t, foreign.Unlock())
@@ -337,9 +319,7 @@ func TestEarlierNodeWithOurGUIDIsAdopted(t *testing.T) {
 	must(t, other.Conn().Delete(first, -1))
 	l.dialing.Unlock()
 	second := waiter()
-	if _, err := s.Conn().Create(first, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errorOf(s.Conn().Create(first, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))))
 	release(t, held)
 	lock := waiting.wait(t)
 	if left := awaitChildren(t, other.Conn(), m.Path(), 1); left[0] != path.Base(first) {

@@ -135,16 +135,12 @@ func TestServerLosesItsData(t *testing.T) {
 	m := zklock.NewMutex(s, "/lock")
 	lock := acquire(t, m)
 	for range 10 {
-		if _, err := s.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errorOf(s.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))))
 	}
 	server.Kill()
 	must(t, errors.Join(os.RemoveAll(filepath.Join(server.Dir, "data")), server.Restart(ctx)))
 	began := time.Now()
 	release(t, acquire(t, m))
 	t.Logf("acquired again after %s", time.Since(began))
-	if err := lock.Release(ctx); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("release of the lost lock: %v", err)
-	}
+	wantErr(t, lock.Release(ctx), zklock.ErrLost, "release of the lost lock")
 }

@@ -35,9 +35,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err = zklock.Connect(ctx, []string{listener.Addr().String()}, zklock.WithSessionTimeout(time.Second))
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
-	}
+	wantErr(t, err, context.DeadlineExceeded, "the error")
 }
 
 func TestReconnectKeepsLocks(t *testing.T) {
@@ -78,9 +76,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 			l.expire(t)
 			await(t, old.Context().Done(), "the loss of the lock")
 			await(t, lost, "the loss of the session")
-			if cause := context.Cause(old.Context()); !errors.Is(cause, zklock.ErrLost) {
-				t.Errorf("cause %v", cause)
-			}
+			wantErr(t, context.Cause(old.Context()), zklock.ErrLost, "the cause")
 
 			// The Session goes on with the next ZooKeeper session, and the old handle cannot touch the new one.
 			next := acquire(t, m)
@@ -90,9 +86,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 			if s.ID() == id {
 				t.Errorf("still session %#x", id)
 			}
-			if err := old.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
-				t.Errorf("release of a lost lock: %v", err)
-			}
+			wantErr(t, old.Release(t.Context()), zklock.ErrLost, "release of a lost lock")
 			if err := next.Context().Err(); err != nil {
 				t.Errorf("a stale release ended the new lock: %v", err)
 			}
@@ -176,9 +170,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	}
 	release(t, lock)
 	for _, lock := range locks {
-		if err := lock.Release(t.Context()); !errors.Is(err, zklock.ErrLost) {
-			t.Errorf("release of a lost lock: %v", err)
-		}
+		wantErr(t, lock.Release(t.Context()), zklock.ErrLost, "release of a lost lock")
 	}
 }
 
@@ -218,21 +210,15 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 		awaitChildren(t, other.Conn(), path, 3)
 		must(t, s.Close())
 		awaitChildren(t, other.Conn(), path, 0)
-		if cause := context.Cause(held.Context()); !errors.Is(cause, zklock.ErrSessionClosed) {
-			t.Errorf("the holder's context: %v", cause)
-		}
+		wantErr(t, context.Cause(held.Context()), zklock.ErrSessionClosed, "the holder's context")
 		for _, a := range waiting {
 			await(t, a.done, "the end of a waiting acquisition")
-			if !errors.Is(a.err, zklock.ErrSessionClosed) {
-				t.Errorf("a waiting acquisition: %v", a.err)
-			}
+			wantErr(t, a.err, zklock.ErrSessionClosed, "a waiting acquisition")
 		}
 		if _, err := zklock.NewMutex(s, path).Acquire(t.Context()); !errors.Is(err, zklock.ErrSessionClosed) {
 			t.Errorf("acquire on a closed session: %v", err)
 		}
-		if err := s.Close(); !errors.Is(err, zklock.ErrSessionClosed) {
-			t.Errorf("second close: %v", err)
-		}
+		wantErr(t, s.Close(), zklock.ErrSessionClosed, "second close")
 	}
 }
 
@@ -279,13 +265,9 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 		}
 	}
 	await(t, waiting.done, "the end of the waiting acquisition")
-	if !errors.Is(waiting.err, zklock.ErrSessionClosed) {
-		t.Errorf("a waiting acquisition: %v", waiting.err)
-	}
+	wantErr(t, waiting.err, zklock.ErrSessionClosed, "a waiting acquisition")
 	await(t, held.Context().Done(), "the end of the lock")
-	if err := held.Release(ctx); !errors.Is(err, zklock.ErrLost) {
-		t.Errorf("release: %v", err)
-	}
+	wantErr(t, held.Release(ctx), zklock.ErrLost, "release")
 	if _, err := zklock.Wrap(ctx, conn, zklock.NewMonitor(nil)); !errors.Is(err, zklock.ErrSessionClosed) {
 		t.Errorf("wrap of a closed connection: %v", err)
 	}
@@ -351,9 +333,7 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	for range locks {
 		select {
 		case err := <-released:
-			if !errors.Is(err, zklock.ErrLost) {
-				t.Errorf("release of a lost lock: %v", err)
-			}
+			wantErr(t, err, zklock.ErrLost, "release of a lost lock")
 		case <-time.After(patience):
 			t.Fatal("the release of a lost lock waits for ZooKeeper")
 		}

@@ -31,9 +31,7 @@ func TestTheirLockLeavesAGhost(t *testing.T) {
 		t.Fatalf("Lock returned %v", err)
 	}
 	other := zklock.NewMutex(connect(t), path)
-	if _, err := other.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
-		t.Errorf("after the failure of the library's Lock: %v", err)
-	}
+	wantErr(t, errorOf(other.TryAcquire(t.Context())), zklock.ErrNotAcquired, "after the failure of the library's Lock")
 
 	path += "-ours"
 	m := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))
@@ -94,9 +92,7 @@ func TestTheirLockStumblesOverAStranger(t *testing.T) {
 	path := zktest.Root(t) + "/lock"
 	s := connect(t)
 	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))))
-	if _, err := s.Conn().Create(path+"/readme", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errorOf(s.Conn().Create(path+"/readme", nil, 0, zk.WorldACL(zk.PermAll))))
 	for range 2 {
 		if err := theirs(s, path).Lock(); err == nil {
 			t.Error("Lock succeeds")
@@ -107,8 +103,6 @@ func TestTheirLockStumblesOverAStranger(t *testing.T) {
 	must(t, s.Conn().Delete(path+"/readme", -1))
 	path += "-ours"
 	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))))
-	if _, err := s.Conn().Create(path+"/readme", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errorOf(s.Conn().Create(path+"/readme", nil, 0, zk.WorldACL(zk.PermAll))))
 	release(t, acquire(t, zklock.NewMutex(s, path)))
 }
