@@ -180,7 +180,7 @@ func (s *storm) strikeAtRandom(ctx context.Context, n int) error {
 
 // flows waits until orders flow again, and records how long that took, or that they do not.
 func (s *storm) flows(ctx context.Context, when string) error {
-	took, best, err := s.flow.await(ctx, time.Now())
+	took, best, err := s.flow.await(ctx)
 	switch {
 	case err != nil:
 		return err

@@ -3,6 +3,8 @@ package trial
 import (
 	"context"
 	"time"
+
+	"orderstock/pkg/retry"
 )
 
 // Act breaks one thing and heals it. Its methods are called one after the other.
@@ -42,19 +44,15 @@ func (s *Simple) Arm(ctx context.Context) error {
 }
 
 // countBefore takes the initial count. The counting server may be restarting just then, by another act.
-func (s *Simple) countBefore(ctx context.Context) (err error) {
+func (s *Simple) countBefore(ctx context.Context) error {
 	if s.Count == nil {
 		return nil
 	}
-	for range 50 {
-		if s.before, err = s.Count(ctx); err == nil {
-			return nil
-		}
-		if err := Sleep(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return err
+	pauses := retry.Policy{First: 100 * time.Millisecond, Max: 100 * time.Millisecond, Tries: 50}
+	return retry.Run(ctx, pauses, func() (err error) {
+		s.before, err = s.Count(ctx)
+		return err
+	})
 }
 
 // Fired implements Act.
