@@ -26,69 +26,41 @@ type change struct {
 
 // inputs are the changes to the input of the checker.
 var inputs = []Mutant{
-	{
-		Name:     "a flow row deleted",
-		Change:   &change{stock: "DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1"},
-		Expected: verify.OperationComplete,
-	},
-	{
-		Name: "a flow row added",
-		Change: &change{stock: "INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow " +
-			"WHERE flag = '%d' LIMIT 1"},
-		Expected: verify.OrderMatchesOperation,
-	},
-	{
-		Name:     "a flow row changed",
-		Change:   &change{stock: "UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1"},
-		Expected: verify.OperationComplete,
-	},
-	{
-		Name: "a stock level off by one",
-		Change: &change{stock: "UPDATE stock SET num = num + 1 " +
-			"WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')"},
-		Expected: verify.StockBalances,
-	},
-	{
-		Name:     "an operation deleted",
-		Change:   &change{stock: "DELETE FROM operations WHERE flag = '%d'"},
-		Expected: verify.OperationComplete,
-	},
-	{
-		Name:     "an operation flipped",
-		Change:   &change{stock: "UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'"},
-		Expected: verify.OrderMatchesOperation,
-	},
-	{
-		Name:     "an order flipped",
-		Change:   &change{order: "UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d"},
-		Expected: verify.OrderMatchesOperation,
-	},
-	{
-		Name:     "an order left pending",
-		Change:   &change{order: "UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d"},
-		Expected: verify.Settled,
-	},
-	{
-		Name:     "an acknowledged order deleted",
-		Change:   &change{order: "DELETE FROM orders WHERE id = %d"},
-		Expected: verify.AnswersTrue,
-	},
-	{
-		Name:     "an order's item changed",
-		Change:   &change{order: "UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1"},
-		Expected: verify.OrderMatchesOperation,
-	},
-	{
-		Name: "an answer flipped",
-		Change: &change{flip: func(h *history.History, op int32) {
-			for i := range h.Calls {
-				if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {
-					h.Calls[i].Status, h.Calls[i].Code = history.Rejected, http.StatusConflict
-				}
-			}
-		}},
-		Expected: verify.AnswersTrue,
-	},
+	inStock("a flow row deleted", "DELETE FROM stock_flow WHERE flag = '%d' LIMIT 1", verify.OperationComplete),
+	inStock("a flow row added", "INSERT INTO stock_flow SELECT 'stray', goods_id, kind, num, created_at FROM stock_flow "+
+		"WHERE flag = '%d' LIMIT 1", verify.OrderMatchesOperation),
+	inStock("a flow row changed", "UPDATE stock_flow SET num = num - 1 WHERE flag = '%d' LIMIT 1",
+		verify.OperationComplete),
+	inStock("a stock level off by one", "UPDATE stock SET num = num + 1 "+
+		"WHERE goods_id = (SELECT MIN(goods_id) FROM stock_flow WHERE flag = '%d')", verify.StockBalances),
+	inStock("an operation deleted", "DELETE FROM operations WHERE flag = '%d'", verify.OperationComplete),
+	inStock("an operation flipped", "UPDATE operations SET state = 'REJECTED' WHERE flag = '%d'",
+		verify.OrderMatchesOperation),
+	inOrders("an order flipped", "UPDATE orders SET status = 'REJECTED', outcome = 'REJECTED' WHERE id = %d",
+		verify.OrderMatchesOperation),
+	inOrders("an order left pending", "UPDATE orders SET status = 'PENDING', outcome = NULL WHERE id = %d",
+		verify.Settled),
+	inOrders("an acknowledged order deleted", "DELETE FROM orders WHERE id = %d", verify.AnswersTrue),
+	inOrders("an order's item changed", "UPDATE order_items SET num = num + 1 WHERE order_id = %d LIMIT 1",
+		verify.OrderMatchesOperation),
+	{Name: "an answer flipped", Change: &change{flip: rejected}, Expected: verify.AnswersTrue},
+}
+
+func inStock(name, statement, expected string) Mutant {
+	return Mutant{Name: name, Change: &change{stock: statement}, Expected: expected}
+}
+
+func inOrders(name, statement, expected string) Mutant {
+	return Mutant{Name: name, Change: &change{order: statement}, Expected: expected}
+}
+
+// rejected changes every answer that confirmed the order.
+func rejected(h *history.History, op int32) {
+	for i := range h.Calls {
+		if h.Calls[i].Op == op && h.Calls[i].Status == history.Confirmed {
+			h.Calls[i].Status, h.Calls[i].Code = history.Rejected, http.StatusConflict
+		}
+	}
 }
 
 // apply applies the change to an order that a client saw confirmed, in a run that must have passed. It kills the
