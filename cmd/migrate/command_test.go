@@ -9,19 +9,12 @@ import (
 
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // The command creates accounts with fixed names, so it has a separate server.
 func TestMigrateUpTwiceThenStatus(t *testing.T) {
-	server, err := servers.StartMySQL(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := serverstest.Start(t, servers.StartMySQL)
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		cmd := newCommand(&out)

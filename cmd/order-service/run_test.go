@@ -217,9 +217,7 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 	stockServer := stockService(t, func(next http.Handler) http.Handler { return next })
 	restock(t, stockServer.URL, 5)
 	cfg := testConfig(t, stockServer.URL)
-	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
-	must(t, err)
-	t.Cleanup(func() { _ = zookeeper.Kill() })
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
 	must(t, zookeeper.Pause())
 	cfg.ZooKeeperAddrs, cfg.ZooKeeperRoot = []string{zookeeper.Addr()}, "/orderstock"
 

@@ -109,16 +109,8 @@ func TestReady(t *testing.T) {
 // testReady expects the given answer of a service with neither Redis nor ZooKeeper.
 func testReady(t *testing.T, strategy string, status int, body string) {
 	cfg := settingsFor(t, strategy)
-	redis, err := servers.StartRedis(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = redis.Kill() })
-	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = zookeeper.Kill() })
+	redis := serverstest.Start(t, servers.StartRedis)
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
 	cfg.RedisAddr, cfg.ZooKeeperAddrs, cfg.SessionTimeout = redis.Addr(), []string{zookeeper.Addr()}, 30*time.Second
 
 	base, stop, ended := start(t, cfg)

@@ -92,11 +92,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 // It takes 10 s: one session without a server, and the start of two.
 func TestZooKeeperAway(t *testing.T) {
 	t.Parallel()
-	zookeeper, err := servers.StartZooKeeper(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = zookeeper.Kill() })
+	zookeeper := serverstest.Start(t, servers.StartZooKeeper)
 	dir := discovery.Dir("/away", "stock")
 	told := make(chan []string, 16)
 	ctx, stop := context.WithCancel(t.Context())

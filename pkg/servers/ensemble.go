@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Ensemble is several ZooKeeper servers that form one service.
@@ -39,8 +40,11 @@ func StartEnsemble(ctx context.Context, dir string, n int, opts ...Option) (*Ens
 			if err := writeMyID(folder, i+1); err != nil {
 				return nil, fmt.Errorf("start %s: %w", name, err)
 			}
-			o := newOptions(opts)
-			o.addr, o.config = addrs[i], lines
+			o, err := newOptions(append(slices.Clone(opts), WithAddr(addrs[i]))...)
+			if err != nil {
+				return nil, fmt.Errorf("start %s: %w", name, err)
+			}
+			o.config = lines
 			return startZooKeeper(ctx, name, folder, o)
 		})
 	}

@@ -40,16 +40,13 @@ func StartMySQLGroup(ctx context.Context, dir string, n int, opts func(i int) []
 		starts []func() (*MySQL, error)
 	)
 	for i := range n {
-		o := newOptions([]Option{WithArgs("--innodb-buffer-pool-size=256M")})
+		all := []Option{WithArgs("--innodb-buffer-pool-size=256M")}
 		if opts != nil {
-			for _, opt := range opts(i) {
-				opt(&o)
-			}
+			all = append(all, opts(i)...)
 		}
-		if o.addr == "" {
-			if o.addr, err = freeAddr(); err != nil {
-				return nil, fmt.Errorf("start group: %w", err)
-			}
+		o, err := newOptions(all...)
+		if err != nil {
+			return nil, fmt.Errorf("start group: %w", err)
 		}
 		addrs = append(addrs, o.addr)
 		starts = append(starts, func() (*MySQL, error) {

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,17 +66,16 @@ func FromImage(ctx context.Context) (_ Option, err error) {
 
 // groupServerAt returns the server at path if it is a MySQL that is new enough.
 func groupServerAt(path string) (mysqlInstall, error) {
-	version, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:noctx // prints a line and ends
+	install, err := mysqlAt(path)
 	if err != nil {
-		return mysqlInstall{}, fmt.Errorf("run %s --version: %w", path, err)
+		return install, err
 	}
-	install := mysqlInstall{server: path, version: string(version)}
-	found := versionOf.FindSubmatch(version)
+	found := versionOf.FindStringSubmatch(install.version)
 	if found == nil || install.mariaDB() {
 		return install, fmt.Errorf("%s is no MySQL server: %w", strings.TrimSpace(install.version), ErrNoGroupServer)
 	}
-	major, _ := strconv.Atoi(string(found[1]))
-	minor, _ := strconv.Atoi(string(found[2]))
+	major, _ := strconv.Atoi(found[1])
+	minor, _ := strconv.Atoi(found[2])
 	if major < 8 || major == 8 && minor < 4 {
 		return install, fmt.Errorf("%s is too old: %w", strings.TrimSpace(install.version), ErrNoGroupServer)
 	}
@@ -87,36 +85,22 @@ func groupServerAt(path string) (mysqlInstall, error) {
 //go:embed unpackserver.sh
 var unpackScript []byte
 
-// unpackedServer unpacks the server from the Docker image, with its libraries, and returns the program that runs it. If
-// several processes unpack it at once, the first result stays.
+// unpackedServer unpacks the server from the Docker image, with its libraries, and returns the program that runs it.
 func unpackedServer(ctx context.Context) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
 	id, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", "{{.Id}}", MySQLImage).Output()
 	if err != nil {
 		return "", ErrNoGroupServer
 	}
 	name := strings.TrimPrefix(strings.TrimSpace(string(id)), "sha256:")
-	dir := filepath.Join(cache, "orderstock", "mysqld-"+name[:min(12, len(name))])
-	if _, err := os.Stat(dir); err == nil {
-		return filepath.Join(dir, "mysqld"), nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", fmt.Errorf("unpack %s: %w", MySQLImage, err)
-	}
-	work, err := os.MkdirTemp(filepath.Dir(dir), "unpacking-")
+	dir, err := cached("mysqld-"+name[:min(12, len(name))], func(work, dir string) error {
+		cmd := exec.CommandContext(ctx, "bash", "-s", MySQLImage, work, dir)
+		cmd.Stdin = bytes.NewReader(unpackScript)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+		return nil
+	})
 	if err != nil {
-		return "", fmt.Errorf("unpack %s: %w", MySQLImage, err)
-	}
-	defer func() { _ = os.RemoveAll(work) }()
-	cmd := exec.CommandContext(ctx, "bash", "-s", MySQLImage, work, dir)
-	cmd.Stdin = bytes.NewReader(unpackScript)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("unpack %s: %w\n%s", MySQLImage, err, out)
-	}
-	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("unpack %s: %w", MySQLImage, err)
 	}
 	return filepath.Join(dir, "mysqld"), nil

@@ -30,7 +30,11 @@ type MySQL struct {
 // its data in dir. It is as durable as a production primary: row-based binary
 // log, sync_binlog=1, innodb_flush_log_at_trx_commit=1.
 func StartMySQL(ctx context.Context, dir string, opts ...Option) (*MySQL, error) {
-	m, err := startMySQL(ctx, dir, newOptions(opts))
+	o, err := newOptions(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("start mysql: %w", err)
+	}
+	m, err := startMySQL(ctx, dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("start mysql: %w", err)
 	}
@@ -44,11 +48,6 @@ func startMySQL(ctx context.Context, dir string, o options) (*MySQL, error) {
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
-	}
-	if o.addr == "" {
-		if o.addr, err = freeAddr(); err != nil {
-			return nil, err
-		}
 	}
 	host, port, err := net.SplitHostPort(o.addr)
 	if err != nil {

@@ -27,15 +27,20 @@ func mysqlPrograms() (mysqlInstall, error) {
 	if err != nil {
 		return mysqlInstall{}, err
 	}
-	version, err := exec.Command(server, "--no-defaults", "--version").Output() //nolint:noctx // prints a line and ends
-	if err != nil {
-		return mysqlInstall{}, fmt.Errorf("run %s --version: %w", server, err)
-	}
-	p := mysqlInstall{server: server, version: string(version)}
-	if p.mariaDB() {
+	p, err := mysqlAt(server)
+	if err == nil && p.mariaDB() {
 		p.install, err = programs.MariaDBInstall()
 	}
 	return p, err
+}
+
+// mysqlAt returns the server at path with its version.
+func mysqlAt(path string) (mysqlInstall, error) {
+	version, err := exec.Command(path, "--no-defaults", "--version").Output() //nolint:noctx // prints a line and ends
+	if err != nil {
+		return mysqlInstall{}, fmt.Errorf("run %s --version: %w", path, err)
+	}
+	return mysqlInstall{server: path, version: string(version)}, nil
 }
 
 func (p mysqlInstall) mariaDB() bool { return strings.Contains(p.version, "MariaDB") }
@@ -57,44 +62,50 @@ func (p mysqlInstall) serverArgs(settings string) []string {
 // seconds, so it is made once for each version of the server, kept in the
 // user's cache folder, and copied.
 func (p mysqlInstall) newDataDir(ctx context.Context, dir string) error {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
 	sum := sha256.Sum256([]byte(p.server + p.version))
-	template := filepath.Join(cache, "orderstock", fmt.Sprintf("mysql-%x", sum[:6]))
-	if _, err := os.Stat(template); errors.Is(err, fs.ErrNotExist) {
-		if err := p.makeTemplate(ctx, template); err != nil {
-			return err
+	template, err := cached(fmt.Sprintf("mysql-%x", sum[:6]), func(data, _ string) error {
+		cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs("--no-defaults"),
+			"--initialize-insecure", "--datadir="+data)...)
+		if p.mariaDB() {
+			cmd = exec.CommandContext(ctx, p.install, append(p.serverArgs("--no-defaults"),
+				"--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...)
 		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("run %s: %w\n%s", cmd.Path, err, out)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return os.CopyFS(dir, os.DirFS(template))
 }
 
-// makeTemplate makes the template under another name and moves it into place,
-// so that no process copies half of it. If several processes make it at once, the
-// first result stays.
-func (p mysqlInstall) makeTemplate(ctx context.Context, template string) error {
-	if err := os.MkdirAll(filepath.Dir(template), 0o755); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp(filepath.Dir(template), "making-")
+// cached returns the folder of that name in the user's cache folder. If it is missing, fill fills the folder work, which
+// is then moved to dir, so that no process uses half of it. If several processes do that at once, the first result
+// stays.
+func cached(name string, fill func(work, dir string) error) (dir string, err error) {
+	cache, err := os.UserCacheDir()
 	if err != nil {
-		return err
+		cache = os.TempDir()
+	}
+	dir = filepath.Join(cache, "orderstock", name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
+	work, err := os.MkdirTemp(filepath.Dir(dir), "making-")
+	if err != nil {
+		return "", err
 	}
 	defer func() { _ = os.RemoveAll(work) }()
-	data := filepath.Join(work, "data")
-	cmd := exec.CommandContext(ctx, p.server, append(p.serverArgs("--no-defaults"),
-		"--initialize-insecure", "--datadir="+data)...)
-	if p.mariaDB() {
-		cmd = exec.CommandContext(ctx, p.install, append(p.serverArgs("--no-defaults"),
-			"--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...)
+	if err := fill(work, dir); err != nil {
+		return "", err
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("run %s: %w\n%s", cmd.Path, err, out)
+	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
 	}
-	if err := os.Rename(data, template); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
+	return dir, nil
 }

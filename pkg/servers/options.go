@@ -19,12 +19,15 @@ type options struct {
 	grouped bool
 }
 
-func newOptions(opts []Option) options {
-	var o options
+// newOptions returns the options, with a free address if they have none.
+func newOptions(opts ...Option) (o options, err error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return o
+	if o.addr == "" {
+		o.addr, err = freeAddr()
+	}
+	return o, err
 }
 
 // WithAddr sets the address to listen on, as host:port. Default: a free port

@@ -53,7 +53,7 @@ func (p *process) stop(ctx context.Context) error {
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		p.kill()
+		_ = p.kill()
 		return fmt.Errorf("killed, as it did not end by itself: %w", context.Cause(ctx))
 	}
 	status, _ := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -66,9 +66,10 @@ func (p *process) stop(ctx context.Context) error {
 	return nil
 }
 
-func (p *process) kill() {
+func (p *process) kill() error {
 	_ = p.signal(procgroup.Kill) // fails only if it has ended
 	<-p.done
+	return nil
 }
 
 // signal calls send with the process id, unless the process has ended.

@@ -24,11 +24,9 @@ func StartRedis(ctx context.Context, dir string, opts ...Option) (*Redis, error)
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
-	o := newOptions(opts)
-	if o.addr == "" {
-		if o.addr, err = freeAddr(); err != nil {
-			return nil, fmt.Errorf("start redis: %w", err)
-		}
+	o, err := newOptions(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
 	}
 	host, port, err := net.SplitHostPort(o.addr)
 	if err != nil {

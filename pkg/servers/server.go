@@ -107,47 +107,35 @@ func (s *Server) Done() <-chan struct{} {
 // and returns an error. It also returns an error if the exit code is not 0. If the process has already ended, Stop does
 // nothing.
 func (s *Server) Stop(ctx context.Context) error {
-	p := s.current()
-	if p == nil {
-		return fmt.Errorf("stop %s: %w", s.spec.Name, ErrAttached)
-	}
-	if err := p.stop(ctx); err != nil {
-		return fmt.Errorf("stop %s: %w", s.spec.Name, err)
-	}
-	return nil
+	return s.with("stop", func(p *process) error { return p.stop(ctx) })
 }
 
 // Kill ends the process and its children with SIGKILL and waits until it is gone.
-func (s *Server) Kill() error {
-	p := s.current()
-	if p == nil {
-		return fmt.Errorf("kill %s: %w", s.spec.Name, ErrAttached)
-	}
-	p.kill()
-	return nil
-}
+func (s *Server) Kill() error { return s.with("kill", (*process).kill) }
 
 // Pause stops the process and its children with SIGSTOP. Connections stay open; once Pause has returned, nothing
 // answers.
 func (s *Server) Pause() error {
-	if err := s.signal("pause", procgroup.Pause); err != nil {
-		return err
-	}
-	if err := awaitStopped(s.Pid()); err != nil {
-		return fmt.Errorf("pause %s: %w", s.spec.Name, err)
-	}
-	return nil
+	return s.with("pause", func(p *process) error {
+		if err := p.signal(procgroup.Pause); err != nil {
+			return err
+		}
+		return awaitStopped(p.cmd.Process.Pid)
+	})
 }
 
 // Resume continues a paused process. Resuming a running one does nothing.
-func (s *Server) Resume() error { return s.signal("resume", procgroup.Resume) }
+func (s *Server) Resume() error {
+	return s.with("resume", func(p *process) error { return p.signal(procgroup.Resume) })
+}
 
-func (s *Server) signal(verb string, send func(pid int) error) error {
-	p := s.current()
-	if p == nil {
-		return fmt.Errorf("%s %s: %w", verb, s.spec.Name, ErrAttached)
+// with calls do with the last process started, or returns ErrAttached if there is none.
+func (s *Server) with(verb string, do func(*process) error) error {
+	p, err := s.current(), ErrAttached
+	if p != nil {
+		err = do(p)
 	}
-	if err := p.signal(send); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s %s: %w", verb, s.spec.Name, err)
 	}
 	return nil
@@ -177,14 +165,7 @@ func (s *Server) Launch() error {
 // AwaitReady returns once the server is ready, or with an error when its
 // process or ctx ends before.
 func (s *Server) AwaitReady(ctx context.Context) error {
-	p := s.current()
-	if p == nil {
-		return fmt.Errorf("wait for %s: %w", s.spec.Name, ErrAttached)
-	}
-	if err := s.awaitReady(ctx, p); err != nil {
-		return fmt.Errorf("wait for %s: %w", s.spec.Name, err)
-	}
-	return nil
+	return s.with("wait for", func(p *process) error { return s.awaitReady(ctx, p) })
 }
 
 // SetEnv replaces Spec.Env from the next start on.
@@ -211,7 +192,7 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.awaitReady(ctx, p); err != nil {
-		p.kill()
+		_ = p.kill()
 		return fmt.Errorf("start %s: %w\n%s", s.spec.Name, err, logTail(s.LogPath(), logged))
 	}
 	return nil

@@ -28,9 +28,7 @@ import (
 func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	t.Run("mysql", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, func(ctx context.Context, dir string) (*servers.MySQL, error) {
-			return servers.StartMySQL(ctx, dir, servers.WithArgs("--innodb-buffer-pool-size=64M"))
-		})
+		s := start(t, servers.StartMySQL, servers.WithArgs("--innodb-buffer-pool-size=64M"))
 		if err := s.Exec(t.Context(),
 			"CREATE DATABASE d", "CREATE TABLE d.t (n INT)", "INSERT INTO d.t VALUES (7)"); err != nil {
 			t.Fatal(err)
@@ -58,9 +56,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, func(ctx context.Context, dir string) (*servers.Redis, error) {
-			return servers.StartRedis(ctx, dir, servers.WithArgs("--appendfsync", "always"))
-		})
+		s := start(t, servers.StartRedis, servers.WithArgs("--appendfsync", "always"))
 		c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 5*time.Second)
 		defer func() { _ = c.Close() }()
 		if err := c.Set(t.Context(), "k", "v", 0).Err(); err != nil {
@@ -73,9 +69,7 @@ func TestKeepsDataOverKillAndRestart(t *testing.T) {
 	})
 	t.Run("zookeeper", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-			return servers.StartZooKeeper(ctx, dir)
-		})
+		s := start(t, servers.StartZooKeeper)
 		c := connect(t, s.Addr(), 20*time.Second)
 		if _, err := c.Create("/n", []byte("v"), 0, zk.WorldACL(zk.PermAll)); err != nil {
 			t.Fatal(err)
@@ -110,9 +104,7 @@ func killAndRestart(t *testing.T, s *servers.Server) {
 func TestSlowSync(t *testing.T) {
 	t.Parallel()
 	const slow = 200 * time.Millisecond
-	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-		return servers.StartZooKeeper(ctx, dir, servers.WithSlowSync(slow))
-	})
+	s := start(t, servers.StartZooKeeper, servers.WithSlowSync(slow))
 	c := connect(t, s.Addr(), 10*time.Second)
 	begin := time.Now()
 	if _, err := c.Create("/slow", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
@@ -126,9 +118,7 @@ func TestSlowSync(t *testing.T) {
 // TestZooKeeperAdmitsTheTestsFeatures checks the settings that tests of locks rest on.
 func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-		return servers.StartZooKeeper(ctx, dir, servers.WithArgs("-Dznode.container.checkIntervalMs=200"))
-	})
+	s := start(t, servers.StartZooKeeper, servers.WithArgs("-Dznode.container.checkIntervalMs=200"))
 	c := connect(t, s.Addr(), time.Second)
 	if _, err := c.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Minute); err != nil {
 		t.Errorf("create a TTL node: %v", err)
@@ -163,7 +153,7 @@ func TestZooKeeperAdmitsTheTestsFeatures(t *testing.T) {
 
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(ctx context.Context, dir string) (*servers.Redis, error) { return servers.StartRedis(ctx, dir) })
+	s := start(t, servers.StartRedis)
 	c := redisdb.Open(redisdb.Server{Addrs: []string{s.Addr()}}, 200*time.Millisecond)
 	defer func() { _ = c.Close() }()
 	if err := s.Pause(); err != nil {
@@ -367,9 +357,11 @@ func alive(pid int) bool {
 }
 
 // start starts a server in a folder of the test's and stops it at the end.
-func start[S interface{ Stop(context.Context) error }](t *testing.T, do func(context.Context, string) (S, error)) S {
+func start[S interface{ Stop(context.Context) error }](
+	t *testing.T, do func(context.Context, string, ...servers.Option) (S, error), opts ...servers.Option,
+) S {
 	t.Helper()
-	s, err := do(t.Context(), t.TempDir())
+	s, err := do(t.Context(), t.TempDir(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -400,9 +392,7 @@ func connect(t *testing.T, addrs string, timeout time.Duration) *zk.Conn {
 // again: SIGSTOP alone returns while some of them still run.
 func TestPauseReturnsOnceNothingRuns(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-		return servers.StartZooKeeper(ctx, dir, servers.WithArgs("-Xmx64m"))
-	})
+	s := start(t, servers.StartZooKeeper, servers.WithArgs("-Xmx64m"))
 	for range 20 {
 		if err := s.Pause(); err != nil {
 			t.Fatal(err)

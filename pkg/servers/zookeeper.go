@@ -22,12 +22,9 @@ type ZooKeeper struct{ *Server }
 // session timeouts from one second up, container and TTL nodes, any number of
 // clients, and all four-letter words.
 func StartZooKeeper(ctx context.Context, dir string, opts ...Option) (*ZooKeeper, error) {
-	o := newOptions(opts)
-	if o.addr == "" {
-		var err error
-		if o.addr, err = freeAddr(); err != nil {
-			return nil, fmt.Errorf("start zookeeper: %w", err)
-		}
+	o, err := newOptions(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("start zookeeper: %w", err)
 	}
 	return startZooKeeper(ctx, "zookeeper", dir, o)
 }

@@ -22,7 +22,7 @@ type shared[T any] struct {
 }
 
 func share[T any](
-	name, env string, start func(context.Context, string) (T, error), attach func(string) (T, error),
+	name, env string, start func(context.Context, string, ...servers.Option) (T, error), attach func(string) (T, error),
 ) shared[T] {
 	return shared[T]{sync.OnceValues(func() (T, error) {
 		if addr := os.Getenv(env); addr != "" {
@@ -48,18 +48,15 @@ func (s shared[T]) of(t testing.TB) T {
 }
 
 var (
-	mysqlServer = share("mysql", servers.EnvTestMySQL,
-		func(ctx context.Context, dir string) (*servers.MySQL, error) { return servers.StartMySQL(ctx, dir) },
-		servers.AttachMySQL)
-	redisServer = share("redis", servers.EnvTestRedis,
-		func(ctx context.Context, dir string) (*servers.Redis, error) { return servers.StartRedis(ctx, dir) },
-		func(addr string) (*servers.Redis, error) { return servers.AttachRedis(addr), nil })
-	zookeeperServer = share("zookeeper", servers.EnvTestZooKeeper,
-		func(ctx context.Context, dir string) (*servers.ZooKeeper, error) {
-			return servers.StartZooKeeper(ctx, dir)
-		},
-		func(addr string) (*servers.ZooKeeper, error) { return servers.AttachZooKeeper(addr), nil })
+	mysqlServer     = share("mysql", servers.EnvTestMySQL, servers.StartMySQL, servers.AttachMySQL)
+	redisServer     = share("redis", servers.EnvTestRedis, servers.StartRedis, attached(servers.AttachRedis))
+	zookeeperServer = share("zookeeper", servers.EnvTestZooKeeper, servers.StartZooKeeper,
+		attached(servers.AttachZooKeeper))
 )
+
+func attached[T any](attach func(string) T) func(string) (T, error) {
+	return func(addr string) (T, error) { return attach(addr), nil }
+}
 
 // MySQL returns the run's MySQL or MariaDB server.
 func MySQL(t testing.TB) *servers.MySQL { t.Helper(); return mysqlServer.of(t) }
@@ -69,6 +66,23 @@ func Redis(t testing.TB) *servers.Redis { t.Helper(); return redisServer.of(t) }
 
 // ZooKeeper returns the run's ZooKeeper server.
 func ZooKeeper(t testing.TB) *servers.ZooKeeper { t.Helper(); return zookeeperServer.of(t) }
+
+// Start starts a server for this test alone, by a function such as servers.StartMySQL. It is killed at the test's end.
+func Start[S servers.Killer](t testing.TB, start func(context.Context, string, ...servers.Option) (S, error),
+	opts ...servers.Option,
+) S {
+	t.Helper()
+	server, err := start(t.Context(), t.TempDir(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
+}
 
 // MySQLAdminDSN returns the administrator's DSN, without a database.
 func MySQLAdminDSN(t testing.TB) string { t.Helper(); return MySQL(t).AdminDSN() }

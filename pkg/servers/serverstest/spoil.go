@@ -49,16 +49,8 @@ var badDefaults = [][2]string{
 // ignores the clients' character set, and rolls a transaction back after too long a wait for a row.
 func BadServer(t testing.TB) (server *servers.MySQL, spoiled []string) {
 	t.Helper()
-	server, err := servers.StartMySQL(t.Context(), t.TempDir(), servers.WithArgs(
+	server = Start(t, servers.StartMySQL, servers.WithArgs(
 		"--skip-character-set-client-handshake", "--character-set-server=latin1", "--innodb-rollback-on-timeout=ON"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Kill(); err != nil {
-			t.Error(err)
-		}
-	})
 	return server, Spoil(t, server)
 }
 
