@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 
 	"orderstock/loadtest/history"
 )
@@ -111,7 +112,10 @@ func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bo
 		var one []byte
 		one, rest, _ = bytes.Cut(rest, []byte{','})
 		goods, num, _ := bytes.Cut(one, []byte{':'})
-		it := history.Item{GoodsID: parseInt(goods), Num: parseInt(num)}
+		// Text that is no positive number is garbled: it is not the text of the number returned.
+		id, _ := strconv.ParseUint(string(goods), 10, 63)
+		pieces, _ := strconv.ParseUint(string(num), 10, 63)
+		it := history.Item{GoodsID: int64(id), Num: int64(pieces)}
 		if len(canonical) > 0 {
 			canonical = append(canonical, ',')
 		}
@@ -122,20 +126,6 @@ func parseItems(items []history.Item, text []byte) (_ []history.Item, garbled bo
 		items = append(items, it)
 	}
 	return items, garbled || !bytes.Equal(canonical, text)
-}
-
-// parseInt reads a positive integer, or returns 0.
-func parseInt(text []byte) (n int64) {
-	if len(text) > 19 {
-		return 0
-	}
-	for _, c := range text {
-		if c < '0' || c > '9' || n > (1<<63-1-9)/10 {
-			return 0
-		}
-		n = 10*n + int64(c-'0')
-	}
-	return n
 }
 
 // once looks for duplicates under a flag.
@@ -263,14 +253,10 @@ func (e *Entry) operation() string {
 
 // summary lists the rows of an entry.
 func (e *Entry) summary() string {
-	var text []byte
+	var parts []string
 	count := func(n int, what string) {
 		if n > 0 {
-			if len(text) > 0 {
-				text = append(text, ", "...)
-			}
-			text = strconv.AppendInt(text, int64(n), 10)
-			text = append(append(text, ' '), what...)
+			parts = append(parts, strconv.Itoa(n)+" "+what)
 		}
 	}
 	count(len(e.Orders), "order")
@@ -283,13 +269,12 @@ func (e *Entry) summary() string {
 				rows, pieces = rows+1, pieces+r.Num
 			}
 		}
-		if rows > 0 {
-			count(rows, kind.String()+" rows of "+strconv.FormatInt(pieces, 10)+" pieces")
-		}
+		count(rows, kind.String()+" rows of "+strconv.FormatInt(pieces, 10)+" pieces")
 	}
 	count(len(e.Restocks), "restocks")
+	text := strings.Join(parts, ", ")
 	if len(e.Orders) > 0 && e.Orders[0].Key != nil {
-		text = append(append(text, " under key "...), strconv.Quote(string(e.Orders[0].Key))...)
+		text += " under key " + strconv.Quote(string(e.Orders[0].Key))
 	}
-	return string(text)
+	return text
 }

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -89,29 +88,4 @@ func (f Finding) String() string {
 		return text
 	}
 	return strings.Join(where, ", ") + ": " + text
-}
-
-// findings counts violations and keeps the first few of each kind.
-type findings struct {
-	keep   int
-	byName []Invariant
-}
-
-func newFindings(keep int) *findings {
-	f := &findings{keep: keep}
-	for _, c := range catalogue {
-		f.byName = append(f.byName, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
-	}
-	return f
-}
-
-// add counts one violation of the invariant. It calls describe only if the violation is kept.
-func (f *findings) add(name string, describe func() Finding) {
-	i := &f.byName[slices.IndexFunc(f.byName, func(i Invariant) bool { return i.Name == name })]
-	i.Violations++
-	if len(i.Sample) < f.keep {
-		found := describe()
-		i.Findings = append(i.Findings, found)
-		i.Sample = append(i.Sample, found.String())
-	}
 }

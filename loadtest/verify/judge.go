@@ -35,7 +35,6 @@ func Judge(books Books, h *history.History, terms Terms) *Verdict {
 	} else {
 		j.close()
 	}
-	v.Invariants = j.found.byName
 	v.conclude()
 	return v
 }
@@ -44,7 +43,7 @@ func Judge(books Books, h *history.History, terms Terms) *Verdict {
 type judge struct {
 	h        *history.History
 	v        *Verdict
-	found    *findings
+	samples  int
 	declared map[string]bool
 
 	byOrder  []int32 // indices of History.Calls, by order, then by time
@@ -66,9 +65,12 @@ type rejectedOrder struct {
 
 func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 	j := &judge{
-		h: h, v: v, found: newFindings(terms.Samples), declared: map[string]bool{}, sums: map[int64]*goodsSum{},
+		h: h, v: v, samples: terms.Samples, declared: map[string]bool{}, sums: map[int64]*goodsSum{},
 		byOrder: sortCalls(h), stocked: make([]bool, len(h.Goods)), seen: make([]bool, h.Orders()),
 		sold: make([]int64, len(h.Goods)),
+	}
+	for _, c := range catalogue {
+		v.Invariants = append(v.Invariants, Invariant{Name: c.name, Says: c.says, Sample: []string{}})
 	}
 	for _, name := range terms.Declared {
 		j.declared[name] = true
@@ -102,16 +104,19 @@ func (j *judge) close() {
 	j.rejections()
 }
 
-// add records a violation that concerns a flag, order n of the run or -1, and a product or 0. The arguments of found
-// are formatted only if the finding is kept.
+// add counts a violation that concerns a flag, order n of the run or -1, and a product or 0. It describes the first few
+// of each invariant.
 func (j *judge) add(name string, flag []byte, n int, product int64, expected, found string, args ...any) {
-	j.found.add(name, func() Finding {
-		f := Finding{Flag: string(flag), Product: product, Expected: expected, Found: fmt.Sprintf(found, args...)}
-		if n >= 0 {
-			f.Key = j.h.Key(n)
-		}
-		return f
-	})
+	i := &j.v.Invariants[slices.IndexFunc(j.v.Invariants, func(i Invariant) bool { return i.Name == name })]
+	if i.Violations++; len(i.Sample) >= j.samples {
+		return
+	}
+	f := Finding{Flag: string(flag), Product: product, Expected: expected, Found: fmt.Sprintf(found, args...)}
+	if n >= 0 {
+		f.Key = j.h.Key(n)
+	}
+	i.Findings = append(i.Findings, f)
+	i.Sample = append(i.Sample, f.String())
 }
 
 // sortCalls returns the indices of the calls by order, and by time for each.

@@ -19,7 +19,7 @@ type sources struct {
 // entries merges the tables. It begins them in the order of the fields.
 func (s *sources) entries(yield func(*Entry, error) bool) {
 	e := &Entry{}
-	tables := []cursor{
+	tables := []*cursor{
 		pull(s.operations, &e.Operations, func(r *OperationRow) []byte { return r.Flag }),
 		pull(s.flows, &e.Flows, func(r *FlowRow) []byte { return r.Flag }),
 		pull(s.restocks, &e.Restocks, func(r *RestockRow) []byte { return r.Flag }),
@@ -27,7 +27,7 @@ func (s *sources) entries(yield func(*Entry, error) bool) {
 		pull(s.items, &e.Items, func(r *ItemRow) []byte { return decimal(r.Order) }),
 	}
 	for _, t := range tables {
-		defer t.close()
+		defer t.stop()
 	}
 	for _, t := range tables {
 		if err := t.next(); err != nil {
@@ -36,19 +36,18 @@ func (s *sources) entries(yield func(*Entry, error) bool) {
 		}
 	}
 	for {
-		var least []byte
-		more := false
+		var least *cursor
 		for _, t := range tables {
-			if flag, ok := t.flag(); ok && (!more || bytes.Compare(flag, least) < 0) {
-				least, more = flag, true
+			if t.more && (least == nil || bytes.Compare(t.flag, least.flag) < 0) {
+				least = t
 			}
 		}
-		if !more {
+		if least == nil {
 			return
 		}
-		e.Flag, e.Pruned = least, s.pruned[string(least)]
+		e.Flag, e.Pruned = least.flag, s.pruned[string(least.flag)]
 		for _, t := range tables {
-			if err := t.take(least); err != nil {
+			if err := t.take(e.Flag); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -63,52 +62,35 @@ func (s *sources) entries(yield func(*Entry, error) bool) {
 func decimal(order int64) []byte { return strconv.AppendInt(nil, order, 10) }
 
 // cursor is a position in a table.
-type cursor interface {
-	// flag returns the flag of the current row, if there is one.
-	flag() (_ []byte, ok bool)
+type cursor struct {
+	// flag is the flag of the current row, if there is one more.
+	flag []byte
+	more bool
 	// next moves to the next row.
-	next() error
+	next func() error
 	// take moves the rows under a flag, from the current one on, into the entry.
-	take(flag []byte) error
-	close()
+	take func(flag []byte) error
+	stop func()
 }
 
-// rowCursor is the cursor on a table with rows of type T.
-type rowCursor[T any] struct {
-	pull   func() (T, error, bool)
-	stop   func()
-	flagOf func(*T) []byte
-	row    T
-	ok     bool
-	taken  *[]T
-}
-
-func pull[T any](table iter.Seq2[T, error], taken *[]T, flagOf func(*T) []byte) *rowCursor[T] {
+func pull[T any](table iter.Seq2[T, error], taken *[]T, flagOf func(*T) []byte) *cursor {
 	next, stop := iter.Pull2(table)
-	return &rowCursor[T]{pull: next, stop: stop, flagOf: flagOf, taken: taken}
-}
-
-func (c *rowCursor[T]) flag() ([]byte, bool) {
-	if !c.ok {
-		return nil, false
+	c := &cursor{stop: stop}
+	var row T
+	c.next = func() (err error) {
+		row, err, c.more = next()
+		c.flag = flagOf(&row)
+		return err
 	}
-	return c.flagOf(&c.row), true
-}
-
-func (c *rowCursor[T]) next() (err error) {
-	c.row, err, c.ok = c.pull()
-	return err
-}
-
-func (c *rowCursor[T]) take(flag []byte) error {
-	*c.taken = (*c.taken)[:0]
-	for c.ok && bytes.Equal(c.flagOf(&c.row), flag) {
-		*c.taken = append(*c.taken, c.row)
-		if err := c.next(); err != nil {
-			return err
+	c.take = func(flag []byte) error {
+		*taken = (*taken)[:0]
+		for c.more && bytes.Equal(c.flag, flag) {
+			*taken = append(*taken, row)
+			if err := c.next(); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	return c
 }
-
-func (c *rowCursor[T]) close() { c.stop() }

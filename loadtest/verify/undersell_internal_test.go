@@ -86,7 +86,7 @@ func (d shopDay) rejections() int {
 	j := newJudge(d.h, &Verdict{}, Terms{Samples: 1})
 	j.sums, j.rejected = d.sums, d.rejected
 	j.rejections()
-	for _, i := range j.found.byName {
+	for _, i := range j.v.Invariants {
 		if i.Name == RejectedOnlyWhenShort {
 			return i.Violations
 		}
