@@ -162,8 +162,8 @@ var corruptions = []corruption{
 	{name: "a rejected order deleted that nobody was told of", finds: verify.OrderMatchesOperation, order: []string{
 		"DELETE FROM orders WHERE id = {23}", "DELETE FROM order_items WHERE order_id = {23}",
 	}, history: func(w *world) {
-		l := w.placed(23)
-		l.Code, l.Status, l.Order, l.Total, l.Error = 0, "", "", 0, "timeout"
+		c := w.placed(23)
+		*c = history.Call{Op: c.Op, Sent: c.Sent, Done: c.Done, Failure: history.TimedOut}
 	}},
 	{name: "an order under another key", finds: verify.AnswersTrue, order: []string{
 		"UPDATE orders SET idempotency_key = NULL WHERE id = {0}",
@@ -220,53 +220,49 @@ var corruptions = []corruption{
 			"UPDATE operations SET state = 'REJECTED' WHERE flag = '{26}'",
 			"DELETE FROM stock_flow WHERE flag = '{26}'",
 			"UPDATE stock SET num = num + 1 WHERE goods_id = 1",
-		}, history: func(w *world) { l := w.placed(26); l.Code, l.Status = 409, "REJECTED" },
+		}, history: func(w *world) { w.answered(26, history.Rejected) },
 	},
 
 	{name: "an answer flipped to rejected", finds: verify.AnswersTrue, history: func(w *world) {
-		l := w.placed(0)
-		l.Code, l.Status = 409, "REJECTED"
+		w.answered(0, history.Rejected)
 	}},
 	{name: "an answer flipped to confirmed", finds: verify.AnswersTrue, history: func(w *world) {
-		l := w.placed(23)
-		l.Code, l.Status = 201, "CONFIRMED"
+		w.answered(23, history.Confirmed)
 	}},
 	{name: "confirmed, and cancelled though nobody asked", finds: verify.Unexplained, history: func(w *world) {
-		w.lines = slices.DeleteFunc(w.lines, func(l *line) bool { return l.Kind == "cancel" })
+		w.h.Calls = slices.DeleteFunc(w.h.Calls, func(c history.Call) bool { return c.Kind == history.Cancel })
 	}},
 	{name: "a repeat told another end", finds: verify.AnswersOverTime, history: func(w *world) {
-		l := w.call(5, "again", w.placed(5).Body.Items, "REJECTED")
-		l.Replayed = true
+		w.call(5, history.Again, history.Rejected).Replayed = true
 	}},
 	{
 		name: "a repeat told cancelled where the first was told confirmed", finds: verify.AnswersOverTime,
 		history: func(w *world) {
-			w.call(4, "again", w.placed(4).Body.Items, "CANCELLED")
+			w.call(4, history.Again, history.Cancelled)
 		},
 	},
 	{name: "two orders told for one key", finds: verify.AnswersTrue, history: func(w *world) {
-		w.call(5, "again", w.placed(5).Body.Items, w.placed(5).Status).Order = flag(6)
+		w.call(5, history.Again, w.placed(5).Status).Order = orderID(6)
 	}},
 	{name: "an order told that is not there", finds: verify.AnswersTrue, history: func(w *world) {
-		l := w.placed(25)
-		l.Code, l.Status, l.Order, l.Total, l.Error = 201, "CONFIRMED", flag(999), 900, ""
+		c := w.answered(25, history.Confirmed)
+		c.Order, c.Total, c.Failure = orderID(999), 900, history.Answered
 	}},
 	{name: "a wrong total told", finds: verify.AnswersTrue, history: func(w *world) { w.placed(0).Total++ }},
 	{name: "a valid order refused", finds: verify.AnswerWellFormed, history: func(w *world) {
-		l := w.placed(25)
-		l.Code, l.Error = 422, ""
+		c := w.placed(25)
+		c.Code, c.Failure = 422, history.Answered
 	}},
 	{name: "an answer that cannot be read", finds: verify.AnswerWellFormed, history: func(w *world) {
-		l := w.placed(25)
-		l.Code, l.Error = 201, "unreadable"
+		c := w.placed(25)
+		c.Code, c.Failure = 201, history.Unreadable
 	}},
 	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
 		w.placed(0).Code = 409
 	}},
 	{name: "more acknowledged than there was", finds: verify.NotOversold, history: func(w *world) {
 		for n := range 24 {
-			l := w.placed(n)
-			l.Code, l.Status = 201, "CONFIRMED"
+			w.answered(n, history.Confirmed)
 		}
 	}},
 }
@@ -348,12 +344,8 @@ func TestUnreadableIsUnknown(t *testing.T) {
 	good, stocked := newWorld(t), newStock(t)
 	judge := func(change func(*verify.Config)) *verify.Verdict {
 		t.Helper()
-		h, err := history.Read(bytes.NewReader(good.history(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
 		cfg := verify.Config{
-			Databases: verify.Databases{OrderDSN: good.orderDSN, StockDSN: good.stockDSN}, History: h,
+			Databases: verify.Databases{OrderDSN: good.orderDSN, StockDSN: good.stockDSN}, History: good.h,
 			Settle: time.Millisecond,
 		}
 		change(&cfg)
@@ -363,19 +355,11 @@ func TestUnreadableIsUnknown(t *testing.T) {
 		}
 		return v
 	}
-	idle := func() *history.History {
-		l := stocked.call(0, "place", []item{{"1", 1}}, "")
-		l.Order, l.Total, l.Told, l.Error = "", 0, nil, "refused"
-		h, err := history.Read(bytes.NewReader(stocked.history(t)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
+	stocked.lost(stocked.next(items(1, 1)), history.Refused)
 	for name, change := range map[string]func(*verify.Config){
 		"no history": func(c *verify.Config) { c.History, c.HistoryPath = nil, "/nowhere/history.jsonl" },
 		"no traffic": func(c *verify.Config) {
-			c.History, c.OrderDSN, c.StockDSN = idle(), stocked.orderDSN, stocked.stockDSN
+			c.History, c.OrderDSN, c.StockDSN = stocked.h, stocked.orderDSN, stocked.stockDSN
 		},
 		"no stock database": func(c *verify.Config) {
 			c.StockDSN = strings.Replace(c.StockDSN, good.stockName, "nowhere", 1)

@@ -1,10 +1,9 @@
 package verify_test
 
 import (
-	"bytes"
 	"database/sql"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +23,8 @@ type world struct {
 	// names of the databases, and their DSNs.
 	stockName, orderName string
 	stockDSN, orderDSN   string
-	lines                []*line
-	goods                []*goods
-	clock                int64 // µs
+	h                    *history.History
+	level                map[int64]int64 // by product
 }
 
 const run = "proof"
@@ -34,42 +32,12 @@ const run = "proof"
 // firstOrder makes ids of as many digits as a snowflake has.
 const firstOrder = 1_800_000_000_000_000_000
 
-type goods struct {
-	id, num, price int64
-}
-
-// line is a call as the history's file has it.
-type line struct {
-	Line     int    `json:"line"`
-	Op       int    `json:"op"`
-	Kind     string `json:"kind"`
-	Key      string `json:"key"`
-	Body     *body  `json:"body,omitempty"`
-	Intended int64  `json:"intended_us"`
-	Sent     int64  `json:"sent_us"`
-	Done     int64  `json:"done_us"`
-	Code     int    `json:"code,omitempty"`
-	Status   string `json:"status,omitempty"`
-	Order    string `json:"order,omitempty"`
-	Total    int64  `json:"total,omitempty"`
-	Told     []told `json:"told_items,omitempty"`
-	Replayed bool   `json:"replayed,omitempty"`
-	Problem  string `json:"problem,omitempty"`
-	Error    string `json:"error,omitempty"`
-}
-
-type told struct {
-	item
-	Price int64 `json:"price"`
-}
-
-type body struct {
-	Items []item `json:"items"`
-}
-
-type item struct {
-	GoodsID string `json:"goods_id"`
-	Num     int64  `json:"num"`
+// items makes items of pairs: a product, and its pieces.
+func items(pairs ...int64) (all []history.Item) {
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, history.Item{GoodsID: pairs[i], Num: pairs[i+1]})
+	}
+	return all
 }
 
 func newDatabases(t *testing.T) *world {
@@ -117,12 +85,7 @@ func (w *world) restore(t *testing.T, from *world) {
 		exec(t, w.order, "DELETE FROM "+table)
 		exec(t, w.order, "INSERT INTO "+table+" SELECT * FROM "+from.orderName+"."+table)
 	}
-	w.lines = nil
-	for _, l := range from.lines {
-		one := *l
-		w.lines = append(w.lines, &one)
-	}
-	w.goods, w.clock = from.goods, from.clock
+	w.h = from.h.Clone()
 }
 
 func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
@@ -136,14 +99,19 @@ func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
 func newStock(t *testing.T) *world {
 	t.Helper()
 	w := newDatabases(t)
-	for i, num := range []int64{20, 15, 1000} {
-		g := &goods{id: int64(i + 1), price: int64(100 * (i + 1))}
-		w.goods = append(w.goods, g)
-		name, flag := "load test "+run, fmt.Sprintf("restock-%s-%d", run, i)
-		exec(t, w.stock, "INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, 0, NOW(6))", g.id,
-			name, g.price)
-		exec(t, w.stock, "INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)", flag, g.id, name, g.price)
-		w.flow(t, flag, g, "restock", num)
+	w.level = map[int64]int64{}
+	w.h = &history.History{
+		Run: run, Path: history.PathOrder, Started: time.Now().Add(-time.Hour), Timeout: time.Second,
+		Goods: []history.Goods{
+			{ID: 1, Stock: 20, Price: 100}, {ID: 2, Stock: 15, Price: 200}, {ID: 3, Stock: 1000, Price: 300},
+		},
+	}
+	for i, g := range w.h.Goods {
+		name, flag := w.h.GoodsName(), w.h.RestockFlag(i)
+		exec(t, w.stock, "INSERT INTO stock (goods_id, name, price, num, updated_at) VALUES (?, ?, ?, 0, NOW(6))", g.ID,
+			name, g.Price)
+		exec(t, w.stock, "INSERT INTO restocks (flag, goods_id, name, price) VALUES (?, ?, ?, ?)", flag, g.ID, name, g.Price)
+		w.flow(t, flag, g.ID, "restock", g.Stock)
 	}
 	return w
 }
@@ -153,83 +121,69 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := newStock(t)
 	for n := range 24 {
-		items := []item{{"1", int64(1 + n%3)}}
+		order := items(1, int64(1+n%3))
 		if n%2 == 0 {
-			items = append(items, item{"3", 2})
+			order = append(order, items(3, 2)...)
 		}
 		if n%3 == 0 {
-			items = append(items, item{"2", 2})
+			order = append(order, items(2, 2)...)
 		}
-		w.buy(t, n, items)
+		w.buy(t, order)
 	}
-	w.cancel(t, 4)      // confirmed, then cancelled: its stock comes back
-	w.again(t, 5)       // a repeat is told the first answer
-	w.again(t, 4)       // also after the cancellation
-	w.tombstone(t, 24)  // cancelled before anything was deducted
-	w.unanswered(t, 25) // the client never heard of it, but it was carried out
-	w.buy(t, 26, []item{{"1", 1}})
+	w.cancel(t, 4)  // confirmed, then cancelled: its stock comes back
+	w.again(5)      // a repeat is told the first answer
+	w.again(4)      // also after the cancellation
+	w.tombstone(t)  // order 24, cancelled before anything was deducted
+	w.unanswered(t) // order 25: the client never heard of it, but it was carried out
+	w.buy(t, items(1, 1))
 	return w
 }
 
-func (w *world) flow(t *testing.T, flag string, g *goods, kind string, num int64) {
+func (w *world) flow(t *testing.T, flag string, goods int64, kind string, num int64) {
 	t.Helper()
-	g.num += num
+	w.level[goods] += num
 	exec(t, w.stock, "INSERT INTO stock_flow (flag, goods_id, kind, num, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag,
-		g.id, kind, num)
-	exec(t, w.stock, "UPDATE stock SET num = ? WHERE goods_id = ?", g.num, g.id)
+		goods, kind, num)
+	exec(t, w.stock, "UPDATE stock SET num = ? WHERE goods_id = ?", w.level[goods], goods)
 }
 
 func orderID(n int) int64 { return firstOrder + int64(n) }
 
 func flag(n int) string { return fmt.Sprint(orderID(n)) }
 
-func (w *world) of(it item) *goods { return w.goods[it.GoodsID[0]-'1'] }
-
-func (w *world) total(items []item) (sum int64) {
-	for _, it := range items {
-		sum += w.of(it).price * it.Num
-	}
-	return sum
+// next adds an order to the history, and returns its number.
+func (w *world) next(items []history.Item) int {
+	w.h.AddOrder(items)
+	return w.h.Orders() - 1
 }
 
-func (w *world) insert(t *testing.T, n int, items []item, status string, outcome any) {
+func (w *world) insert(t *testing.T, n int, status history.Status) {
 	t.Helper()
-	var sent []history.Item
-	for _, it := range items {
-		sent = append(sent, history.Item{GoodsID: w.of(it).id, Num: it.Num})
-	}
-	history.SortItems(sent)
+	sent := w.h.Items(n)
 	hash := history.BodyHash(sent)
-	exec(t, w.order, "INSERT INTO orders "+
-		"(id, status, outcome, idempotency_key, body_hash, total, created_at, updated_at) "+
-		"VALUES (?, ?, ?, ?, ?, ?, NOW(6), NOW(6))",
-		orderID(n), status, outcome, fmt.Sprintf("%s-%d", run, n), hash[:], w.total(items))
+	reason := ""
 	switch status {
-	case "REJECTED":
-		exec(t, w.order, "UPDATE orders SET reason = ? WHERE id = ?", short(items), orderID(n))
-	case "CANCELLED":
-		exec(t, w.order, "UPDATE orders SET reason = ? WHERE id = ?", "expired: the stock service settled nothing in time",
-			orderID(n))
+	case history.Rejected:
+		reason = short(sent)
+	case history.Cancelled:
+		reason = "expired: the stock service settled nothing in time"
+	default:
 	}
-	for _, it := range items {
+	exec(t, w.order, "INSERT INTO orders "+
+		"(id, status, outcome, reason, idempotency_key, body_hash, total, created_at, updated_at) "+
+		"VALUES (?, ?, ?, ?, ?, ?, ?, NOW(6), NOW(6))",
+		orderID(n), status.String(), status.String(), reason, w.h.Key(n), hash[:], w.h.Total(sent))
+	for _, it := range sent {
 		exec(t, w.order, "INSERT INTO order_items (order_id, goods_id, num, price) VALUES (?, ?, ?, ?)", orderID(n),
-			it.GoodsID, it.Num, w.of(it).price)
+			it.GoodsID, it.Num, w.h.Goods[it.GoodsID-1].Price)
 	}
 }
 
-func (w *world) operation(t *testing.T, n int, state string, items []item) {
+func (w *world) operation(t *testing.T, n int, state, reason string, items []history.Item) {
 	t.Helper()
 	var parts []string
-	for _, g := range "123" { // by rising goods id
-		for _, it := range items {
-			if it.GoodsID == string(g) {
-				parts = append(parts, fmt.Sprintf("%s:%d", it.GoodsID, it.Num))
-			}
-		}
-	}
-	reason := ""
-	if state == "REJECTED" {
-		reason = short(items)
+	for _, it := range items {
+		parts = append(parts, fmt.Sprintf("%d:%d", it.GoodsID, it.Num))
 	}
 	exec(t, w.stock,
 		"INSERT INTO operations (flag, state, reason, items, created_at) VALUES (?, ?, ?, ?, NOW(6))", flag(n),
@@ -237,138 +191,103 @@ func (w *world) operation(t *testing.T, n int, state string, items []item) {
 }
 
 // short is the reason of a rejection.
-func short(items []item) string { return "insufficient_stock: goods " + items[0].GoodsID }
+func short(items []history.Item) string {
+	return fmt.Sprint("insufficient_stock: goods ", items[0].GoodsID)
+}
 
 // deduct carries the order out on the stock side, and returns how it ended.
-func (w *world) deduct(t *testing.T, n int, items []item) (status string) {
+func (w *world) deduct(t *testing.T, n int) history.Status {
 	t.Helper()
-	for _, it := range items {
-		if w.of(it).num < it.Num {
-			w.operation(t, n, "REJECTED", items)
-			return "REJECTED"
+	for _, it := range w.h.Items(n) {
+		if w.level[it.GoodsID] < it.Num {
+			w.operation(t, n, "REJECTED", short(w.h.Items(n)), w.h.Items(n))
+			return history.Rejected
 		}
 	}
-	w.operation(t, n, "DONE", items)
-	for _, it := range items {
-		w.flow(t, flag(n), w.of(it), "deduct", -it.Num)
+	w.operation(t, n, "DONE", "", w.h.Items(n))
+	for _, it := range w.h.Items(n) {
+		w.flow(t, flag(n), it.GoodsID, "deduct", -it.Num)
 	}
-	return "CONFIRMED"
+	return history.Confirmed
 }
 
-var codes = map[string]int{"CONFIRMED": 201, "REJECTED": 409, "CANCELLED": 409, "PENDING": 202}
-
-func (w *world) call(n int, kind string, items []item, status string) *line {
-	w.clock += 1000
-	var names []told
-	for _, g := range "123" { // by rising goods id
-		for _, it := range items {
-			if it.GoodsID == string(g) {
-				names = append(names, told{it, w.of(it).price})
-			}
-		}
-	}
-	l := &line{
-		Op: n, Kind: kind, Key: fmt.Sprintf("%s-%d", run, n),
-		Intended: w.clock, Sent: w.clock, Done: w.clock + 500,
-		Code: codes[status], Status: status, Order: flag(n), Total: w.total(items), Told: names,
-	}
-	if kind == "cancel" {
-		l.Code = 200
-	} else {
-		l.Body = &body{items}
-	}
-	w.lines = append(w.lines, l)
-	return l
+var codes = map[history.Status]uint16{
+	history.Confirmed: 201, history.Rejected: 409, history.Cancelled: 409, history.Pending: 202,
 }
 
-func (w *world) buy(t *testing.T, n int, items []item) {
+// call adds a call with a right answer. What it returns is valid until the next call.
+func (w *world) call(n int, kind history.Kind, status history.Status) *history.Call {
+	at := time.Duration(len(w.h.Calls)+1) * time.Millisecond
+	c := history.Call{
+		Op: int32(n), Kind: kind, Intended: at, Sent: at, Done: at + 500*time.Microsecond, Code: codes[status],
+		Status: status, Order: orderID(n), Total: w.h.Total(w.h.Items(n)), Told: history.ToldAsSent,
+	}
+	if kind == history.Cancel {
+		c.Code = 200
+	}
+	w.h.Calls = append(w.h.Calls, c)
+	return &w.h.Calls[len(w.h.Calls)-1]
+}
+
+// lost adds a call without an answer.
+func (w *world) lost(n int, failure history.Failure) {
+	c := w.call(n, history.Place, history.NoStatus)
+	c.Order, c.Total, c.Told, c.Failure = 0, 0, history.ToldNothing, failure
+}
+
+func (w *world) buy(t *testing.T, items []history.Item) {
 	t.Helper()
-	status := w.deduct(t, n, items)
-	w.insert(t, n, items, status, status)
-	w.call(n, "place", items, status)
+	n := w.next(items)
+	status := w.deduct(t, n)
+	w.insert(t, n, status)
+	w.call(n, history.Place, status)
 }
 
-func (w *world) placed(n int) *line {
-	for _, l := range w.lines {
-		if l.Op == n && l.Kind == "place" {
-			return l
-		}
-	}
-	panic(fmt.Sprint("no order ", n))
+func (w *world) placed(n int) *history.Call {
+	return &w.h.Calls[slices.IndexFunc(w.h.Calls, func(c history.Call) bool {
+		return int(c.Op) == n && c.Kind == history.Place
+	})]
+}
+
+// answered gives the first call of an order another answer.
+func (w *world) answered(n int, status history.Status) *history.Call {
+	c := w.placed(n)
+	c.Code, c.Status = codes[status], status
+	return c
 }
 
 func (w *world) cancel(t *testing.T, n int) {
 	t.Helper()
-	items := w.placed(n).Body.Items
-	for _, it := range items {
-		w.flow(t, flag(n), w.of(it), "restore", it.Num)
+	for _, it := range w.h.Items(n) {
+		w.flow(t, flag(n), it.GoodsID, "restore", it.Num)
 	}
 	exec(t, w.stock, "UPDATE operations SET state = 'RESTORED' WHERE flag = ?", flag(n))
 	exec(t, w.order, "UPDATE orders SET status = 'CANCELLED', reason = 'cancelled by the client' WHERE id = ?", orderID(n))
-	w.call(n, "cancel", items, "CANCELLED")
+	w.call(n, history.Cancel, history.Cancelled)
 }
 
-func (w *world) again(t *testing.T, n int) {
+func (w *world) again(n int) { w.call(n, history.Again, w.placed(n).Status).Replayed = true }
+
+func (w *world) tombstone(t *testing.T) {
 	t.Helper()
-	first := w.placed(n)
-	w.call(n, "again", first.Body.Items, first.Status).Replayed = true
+	n := w.next(items(3, 1))
+	w.insert(t, n, history.Cancelled)
+	w.operation(t, n, "CANCELLED", "", nil)
+	w.call(n, history.Place, history.Pending)
+	w.call(n, history.Again, history.Cancelled).Replayed = true
 }
 
-func (w *world) tombstone(t *testing.T, n int) {
+func (w *world) unanswered(t *testing.T) {
 	t.Helper()
-	items := []item{{"3", 1}}
-	w.insert(t, n, items, "CANCELLED", "CANCELLED")
-	w.operation(t, n, "CANCELLED", nil)
-	w.call(n, "place", items, "PENDING")
-	w.call(n, "again", items, "CANCELLED").Replayed = true
-}
-
-func (w *world) unanswered(t *testing.T, n int) {
-	t.Helper()
-	items := []item{{"3", 3}}
-	w.insert(t, n, items, w.deduct(t, n, items), "CONFIRMED")
-	l := w.call(n, "place", items, "")
-	l.Order, l.Total, l.Told, l.Error = "", 0, nil, "broken"
-}
-
-// history is the file of the world's calls.
-func (w *world) history(t *testing.T) []byte {
-	t.Helper()
-	var file bytes.Buffer
-	write := func(v any) {
-		if err := json.NewEncoder(&file).Encode(v); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var list []map[string]any
-	for i, g := range w.goods {
-		list = append(list, map[string]any{"id": fmt.Sprint(g.id), "stock": []int{20, 15, 1000}[i], "price": g.price})
-	}
-	write(map[string]any{
-		"run": run, "path": "order", "started": time.Now().Add(-time.Hour), "elapsed_us": w.clock, "window_us": w.clock,
-		"timeout_us": 1_000_000, "goods": list,
-	})
-	orders := 0
-	for i, l := range w.lines {
-		l.Line = i + 2
-		write(l)
-		orders = max(orders, l.Op+1)
-	}
-	write(struct {
-		Orders int `json:"orders"`
-		Calls  int `json:"calls"`
-	}{orders, len(w.lines)})
-	return file.Bytes()
+	n := w.next(items(3, 3))
+	w.insert(t, n, w.deduct(t, n))
+	w.lost(n, history.Broken)
 }
 
 func (w *world) verify(t *testing.T) *verify.Verdict {
 	t.Helper()
-	h, err := history.Read(bytes.NewReader(w.history(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
 	v, err := verify.Run(t.Context(), verify.Config{
-		Databases: verify.Databases{OrderDSN: w.orderDSN, StockDSN: w.stockDSN}, History: h, Settle: time.Millisecond,
+		Databases: verify.Databases{OrderDSN: w.orderDSN, StockDSN: w.stockDSN}, History: w.h, Settle: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
