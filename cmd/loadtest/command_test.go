@@ -65,17 +65,23 @@ func databases(t *testing.T) *sql.DB {
 	return stock
 }
 
-// execute runs the program and fails the test if it prints an error.
-func execute(t *testing.T, args ...string) (out string, exit int) {
-	t.Helper()
+// program runs the program until ctx ends.
+func program(ctx context.Context, args ...string) (out, errs string, exit int) {
 	var stdout, stderr bytes.Buffer
 	cmd := newCommand(&stdout, &stderr)
 	cmd.SetArgs(args)
-	exit = command.Run(t.Context(), cmd)
-	if strings.Contains(stderr.String(), "loadtest: ") {
-		t.Fatal(stderr.String())
+	exit = command.Run(ctx, cmd)
+	return stdout.String(), stderr.String(), exit
+}
+
+// execute runs the program and fails the test if it prints an error.
+func execute(t *testing.T, args ...string) (out string, exit int) {
+	t.Helper()
+	out, errs, exit := program(t.Context(), args...)
+	if strings.Contains(errs, "loadtest: ") {
+		t.Fatal(errs)
 	}
-	return stdout.String(), exit
+	return out, exit
 }
 
 // TestWrongUsage gives each command something that it cannot work with. It must say so, with the exit
@@ -108,6 +114,9 @@ func TestWrongUsage(t *testing.T) {
 		{"run A/fixed B/fixed --report a.html", "", "name one experiment"},
 		{"run A nonsense", "", `no fault, cell or mutant "nonsense"`},
 		{"bench", "", "no command given"},
+		{"run storm --random -1", "", `"-1" for "--random" flag: want 0 to 10000`},
+		{"run storm --orders 1000001", "", `for "--orders" flag: want 0 to 1000000`},
+		{"run storm --compose true", "", "the stack is not up: run"},
 		{"run --break nonsense", "", "--break"},
 		{"run --settle -1s", "", "--settle -1s: want 0 or more"},
 		{"fire --settle -1s", "", "--settle -1s: want 0 or more"},
@@ -123,6 +132,13 @@ func TestWrongUsage(t *testing.T) {
 		{"fire", "ORDER_URLS=http://a:1,,http://b:1", `ORDER_URLS: entry 2 of the list`},
 		{"fire", "SERVICE_TOKEN=two words", "SERVICE_TOKEN must be visible ASCII"},
 		{"token", "SERVICE_TOKEN=sesame ", "SERVICE_TOKEN must be visible ASCII"},
+		{"token", "SERVICE_TOKEN=", "SERVICE_TOKEN_FILE"},
+		{"fire --trace-sample 2", "", "want 0 to 1"},
+		{"fire --trace-sample 1", "OTEL_EXPORTER_OTLP_ENDPOINT=", "set OTEL_EXPORTER_OTLP_ENDPOINT"},
+		{"trace 1 --out nowhere", "", "no console runs here"},
+		{"trace 1 --from nowhere/none", "", "no such file"},
+		{"trace 1 --from command.go", "", "line 1 is not OTLP"},
+		{"trace 1 --from /dev/null", "", "has no spans"},
 		{"console --attach", "CONSOLE_TOKEN=offene Tür, bitte", "CONSOLE_TOKEN must be visible ASCII"},
 		{"console --attach --token Schlüsselbund-Nummer", "", "--token must be visible ASCII"},
 		{"bench locks --locks zklock,", "", "entry 2 of the list"},
@@ -161,13 +177,18 @@ func TestWrongUsage(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what starts all the same ends
 			defer cancel()
-			var stdout, stderr bytes.Buffer
-			cmd := newCommand(&stdout, &stderr)
-			cmd.SetArgs(append([]string{}, strings.Fields(test.args)...))
-			if exit := command.Run(ctx, cmd); exit != command.Unknown || !strings.Contains(stderr.String(), test.says) {
-				t.Errorf("exit code %d, printed %q; want %d and %q", exit, stderr.String(), command.Unknown, test.says)
+			_, errs, exit := program(ctx, append([]string{}, strings.Fields(test.args)...)...)
+			if exit != command.Unknown || !strings.Contains(errs, test.says) {
+				t.Errorf("exit code %d, printed %q; want %d and %q", exit, errs, command.Unknown, test.says)
 			}
 		})
+	}
+}
+
+func TestTokenIsPrintedAlone(t *testing.T) {
+	t.Setenv("SERVICE_TOKEN", "sesame")
+	if out, exit := execute(t, "token"); out != "sesame\n" || exit != command.Passed {
+		t.Errorf("printed %q with exit code %d", out, exit)
 	}
 }
 

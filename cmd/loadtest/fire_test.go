@@ -42,14 +42,12 @@ func TestAnInterruptedRunIsJudged(t *testing.T) {
 	folder := earlierRun(t)
 	ctx, interrupt := context.WithTimeout(t.Context(), 2*time.Second)
 	defer interrupt()
-	var stdout, stderr bytes.Buffer
-	cmd := newCommand(&stdout, &stderr)
-	cmd.SetArgs([]string{"fire", "--rate", "50", "--orders", "100000", "--goods", "4", "--out", folder})
-	if exit := command.Run(ctx, cmd); exit != command.Passed {
-		t.Fatalf("exit code %d\n%s%s", exit, &stdout, &stderr)
+	out, errs, exit := program(ctx, "fire", "--rate", "50", "--orders", "100000", "--goods", "4", "--out", folder)
+	if exit != command.Passed {
+		t.Fatalf("exit code %d\n%s%s", exit, out, errs)
 	}
-	if text := stdout.String(); !strings.Contains(text, "\n12 of 12 invariants hold\nVERDICT: PASS ") {
-		t.Errorf("printed %s", text)
+	if !strings.Contains(out, "\n12 of 12 invariants hold\nVERDICT: PASS ") {
+		t.Errorf("printed %s", out)
 	}
 	h, err := history.Open(filepath.Join(folder, "history.jsonl"))
 	if err != nil {
@@ -130,10 +128,10 @@ func TestARunIsJudgedIfNobodyReads(t *testing.T) {
 				wrong = st.Order[0].URL()
 			}
 			folder := t.TempDir()
-			out, exit := printed(t, "fire", flag, wrong, "--out", folder)
+			_, errs, exit := program(t.Context(), "fire", flag, wrong, "--out", folder)
 			if want := wrong + " is not the address of an orderstock " + service; exit != command.Unknown ||
-				!strings.Contains(out, want) {
-				t.Errorf("exit code %d, printed %q; want %d and %q", exit, out, command.Unknown, want)
+				!strings.Contains(errs, want) {
+				t.Errorf("exit code %d, printed %q; want %d and %q", exit, errs, command.Unknown, want)
 			}
 			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 				t.Errorf("%v, %v are left", left, err)
@@ -145,11 +143,9 @@ func TestARunIsJudgedIfNobodyReads(t *testing.T) {
 func TestFireWithNothingUp(t *testing.T) {
 	folder := earlierRun(t)
 	began := time.Now()
-	var stdout, stderr bytes.Buffer
-	cmd := newCommand(&stdout, &stderr)
-	cmd.SetArgs([]string{"fire", "--stock-url", "http://127.0.0.1:1", "--out", folder})
-	if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), "make up") {
-		t.Errorf("exit code %d, printed %q; want %d and what to do", exit, &stderr, command.Unknown)
+	_, errs, exit := program(t.Context(), "fire", "--stock-url", "http://127.0.0.1:1", "--out", folder)
+	if exit != command.Unknown || !strings.Contains(errs, "make up") {
+		t.Errorf("exit code %d, printed %q; want %d and what to do", exit, errs, command.Unknown)
 	}
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("reported after %s", took)

@@ -52,7 +52,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	// The spans come some time after the answer.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var exit int
-		tree, exit = printed(t, "trace", order, "--from", receiver.URL+"/?token=secret")
+		tree, _, exit = program(t.Context(), "trace", order, "--from", receiver.URL+"/?token=secret")
 		if exit == command.Passed && hasAll(tree, steps) {
 			break
 		}
@@ -99,40 +99,12 @@ func hasAll(text string, parts []string) bool {
 	return true
 }
 
-// printed runs the program and returns its output, including errors.
-func printed(t *testing.T, args ...string) (out string, exit int) {
-	t.Helper()
-	var both bytes.Buffer
-	cmd := newCommand(&both, &both)
-	cmd.SetArgs(args)
-	exit = command.Run(t.Context(), cmd)
-	return both.String(), exit
-}
-
-func TestTraceNamesMissingArguments(t *testing.T) {
-	empty := t.TempDir()
-	file := filepath.Join(empty, "spans.json")
-	if err := os.WriteFile(file, []byte("{\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// TestTraceAsksAConsole: what answers there is none.
+func TestTraceAsksAConsole(t *testing.T) {
 	page := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(page.Close)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
-	for _, test := range []struct {
-		says string
-		args []string
-	}{
-		{"no console runs here", []string{"trace", "1", "--out", empty}},
-		{"no such file", []string{"trace", "1", "--from", filepath.Join(empty, "none")}},
-		{"line 1 is not OTLP", []string{"trace", "1", "--from", file}},
-		{"has no spans", []string{"trace", "1", "--from", os.DevNull}},
-		{"is not a console", []string{"trace", "1", "--from", page.URL}},
-		{"want 0 to 1", []string{"fire", "--trace-sample", "2", "--out", empty}},
-		{"set OTEL_EXPORTER_OTLP_ENDPOINT", []string{"fire", "--trace-sample", "1", "--out", empty}},
-	} {
-		if out, exit := printed(t, test.args...); exit != command.Unknown || !strings.Contains(out, test.says) {
-			t.Errorf("%v: exit code %d, printed %q; want %d and %q", test.args, exit, out, command.Unknown, test.says)
-		}
+	_, errs, exit := program(t.Context(), "trace", "1", "--from", page.URL)
+	if exit != command.Unknown || !strings.Contains(errs, "is not a console") {
+		t.Errorf("exit code %d, printed %q; want %d and that it is not a console", exit, errs, command.Unknown)
 	}
 }
