@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -32,12 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 
 // body is the body of an order or a deduction.
 type body struct {
-	Items []item `json:"items"`
-}
-
-type item struct {
-	GoodsID string `json:"goods_id"`
-	Num     int64  `json:"num"`
+	Items []stockapi.Item `json:"items"`
 }
 
 // shop answers as the two services do, and counts.
@@ -92,7 +88,7 @@ func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
 }
 
 // take deducts the items if there is stock for all of them.
-func (s *shop) take(items []item) bool {
+func (s *shop) take(items []stockapi.Item) bool {
 	for _, it := range items {
 		if s.stock[it.GoodsID] < it.Num {
 			return false
@@ -632,20 +628,27 @@ func TestAnswersAreReadAsTheContractSays(t *testing.T) {
 
 func TestFireRefusesAWrongConfiguration(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*fire.Config){
-		"no address":         func(c *fire.Config) { c.OrderURLs = nil },
-		"https":              func(c *fire.Config) { c.OrderURLs = []string{"https://example.org"} },
-		"a share above one":  func(c *fire.Config) { c.Mix.Repeat = 1.5 },
-		"negative orders":    func(c *fire.Config) { c.Orders = -1 },
-		"101 items":          func(c *fire.Config) { c.Mix.ItemsMax, c.Mix.Goods = 101, 200 },
-		"only warm-up":       func(c *fire.Config) { c.Duration, c.Warmup = time.Second, time.Second },
-		"an unknown path":    func(c *fire.Config) { c.Path = "sideways" },
-		"nobody gives stock": func(c *fire.Config) { c.StockToken = "wrong" },
+	const rates = ": want 0, or 0.001 to 1000000 orders a second"
+	for says, change := range map[string]func(*fire.Config){
+		"no address of the order service":           func(c *fire.Config) { c.OrderURLs = nil },
+		`"https://example.org": want http`:          func(c *fire.Config) { c.OrderURLs = []string{"https://example.org"} },
+		"repeat and cancel are shares: want 0 to 1": func(c *fire.Config) { c.Mix.Repeat = 1.5 },
+		"repeat and cancel are shares":              func(c *fire.Config) { c.Mix.Repeat = math.NaN() },
+		"zipf NaN: want 0 to 10":                    func(c *fire.Config) { c.Mix.Zipf = math.NaN() },
+		"rate NaN" + rates:                          func(c *fire.Config) { c.Rate = math.NaN() },
+		"rate +Inf" + rates:                         func(c *fire.Config) { c.Rate = math.Inf(1) },
+		"rate 1e-09" + rates:                        func(c *fire.Config) { c.Rate = 1e-9 },
+		"rate -1" + rates:                           func(c *fire.Config) { c.Rate = -1 },
+		"orders -1: want 0 to":                      func(c *fire.Config) { c.Orders = -1 },
+		"items-max 101: want 1 to 100":              func(c *fire.Config) { c.Mix.ItemsMax, c.Mix.Goods = 101, 200 },
+		"the warm-up must be shorter than the run":  func(c *fire.Config) { c.Duration, c.Warmup = time.Second, time.Second },
+		`path "sideways": want order or deduct`:     func(c *fire.Config) { c.Path = "sideways" },
+		"code 401":                                  func(c *fire.Config) { c.StockToken = "wrong" },
 	} {
 		cfg := newShop(t).config()
 		change(&cfg)
-		if _, err := fire.Run(t.Context(), cfg); err == nil {
-			t.Errorf("%s is accepted", name)
+		if _, err := fire.Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v, want %q", err, says)
 		}
 	}
 }

@@ -2,30 +2,11 @@ package history_test
 
 import (
 	"bytes"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"orderstock/loadtest/history"
 )
-
-func TestACutHistoryIsUnusable(t *testing.T) {
-	t.Parallel()
-	whole := newHistoryText()
-	for name, text := range map[string]string{
-		"empty":            "",
-		"no last line":     strings.Join(whole[:len(whole)-1], "\n"),
-		"a line missing":   strings.Join(append(slices.Clone(whole[:2]), whole[3:]...), "\n"),
-		"a line cut":       strings.Join(append(append(slices.Clone(whole[:2]), whole[2][:20]), whole[3:]...), "\n"),
-		"an unknown kind":  strings.Replace(strings.Join(whole, "\n"), `"again"`, `"anew"`, 1),
-		"no order of that": strings.Replace(strings.Join(whole, "\n"), `"op":1`, `"op":7`, 1),
-	} {
-		if _, err := history.Read(strings.NewReader(text)); !errors.Is(err, history.ErrHistory) {
-			t.Errorf("%s: %v, want ErrHistory", name, err)
-		}
-	}
-}
 
 func newHistoryText() []string {
 	return []string{

@@ -3,6 +3,7 @@ package history_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,11 +30,11 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 		unusable("cut", text[:i])
 	}
 	for i := range lines {
+		unusable("a line missing", strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "\n")+"\n")
 		for k := range lines {
-			doubled := append(append(append([]string{}, lines[:k]...), lines[i]), lines[k:]...)
-			unusable("doubled", strings.Join(doubled, "\n")+"\n")
+			unusable("doubled", strings.Join(slices.Insert(slices.Clone(lines), k, lines[i]), "\n")+"\n")
 			if i != k {
-				moved := append([]string{}, lines...)
+				moved := slices.Clone(lines)
 				moved[i], moved[k] = moved[k], moved[i]
 				unusable("moved", strings.Join(moved, "\n")+"\n")
 			}
@@ -45,6 +46,9 @@ func TestAHistoryThatIsNotWholeIsUnusable(t *testing.T) {
 			`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":2`,
 			`"op":0,"kind":"again","key":"r-0","body":{"items":[{"goods_id":"11","num":3`,
 		},
+		"a line cut":             {`"code":503,"problem":"unavailable"}`, `"code":503,"prob`},
+		"an unknown kind":        {`"kind":"again"`, `"kind":"anew"`},
+		"no order of that":       {`"op":1`, `"op":7`},
 		"another key":            {`"key":"r-1"`, `"key":"r-01"`},
 		"a foreign product":      {`"goods_id":"11","num":1`, `"goods_id":"12","num":1`},
 		"a name twice":           {`"code":503`, `"code":201,"code":503`},
