@@ -202,12 +202,13 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 				title += ", " + run.Variant
 			}
 			command.Progress(cmd.ErrOrStderr())(fmt.Sprintf("playing %s, seed %s", title, run.Seed))
-			if v, err = c.Await(ctx); err != nil || cfg.report == "" {
-				return err
-			}
-			record, err := c.LastRecord()
+			record, err := c.Await(ctx)
 			if err != nil {
 				return err
+			}
+			v = record.Verdict.Verdict
+			if cfg.report == "" {
+				return nil
 			}
 			return intoFile(cfg.report, func(w io.Writer) error { return console.WriteReport(w, record) })
 		})

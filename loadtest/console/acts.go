@@ -39,7 +39,11 @@ func (c *Console) Act(ctx context.Context, a act.Action) (string, error) {
 	if err := armed.Arm(ctx); err != nil {
 		return "", err
 	}
-	c.spawn(armed.Watch)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.working.Go(func() { armed.Watch(c.ctx) })
+	}
 	return a.Words(), nil
 }
 

@@ -12,25 +12,20 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// execute runs the attempts. It shows an error on the page, and returns it.
-func (c *Console) execute(ctx context.Context, p *plan, run Run) (*Verdict, error) {
+// execute runs the attempts and returns the record of the last one. It shows an error on the page, and returns it.
+func (c *Console) execute(ctx context.Context, p *plan, run Run) (*Record, error) {
 	for attempt := 1; ; attempt++ {
 		if attempt > 1 {
 			run = p.newRun(attempt)
 		}
-		v, err := c.attempt(ctx, p, run)
+		record, err := c.attempt(ctx, p, run)
 		if err != nil {
-			c.endEra()
+			c.endSale()
 			c.hub.set(secHero, c.unjudged(ctx, err))
 			return nil, err
 		}
-		if v.Outcome == verify.Violation || attempt == p.tries {
-			return v, nil
-		}
-		select {
-		case <-ctx.Done():
-			return v, nil
-		default:
+		if record.Verdict.Outcome == verify.Violation || attempt == p.tries || ctx.Err() != nil {
+			return record, nil
 		}
 		c.say("run", "not caught with seed %s; trying another", run.Seed)
 	}
@@ -39,7 +34,7 @@ func (c *Console) execute(ctx context.Context, p *plan, run Run) (*Verdict, erro
 // unjudged returns the headline of a run that ended with an error, and notes it in the log.
 func (c *Console) unjudged(ctx context.Context, err error) Hero {
 	c.mu.Lock()
-	sent := !c.began.IsZero()
+	sent := !c.sale.began.IsZero()
 	c.mu.Unlock()
 	if ctx.Err() != nil && !sent {
 		c.say("run", "stopped before an order was sent")
@@ -51,12 +46,10 @@ func (c *Console) unjudged(ctx context.Context, err error) Hero {
 
 // attempt makes one run, from fresh services to the verdict, and keeps its
 // record.
-func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Verdict, error) {
+func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Record, error) {
 	m := newMeter(c.hub)
 	c.mu.Lock()
-	c.meter, c.run, c.other, c.began, c.wrong = m, &run, false, time.Time{}, false
-	c.live, c.era = true, c.era+1
-	c.metricsBefore = c.metrics
+	c.sale = &sale{meter: m, live: true, before: c.metrics}
 	c.mu.Unlock()
 	c.hub.restart()
 	for section, value := range map[string]any{
@@ -86,14 +79,16 @@ func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Verdict, erro
 	if err != nil {
 		return nil, err
 	}
-	return v, c.keep(ctx, at, p, run, h, v)
+	return c.keep(ctx, at, p, run, h, v)
 }
 
-// endEra makes the headline final: books that were read before no longer change it.
-func (c *Console) endEra() {
+// endSale makes the headline final: books that were read before no longer change it.
+func (c *Console) endSale() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.live, c.era = false, c.era+1
+	ended := *c.sale
+	ended.live = false
+	c.sale = &ended
 }
 
 func label(v catalogue.Side) string {
@@ -118,7 +113,7 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 			select {
 			case <-m.begun:
 				c.mu.Lock()
-				c.began = time.Now()
+				c.sale.began = time.Now()
 				c.mu.Unlock()
 				c.say("run", "the first order is sent")
 				c.strikeDuring(ctx, p, scene, ended)

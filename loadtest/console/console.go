@@ -22,30 +22,34 @@ import (
 type Console struct {
 	hub     *hub
 	runs    *runs
-	lab     *lab.Lab                   // nil if the console is attached
-	acts    *act.Set                   // armed in the lab
-	program string                     // the load tester's name in a shell
-	jobs    chan func(context.Context) // for Run to start
-	closing chan struct{}              // closed when Run ends
+	lab     *lab.Lab // nil if the console is attached
+	acts    *act.Set // armed in the lab
+	program string   // the load tester's name in a shell
+	traces  *tracer
+	byHand  byHand // orders
 
-	mu     sync.Mutex
-	view   *view     // the watched stack; nil while no services run
-	down   bool      // the services did not start, and nothing starts them
-	stop   func()    // ends the current run; nil if there is none
-	meter  *meter    // of the present or last run
-	ending *ending   // of the present or last run; nil before the first
-	began  time.Time // of the present or last run
-	run    *Run
-	other  bool // another process fires the run
-	live   bool // the books make the headline: from the beginning of a run until it is judged or has failed
-	era    int  // rises when a run begins or ends: books read in an earlier era are not shown
-	wrong  bool // the books of the run have disagreed
+	ctx     context.Context // of what the console does aside; ends when Run ends
+	end     context.CancelFunc
+	working sync.WaitGroup // for what is done aside
 
-	byHand byHand // orders
+	mu      sync.Mutex
+	view    *view   // the watched stack; nil while no services run
+	down    bool    // the services did not start, and nothing starts them
+	plan    *plan   // the present or last one; nil before the first
+	stop    func()  // ends the present plan; nil if there is none
+	sale    *sale   // that the page shows
+	metrics figures // of the services
+}
 
-	metrics, metricsBefore figures // of the services: now, and before the run
+// sale is what the page shows of a run, present or past. The zero value stands for none. A sale that ends is replaced
+// by a copy that is not live, so that books read before are known. Console.mu guards the fields below it.
+type sale struct {
+	meter *meter // nil if this console does not fire
+	live  bool   // the books make the headline: from the beginning of a run until it is judged or has failed
 
-	traces *tracer
+	began  time.Time
+	wrong  bool    // the books have disagreed
+	before figures // the services' metrics before the run
 }
 
 // Lab returns a console that owns l: it starts the services of each run and may
@@ -96,9 +100,9 @@ func newConsole(dir string) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{
-		traces: traces, hub: newHub(), runs: kept, closing: make(chan struct{}), jobs: make(chan func(context.Context)),
-		program: "bin/loadtest",
+		traces: traces, hub: newHub(), runs: kept, program: "bin/loadtest", sale: &sale{},
 	}
+	c.ctx, c.end = context.WithCancel(context.Background())
 	c.own(nil)
 	for section, value := range map[string]any{
 		secPhase: phaseIdle, secDoing: "", secRun: nil, secHero: nil, secCompare: nil,
@@ -116,33 +120,21 @@ func newConsole(dir string) (*Console, error) {
 // ended, and ends the streams of open pages. In a lab it starts the services first, so that the page has something to
 // show; its error means that they do not start. Call it once.
 func (c *Console) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		working sync.WaitGroup
-		failed  = make(chan error, 1)
-	)
-	working.Go(func() {
-		if c.lab != nil {
-			if err := c.startFirst(ctx); err != nil {
-				failed <- err
-				return
-			}
-		}
-		c.watch(ctx)
-	})
+	defer context.AfterFunc(ctx, c.end)()
 	var err error
-	for err == nil && ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case err = <-failed:
-		case job := <-c.jobs:
-			working.Go(func() { job(ctx) })
-		}
+	if c.lab != nil {
+		err = c.startFirst(c.ctx)
 	}
-	cancel()
-	close(c.closing)
-	working.Wait()
+	if err == nil {
+		c.watch(c.ctx)
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	c.mu.Lock()
+	c.end() // nothing more is begun aside
+	c.mu.Unlock()
+	c.working.Wait()
 	err = errors.Join(err, c.traces.close(ctx))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,15 +145,11 @@ func (c *Console) Run(ctx context.Context) error {
 	return err
 }
 
-// spawn has Run start job, with a context that ends with Run's. It returns
-// false if Run has ended.
-func (c *Console) spawn(job func(context.Context)) bool {
-	select {
-	case c.jobs <- job:
-		return true
-	case <-c.closing:
-		return false
-	}
+// shown returns the sale that the page shows.
+func (c *Console) shown() *sale {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sale
 }
 
 // running returns the watched stack, or the reason why no services run.
@@ -188,10 +176,10 @@ func (c *Console) current() *view {
 func (c *Console) sinceMS() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.began.IsZero() {
+	if c.sale.began.IsZero() {
 		return 0
 	}
-	return time.Since(c.began).Milliseconds()
+	return time.Since(c.sale.began).Milliseconds()
 }
 
 // say adds a line to the log of events.

@@ -34,7 +34,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 	b.picture("idle", 1440, 1000, false)
 
 	b.starts(s, func() { b.press("#fault-A", "Broken") })
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Violation {
+	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Violation {
 		t.Errorf("broken: %s, %v", v, err)
 	}
 	broken := s.state(t).Run // the last attempt
@@ -51,7 +51,7 @@ func TestBrokenTurnsRedAndFixedPasses(t *testing.T) {
 		t.Errorf("fixed is fault %s, %s, with seed %s; want the seed of broken, %s",
 			fixed.Fault, fixed.Variant, fixed.Seed, broken.Seed)
 	}
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("fixed: %s, %v", v, err)
 	}
 	b.await(10*time.Second, `document.querySelector(".hero").innerText.includes("PASS") && `+
@@ -68,7 +68,7 @@ func (b *browser) stopped(s *stage) (*console.Verdict, error) {
 	b.t.Helper()
 	b.press(".bar", "Stop")
 	defer b.idle()
-	return s.console.Await(b.t.Context())
+	return s.verdict(b.t.Context())
 }
 
 // TestKillAndRestart kills, restarts, pauses and heals a replica by the buttons of free play.
@@ -394,7 +394,7 @@ func (s *stage) ordersPerS(t *testing.T, meanwhile func()) float64 {
 	s.until(t, func(now shown) bool { return now.Phase == "firing" })
 	began := time.Now()
 	meanwhile()
-	v, err := s.console.Await(ctx)
+	v, err := s.verdict(ctx)
 	if err != nil || v.Outcome != verify.Pass {
 		t.Fatalf("%v, %v", v, err)
 	}

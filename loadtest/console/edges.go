@@ -35,11 +35,9 @@ func (c *Console) readEdges(ctx context.Context, s *view) error {
 		s.count(m.name, m.replica.Pid(), reached)
 	}
 	sums := s.edgeCounts()
-	c.mu.Lock()
-	if c.meter != nil && c.meter.fires(history.PathOrder) {
-		sums["client_order"] = c.meter.live.Counts().Orders
+	if m := c.shown().meter; m != nil && m.fires(history.PathOrder) {
+		sums["client_order"] = m.live.Counts().Orders
 	}
-	c.mu.Unlock()
 	c.hub.set(secEdges, sums)
 	return nil
 }

@@ -158,9 +158,7 @@ func problemOf(err error) error { return conflict("the order service does not an
 
 // orderMinusFive orders minus five pieces of the run's first product.
 func (c *Console) orderMinusFive(ctx context.Context) error {
-	c.mu.Lock()
-	goods := c.meter.goods
-	c.mu.Unlock()
+	goods := c.shown().meter.goods
 	if len(goods) == 0 {
 		return nil
 	}

@@ -15,13 +15,13 @@ import (
 // english prints numbers with commas.
 var english = message.NewPrinter(language.English)
 
-// heroOf returns the headline of the current run, or nil if there is none; mu is held.
-func (c *Console) heroOf(b Books) *Hero {
-	if !c.live && !c.other || len(b.Rows) == 0 {
+// hero returns the headline that the books make, or nil.
+func (s *sale) hero(b Books) *Hero {
+	if !s.live || len(b.Rows) == 0 {
 		return nil
 	}
 	h := &Hero{}
-	if c.live {
+	if s.meter != nil {
 		h.Word = wordRunning
 	}
 	h.Sold, h.Stock = b.Sold, b.Stock

@@ -101,11 +101,11 @@ func TestStopWhileServicesStart(t *testing.T) {
 func TestOwnRunIsNotTakenForAnothers(t *testing.T) {
 	c := testConsole(t)
 	m := newMeter(c.hub)
-	c.meter, c.stop = m, func() {}
+	c.sale, c.stop = &sale{meter: m}, func() {}
 	c.hub.set(secPhase, phaseFiring)
 	c.watchOther(time.Now())
 	c.otherStopped(1)
-	if c.meter != m || c.other {
+	if c.sale.meter != m {
 		t.Error("the run is taken for another process's")
 	}
 	c.shows(t, `"phase":"firing"`)
@@ -126,7 +126,7 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 		{"20260101-000001.000-1", "G", &Compare{Broken: 11}}, // of a console that knew no other
 		{"20260101-000002.000-1", "A", nil},
 	} {
-		if err := r.save(Record{Row: RunRow{ID: one.id, Fault: one.fault}, Compare: one.compare}); err != nil {
+		if err := r.save(&Record{Row: RunRow{ID: one.id, Fault: one.fault}, Compare: one.compare}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -178,7 +178,7 @@ func TestHealEndsAPlayedFault(t *testing.T) {
 			t.Errorf("after healing: %q", now.statuses())
 		}
 	}
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -202,7 +202,7 @@ func TestGroupsWithoutTheirLockAreCounted(t *testing.T) {
 	s.until(t, func(now shown) bool { return now.Lock.Unlocked > 0 })
 	b.await(10*time.Second, `document.querySelector("#lock .unlocked")?.innerText.includes("went on without it")`)
 	b.picture("unlocked", 1440, 1000, false)
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Errorf("the verdict is %v, %v", v, err)
 	}
 	b.clean()

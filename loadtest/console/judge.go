@@ -30,25 +30,27 @@ func (c *Console) judge(ctx context.Context, t trial.Trial, p *plan, h *history.
 	return v, nil
 }
 
-// keep shows the verdict and writes the record of the run.
-func (c *Console) keep(ctx context.Context, at *view, p *plan, run Run, h *history.History, v *Verdict) error {
+// keep shows the verdict, and writes and returns the record of the run.
+func (c *Console) keep(
+	ctx context.Context, at *view, p *plan, run Run, h *history.History, v *Verdict,
+) (*Record, error) {
 	report := h.Measure()
 	if run.Orders == 0 {
 		run.Orders = report.Orders
 	}
 	run.Buyers, run.ElapsedMS = max(run.Buyers, 1), h.Elapsed.Milliseconds()
-	run.Stock = c.meter.stock
+	run.Stock = c.shown().meter.stock
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	era, books, err := c.books(ctx, at)
+	of, books, err := c.books(ctx, at)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.showBooks(era, books)
-	c.endEra()
+	c.showBooks(of, books)
+	c.endSale()
 	at.tally.forget() // the orders ended after the last count, some of them long after they began
 	if _, err := c.showStatuses(ctx, at); err != nil {
-		return err
+		return nil, err
 	}
 	hero, outcome := headline(run, books, v), string(v.Outcome)
 	if p.notCaught(v) {
@@ -73,13 +75,13 @@ func (c *Console) keep(ctx context.Context, at *view, p *plan, run Run, h *histo
 	for _, s := range strikes {
 		row.Faults = append(row.Faults, s.String())
 	}
-	record := Record{
-		Row: row, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare,
+	record := &Record{
+		Row: row, attempt: run.Attempt, Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Compare: compare,
 		Hero: &hero, Books: &books,
 	}
 	if err := c.runs.save(record); err != nil {
-		return err
+		return nil, err
 	}
 	c.hub.set(secRuns, c.runs.list())
-	return nil
+	return record, nil
 }

@@ -61,10 +61,7 @@ func (c *Console) Life(ctx context.Context, order string) (*Life, error) {
 	if life.Order == nil && life.Operation == nil {
 		return nil, notFound("there is no order %s in this stack", order)
 	}
-	c.mu.Lock()
-	m := c.meter
-	c.mu.Unlock()
-	if m != nil {
+	if m := c.shown().meter; m != nil {
 		life.Answers = append(life.Answers, m.answersFor(id)...)
 	}
 	return life, nil

@@ -25,7 +25,7 @@ func (s *stage) stocked(t *testing.T) []string {
 	if _, err := s.console.Fire(console.Scenario{Orders: 50, Concurrency: 10, Goods: 16, Stock: 10_000}); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Fatalf("%v, %v", v, err)
 	}
 	rows, err := s.lab.StockDB.QueryContext(t.Context(), "SELECT goods_id FROM stock ORDER BY goods_id DESC LIMIT 16")
@@ -92,7 +92,7 @@ func TestShareOfARunIsTraced(t *testing.T) {
 	if _, err := s.console.Fire(console.Scenario{Orders: 20, Concurrency: 4, TraceSample: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := s.console.Await(t.Context()); err != nil || v.Outcome != verify.Pass {
+	if v, err := s.verdict(t.Context()); err != nil || v.Outcome != verify.Pass {
 		t.Fatalf("%v, %v", v, err)
 	}
 	open(t, s.entry()) // traces are read while somebody looks

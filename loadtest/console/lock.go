@@ -16,7 +16,7 @@ import (
 
 func (c *Console) readLock(ctx context.Context, s *view) error {
 	goods := ""
-	if ids, _, err := c.goodsOf(ctx, s); err == nil && len(ids) > 0 {
+	if ids, _, err := c.shown().goods(ctx, s); err == nil && len(ids) > 0 {
 		goods = strconv.FormatInt(ids[0], 10)
 	}
 	path, says := s.lockPath(goods)
@@ -33,7 +33,7 @@ func (c *Console) readLock(ctx context.Context, s *view) error {
 		return err
 	}
 	c.mu.Lock()
-	local, unlocked := c.metrics.local(), c.metrics.unlocked(c.metricsBefore)
+	local, unlocked := c.metrics.local(), c.metrics.unlocked(c.sale.before)
 	c.mu.Unlock()
 	c.hub.set(secLock, Lock{
 		Path: path, Holders: contenders(status.Holders), Waiters: contenders(status.Waiters),

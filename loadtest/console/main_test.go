@@ -110,11 +110,20 @@ func (s *stage) play(t *testing.T, fault string, v catalogue.Side) *console.Verd
 	if _, err := s.console.Play(fault, v, ""); err != nil {
 		t.Fatal(err)
 	}
-	verdict, err := s.console.Await(ctx)
+	verdict, err := s.verdict(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return verdict
+}
+
+// verdict returns the verdict on the run that goes on.
+func (s *stage) verdict(ctx context.Context) (*console.Verdict, error) {
+	record, err := s.console.Await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return record.Verdict.Verdict, nil
 }
 
 // shown is a part of the state.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -149,15 +150,11 @@ func (m *meter) take(length time.Duration) Sample {
 	return s
 }
 
-// soldOf returns the number of acknowledged pieces by goods.
-func (m *meter) soldOf() map[int64]int64 {
+// sold returns the goods, and the number of acknowledged pieces of each.
+func (m *meter) sold() ([]int64, map[int64]int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	sold := make(map[int64]int64, len(m.acknowledged))
-	for goods, n := range m.acknowledged {
-		sold[goods] = n
-	}
-	return sold
+	return m.goods, maps.Clone(m.acknowledged)
 }
 
 // answersFor returns the answers to the calls for an order.

@@ -36,10 +36,10 @@ func (c *Console) readMetrics(ctx context.Context, s *view) error {
 	}
 	c.mu.Lock()
 	c.metrics = now
-	if c.metricsBefore == nil {
-		c.metricsBefore = now
+	if c.sale.before == nil {
+		c.sale.before = now
 	}
-	before := c.metricsBefore
+	before := c.sale.before
 	c.mu.Unlock()
 	if c.lab == nil {
 		c.hub.set(secEdges, now.edges(before))

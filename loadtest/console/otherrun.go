@@ -84,11 +84,7 @@ func (c *Console) watchOther(now time.Time) bool {
 		return false
 	}
 	c.hub.restart()
-	c.meter, c.run, c.other, c.began, c.wrong = nil, &run, true, now, false
-	c.era++
-	if c.metrics != nil {
-		c.metricsBefore = c.metrics
-	}
+	c.sale = &sale{live: true, began: now, before: c.metrics}
 	for section, value := range map[string]any{
 		secRun: run, secVerdict: nil, secHero: nil, secCompare: nil, secDoing: "another process fires at this stack",
 	} {

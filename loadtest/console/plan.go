@@ -20,6 +20,10 @@ type plan struct {
 	scene    Scenario
 	tries    int
 	seed     uint64
+
+	judged chan struct{} // closed when the fields below are set
+	record *Record       // of the last attempt
+	err    error         // why there is no record
 }
 
 func (p *plan) newRun(attempt int) Run {

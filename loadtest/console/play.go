@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
 
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/verify"
@@ -137,62 +136,43 @@ func (c *Console) begin(p *plan) (Run, error) {
 	if c.stop != nil {
 		return Run{}, conflict("another run is in progress; wait until it is judged, or stop it")
 	}
+	if c.ctx.Err() != nil {
+		return Run{}, conflict("the console is closing")
+	}
 	if c.lab != nil {
 		p.services.Strategy = cmp.Or(p.services.Strategy, strategy.Default)
 	} else if c.view != nil {
 		p.services.Strategy = c.view.Strategy
 	}
-	run, stopped, end := p.newRun(1), make(chan struct{}), &ending{judged: make(chan struct{})}
-	c.ending = end
-	c.stop = sync.OnceFunc(func() { close(stopped) })
-	started := c.spawn(func(ctx context.Context) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		go func() {
-			select {
-			case <-stopped:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		end.verdict, end.err = c.execute(ctx, p, run)
+	ctx, stop := context.WithCancel(c.ctx)
+	run := p.newRun(1)
+	p.judged = make(chan struct{})
+	c.plan, c.stop = p, stop
+	c.working.Go(func() {
+		defer stop()
+		p.record, p.err = c.execute(ctx, p, run)
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.stop = nil
 		c.hub.set(secPhase, phaseIdle) // before another run can begin
 		c.hub.set(secDoing, "")
-		close(end.judged)
-		c.mu.Unlock()
+		close(p.judged)
 	})
-	if !started {
-		c.stop = nil
-		return Run{}, conflict("the console is closing")
-	}
 	return run, nil
 }
 
-// ending is the end of a run: the verdict, or why there is none.
-type ending struct {
-	judged  chan struct{} // closed when the others are set
-	verdict *Verdict
-	err     error
-}
-
-var errNothingPlayed = errors.New("nothing was played")
-
-// Await waits until the run that Play or Fire started is judged, and returns
-// the verdict on its last attempt.
-func (c *Console) Await(ctx context.Context) (*Verdict, error) {
+// Await waits until the run that Play or Fire started is judged, and returns the record of its last attempt, with the
+// verdict.
+func (c *Console) Await(ctx context.Context) (*Record, error) {
 	c.mu.Lock()
-	end := c.ending
+	p := c.plan
 	c.mu.Unlock()
-	if end == nil {
-		return nil, errNothingPlayed
+	if p == nil {
+		return nil, errors.New("nothing was played")
 	}
 	select {
-	case <-end.judged:
-		return end.verdict, end.err
-	case <-c.closing:
-		return nil, errors.New("the console closed before the run was judged")
+	case <-p.judged:
+		return p.record, p.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -77,20 +77,13 @@ func (c *Console) playOne(ctx context.Context, letter string, v catalogue.Side, 
 	if _, err := c.Play(letter, v, seed); err != nil {
 		return Played{}, err
 	}
-	verdict, err := c.Await(ctx)
+	r, err := c.Await(ctx)
 	if err != nil {
 		return Played{}, err
 	}
-	record, err := c.LastRecord()
-	if err != nil {
-		return Played{}, err
-	}
-	c.mu.Lock()
-	run := *c.run
-	c.mu.Unlock()
 	return Played{
-		Outcome: verdict.Outcome, Seed: run.Seed, Attempt: run.Attempt, OrdersPerS: verdict.OrdersPerS,
-		Says: record.Hero.Sentence,
+		Outcome: r.Verdict.Outcome, Seed: r.Row.Seed, Attempt: r.attempt, OrdersPerS: r.Verdict.OrdersPerS,
+		Says: r.Hero.Sentence,
 	}, nil
 }
 

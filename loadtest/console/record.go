@@ -35,6 +35,8 @@ type Record struct {
 	Compare *Compare     `json:"compare"`
 	Hero    *Hero        `json:"hero"`
 	Books   *Books       `json:"books"`
+
+	attempt int // which one of its plan
 }
 
 // Judged is a verdict with its invariants in words, which verdict.json leaves out.

@@ -119,7 +119,7 @@ func (r *runs) load(id string) (*Record, error) {
 }
 
 // save writes a record and removes the oldest ones beyond the limit.
-func (r *runs) save(record Record) error {
+func (r *runs) save(record *Record) error {
 	dir := filepath.Join(r.dir, record.Row.ID)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keep run: %w", err)
@@ -142,14 +142,3 @@ func (r *runs) save(record Record) error {
 
 // Record returns a run that is kept.
 func (c *Console) Record(id string) (*Record, error) { return c.runs.load(id) }
-
-// LastRecord returns the record of the last attempt.
-func (c *Console) LastRecord() (*Record, error) {
-	c.mu.Lock()
-	run := c.run
-	c.mu.Unlock()
-	if run == nil {
-		return nil, errNothingPlayed
-	}
-	return c.runs.load(run.ID)
-}

@@ -140,7 +140,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case <-s.console.closing:
+		case <-s.console.ctx.Done():
 			return
 		case e, ok := <-p.events:
 			if !ok || !write("event: %s\ndata: %s\n\n", e.name, e.data) {

@@ -68,43 +68,38 @@ func (c *Console) repeat(ctx context.Context, s source) {
 // newest is the number of products shown while this process does not fire.
 const newest = 10
 
-// goodsOf returns the goods of the run, and the acknowledged pieces of each. If this
-// process does not fire, it returns the newest goods and nil.
-func (c *Console) goodsOf(ctx context.Context, s *view) ([]int64, map[int64]int64, error) {
-	c.mu.Lock()
-	m := c.meter
-	c.mu.Unlock()
-	if m != nil {
-		m.mu.Lock()
-		goods := m.goods
-		m.mu.Unlock()
-		return goods, m.soldOf(), nil
+// goods returns the goods of the run, and the acknowledged pieces of each. If this console
+// does not fire, it returns the newest goods and nil.
+func (s *sale) goods(ctx context.Context, at *view) ([]int64, map[int64]int64, error) {
+	if s.meter != nil {
+		goods, sold := s.meter.sold()
+		return goods, sold, nil
 	}
-	goods, err := newestGoods(ctx, s.stock, newest)
+	goods, err := newestGoods(ctx, at.stock, newest)
 	return goods, nil, err
 }
 
 func (c *Console) readBooks(ctx context.Context, s *view) error {
-	era, books, err := c.books(ctx, s)
+	of, books, err := c.books(ctx, s)
 	if err != nil {
 		return err
 	}
-	c.showBooks(era, books)
+	c.showBooks(of, books)
 	return nil
 }
 
-// showBooks shows the books that were read in an era, and the headline that they make, unless the era is over. It
+// showBooks shows the books that were read of a sale, and the headline that they make, unless the sale is over. It
 // notes in the log when the books begin to disagree.
-func (c *Console) showBooks(era int, books Books) {
+func (c *Console) showBooks(of *sale, books Books) {
 	c.mu.Lock()
-	if c.era != era {
+	if c.sale != of {
 		c.mu.Unlock()
 		return
 	}
-	first := books.Wrong != "" && !c.wrong
-	c.wrong = c.wrong || first
+	first := books.Wrong != "" && !of.wrong
+	of.wrong = of.wrong || first
 	c.hub.set(secBooks, books)
-	if hero := c.heroOf(books); hero != nil {
+	if hero := of.hero(books); hero != nil {
 		c.hub.set(secHero, hero)
 	}
 	c.mu.Unlock()
@@ -113,25 +108,23 @@ func (c *Console) showBooks(era int, books Books) {
 	}
 }
 
-// books reads the books, and returns the era that it began in.
-func (c *Console) books(ctx context.Context, s *view) (era int, books Books, err error) {
-	c.mu.Lock()
-	era = c.era
-	c.mu.Unlock()
-	goods, sold, err := c.goodsOf(ctx, s)
+// books reads the books, and returns the sale that was shown before.
+func (c *Console) books(ctx context.Context, s *view) (of *sale, books Books, err error) {
+	of = c.shown()
+	goods, sold, err := of.goods(ctx, s)
 	if err != nil {
-		return era, books, err
+		return of, books, err
 	}
 	if books, err = readBooks(ctx, s.stock, goods, sold); err != nil {
-		return era, books, err
+		return of, books, err
 	}
 	if sold == nil {
 		if books.Scope, err = scopeOf(ctx, s.stock, len(goods)); err != nil {
-			return era, books, err
+			return of, books, err
 		}
 	}
 	books.cut()
-	return era, books, nil
+	return of, books, nil
 }
 
 // showStatuses shows how many orders there are of each status.

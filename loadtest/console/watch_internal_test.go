@@ -38,21 +38,21 @@ func (c *Console) shows(t *testing.T, texts ...string) {
 // are not shown in the next.
 func TestVerdictOutlivesAReadInFlight(t *testing.T) {
 	c := testConsole(t)
-	c.live = true
+	c.sale = &sale{live: true, meter: newMeter(c.hub)}
 	books := Books{Rows: []BookRow{{Name: "product 1"}}, Sold: 3, Stock: 5}
-	c.showBooks(c.era, books)
+	c.showBooks(c.sale, books)
 	c.shows(t, `"word":"RUNNING"`, `"sentence":"sold 3 of 5"`)
-	era := c.era
-	c.endEra()
+	before := c.sale
+	c.endSale()
 	c.hub.set(secHero, Hero{Word: "PASS", Sentence: "sold 5 of 5"})
-	c.showBooks(era, books)
+	c.showBooks(before, books)
 	c.shows(t, `"word":"PASS"`, `"sentence":"sold 5 of 5"`)
 	books.Sold = 5
-	c.showBooks(c.era, books) // read after the verdict
+	c.showBooks(c.sale, books) // read after the verdict
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
-	era = c.era
-	c.live, c.era = true, c.era+1 // the next run begins
-	c.showBooks(era, Books{Rows: books.Rows, Sold: 7})
+	before = c.sale
+	c.sale = &sale{live: true} // the next run begins
+	c.showBooks(before, Books{Rows: books.Rows, Sold: 7})
 	c.shows(t, `"word":"PASS"`, `"products":0,"sold":5`)
 }
 
@@ -66,8 +66,8 @@ func TestVerdictComesWithItsOrders(t *testing.T) {
 	c.shows(t, `"PENDING":1`)
 	execOn(t, s.orders, "UPDATE orders SET status = 'CONFIRMED'")
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Minute, 1)) // written long after its id was made
-	c.meter = newMeter(c.hub)
-	err := c.keep(t.Context(), s, &plan{}, Run{ID: "1"}, &history.History{}, &Verdict{Outcome: verify.Pass})
+	c.sale = &sale{meter: newMeter(c.hub)}
+	_, err := c.keep(t.Context(), s, &plan{}, Run{ID: "1"}, &history.History{}, &Verdict{Outcome: verify.Pass})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestVerdictComesWithItsOrders(t *testing.T) {
 // TestFixedPlaysTheSeedThatCaughtTheBrokenOne also if that was not the first, or another run came between.
 func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 	c, s := testConsole(t), &view{orders: ordersDB(t)}
-	c.meter = newMeter(c.hub)
+	c.sale = &sale{meter: newMeter(c.hub)}
 	f, err := catalogue.Find("K")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestFixedPlaysTheSeedThatCaughtTheBrokenOne(t *testing.T) {
 		fixed   string
 	}{{"42", verify.Pass, "42"}, {"43", verify.Violation, "43"}, {"44", verify.Pass, "43"}} {
 		run := Run{ID: "seed-" + test.seed, Seed: test.seed}
-		if err := c.keep(t.Context(), s, p, run, &history.History{}, &Verdict{Outcome: test.outcome}); err != nil {
+		if _, err := c.keep(t.Context(), s, p, run, &history.History{}, &Verdict{Outcome: test.outcome}); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.runs.firstSeed("K", catalogue.Fixed); got != test.fixed {
@@ -122,7 +122,7 @@ func TestVariantsDescribeTheirDifference(t *testing.T) {
 // TestBooksOfAnotherRunNameTheirScope: the newest products alone are read, and the page says so.
 func TestBooksOfAnotherRunNameTheirScope(t *testing.T) {
 	c, s := testConsole(t), &view{stock: database(t, "stock")}
-	c.other = true
+	c.sale = &sale{live: true}
 	add := func(from, to int) {
 		t.Helper()
 		for id := from; id <= to; id++ {
@@ -151,8 +151,8 @@ func TestOrderByHandIsNobodyElses(t *testing.T) {
 		if err := look(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		if c.other != other {
-			t.Errorf("another process's run is seen: %t, want %t", c.other, other)
+		if c.sale.live != other {
+			t.Errorf("another process's run is seen: %t, want %t", c.sale.live, other)
 		}
 	}
 	insertOrders(t, s.orders, "CONFIRMED", orderID(time.Hour, 1))
