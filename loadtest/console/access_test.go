@@ -3,7 +3,6 @@
 package console_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -107,25 +106,12 @@ func TestHiddenTabIsNotReadFor(t *testing.T) {
 	var reads atomic.Int64
 	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reads.Add(1) }))
 	defer service.Close()
-	watcher, err := console.Attach(console.Target{
-		Target: s.lab.Target(), Databases: s.lab.Databases(),
-		Watched: []console.Watched{{Kind: "order", URL: service.URL, Ops: service.URL}},
-	}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- watcher.Run(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	}()
-	d := openDoor(t, console.NewServer(watcher, console.ServerConfig{}))
+	target := s.target(t)
+	target.Watched = []console.Watched{{Kind: "order", URL: service.URL, Ops: service.URL}}
+	_, server := watch(t, target)
+	d := openDoor(t, server)
 	close(d.hold)
-	b := open(t, d.url)
+	b := open(t, d.entry)
 	b.tile("order-1", "ready")
 	// Chromium without a window shows every tab: the page must be hidden by a command.
 	hidden := func(is bool) {

@@ -3,8 +3,6 @@
 package console_test
 
 import (
-	"context"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -16,38 +14,28 @@ import (
 	"orderstock/pkg/redisdb"
 )
 
+// target returns the stage's services and databases, once they are up.
+func (s *stage) target(t *testing.T) console.Target {
+	t.Helper()
+	open(t, s.entry()).tile("stock-2", "ready")
+	return console.Target{Target: s.lab.Target(), Databases: s.lab.Databases()}
+}
+
 // TestAttachedConsoleShowsAnothersRun watches the stage's stack with a second console, which fires nothing.
 func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	s := theStage(t)
-	b := open(t, s.entry())
-	b.tile("stock-2", "ready") // the services are up
-	target := console.Target{
-		Target: s.lab.Target(), Databases: s.lab.Databases(),
-		ZooKeeper: strings.Split(s.lab.ZooKeeper.Addr(), ","), ZooKeeperRoot: s.lab.Root(),
-		Redis: redisdb.Server{Addrs: []string{s.lab.Redis.Addr()}},
-	}
+	target := s.target(t)
+	target.ZooKeeper, target.ZooKeeperRoot = strings.Split(s.lab.ZooKeeper.Addr(), ","), s.lab.Root()
+	target.Redis = redisdb.Server{Addrs: []string{s.lab.Redis.Addr()}}
 	for _, r := range s.lab.Replicas() {
 		target.Watched = append(target.Watched, console.Watched{
 			Kind: string(r.Kind), URL: r.URL(), Ops: "http://" + r.OpsAddr,
 		})
 	}
-	watcher, err := console.Attach(target, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- watcher.Run(ctx) }()
-	server := console.NewServer(watcher, console.ServerConfig{})
-	web := httptest.NewServer(server.Handler())
-	defer func() {
-		cancel() // ends the streams, which Close would wait for
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-		web.Close()
-	}()
-	page := open(t, web.URL+"/?token="+server.Token())
+	_, server := watch(t, target)
+	d := openDoor(t, server)
+	close(d.hold)
+	page := open(t, d.entry)
 	page.await(10*time.Second, `document.body.innerText.includes("stock-2")`)
 
 	eval[bool](page, `window.told = new Set(), new MutationObserver(() => `+
@@ -87,7 +75,7 @@ func TestAttachedConsoleShowsAnothersRun(t *testing.T) {
 	page.barred("attached, the reasons")
 	page.clean()
 
-	state := stateOf(t, web.URL, server)
+	state := stateOf(t, d.url, server)
 	if len(state.Samples) < 8 {
 		t.Errorf("%d samples of a run of 4 s", len(state.Samples))
 	}

@@ -161,24 +161,3 @@ func stateOf(t *testing.T, url string, server *console.Server) (state shown) {
 	}
 	return state
 }
-
-// call makes a request of the API with the token and returns the answer's status.
-func (s *stage) call(t *testing.T, method, path string, header http.Header) int {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, values := range header {
-		req.Header[name] = values
-		if name == "Host" {
-			req.Host = values[0]
-		}
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
-}

@@ -3,7 +3,7 @@
 package console_test
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,79 +15,95 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
-// TestReportOfFiredOrders makes the report of "loadtest fire --report" and opens it with the network off, with and
-// without scripts. It says what verdict.json says.
-func TestReportOfFiredOrders(t *testing.T) {
-	s := theStage(t)
-	s.stocked(t)
-	folder := t.TempDir()
+// fired fires orders and returns the record of "loadtest fire --report".
+func (s *stage) fired(t *testing.T) *console.Record {
+	t.Helper()
 	h, err := fire.Run(t.Context(), fire.Config{
 		Target: s.lab.Target(), Orders: 300, Concurrency: 32, Mix: fire.Mix{Goods: 1, Stock: 100, NumMax: 1, ItemsMax: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged, err := verify.Run(t.Context(), verify.Config{
+	v, err := verify.Run(t.Context(), verify.Config{
 		Databases: s.lab.Databases(), History: h, Settle: verify.DefaultSettle,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := history.SaveJSON(filepath.Join(folder, "verdict.json"), judged); err != nil {
-		t.Fatal(err)
-	}
-	record, err := console.RecordOf(t.Context(), h, judged, s.lab.Databases(), "loadtest fire")
+	record, err := console.RecordOf(t.Context(), h, v, s.lab.Databases(), "loadtest fire")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(filepath.Join(folder, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := console.WriteReport(f, record); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var v verify.Verdict
-	text, err := os.ReadFile(filepath.Join(folder, "verdict.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	return record
+}
 
+// TestReportNeedsNoServer opens the reports of a played run and of fired orders from the disk, with the network off,
+// with and without scripts. They show the record and the verdict.
+func TestReportNeedsNoServer(t *testing.T) {
+	s := theStage(t)
+	s.play(t, "A", catalogue.Fixed)
+	played, err := s.console.Record(s.state(t).Run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := open(t, "about:blank")
 	tell(b, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
 		MatchedNetworkConditions: []*network.Conditions{{Offline: true}},
 	})
-	for _, test := range []struct {
-		scripts bool
-		counts  string
-	}{
-		{true, fmt.Sprintf("%d confirmed · %d rejected · %d cancelled", v.Confirmed, v.Rejected, v.Cancelled)},
-		{false, v.String()},
-	} {
-		tell(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !test.scripts})
-		b.do(chromedp.Navigate("file://" + f.Name()))
-		b.await(10*time.Second, `document.querySelector("#report h1")`)
-		if made := eval[bool](b, `!!document.querySelector("#report .invariants")`); made != test.scripts {
-			t.Errorf("scripts: %t; the script ran: %t", test.scripts, made)
+	for name, record := range map[string]*console.Record{"report": played, "report-fired": s.fired(t)} {
+		file := filepath.Join(t.TempDir(), "report.html")
+		f, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		word := b.text("#report h1 .verdict")
-		if !strings.HasSuffix(word, strings.ToUpper(string(v.Outcome))) {
-			t.Errorf("scripts: %t; the report's word is %q, want the one of %s", test.scripts, word, &v)
+		if err := errors.Join(console.WriteReport(f, record), f.Close()); err != nil {
+			t.Fatal(err)
 		}
-		if !b.says("#report", test.counts) {
-			t.Errorf("scripts: %t; the report does not say %q: %s", test.scripts, test.counts, b.text("#report"))
+		v, hold := record.Verdict, 0
+		for _, i := range v.Invariants {
+			if i.Violations == 0 {
+				hold++
+			}
 		}
+		for _, scripts := range []bool{true, false} {
+			tell(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts})
+			b.do(chromedp.Navigate("file://" + file))
+			b.await(10*time.Second, `document.querySelector("#report h1")`)
+			if made := eval[bool](b, `!!document.querySelector("#report .invariants")`); made != scripts {
+				t.Errorf("%s: the script ran: %t", name, made)
+			}
+			if word := b.text("#report h1 .verdict"); !strings.HasSuffix(word, strings.ToUpper(string(v.Outcome))) {
+				t.Errorf("%s, scripts: %t; its word is %q, want the one of %s", name, scripts, word, v)
+			}
+			says := []string{record.Hero.Sentence, record.Hero.Word, record.Row.Seed}
+			if scripts {
+				says = append(says, fmt.Sprintf("Of %d things that must hold, %d hold", len(v.Invariants), hold),
+					fmt.Sprintf("%d confirmed · %d rejected · %d cancelled", v.Confirmed, v.Rejected, v.Cancelled))
+			} else {
+				says = append(says, v.String())
+			}
+			for _, want := range says {
+				if !b.says("#report", want) {
+					t.Errorf("%s, scripts: %t; it does not say %q: %s", name, scripts, want, b.text("#report"))
+				}
+			}
+			b.picture(fmt.Sprintf("%s-scripts-%t", name, scripts), 1000, 1200, true)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.requests {
+		if !strings.HasPrefix(r, "file://") && !strings.HasPrefix(r, "data:") && !strings.HasPrefix(r, "about:") {
+			t.Errorf("the report asks for %s", r)
+		}
+	}
+	for _, e := range b.errors {
+		t.Errorf("the report's console says: %s", e)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/verify"
-	"orderstock/pkg/problem"
 )
 
 func TestAFaultOfTimeShowsByItsRate(t *testing.T) {
@@ -75,74 +72,6 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 	if err := (console.Tour{missed}).Sheet().Text(&table); err != nil ||
 		!strings.Contains(table.String(), "not caught this time") {
 		t.Errorf("%q, %v", &table, err)
-	}
-}
-
-// attached returns a console whose stack does not answer.
-func attached(t *testing.T, cfg console.ServerConfig) http.Handler {
-	t.Helper()
-	return attachedServer(t, cfg).Handler()
-}
-
-func attachedServer(t *testing.T, cfg console.ServerConfig) *console.Server {
-	t.Helper()
-	c, err := console.Attach(console.Target{Databases: verify.Databases{
-		OrderDSN: "u:secret@tcp(127.0.0.1:1)/o", StockDSN: "u:secret@tcp(127.0.0.1:1)/s",
-	}}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return console.NewServer(c, cfg)
-}
-
-func TestHostsThatAreServed(t *testing.T) {
-	const token = "sixteen characters"
-	for _, test := range []struct {
-		cfg  console.ServerConfig
-		host string
-		want int
-	}{
-		{console.ServerConfig{}, "127.0.0.1:8090", http.StatusOK},
-		{console.ServerConfig{}, "localhost", http.StatusOK},
-		{console.ServerConfig{}, "10.0.0.7:8090", http.StatusMisdirectedRequest},
-		{console.ServerConfig{Remote: true}, "127.0.0.1:8090", http.StatusOK},
-		{console.ServerConfig{Remote: true}, "10.0.0.7:8090", http.StatusOK},
-		{console.ServerConfig{Remote: true}, "rebound.example", http.StatusMisdirectedRequest},
-		{console.ServerConfig{Remote: true, Hosts: []string{"shop.example"}}, "shop.example:8090", http.StatusOK},
-	} {
-		test.cfg.Token = token
-		r := httptest.NewRequest(http.MethodGet, "/api/state", nil)
-		r.Host = test.host
-		r.Header.Set("Authorization", "Bearer "+token)
-		w := httptest.NewRecorder()
-		attached(t, test.cfg).ServeHTTP(w, r)
-		if w.Code != test.want {
-			t.Errorf("%+v, Host %s: %d, want %d", test.cfg, test.host, w.Code, test.want)
-		}
-		if strings.Contains(w.Body.String(), "secret") || strings.Contains(w.Body.String(), token) {
-			t.Errorf("the state holds a password or the token: %s", w.Body)
-		}
-	}
-}
-
-// TestAttachedConsoleSaysWhyItBreaksNothing asks for what only a lab can do.
-func TestAttachedConsoleSaysWhyItBreaksNothing(t *testing.T) {
-	handler := attached(t, console.ServerConfig{Token: "t"})
-	for path, body := range map[string]string{
-		"/api/play": `{"fault":"A","variant":"broken"}`,
-		"/api/act":  `{"action":"kill","target":"stock-1"}`,
-		"/api/heal": `{}`,
-		"/api/fire": `{"strategy":"unsafe"}`,
-	} {
-		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Authorization", "Bearer t")
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		var p problem.Problem
-		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusConflict || len(p.Detail) < 40 {
-			t.Errorf("%s: %d %s, %v; want a conflict with the reason", path, w.Code, w.Body, err)
-		}
 	}
 }
 

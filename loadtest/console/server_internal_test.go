@@ -10,63 +10,6 @@ import (
 	"orderstock/loadtest/act"
 )
 
-func (s *Server) answers(t *testing.T, url string, cookies ...*http.Cookie) *http.Response {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	for _, c := range cookies {
-		r.AddCookie(c)
-	}
-	w := httptest.NewRecorder()
-	s.Handler().ServeHTTP(w, r)
-	return w.Result()
-}
-
-// TestTwoConsolesInOneBrowser: neither's cookie takes the place of the other's.
-func TestTwoConsolesInOneBrowser(t *testing.T) {
-	var jar []*http.Cookie // a browser's cookies for 127.0.0.1, for all ports
-	servers := map[string]*Server{"http://127.0.0.1:8090": nil, "http://127.0.0.1:8091": nil}
-	for base := range servers {
-		servers[base] = NewServer(testConsole(t), ServerConfig{})
-		for _, c := range servers[base].answers(t, base+"/?token="+servers[base].Token()).Cookies() {
-			for i := range jar {
-				if jar[i].Name == c.Name {
-					t.Fatalf("both cookies are named %s", c.Name)
-				}
-			}
-			jar = append(jar, c)
-		}
-	}
-	for base, s := range servers {
-		if got := s.answers(t, base+"/api/state", jar...); got.StatusCode != http.StatusOK {
-			t.Errorf("%s answers %s", base, got.Status)
-		}
-	}
-}
-
-// TestPageWithoutToken: a browser gets a page with instructions.
-func TestPageWithoutToken(t *testing.T) {
-	s := NewServer(testConsole(t), ServerConfig{})
-	got := s.answers(t, `http://127.0.0.1:8090/?fault=A&x="><script>`)
-	var page strings.Builder
-	if err := got.Write(&page); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"401 Unauthorized", "Content-Type: text/html", "Content-Security-Policy: " + policy, `href="/?fault=A&amp;`,
-	} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the answer does not hold %s: %s", want, page.String())
-		}
-	}
-	if strings.Contains(page.String(), "<script") {
-		t.Errorf("the address is not escaped: %s", page.String())
-	}
-	api := s.answers(t, "http://127.0.0.1:8090/api/state").Header.Get("Content-Type")
-	if !strings.Contains(api, "problem") {
-		t.Errorf("the API answers %q", api)
-	}
-}
-
 // TestActionOutlastsItsPage: a tab that is closed leaves nothing half healed.
 func TestActionOutlastsItsPage(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())

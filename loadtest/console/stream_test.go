@@ -16,6 +16,7 @@ import (
 // door serves a stage's page at another address. It ends streams of the page, and can hold back new ones.
 type door struct {
 	url     string
+	entry   string                  // the address that opens the page
 	streams chan context.CancelFunc // ends each stream that was opened
 	hold    chan struct{}           // a stream is served for each element, or any once it is closed
 	ended   chan struct{}           // has an element for each stream that has ended
@@ -45,7 +46,7 @@ func openDoor(t *testing.T, server *console.Server) *door {
 	}))
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections) // before
-	d.url = web.URL + "/?token=" + server.Token()
+	d.url, d.entry = web.URL, web.URL+"/?token="+server.Token()
 	return d
 }
 
@@ -54,7 +55,7 @@ func openDoor(t *testing.T, server *console.Server) *door {
 func TestPageComesBack(t *testing.T) {
 	s := theStage(t)
 	d := openDoor(t, s.server)
-	b := open(t, d.url)
+	b := open(t, d.entry)
 	b.idle()
 	eval[bool](b, `import("./js/state.js").then((module) => { window.page = module; }), true`)
 	(<-d.streams)()

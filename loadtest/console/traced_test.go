@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,31 +17,36 @@ import (
 	"orderstock/loadtest/stack/stacktest"
 )
 
+// watch attaches a console to a stack until the test ends.
+func watch(t *testing.T, target console.Target) (*console.Console, *console.Server) {
+	t.Helper()
+	watcher, err := console.Attach(target, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- watcher.Run(t.Context()) }()
+	t.Cleanup(func() {
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	return watcher, console.NewServer(watcher, console.ServerConfig{})
+}
+
 // TestAttachedConsoleTracesAnOrderByHand at services that it did not start. Orders that others send there are not
 // traced.
 func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
 	t.Parallel()
 	receiver := httptest.NewUnstartedServer(nil)
+	t.Cleanup(receiver.Close)
 	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) {
 		c.OrderEnv = map[string]string{"CONSOLE_OTLP_ENDPOINT": "http://" + receiver.Listener.Addr().String()}
 		c.StockEnv = c.OrderEnv
 	})
-	watcher, err := console.Attach(console.Target{Target: st.Target(), Databases: st.Databases()}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- watcher.Run(ctx) }()
-	receiver.Config.Handler = console.NewServer(watcher, console.ServerConfig{}).TracesHandler()
+	watcher, server := watch(t, console.Target{Target: st.Target(), Databases: st.Databases()})
+	receiver.Config.Handler = server.TracesHandler()
 	receiver.Start()
-	defer func() {
-		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-		receiver.Close()
-	}()
 
 	h, err := fire.Run(t.Context(), fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1}})
 	if err != nil {
@@ -104,22 +108,4 @@ func placeFromOutside(t *testing.T, url string, goods int64) string {
 		t.Fatalf("%s, %v", resp.Status, err)
 	}
 	return placed.ID
-}
-
-// TestTracesAreTakenAndNothingElse at the address that asks for no token.
-func TestTracesAreTakenAndNothingElse(t *testing.T) {
-	t.Parallel()
-	handler := attachedServer(t, console.ServerConfig{}).TracesHandler()
-	for call, want := range map[string]int{
-		"POST /v1/traces": http.StatusOK, "GET /v1/traces": http.StatusMethodNotAllowed,
-		"GET /": http.StatusNotFound, "GET /api/state": http.StatusNotFound, "POST /api/orders": http.StatusNotFound,
-	} {
-		method, path, _ := strings.Cut(call, " ")
-		r := httptest.NewRequestWithContext(t.Context(), method, "http://console:4318"+path, http.NoBody)
-		r.Header.Set("Content-Type", "application/x-protobuf")
-		w := httptest.NewRecorder()
-		if handler.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("%s is answered %d, want %d", call, w.Code, want)
-		}
-	}
 }

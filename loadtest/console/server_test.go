@@ -1,0 +1,226 @@
+package console_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/console"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/problem"
+)
+
+// attached returns the server of a console whose stack does not answer.
+func attached(t *testing.T, cfg console.ServerConfig) *console.Server {
+	t.Helper()
+	c, err := console.Attach(console.Target{Databases: verify.Databases{
+		OrderDSN: "u:secret@tcp(127.0.0.1:1)/o", StockDSN: "u:secret@tcp(127.0.0.1:1)/s",
+	}}, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return console.NewServer(c, cfg)
+}
+
+// ask returns the answer to a request, such as "POST http://127.0.0.1/api/stop".
+func ask(t *testing.T, h http.Handler, request, body string, header http.Header) *httptest.ResponseRecorder {
+	t.Helper()
+	method, url, _ := strings.Cut(request, " ")
+	r := httptest.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	maps.Copy(r.Header, header)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+const token = "sixteen-characters"
+
+// bearing returns the header of a request with the token and a JSON body, and more.
+func bearing(more http.Header) http.Header {
+	h := http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
+	maps.Copy(h, more)
+	return h
+}
+
+// TestWhoMayAsk: others are refused, and no answer holds a password or the token.
+func TestWhoMayAsk(t *testing.T) {
+	const (
+		here  = "http://127.0.0.1:8090"
+		state = "/api/state"
+	)
+	var local, remote, named console.ServerConfig
+	remote.Remote = true
+	named.Remote, named.Hosts = true, []string{"shop.example"}
+	for _, test := range []struct {
+		name    string
+		cfg     console.ServerConfig
+		request string
+		header  http.Header
+		want    int
+	}{
+		{"no token", local, "GET " + here + state, nil, http.StatusUnauthorized},
+		{"no token, the page", local, "GET " + here + "/", nil, http.StatusUnauthorized},
+		{"a wrong token", local, "GET " + here + "/?token=wrong", nil, http.StatusUnauthorized},
+		{"the token", local, "GET " + here + "/?token=" + token, nil, http.StatusSeeOther},
+		{"the token as a header", local, "GET " + here + state, bearing(nil), http.StatusOK},
+		{"this machine", local, "GET http://localhost" + state, bearing(nil), http.StatusOK},
+		{"another name", local, "GET http://evil.example" + state, bearing(nil), http.StatusMisdirectedRequest},
+		{"another address", local, "GET http://10.0.0.7:8090" + state, bearing(nil), http.StatusMisdirectedRequest},
+		{"remote, here", remote, "GET " + here + state, bearing(nil), http.StatusOK},
+		{"remote", remote, "GET http://10.0.0.7:8090" + state, bearing(nil), http.StatusOK},
+		{"remote, a name", remote, "GET http://evil.example" + state, bearing(nil), http.StatusMisdirectedRequest},
+		{"remote, its name", named, "GET http://shop.example:8090" + state, bearing(nil), http.StatusOK},
+		{
+			"another site", local, "POST " + here + "/api/stop",
+			bearing(http.Header{"Origin": {"http://evil.example"}}), http.StatusForbidden,
+		},
+		{
+			"not JSON", local, "POST " + here + "/api/stop",
+			bearing(http.Header{"Content-Type": {"text/plain"}}), http.StatusUnsupportedMediaType,
+		},
+		{"no such run", local, "GET " + here + "/api/runs/..%2f..%2fetc", bearing(nil), http.StatusNotFound},
+		{"no such order", local, "GET " + here + "/api/orders/x", bearing(nil), http.StatusBadRequest},
+	} {
+		test.cfg.Token = token
+		got := ask(t, attached(t, test.cfg).Handler(), test.request, "", test.header)
+		if got.Code != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got.Code, test.want)
+		}
+		if text := got.Body.String(); strings.Contains(text, "secret") || strings.Contains(text, token) {
+			t.Errorf("%s: the answer holds a password or the token: %s", test.name, text)
+		}
+	}
+	got := ask(t, attached(t, console.ServerConfig{Token: token}).Handler(),
+		"GET "+here+"//evil.example/?token="+token, "", nil)
+	if to := got.Header().Get("Location"); to != "/evil.example/" {
+		t.Errorf("the token opens %q", to)
+	}
+}
+
+// TestTwoConsolesInOneBrowser: neither's cookie takes the place of the other's.
+func TestTwoConsolesInOneBrowser(t *testing.T) {
+	jar := map[string]string{} // a browser's cookies for 127.0.0.1, for all ports
+	servers := map[string]http.Handler{}
+	for _, base := range []string{"http://127.0.0.1:8090", "http://127.0.0.1:8091"} {
+		s := attached(t, console.ServerConfig{})
+		servers[base] = s.Handler()
+		for _, c := range ask(t, servers[base], "GET "+base+"/?token="+s.Token(), "", nil).Result().Cookies() {
+			jar[c.Name] = c.Value
+		}
+	}
+	cookies := http.Header{}
+	for name, value := range jar {
+		cookies.Add("Cookie", name+"="+value)
+	}
+	for base, s := range servers {
+		if got := ask(t, s, "GET "+base+"/api/state", "", cookies); got.Code != http.StatusOK {
+			t.Errorf("%s answers %d", base, got.Code)
+		}
+	}
+}
+
+// TestPageWithoutToken: a browser gets a page with instructions.
+func TestPageWithoutToken(t *testing.T) {
+	handler := attached(t, console.ServerConfig{}).Handler()
+	var page strings.Builder
+	if err := ask(t, handler, `GET http://127.0.0.1:8090/?fault=A&x="><script>`, "", nil).Result().Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"401 Unauthorized", "Content-Type: text/html", "Content-Security-Policy: default-src 'none'", `href="/?fault=A&amp;`,
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the answer does not hold %s: %s", want, page.String())
+		}
+	}
+	if strings.Contains(page.String(), "<script") {
+		t.Errorf("the address is not escaped: %s", page.String())
+	}
+	api := ask(t, handler, "GET http://127.0.0.1:8090/api/state", "", nil).Header().Get("Content-Type")
+	if !strings.Contains(api, "problem") {
+		t.Errorf("the API answers %q", api)
+	}
+}
+
+// TestAttachedConsoleSaysWhyItBreaksNothing asks for what only a lab can do.
+func TestAttachedConsoleSaysWhyItBreaksNothing(t *testing.T) {
+	handler := attached(t, console.ServerConfig{Token: token}).Handler()
+	for path, body := range map[string]string{
+		"/api/play": `{"fault":"A","variant":"broken"}`,
+		"/api/act":  `{"action":"kill","target":"stock-1"}`,
+		"/api/heal": `{}`,
+		"/api/fire": `{"strategy":"unsafe"}`,
+	} {
+		w := ask(t, handler, "POST http://127.0.0.1"+path, body, bearing(nil))
+		var p problem.Problem
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusConflict || len(p.Detail) < 40 {
+			t.Errorf("%s: %d %s, %v; want a conflict with the reason", path, w.Code, w.Body, err)
+		}
+	}
+}
+
+// TestTracesAreTakenAndNothingElse at the address that asks for no token.
+func TestTracesAreTakenAndNothingElse(t *testing.T) {
+	handler := attached(t, console.ServerConfig{}).TracesHandler()
+	for call, want := range map[string]int{
+		"POST /v1/traces": http.StatusOK, "GET /v1/traces": http.StatusMethodNotAllowed,
+		"GET /": http.StatusNotFound, "GET /api/state": http.StatusNotFound, "POST /api/orders": http.StatusNotFound,
+	} {
+		got := ask(t, handler, call, "", http.Header{"Content-Type": {"application/x-protobuf"}})
+		if got.Code != want {
+			t.Errorf("%s is answered %d, want %d", call, got.Code, want)
+		}
+	}
+}
+
+// TestStalledStreamIsDropped opens a stream and does not read it.
+func TestStalledStreamIsDropped(t *testing.T) {
+	t.Parallel()
+	page, conn := net.Pipe() // it buffers nothing
+	defer func() { _ = page.Close() }()
+	conns, dropped := make(pipe, 1), make(chan struct{})
+	conns <- conn
+	handler := attached(t, console.ServerConfig{Token: token}).Handler()
+	web := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			defer close(dropped)
+			handler.ServeHTTP(w, r)
+		})}
+	go func() { _ = web.Serve(conns) }() // until it is closed
+	defer func() {
+		close(conns)
+		_ = web.Close()
+	}()
+	if _, err := page.Write([]byte("GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n" +
+		"Authorization: Bearer " + token + "\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReaderSize(page, 16).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	select {
+	case <-dropped:
+	case <-time.After(30 * time.Second):
+		t.Error("the server still serves the stalled stream")
+	}
+}
+
+// pipe listens to connections that are made within the process.
+type pipe chan net.Conn
+
+func (p pipe) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (pipe) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (pipe) Close() error { return nil }
