@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,7 +72,7 @@ func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Record, error
 	scene := p.scene
 	scene.Seed = run.Seed
 	t := c.trial(at, p, scene, m)
-	h, err := c.fire(ctx, t, scene, m)
+	h, err := c.fire(ctx, t, scene)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 }
 
 // fire sends the orders while the faults of the scenario strike, and then heals them.
-func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *meter) (_ *history.History, err error) {
+func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario) (_ *history.History, err error) {
 	client, err := c.traces.client(scene.traced())
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *me
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 	t.Load.Tracer = client
 	c.hub.set(secPhase, phaseFiring)
-	c.hub.set(secHero, Hero{Stock: m.stock, Sentence: "the sale begins", Word: wordRunning})
+	c.hub.set(secHero, Hero{Sentence: "the sale begins", Word: wordRunning})
 	r, err := t.Fire(ctx)
 	if err != nil {
 		return nil, err
@@ -148,4 +149,65 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *me
 		}
 	}
 	return r.History, nil
+}
+
+// judge waits until every order has ended, reads everything and judges.
+func (c *Console) judge(ctx context.Context, t trial.Trial, p *plan, h *history.History) (*Verdict, error) {
+	ctx = context.WithoutCancel(ctx) // a run that was stopped is judged, too
+	c.hub.set(secPhase, phaseSettling)
+	t.Books.Declared = c.byHand.declared() // the restocks and orders by hand until now
+	v, err := t.Judge(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if p.fault != nil && p.fault.Demand != "" {
+		found := demands[p.fault.Demand](h, v)
+		v.Invariants = append(v.Invariants, found)
+		if found.Violations > 0 {
+			v.Outcome = verify.Violation
+		}
+	}
+	return v, nil
+}
+
+// keep shows the verdict, and writes and returns the record of the run.
+func (c *Console) keep(
+	ctx context.Context, at *view, p *plan, run Run, h *history.History, v *Verdict,
+) (*Record, error) {
+	if run.Orders == 0 {
+		run.Orders = h.Measure().Orders
+	}
+	run.Buyers, run.ElapsedMS = max(run.Buyers, 1), h.Elapsed.Milliseconds()
+	run.Stock = c.shown().meter.stock
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	of, books, err := c.books(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	c.showBooks(of, books)
+	c.endSale()
+	at.tally.forget() // the orders ended after the last count, some of them long after they began
+	if _, err := c.showStatuses(ctx, at); err != nil {
+		return nil, err
+	}
+	c.say("verdict", "%s", v.String())
+	samples, log := c.hub.recorded()
+	record := newRecord(run, v, books, samples, log, c.acts.Strikes())
+	record.Row.HasReport, record.Compare = true, c.runs.compare(p, v.OrdersPerS)
+	if p.notCaught(v) {
+		record.Hero.Word, record.Row.Verdict = wordNotCaught, strings.ToLower(wordNotCaught)
+	}
+	if p.variant == catalogue.Broken && v.Outcome == verify.Violation {
+		c.runs.noteCaught(p.fault.Letter, run.Seed)
+	}
+	c.hub.set(secRun, run)
+	c.hub.set(secVerdict, record.Verdict)
+	c.hub.set(secHero, record.Hero)
+	c.hub.set(secCompare, record.Compare)
+	if err := c.runs.save(record); err != nil {
+		return nil, err
+	}
+	c.hub.set(secRuns, c.runs.list())
+	return record, nil
 }

@@ -34,24 +34,21 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64
 	for i, id := range goods {
 		ids[i] = strconv.FormatInt(id, 10)
 	}
-	rows, err := stock.QueryContext(ctx, fmt.Sprintf(booksQuery, strings.Join(ids, ",")))
-	if err != nil {
-		return books, fmt.Errorf("read books: %w", err)
+	type row struct {
+		BookRow
+		id, pruned int64
 	}
-	defer func() { _ = rows.Close() }() // only read
-	for rows.Next() {
-		var (
-			id, pruned int64
-			r          BookRow
-		)
-		if err := rows.Scan(&id, &r.Name, &r.There, &r.In, &r.Out, &r.Back, &pruned); err != nil {
+	columns := func(r *row) []any { return []any{&r.id, &r.Name, &r.There, &r.In, &r.Out, &r.Back, &r.pruned} }
+	query := fmt.Sprintf(booksQuery, strings.Join(ids, ","))
+	for r, err := range mysqldb.Rows(ctx, stock, columns, query) {
+		if err != nil {
 			return books, fmt.Errorf("read books: %w", err)
 		}
-		r.Goods, r.Sold = strconv.FormatInt(id, 10), sold[id]
+		r.Goods, r.Sold = strconv.FormatInt(r.id, 10), sold[r.id]
 		if strings.HasPrefix(r.Name, "load test ") {
 			r.Name = fmt.Sprintf("product %d", len(books.Rows)+1)
 		}
-		r.In += pruned
+		r.In += r.pruned
 		r.Wrong = r.disagreement(sold != nil)
 		if r.Wrong != "" && books.Wrong == "" {
 			books.Wrong = r.Name + ": " + r.Wrong
@@ -59,10 +56,10 @@ func readBooks(ctx context.Context, stock *sql.DB, goods []int64, sold map[int64
 		books.Products++
 		books.Sold += max(r.Out-r.Back, r.Sold)
 		books.Stock += r.In
-		books.Rows = append(books.Rows, r)
+		books.Rows = append(books.Rows, r.BookRow)
 	}
 	books.ReadAt = time.Now().UTC()
-	return books, rows.Err()
+	return books, nil
 }
 
 // mostRows is how many products the page lists.

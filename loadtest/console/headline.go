@@ -37,7 +37,7 @@ func (s *sale) hero(b Books) *Hero {
 
 // headline returns the headline of a run that was judged: the pieces sold or, if
 // something is wrong but nothing is oversold, the first invariant that is broken.
-func headline(run Run, b Books, v *Verdict) Hero {
+func headline(b Books, v *Verdict) Hero {
 	h := Hero{Word: strings.ToUpper(string(v.Outcome))}
 	h.Sold, h.Stock = b.Sold, b.Stock
 	h.Sentence = english.Sprintf("sold %d of %d", h.Sold, h.Stock)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/act"
+	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/lab/labtest"
 	"orderstock/loadtest/trial"
 )
@@ -118,24 +119,25 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range []struct {
-		id, fault string
-		compare   *Compare
-	}{
-		{"20260101-000000.000-1", "G", &Compare{Broken: 10, Fixed: 30}},
-		{"20260101-000001.000-1", "G", &Compare{Broken: 11}}, // of a console that knew no other
-		{"20260101-000002.000-1", "A", nil},
+	for _, row := range []RunRow{
+		{ID: "20260101-000000.000-1", Fault: "G", Variant: "broken", OrdersPerS: 10},
+		{ID: "20260101-000001.000-1", Fault: "G", Variant: "broken", OrdersPerS: 11},
+		{ID: "20260101-000002.000-1", Fault: "A", Variant: "broken", OrdersPerS: 12},
 	} {
-		if err := r.save(&Record{Row: RunRow{ID: one.id, Fault: one.fault}, Compare: one.compare}); err != nil {
+		if err := r.save(&Record{Row: row}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if r, err = openRuns(dir); err != nil {
 		t.Fatal(err)
 	}
-	rates := r.rates
-	if got := rates["G"]; len(rates) != 1 || got.Broken != 11 || got.Fixed != 30 {
-		t.Errorf("the rates are %+v, want 11 and 30 of G", rates)
+	f, err := catalogue.Find("G")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.compare(&plan{fault: &f, variant: catalogue.Fixed}, 30)
+	if got.Broken != 11 || got.Fixed != 30 {
+		t.Errorf("the rates are %+v, want 11 and 30", got)
 	}
 }
 

@@ -14,27 +14,15 @@ type hub struct {
 	sections map[string]json.RawMessage
 	samples  []Sample
 	log      []Entry
-	pages    map[*stream]struct{}
+	pages    map[chan []byte]bool
 	asked    time.Time // when the whole state was last asked for
-}
-
-// stream feeds one open page. Its channel is closed when it is dropped.
-type stream struct {
-	events  chan event
-	dropped bool
-}
-
-// event is a server-sent event.
-type event struct {
-	name string
-	data []byte
 }
 
 // backlog is the number of events that a page may be behind: a few seconds of them.
 const backlog = 256
 
 func newHub() *hub {
-	return &hub{sections: map[string]json.RawMessage{}, samples: []Sample{}, log: []Entry{}, pages: map[*stream]struct{}{}}
+	return &hub{sections: map[string]json.RawMessage{}, samples: []Sample{}, log: []Entry{}, pages: map[chan []byte]bool{}}
 }
 
 // set replaces a section of the state and, if it changed, sends it to every page.
@@ -46,7 +34,7 @@ func (h *hub) set(section string, value any) {
 		return
 	}
 	h.sections[section] = data
-	h.send("state", encode(map[string]json.RawMessage{section: data}))
+	h.send("state", map[string]json.RawMessage{section: data})
 }
 
 // sample appends to the series of the run.
@@ -54,7 +42,7 @@ func (h *hub) sample(s Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.samples = last(append(h.samples, s), mostSamples)
-	h.send("sample", encode(s))
+	h.send("sample", s)
 }
 
 // entry appends to the log of the run.
@@ -62,7 +50,7 @@ func (h *hub) entry(e Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.log = last(append(h.log, e), mostLines)
-	h.send("log", encode(e))
+	h.send("log", e)
 }
 
 // mostSamples and mostLines bound the record of a run: the samples of the longest one, and the last lines of the
@@ -80,7 +68,7 @@ func (h *hub) restart() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.samples, h.log = []Sample{}, []Entry{}
-	h.send("state", encode(map[string]any{"samples": h.samples, "log": h.log}))
+	h.send("state", map[string]any{"samples": h.samples, "log": h.log})
 }
 
 // recorded returns copies of the series and the log.
@@ -95,29 +83,30 @@ func (h *hub) snapshot() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = time.Now()
-	return h.whole()
+	return encode(h.whole())
 }
 
-func (h *hub) whole() []byte {
+func (h *hub) whole() map[string]any {
 	all := make(map[string]any, len(h.sections)+2)
 	for name, data := range h.sections {
 		all[name] = data
 	}
 	all["samples"], all["log"] = h.samples, h.log
-	return encode(all)
+	return all
 }
 
-// open adds a page, whose first message is a snapshot.
-func (h *hub) open() *stream {
-	p := &stream{events: make(chan event, backlog)}
+// open adds a page and returns its server-sent events, the first of which is a snapshot. The channel is closed when the
+// page is dropped.
+func (h *hub) open() chan []byte {
+	p := make(chan []byte, backlog)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p.events <- event{"snapshot", h.whole()}
-	h.pages[p] = struct{}{}
+	p <- event("snapshot", h.whole())
+	h.pages[p] = true
 	return p
 }
 
-func (h *hub) close(p *stream) {
+func (h *hub) close(p chan []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.drop(p)
@@ -133,22 +122,27 @@ func (h *hub) watched() bool {
 // askedAgain is how long a client counts as watching after it has requested the state.
 const askedAgain = 5 * time.Second
 
-func (h *hub) send(name string, data []byte) {
+func (h *hub) send(name string, value any) {
+	text := event(name, value)
 	for p := range h.pages {
 		select {
-		case p.events <- event{name, data}:
+		case p <- text:
 		default:
 			h.drop(p)
 		}
 	}
 }
 
-func (h *hub) drop(p *stream) {
-	if !p.dropped {
-		p.dropped = true
+func (h *hub) drop(p chan []byte) {
+	if h.pages[p] {
 		delete(h.pages, p)
-		close(p.events)
+		close(p)
 	}
+}
+
+// event returns a server-sent event.
+func event(name string, value any) []byte {
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, encode(value))
 }
 
 // encode returns the value as JSON. The state holds nothing that cannot be encoded.

@@ -74,11 +74,8 @@ func (s *view) zooKeeper(ctx context.Context) (*zklock.Session, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.session != nil { // since the look above
+	if s.closed { // since the look above
 		_ = session.Close()
-		session = s.session
-	}
-	if session == nil {
 		return nil, errors.New("the services are replaced")
 	}
 	s.session = session

@@ -2,8 +2,10 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
+	"orderstock/loadtest/history"
 	"orderstock/loadtest/lab"
 	"orderstock/loadtest/stack"
 )
@@ -79,4 +81,43 @@ func (f figures) edges(before figures) map[string]int64 {
 		}
 	}
 	return counts
+}
+
+// edges maps the steps that the fault build counts to the edges of the picture.
+var edges = map[string]string{
+	"insert-order/after": "order_mysql",
+	"set-flag/after":     "order_redis",
+	"call-stock/before":  "order_stock",
+	"take-flag/after":    "stock_redis",
+	"acquire-lock/after": "stock_zookeeper",
+	"commit/after":       "stock_mysql",
+}
+
+// readEdges adds up the steps that the replicas have taken. The counts of a replica
+// that died are kept.
+func (c *Console) readEdges(ctx context.Context, s *view) error {
+	if c.lab == nil {
+		return nil
+	}
+	for _, m := range s.members {
+		if !m.replica.Running() || lab.Paused(m.replica) {
+			continue
+		}
+		reached, err := m.replica.Reached(ctx)
+		if err != nil {
+			continue // it is starting, or it has died: the tiles show that
+		}
+		s.steps[fmt.Sprintf("%s/%d", m.name, m.replica.Pid())] = reached
+	}
+	sums := map[string]int64{}
+	for _, reached := range s.steps {
+		for step, edge := range edges {
+			sums[edge] += int64(reached[step])
+		}
+	}
+	if m := c.shown().meter; m != nil && m.fires(history.PathOrder) {
+		sums["client_order"] = m.live.Counts().Orders
+	}
+	c.hub.set(secEdges, sums)
+	return nil
 }

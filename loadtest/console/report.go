@@ -134,16 +134,10 @@ func RecordOf(
 		return nil, err
 	}
 	books.cut()
-	run := Run{ID: h.Run, Stock: m.stock}
-	hero := headline(run, books, v)
-	return &Record{
-		Row: RunRow{
-			ID: h.Run, At: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10),
-			Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms, Verdict: string(v.Outcome),
-			Oversold: v.Oversold, Faults: []string{}, Command: command,
-		},
-		Samples: samples, Log: []Entry{}, Verdict: inWords(v), Faults: []act.Strike{}, Hero: &hero, Books: &books,
-	}, nil
+	run := Run{
+		ID: h.Run, StartedAt: h.Started.UTC(), Title: "orders fired", Seed: strconv.FormatUint(h.Seed, 10), Command: command,
+	}
+	return newRecord(run, v, books, samples, []Entry{}, []act.Strike{}), nil
 }
 
 // replay returns the samples of a history as a meter would have taken them, and the meter.

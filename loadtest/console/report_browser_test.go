@@ -48,7 +48,7 @@ func (s *stage) fired(t *testing.T) *console.Record {
 func TestReportNeedsNoServer(t *testing.T) {
 	s := theStage(t)
 	s.play(t, "A", catalogue.Fixed)
-	played, err := s.console.Record(s.state(t).Run.ID)
+	played, err := s.console.Await(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

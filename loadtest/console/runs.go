@@ -11,7 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 )
@@ -23,11 +25,9 @@ const kept = 50
 type runs struct {
 	dir string
 
-	mu   sync.Mutex
-	rows []RunRow // newest first
-
-	rates  map[string]Compare // the last ones of the faults that cost only time, by letter
-	caught map[string]string  // by letter: the last seed that made the broken variant go wrong
+	mu     sync.Mutex
+	rows   []RunRow          // newest first
+	caught map[string]string // by letter: the last seed that made the broken variant go wrong
 }
 
 // openRuns reads the rows of the runs in dir. A run that cannot be read is left out.
@@ -39,36 +39,30 @@ func openRuns(dir string) (*runs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open runs: %w", err)
 	}
-	r := &runs{dir: dir, rows: []RunRow{}, rates: map[string]Compare{}, caught: map[string]string{}}
+	r := &runs{dir: dir, rows: []RunRow{}, caught: map[string]string{}}
 	for _, e := range slices.Backward(entries) {
 		if record, err := r.load(e.Name()); err == nil {
 			r.rows = append(r.rows, record.Row)
-			if was := record.Compare; was != nil {
-				rates := r.rates[record.Row.Fault]
-				rates.Broken, rates.Fixed = cmp.Or(rates.Broken, was.Broken), cmp.Or(rates.Fixed, was.Fixed)
-				r.rates[record.Row.Fault] = rates
-			}
 		}
 	}
 	return r, nil
 }
 
-// compare records the rate of a fault that costs only time, and returns it with the other variant's.
+// compare returns the rate of a run of a fault that costs only time, and the last one of the other variant.
 func (r *runs) compare(p *plan, rate float64) *Compare {
 	if p.fault == nil || p.fault.Rate == "" {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	compare := r.rates[p.fault.Letter]
-	compare.What, compare.BrokenSays, compare.FixedSays = p.fault.Rate, p.fault.Broken.Says, p.fault.Fixed.Says
-	if p.variant == catalogue.Broken {
-		compare.Broken = rate
-	} else {
-		compare.Fixed = rate
+	rates := map[catalogue.Side]float64{p.variant: rate}
+	for _, row := range r.list() {
+		if variant := catalogue.Side(row.Variant); row.Fault == p.fault.Letter && rates[variant] == 0 {
+			rates[variant] = row.OrdersPerS
+		}
 	}
-	r.rates[p.fault.Letter] = compare
-	return &compare
+	return &Compare{
+		What: p.fault.Rate, Broken: rates[catalogue.Broken], Fixed: rates[catalogue.Fixed],
+		BrokenSays: p.fault.Broken.Says, FixedSays: p.fault.Fixed.Says,
+	}
 }
 
 // noteCaught notes the seed that made the broken variant of a fault go wrong.
@@ -140,5 +134,77 @@ func (r *runs) save(record *Record) error {
 	return nil
 }
 
-// Record returns a run that is kept.
-func (c *Console) Record(id string) (*Record, error) { return c.runs.load(id) }
+// RunRow is a run in the table of runs.
+type RunRow struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	Title      string    `json:"title"`
+	Fault      string    `json:"fault"`
+	Variant    string    `json:"variant"`
+	Strategy   string    `json:"strategy"`
+	Seed       string    `json:"seed"`
+	Orders     int       `json:"orders"`
+	OrdersPerS float64   `json:"orders_per_s"`
+	P99MS      float64   `json:"p99_ms"`
+	Verdict    string    `json:"verdict"`
+	Oversold   int64     `json:"oversold"`
+	Faults     []string  `json:"faults"`
+	HasReport  bool      `json:"has_report"`
+	Command    string    `json:"command"` // the command line of the same run
+}
+
+// Record is a run as it is kept.
+type Record struct {
+	Row     RunRow       `json:"row"`
+	Samples []Sample     `json:"samples"`
+	Log     []Entry      `json:"log"`
+	Verdict *Judged      `json:"verdict"`
+	Faults  []act.Strike `json:"faults"`
+	Compare *Compare     `json:"compare"`
+	Hero    *Hero        `json:"hero"`
+	Books   *Books       `json:"books"`
+
+	attempt int // which one of its plan
+}
+
+// newRecord returns the record of a run that is judged.
+func newRecord(
+	run Run, v *Verdict, books Books, samples []Sample, log []Entry, strikes []act.Strike,
+) *Record {
+	hero := headline(books, v)
+	r := &Record{
+		Row: RunRow{
+			ID: run.ID, At: run.StartedAt, Title: run.Title, Fault: run.Fault, Variant: run.Variant,
+			Strategy: run.Strategy, Seed: run.Seed, Orders: v.Orders, OrdersPerS: v.OrdersPerS, P99MS: v.P99Ms,
+			Verdict: string(v.Outcome), Oversold: v.Oversold, Faults: []string{}, Command: run.Command,
+		},
+		Samples: samples, Log: log, Verdict: inWords(v), Faults: strikes, Hero: &hero, Books: &books,
+		attempt: run.Attempt,
+	}
+	for _, s := range strikes {
+		r.Row.Faults = append(r.Row.Faults, s.String())
+	}
+	return r
+}
+
+// Judged is a verdict with its invariants in words, which verdict.json leaves out.
+type Judged struct {
+	*Verdict
+	Invariants []Invariant `json:"invariants"`
+}
+
+// Invariant has the findings about one invariant.
+type Invariant struct {
+	Name       string   `json:"name"`
+	Violations int      `json:"violations"`
+	Sample     []string `json:"sample"`
+	Says       string   `json:"says"`
+}
+
+func inWords(v *Verdict) *Judged {
+	j := &Judged{Verdict: v}
+	for _, i := range v.Invariants {
+		j.Invariants = append(j.Invariants, Invariant{i.Name, i.Violations, i.Sample, i.Says})
+	}
+	return j
+}

@@ -2,11 +2,6 @@ package console_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,39 +67,5 @@ func TestATourIsJudgedByItsWorstFault(t *testing.T) {
 	if err := (console.Tour{missed}).Sheet().Text(&table); err != nil ||
 		!strings.Contains(table.String(), "not caught this time") {
 		t.Errorf("%q, %v", &table, err)
-	}
-}
-
-// vendored are the files of axe-core 4.14.1, as "npm pack" delivers them. Only tests use them.
-var vendored = map[string]string{
-	"LICENSE":               "af175b9d96ee93c21a036152e1b905b0b95304d4ae8c2c921c7609100ba8df7e",
-	"LICENSE-3RD-PARTY.txt": "4f8563870d0fca38bbc3e00b6f670cb7fa9f380ba9f26a7f7d1184a6b18b1653",
-	"axe.min.js":            "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
-	"package.json":          "dfa850050afad33744b89076848d905e2c60a6915e650e054bf038544930f6e0",
-}
-
-func TestAxeIsAsPublished(t *testing.T) {
-	dir := filepath.Join("testdata", "axe")
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != len(vendored) {
-		t.Fatalf("%d files, want %d, %v", len(entries), len(vendored), err)
-	}
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256(data)
-		if got := hex.EncodeToString(sum[:]); got != vendored[e.Name()] {
-			t.Errorf("%s has SHA-256 %s, want %q", e.Name(), got, vendored[e.Name()])
-		}
-	}
-	var about struct{ Version, License string }
-	data, err := os.ReadFile(filepath.Join(dir, "package.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &about); err != nil || about.Version != "4.14.1" || about.License != "MPL-2.0" {
-		t.Errorf("%+v, %v", about, err)
 	}
 }

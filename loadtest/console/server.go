@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -127,11 +126,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer s.console.hub.close(p)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	write := func(format string, args ...any) bool {
+	write := func(text []byte) bool {
 		if control.SetWriteDeadline(time.Now().Add(writeWithin)) != nil {
 			return false
 		}
-		if _, err := fmt.Fprintf(w, format, args...); err != nil {
+		if _, err := w.Write(text); err != nil {
 			return false
 		}
 		return control.Flush() == nil
@@ -142,12 +141,12 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		case <-s.console.ctx.Done():
 			return
-		case e, ok := <-p.events:
-			if !ok || !write("event: %s\ndata: %s\n\n", e.name, e.data) {
+		case event, ok := <-p:
+			if !ok || !write(event) {
 				return
 			}
 		case <-beat.C:
-			if !write(": still here\n\n") {
+			if !write([]byte(": still here\n\n")) {
 				return
 			}
 		}

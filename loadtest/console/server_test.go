@@ -129,11 +129,13 @@ func TestTwoConsolesInOneBrowser(t *testing.T) {
 func TestPageWithoutToken(t *testing.T) {
 	handler := attached(t, console.ServerConfig{}).Handler()
 	var page strings.Builder
-	if err := ask(t, handler, `GET http://127.0.0.1:8090/?fault=A&x="><script>`, "", nil).Result().Write(&page); err != nil {
+	answer := ask(t, handler, `GET http://127.0.0.1:8090/?fault=A&x="><script>`, "", nil).Result()
+	if err := answer.Write(&page); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"401 Unauthorized", "Content-Type: text/html", "Content-Security-Policy: default-src 'none'", `href="/?fault=A&amp;`,
+		"401 Unauthorized", "Content-Type: text/html", "Content-Security-Policy: default-src 'none'",
+		`href="/?fault=A&amp;`,
 	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the answer does not hold %s: %s", want, page.String())

@@ -22,10 +22,11 @@ type view struct {
 	oneLock       bool     // fault H is broken: all products have the lock of product 0
 	expired       int      // ZooKeeper's count of expired sessions before its services started
 
+	steps map[string]map[string]int // for readEdges, by replica and process: how often it has passed each step
+
 	mu      sync.Mutex
-	session *zklock.Session // nil until it is first needed
+	session *zklock.Session // for readLock; nil until it is first needed
 	closed  bool
-	steps   map[string]map[string]int // by replica and process: how often it has passed each step
 }
 
 // labView returns the view of a lab whose services run as a variant, in an environment.
