@@ -51,7 +51,7 @@ type judged interface {
 	Judge(targets bool) error
 }
 
-// run measures on new servers, and gives and judges the result, which is nil if there is none.
+// run measures on new servers, and prints, gives and judges the result, which is nil if there is none.
 func (f *ladderFlags) run(
 	c *cobra.Command, name string, measure func(context.Context, ladder.Config) (judged, error),
 ) error {
@@ -60,7 +60,8 @@ func (f *ladderFlags) run(
 		if result == nil {
 			return err
 		}
-		return errors.Join(err, f.give(c, filepath.Join(f.out, name+".json"), result), result.Judge(f.check))
+		return errors.Join(err, result.Sheet().Text(f.text(c)),
+			f.give(c, filepath.Join(f.out, name+".json"), result), result.Judge(f.check))
 	})
 }
 

@@ -32,7 +32,7 @@ func TestComparisonsOnRealServers(t *testing.T) {
 		if err := json.Unmarshal(data, &kept); err != nil {
 			t.Fatal(err)
 		}
-		if exit != command.Passed || kept.Ratio.Value <= 0 || !strings.Contains(said, kept.Ratio.Line()) {
+		if exit != command.Passed || kept.Ratio.Value <= 0 || !strings.Contains(said, kept.Ratio.Name) {
 			t.Errorf("%s: exit code %d, kept %+v, printed %q", name, exit, kept.Ratio, said)
 		}
 	}

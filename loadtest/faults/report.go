@@ -102,17 +102,9 @@ func newReport(seeds int, cells []Cell, runs []*Run) *Report {
 		row.SettleP99MS = percentile(row.settle, 0.99)
 		r.Total.Runs += row.Runs
 		r.Total.Unknown += row.Unknown
-		r.Verdict = worse(r.Verdict, row.Verdict)
+		r.Verdict = r.Verdict.Or(row.Verdict)
 	}
 	return r
-}
-
-// worse returns the worse of two outcomes: pass, unknown, violation.
-func worse(a, b verify.Outcome) verify.Outcome {
-	if a == verify.Violation || b == verify.Pass {
-		return a
-	}
-	return b
 }
 
 func (row *Row) add(run *Run) {
@@ -120,7 +112,7 @@ func (row *Row) add(run *Run) {
 		row.Verdict = verify.Pass
 	}
 	row.Counts.add(run.Counts)
-	row.Verdict = worse(row.Verdict, run.Outcome)
+	row.Verdict = row.Verdict.Or(run.Outcome)
 	if run.WritesAgainS != nil && (row.WritesAgainS == nil || *row.WritesAgainS < *run.WritesAgainS) {
 		row.WritesAgainS = run.WritesAgainS
 	}

@@ -63,7 +63,7 @@ const (
 )
 
 func (r *Run) fail(outcome verify.Outcome, format string, args ...any) {
-	r.Outcome = worse(r.Outcome, outcome)
+	r.Outcome = r.Outcome.Or(outcome)
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
 

@@ -50,7 +50,7 @@ func (c *Comparison) measureLeg(
 		slices.Reverse(both)
 	}
 	cfg.say("leg %d: %.0f/s and %.0f/s", leg+1, mean(both[0].perS()), mean(both[1].perS()))
-	c.Verdict = worse(c.Verdict, worse(both[0].verdict, both[1].verdict))
+	c.Verdict = c.Verdict.Or(both[0].verdict).Or(both[1].verdict)
 	return c.add(mean(both[0].perS()), mean(both[1].perS()))
 }
 
@@ -106,15 +106,13 @@ func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (Com
 			p := point{path: path, goods: 1, clients: clients}
 			err := all[i].measureLeg(ctx, cfg.spread(p), p, variant{shape: shape{Default, 1}}, variant{shape: shape{Default, n}},
 				p.turns)
-			if err == nil {
-				err = cfg.print(all[i].Ratio)
-			}
 			if err != nil && len(all[0].A) == 0 {
 				return nil, err
 			}
 			if err != nil {
 				return all, fmt.Errorf("path %s: %w", path, err)
 			}
+			cfg.say("%s: %s", all[i].Ratio.Name, withError(all[i].Ratio.Value, all[i].Ratio.Error))
 		}
 	}
 	return all, nil
@@ -149,6 +147,6 @@ func MeasureWatched(
 			return w, err
 		}
 	}
-	w.Verdict = worse(alone.verdict, watched.verdict)
-	return w, cfg.print(w.Ratio)
+	w.Verdict = alone.verdict.Or(watched.verdict)
+	return w, nil
 }

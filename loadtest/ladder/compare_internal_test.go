@@ -75,7 +75,7 @@ func TestWorse(t *testing.T) {
 		{"violation", "unknown", "violation"},
 		{"unknown", "violation", "violation"},
 	} {
-		if got := worse(c[0], c[1]); got != c[2] {
+		if got := c[0].Or(c[1]); got != c[2] {
 			t.Errorf("the worse of %s and %s: %s, want %s", c[0], c[1], got, c[2])
 		}
 	}

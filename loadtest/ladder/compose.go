@@ -136,7 +136,7 @@ func MeasureCompose(ctx context.Context, cfg Config, turns int) (s *ComposeScale
 	s.TwoThreeRatio, s.TwoThreeError = overLegs(one.perS(), twoThree.perS())
 	s.DelayedTwoThreeRatio, s.DelayedTwoThreeError = overLegs(delayed[0].perS(), delayed[1].perS())
 	for _, one := range append(hot, delayed...) {
-		s.Verdict = worse(s.Verdict, one.verdict)
+		s.Verdict = s.Verdict.Or(one.verdict)
 	}
 	return s, nil
 }

@@ -93,7 +93,7 @@ func race(
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.shape, err)
 			}
-			c.verdict = worse(c.verdict, verdict.Outcome)
+			c.verdict = c.verdict.Or(verdict.Outcome)
 		}
 	}
 	return nil

@@ -68,12 +68,7 @@ func MeasureGrowth(ctx context.Context, cfg Config, strategy string, orders int)
 	}
 	g.Ratio = compare(fmt.Sprintf("%s: %d orders and %d flow rows / empty tables", hot, g.Orders, g.Flows), g.Grown,
 		g.Empty, 0.9)
-	return g, cfg.print(g)
-}
-
-// Line returns the two rows and their ratio as lines to print.
-func (g Growth) Line() string {
-	return fmt.Sprintf("%s\n%s\n%s\n%s", g.Server, g.Empty.Line(), g.Grown.Line(), g.Ratio.Line())
+	return g, nil
 }
 
 // Judge judges as Result.Judge does.

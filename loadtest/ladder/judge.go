@@ -61,11 +61,3 @@ func unexpected(verdict verify.Outcome, on string, args ...any) error {
 	}
 	return command.Fail(err)
 }
-
-// worse returns the worse of two verdicts.
-func worse(a, b verify.Outcome) verify.Outcome {
-	if a == verify.Violation || b == verify.Pass {
-		return a
-	}
-	return b
-}

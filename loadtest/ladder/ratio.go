@@ -1,7 +1,6 @@
 package ladder
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -31,22 +30,6 @@ func compare(name string, a, b Row, want float64) Ratio {
 // withinError reports whether the ratio reaches its target within its error. It is for two rows that do
 // the same work, and so differ by errors alone.
 func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
-
-// Line returns the ratio as a line to print.
-func (r Ratio) Line() string {
-	word := "reached"
-	switch {
-	case !r.OK:
-		word = "MISSED"
-	case r.Value < r.Want:
-		word = "reached, within its error"
-	}
-	plusMinus := ""
-	if r.Error > 0 {
-		plusMinus = fmt.Sprintf("±%.2f", r.Error)
-	}
-	return fmt.Sprintf("%-66s %8.2f %-6s  want %5g  %s", r.Name, r.Value, plusMinus, r.Want, word)
-}
 
 func mean(values []float64) (m float64) {
 	for _, v := range values {

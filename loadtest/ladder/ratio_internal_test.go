@@ -20,7 +20,7 @@ func TestRatios(t *testing.T) {
 	lines := map[string]string{}
 	sellOut := row("grouped", 1, 1, 256, 999_999, 0)
 	sellOut.SellOut = true
-	for _, r := range ratios([]Row{
+	for _, r := range ratioTable(ratios([]Row{
 		sellOut,
 		row("case-study", 1, 1, 64, 100, 3), row("case-study", 1, 1, 256, 50, 1),
 		row("conditional-update", 1, 1, 256, 400, 0),
@@ -28,18 +28,18 @@ func TestRatios(t *testing.T) {
 		row("grouped", 3, 1, 256, 3900, 117),
 		row("grouped", 1, 100, 1, 80, 8), row("conditional-update", 1, 100, 1, 100, 0),
 		row("grouped", 1, 1, 1, 95, 5), row("sequential", 1, 1, 1, 100, 5),
-	}) {
-		lines[r.Name] = strings.Join(strings.Fields(strings.TrimPrefix(r.Line(), r.Name)), " ")
+	})...).Rows {
+		lines[r.Cells[0]] = strings.Join(r.Cells[1:], "; ")
 	}
 	for name, want := range map[string]string{
-		"deduct, one hot product: grouped / case-study":           "40.00 ±2.00 want 40 reached",
-		"deduct, one hot product: grouped / conditional-update":   "10.00 ±0.40 want 12 MISSED",
-		"deduct, 64 clients: p50 of case-study / p99 of grouped":  "5.00 want 1 reached",
-		"deduct, 256 clients: p50 of case-study / p99 of grouped": "5.00 want 1 reached",
+		"deduct, one hot product: grouped / case-study":           "40.00 ± 2.00; 40",
+		"deduct, one hot product: grouped / conditional-update":   "10.00 ± 0.40; 12, **missed**",
+		"deduct, 64 clients: p50 of case-study / p99 of grouped":  "5.00; 1",
+		"deduct, 256 clients: p50 of case-study / p99 of grouped": "5.00; 1",
 		// Its error is no excuse.
-		"deduct, 100 products, 1 clients: grouped / conditional-update":   "0.80 ±0.08 want 0.9 MISSED",
-		"deduct, one client: grouped / sequential":                        "0.95 ±0.07 want 0.9 reached",
-		"deduct, one hot product: grouped with three replicas / with one": "0.97 ±0.05 want 1 reached, within its error",
+		"deduct, 100 products, 1 clients: grouped / conditional-update":   "0.80 ± 0.08; 0.9, **missed**",
+		"deduct, one client: grouped / sequential":                        "0.95 ± 0.07; 0.9",
+		"deduct, one hot product: grouped with three replicas / with one": "0.97 ± 0.05; 1, within its error",
 	} {
 		if lines[name] != want {
 			t.Errorf("%s: %q, want %q", name, lines[name], want)

@@ -1,7 +1,6 @@
 package ladder
 
 import (
-	"fmt"
 	"slices"
 
 	"orderstock/loadtest/verify"
@@ -50,21 +49,6 @@ type Result struct {
 	Survival []Survival `json:"survival,omitempty"`
 	// Ratios are the run's ratios with the default strategy's targets.
 	Ratios []Ratio `json:"ratios,omitempty"`
-}
-
-// header stands above the lines of the table as it grows.
-const header = "strategy            path    replicas  goods  clients     done/s  rejected/s" +
-	"    p50 ms    p99 ms  wakeups  verdict"
-
-// Line returns the row as a line under the table's header.
-func (r Row) Line() string {
-	sellOut := ""
-	if r.SellOut {
-		sellOut = "  (sell-out)"
-	}
-	return fmt.Sprintf("%-19s %-7s %8d  %5d  %7d  %9.0f  %10.0f  %8.2f  %8.2f  %7.2f  %s%s",
-		r.Strategy, r.Path, r.Replicas, r.Goods, r.Clients, r.DonePerS, r.RejectedPerS, r.P50MS, r.P99MS,
-		r.WakeupsPerRelease, r.Verdict, sellOut)
 }
 
 // distinct returns the values of key in the order of their first appearance.

@@ -58,9 +58,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if result.Bench, err = cfg.bench(ctx); err != nil {
 		return &result, err
 	}
-	if _, err := fmt.Fprintf(cfg.Table, "%s · %s\n%s\n", result.Server, result.Machine, header); err != nil {
-		return &result, fmt.Errorf("print the table: %w", err)
-	}
+	fmt.Fprintln(cfg.Table, result.Server, "·", result.Machine)
+	table := rowTable()
+	table.Follow(cfg.Table, len("conditional-update"))
 	for _, pass := range cfg.Plan.passes() {
 		var variants []variant
 		for _, s := range pass.shapes() {
@@ -74,22 +74,13 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			}
 			for _, c := range all {
 				result.Rows = append(result.Rows, c.row(p))
-				if err := cfg.print(c.row(p)); err != nil {
-					return &result, err
-				}
+				c.row(p).addTo(table)
 			}
 		}
 	}
 	result.Ratios = ratios(result.Rows)
 	if cfg.Plan.Faults {
-		if err := measureSurvival(ctx, cfg, &result); err != nil {
-			return &result, err
-		}
-	}
-	for _, ratio := range result.Ratios {
-		if err := cfg.print(ratio); err != nil {
-			return &result, err
-		}
+		return &result, measureSurvival(ctx, cfg, &result)
 	}
 	return &result, nil
 }

@@ -34,11 +34,20 @@ func rowTable(rows ...Row) *report.Table {
 	table := report.NewTable("Strategy", "Path", "Replicas", "Products", "Clients", "Sales a second", "Refused a second",
 		"p50 ms", "p99 ms", "Wake-ups", "Verdict")
 	for _, row := range rows {
-		table.Add(row.Verdict != verify.Pass, row.Strategy, row.Path, row.Replicas, row.Goods, row.Clients,
-			fmt.Sprintf("%.0f", row.DonePerS), fmt.Sprintf("%.0f", row.RejectedPerS), fmt.Sprintf("%.1f", row.P50MS),
-			fmt.Sprintf("%.1f", row.P99MS), fmt.Sprintf("%.2f", row.WakeupsPerRelease), row.Verdict)
+		row.addTo(table)
 	}
 	return table
+}
+
+// addTo adds the row to a rowTable.
+func (r Row) addTo(table *report.Table) {
+	verdict := string(r.Verdict)
+	if r.SellOut {
+		verdict += " (sell-out)"
+	}
+	table.Add(r.Verdict != verify.Pass, r.Strategy, r.Path, r.Replicas, r.Goods, r.Clients,
+		fmt.Sprintf("%.0f", r.DonePerS), fmt.Sprintf("%.0f", r.RejectedPerS), fmt.Sprintf("%.1f", r.P50MS),
+		fmt.Sprintf("%.1f", r.P99MS), fmt.Sprintf("%.2f", r.WakeupsPerRelease), verdict)
 }
 
 // ratioTable compares ratios with their targets.
@@ -126,7 +135,7 @@ func (r *Result) byStrategy() *report.Table {
 				row, cell := find(rows, s, path, 1, 1, c), ""
 				if row.Verdict != "" {
 					cell = fmt.Sprintf("%.0f/s, p99 %.1f ms", row.DonePerS, row.P99MS)
-					verdict = worse(verdict, row.Verdict)
+					verdict = verdict.Or(row.Verdict)
 				}
 				cells = append(cells, cell)
 			}

@@ -84,17 +84,7 @@ func MeasureSoak(ctx context.Context, cfg Config, strategy string, length time.D
 		soak.Services[i].Ratio = float64(soak.Services[i].End) / float64(soak.Services[i].Early)
 	}
 	soak.DonePerS, soak.Verdict = r.History.Measure().DonePerS, r.Verdict.Outcome
-	return soak, cfg.print(soak)
-}
-
-// Line returns the sales, the verdict and each service's memory as lines to print.
-func (s Soak) Line() string {
-	text := fmt.Sprintf("%.0f minutes at %.0f orders/s; verdict %s", s.Minutes, s.DonePerS, s.Verdict)
-	for _, m := range s.Services {
-		text += fmt.Sprintf("\n%-10s %4d MiB after a fifth of the time, %4d MiB at the end: ratio %.2f, want 0.9 to 1.1",
-			m.Name, m.Early>>20, m.End>>20, m.Ratio)
-	}
-	return text
+	return soak, nil
 }
 
 func (s ServiceSoak) missed() bool { return s.Ratio < 0.9 || s.Ratio > 1.1 }

@@ -63,7 +63,7 @@ func MeasureTraced(ctx context.Context, cfg Config, share float64, clients, legs
 	if t.Spans = int(received.spans.Load()); t.Spans == 0 {
 		return t, errors.New("no span was received: nothing was compared")
 	}
-	return t, cfg.print(t.Ratio)
+	return t, nil
 }
 
 // spanCounter counts the spans of the OTLP requests that it gets.

@@ -36,7 +36,7 @@ func TestASmallLadder(t *testing.T) {
 	}
 	for _, row := range r.Rows {
 		if row.Verdict != "pass" || row.DonePerS <= 0 {
-			t.Errorf("%s", row.Line())
+			t.Errorf("%+v", row)
 		}
 	}
 	if len(r.Rows) != 4 || len(r.Survival) != len(ladder.Faults) {

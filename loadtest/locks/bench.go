@@ -15,6 +15,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"orderstock/loadtest/report"
 	"orderstock/pkg/servers"
 )
 
@@ -35,6 +36,7 @@ type bench struct {
 	dir     string
 	root    string // of all paths, so that two runs on one server do not meet
 	classes string // compiled Java, once it was needed
+	table   *report.Table
 }
 
 // Row is one lock in one shape: a line of the table and of the file. Latency is the time from the call to the grant;
@@ -94,7 +96,8 @@ func Run(ctx context.Context, cfg Config) (_ *Result, err error) {
 		cfg.Plan.Window, cfg.Plan.Warmup)
 	b := &bench{Config: cfg, dir: dir, root: "/locks-" + strings.ToLower(rand.Text()[:8])}
 	var result Result
-	printHeader(cfg.Table)
+	b.table = rowTable()
+	b.table.Follow(cfg.Table, len(noHandoffLock))
 	for _, s := range shapes {
 		more, err := b.runShape(ctx, s)
 		if err != nil {
@@ -152,7 +155,7 @@ func (b *bench) runShape(ctx context.Context, s shape) (rows []Row, err error) {
 	}
 	for i, c := range cells {
 		r := c.row(locks[i], s, time.Duration(b.Plan.Rounds)*b.Plan.Window)
-		printRow(b.Table, r)
+		r.addTo(b.table)
 		rows = append(rows, r)
 	}
 	return rows, nil

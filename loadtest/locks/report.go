@@ -8,15 +8,25 @@ import (
 	"orderstock/loadtest/report"
 )
 
-func printHeader(out io.Writer) {
-	fmt.Fprintf(out, "%-18s %9s %10s %5s  %10s %10s %10s %10s %15s %11s\n",
-		"lock", "processes", "contenders", "paths", "per s", "p50 ms", "p99 ms", "max ms", "wakeups/release", "least share")
+// rowTable has every figure of the rows.
+func rowTable(rows ...Row) *report.Table {
+	table := report.NewTable("Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms", "Longest ms",
+		"Wake-ups for each release", "Least share")
+	for _, row := range rows {
+		row.addTo(table)
+	}
+	return table
 }
 
-func printRow(out io.Writer, r Row) {
-	fmt.Fprintf(out, "%-18s %9d %10d %5d  %10.0f %10.4f %10.3f %10.1f %15.2f %10.0f%%\n",
-		r.Lock, r.Processes, r.Contenders, r.Paths, r.PerSecond, r.P50, r.P99, r.Longest,
-		r.WakeupsPerRelease, 100*r.leastShare)
+// addTo adds the row to a rowTable. The least share is not in a result's file.
+func (r Row) addTo(table *report.Table) {
+	share := ""
+	if r.measured > 0 {
+		share = fmt.Sprintf("%.0f%%", 100*r.leastShare)
+	}
+	table.Add(false, r.Lock, r.Processes, r.Contenders, r.Paths, fmt.Sprintf("%.0f", r.PerSecond),
+		fmt.Sprintf("%.4g", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.1f", r.Longest),
+		fmt.Sprintf("%.2f", r.WakeupsPerRelease), share)
 }
 
 // Result is a measurement of locks.

@@ -16,14 +16,10 @@ func (r *Result) Sheet() report.Sheet {
 	if missed {
 		s.Word = "MISSED"
 	}
-	every := report.NewTable("Lock", "Processes", "Contenders", "Paths", "A second", "p50 ms", "p99 ms",
-		"Wake-ups for each release")
 	lone := report.NewTable("lock", "others", "all hold for", "p50 ms", "p99 ms", "longest ms")
 	loads, cells, bars := []string{}, map[string]map[string]string{}, map[string][]report.Bar{}
 	var locks []string
 	for _, row := range r.Rows {
-		every.Add(false, row.Lock, row.Processes, row.Contenders, row.Paths, fmt.Sprintf("%.0f", row.PerSecond),
-			fmt.Sprintf("%.3f", row.P50), fmt.Sprintf("%.3f", row.P99), fmt.Sprintf("%.2f", row.WakeupsPerRelease))
 		if row.Hold > 0 {
 			lone.Add(false, row.Lock, row.Contenders-1, fmt.Sprintf("%g ms", row.Hold), fmt.Sprintf("%.1f", row.P50),
 				fmt.Sprintf("%.1f", row.P99), fmt.Sprintf("%.1f", row.Longest))
@@ -71,7 +67,7 @@ func (r *Result) Sheet() report.Sheet {
 			Title: load, Says: "Locks taken and released a second.", Picture: report.Bars(bars[load]), Detail: true,
 		})
 	}
-	s.Add(report.Part{Title: "Every row", Table: every, Detail: true})
+	s.Add(report.Part{Title: "Every row", Table: rowTable(r.Rows...), Detail: true})
 	return s
 }
 

@@ -55,6 +55,8 @@ func (s *Sheet) Add(parts ...Part) {
 type Table struct {
 	Head []string
 	Rows []Row
+
+	follow io.Writer // see Follow
 }
 
 // Row is a row of a Table. Wrong marks what does not hold.
@@ -81,6 +83,24 @@ func (t *Table) Add(wrong bool, cells ...any) {
 		row.Cells = append(row.Cells, fmt.Sprint(cell))
 	}
 	t.Rows = append(t.Rows, row)
+	t.print(row.Cells)
+}
+
+// Follow prints the head to w, and each further row as it is added. A column is as wide as its head, and the first one
+// as wide as first.
+func (t *Table) Follow(w io.Writer, first int) {
+	t.follow, t.Head[0] = w, fmt.Sprintf("%-*s", first, t.Head[0])
+	t.print(t.Head)
+}
+
+func (t *Table) print(cells []string) {
+	if t.follow == nil {
+		return
+	}
+	for i, cell := range cells {
+		fmt.Fprintf(t.follow, "%-*s  ", max(len(t.Head[i]), 6), plain.Replace(cell))
+	}
+	fmt.Fprintln(t.follow)
 }
 
 // Kind returns the class of the cells of column i: "number" if all of them begin with a digit and are short.
@@ -150,12 +170,13 @@ func (s Sheet) Wrong() (rows []string) {
 	return rows
 }
 
-// Text prints the sheet's tables in columns, without the details.
+// Text prints the sheet's tables in columns, each after an empty line, without the details.
 func (s Sheet) Text(w io.Writer) error {
 	for _, p := range s.Parts {
 		if p.Table == nil || p.Detail {
 			continue
 		}
+		fmt.Fprintln(w)
 		if err := p.Table.Text(w); err != nil {
 			return err
 		}

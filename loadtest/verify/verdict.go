@@ -23,6 +23,14 @@ const (
 	Unknown Outcome = "unknown"
 )
 
+// Or returns the worse of two outcomes: violation, unknown, pass.
+func (o Outcome) Or(other Outcome) Outcome {
+	if o == Violation || other == Pass {
+		return o
+	}
+	return other
+}
+
 // Invariant is the result of checking one invariant.
 type Invariant struct {
 	Name       string `json:"name"`

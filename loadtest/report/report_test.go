@@ -1,0 +1,56 @@
+package report_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"orderstock/loadtest/report"
+)
+
+// One description has the same words in all renderings, and each escapes what its format would read.
+func TestRenderings(t *testing.T) {
+	table := report.NewTable("name", "found")
+	table.Add(true, "`a|b` <c>", "3 **missed**")
+	table.Add(false, "d", 14)
+	var s report.Sheet
+	s.Add(report.Part{Says: "`x` of <y>", Table: table}, report.Part{Title: "empty", Table: report.NewTable("none")})
+	html, err := s.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := s.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ got, want string }{
+		{string(html), "<code>x</code> of &lt;y&gt;"},
+		{string(html), `<tr class="bad"><th scope="row" class="words"><code>a|b</code> &lt;c&gt;</th><td class="number">3 <b>`},
+		{s.Markdown("Measured"), "Measured.\n\n`x` of <y>\n\n| name | found |\n| --- | --: |\n| `a\\|b` <c> | 3 **missed** |\n"},
+		{text.String(), "\nname     found\na|b <c>  3 missed\nd        14\n"},
+		{strings.Join(s.Wrong(), ";"), "a|b <c>  3 missed"},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("no %q in\n%s", c.want, c.got)
+		}
+	}
+	if strings.Contains(string(html), "empty") {
+		t.Error("a part with nothing to show has a heading")
+	}
+}
+
+func TestFigureHasGapsAndALabel(t *testing.T) {
+	line := report.Line{Name: "a<b"}
+	for x, y := range []float64{1, 2, math.NaN(), 4, math.NaN(), 6, 7} {
+		line.Points = append(line.Points, report.Point{X: float64(x), Y: y})
+	}
+	svg := string(report.Figure{
+		Label: "q>p", Columns: 1, Width: 100, Height: 50, Charts: []report.Chart{{Lines: []report.Line{line}}},
+	}.SVG())
+	_, path, _ := strings.Cut(svg, `<path d="`)
+	path, _, _ = strings.Cut(path, `"`)
+	if strings.Count(path, "M") != 3 || !strings.Contains(svg, `role="img" aria-label="q&gt;p"`) ||
+		!strings.Contains(svg, ">a&lt;b</text>") {
+		t.Errorf("want a line in three pieces, a label and a name: %s", svg)
+	}
+}
