@@ -27,12 +27,16 @@ type Clock struct {
 	expired atomic.Bool  // the server has said so
 }
 
-// hear notes that the server has heard from this client at the time sent or later.
-func (c *Clock) hear(sent Instant) {
+// hear notes that the server has heard from this client at the time sent or later. It returns true if the session was
+// over by the local clock until now.
+func (c *Clock) hear(sent Instant) (wasOver bool) {
 	for {
 		old := c.heard.Load()
-		if old >= int64(sent) || c.heard.CompareAndSwap(old, int64(sent)) {
-			return
+		if old >= int64(sent) {
+			return false
+		}
+		if c.heard.CompareAndSwap(old, int64(sent)) {
+			return old+c.Timeout.Load() <= int64(Now())
 		}
 	}
 }

@@ -204,7 +204,9 @@ func (w *monitoredConn) answered(xid int32, zxid int64) {
 	}
 	if w.probing && xid == w.probeXid {
 		w.probing = false
-		w.clock.hear(w.probeSent)
+		if w.clock.hear(w.probeSent) {
+			w.monitor.revived()
+		}
 	}
 }
 
