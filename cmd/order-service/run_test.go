@@ -99,6 +99,17 @@ func testConfig(t *testing.T, stockURL string) settings {
 // start runs the service and returns once it is ready. Stop ends it; ended receives what run returned.
 func start(t *testing.T, cfg settings) (url string, stop context.CancelFunc, ended <-chan error) {
 	t.Helper()
+	url, stop, ended = listen(t, cfg)
+	eventually(t, "the service is ready", func() bool {
+		status, _ := send(t, "GET", url+"/readyz", "")
+		return status == http.StatusOK
+	})
+	return url, stop, ended
+}
+
+// listen is start without the wait until the service is ready.
+func listen(t *testing.T, cfg settings) (url string, stop context.CancelFunc, ended <-chan error) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	listening, end := make(chan string, 1), make(chan error, 1)
@@ -109,10 +120,6 @@ func start(t *testing.T, cfg settings) (url string, stop context.CancelFunc, end
 	case err := <-end:
 		t.Fatal(err)
 	}
-	eventually(t, "the service is ready", func() bool {
-		status, _ := send(t, "GET", url+"/readyz", "")
-		return status == http.StatusOK
-	})
 	return url, stop, end
 }
 
@@ -221,11 +228,7 @@ func TestItStartsAndAnswersWithoutZooKeeper(t *testing.T) {
 	must(t, zookeeper.Pause())
 	cfg.ZooKeeperAddrs, cfg.ZooKeeperRoot = []string{zookeeper.Addr()}, "/orderstock"
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	listening, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- run(ctx, cfg, func(addr string) { listening <- addr }) }()
-	url := "http://" + <-listening
+	url, stop, ended := listen(t, cfg)
 	const body = `{"items":[{"goods_id":"1","num":1}]}`
 	if status, answer := send(t, "POST", url+"/v1/orders", body); status != http.StatusServiceUnavailable {
 		t.Errorf("an order without ids: %d %s", status, answer)
@@ -317,11 +320,7 @@ func TestARefusedTokenIsNotReady(t *testing.T) {
 	must(t, <-ended)
 
 	cfg.Token = "other"
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	listening, end := make(chan string, 1), make(chan error, 1)
-	go func() { end <- run(ctx, cfg, func(addr string) { listening <- addr }) }()
-	url := "http://" + <-listening
+	url, stop, ended := listen(t, cfg)
 	eventually(t, "only the token fails", func() bool {
 		status, answer := send(t, "GET", url+"/readyz", "")
 		return status == http.StatusServiceUnavailable && strings.Contains(answer, `"failing":["token"]`)
@@ -332,7 +331,7 @@ func TestARefusedTokenIsNotReady(t *testing.T) {
 		t.Errorf("without a stock service: %d %s", status, answer)
 	}
 	stop()
-	must(t, <-end)
+	must(t, <-ended)
 }
 
 // A setting that the service cannot start with is an error of run, at once.

@@ -81,9 +81,9 @@ func (p mysqlInstall) newDataDir(ctx context.Context, dir string) error {
 	return os.CopyFS(dir, os.DirFS(template))
 }
 
-// cached returns the folder of that name in the user's cache folder. If it is missing, fill fills the folder work, which
-// is then moved to dir, so that no process uses half of it. If several processes do that at once, the first result
-// stays.
+// cached returns the folder of that name in the user's cache folder. If it is missing, fill fills the folder work,
+// which is then moved to dir, so that no process uses half of it. If several processes do that at once, the first
+// result stays.
 func cached(name string, fill func(work, dir string) error) (dir string, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
