@@ -64,11 +64,8 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 	intended time.Duration,
 ) history.Call {
 	call := history.Call{Op: int32(op), Kind: kind, Intended: intended}
-	if c.f.cfg.Path == history.PathDeduct && c.f.cfg.Deduct != nil && kind == history.Place {
-		return c.deduct(ctx, call, items)
-	}
-	if c.f.cfg.Path == history.PathOrder && c.f.cfg.Place != nil && kind == history.Place {
-		return c.placeByCall(ctx, call, items)
+	if c.f.h.Library && kind == history.Place {
+		return c.byFunction(ctx, call, items)
 	}
 	r := request{}
 	c.body = history.AppendBody(c.body[:0], items)
@@ -87,43 +84,35 @@ func (c *client) place(ctx context.Context, op int, kind history.Kind, items []h
 	return c.send(ctx, call, items, r)
 }
 
-// deduct makes the call through Config.Deduct.
-func (c *client) deduct(ctx context.Context, call history.Call, items []history.Item) history.Call {
-	named := make([]stockapi.Item, len(items))
-	for i, item := range items {
-		named[i] = stockapi.Item{GoodsID: strconv.FormatInt(item.GoodsID, 10), Num: item.Num}
-	}
+// byFunction makes the call through Config.Deduct or Config.Place.
+func (c *client) byFunction(ctx context.Context, call history.Call, items []history.Item) history.Call {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
 	defer cancel()
 	ctx = c.beginSpan(ctx, call)
-	e := c.begin(call, items)
-	op, err := c.f.cfg.Deduct(ctx, c.f.h.Key(int(call.Op)), named)
+	e, key := c.begin(call, items), c.f.h.Key(int(call.Op))
+	var (
+		op      stockapi.Operation
+		placed  Placed
+		err     error
+		refused *stockapi.Error
+	)
+	if c.f.cfg.Path == history.PathDeduct {
+		op, err = c.f.cfg.Deduct(ctx, key, items)
+	} else {
+		placed, err = c.f.cfg.Place(ctx, key, items)
+	}
 	e.Done = time.Since(c.f.start)
-	var refused *stockapi.Error
 	switch {
-	case err == nil:
-		e.Code = http.StatusOK
-		c.takeOperation(&e.Call, items, op)
 	case errors.As(err, &refused):
 		e.Code, e.Problem = uint16(refused.Status), history.ParseProblem(string(refused.Code))
 	case errors.Is(err, stockapi.ErrUnavailable):
 		e.Failure = history.Refused
+	case err != nil:
+		e.Failure = failureOf(err)
+	case c.f.cfg.Path == history.PathDeduct:
+		e.Code = http.StatusOK
+		c.takeOperation(&e.Call, items, op)
 	default:
-		e.Failure = failureOf(err)
-	}
-	return c.end()
-}
-
-// placeByCall makes the call through Config.Place.
-func (c *client) placeByCall(ctx context.Context, call history.Call, items []history.Item) history.Call {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.f.cfg.Timeout)
-	defer cancel()
-	e := c.begin(call, items)
-	placed, err := c.f.cfg.Place(ctx, c.f.h.Key(int(call.Op)), items)
-	e.Done = time.Since(c.f.start)
-	if err != nil {
-		e.Failure = failureOf(err)
-	} else {
 		e.Code, e.Order, e.Total, e.Status = http.StatusCreated, placed.Order, placed.Total, placed.Status
 	}
 	return c.end()

@@ -39,9 +39,10 @@ type Config struct {
 	// Path defaults to history.PathOrder.
 	Path history.Path
 	// Deduct, if not nil, makes the first call of each deduction on PathDeduct instead of a plain request, for example
-	// through the order service's client.
-	Deduct func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error)
-	// Place, if not nil, makes the first call of each order on PathOrder instead of a request.
+	// through the order service's client. It must not change the items, which come in any order.
+	Deduct func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error)
+	// Place, if not nil, makes the first call of each order on PathOrder instead of a request. It must not change the
+	// items, either.
 	Place func(ctx context.Context, key string, items []history.Item) (Placed, error)
 
 	// Orders is the number of orders to send, each under its own key. Default 2000, or no limit if Duration is given.

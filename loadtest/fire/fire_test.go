@@ -2,7 +2,6 @@ package fire_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -300,15 +299,15 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	cfg := s.config()
 	cfg.Path, cfg.Orders, cfg.Concurrency, cfg.Timeout = history.PathDeduct, 6, 1, 50*time.Millisecond
 	var made []string
-	cfg.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+	cfg.Deduct = func(ctx context.Context, flag string, sent []history.Item) (stockapi.Operation, error) {
 		made = append(made, flag)
-		if len(items) == 0 || items[0].Num < 1 {
-			t.Errorf("items %v", items)
+		if len(sent) == 0 || sent[0].Num < 1 {
+			t.Errorf("items %v", sent)
 		}
 		// As the stock service does, it answers by rising goods id.
-		slices.SortFunc(items, func(a, b stockapi.Item) int {
-			return cmp.Or(cmp.Compare(len(a.GoodsID), len(b.GoodsID)), cmp.Compare(a.GoodsID, b.GoodsID))
-		})
+		sent = slices.Clone(sent)
+		history.SortItems(sent)
+		items := stockapi.ItemsOf(sent)
 		switch len(made) {
 		case 1:
 			return stockapi.Operation{Flag: flag, State: operation.Done, Items: items}, nil

@@ -240,9 +240,9 @@ func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err e
 		return nil, err
 	}
 	flags := opflag.Open(c.stack.Servers.Redis.Addr(), slog.New(slog.DiscardHandler))
-	load.Deduct = func(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
+	load.Deduct = func(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) {
 		flags.Set(ctx, flag)
-		return client.Deduct(ctx, flag, items)
+		return client.Deduct(ctx, flag, stockapi.ItemsOf(items))
 	}
 	return func() error {
 		client.Close()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,16 +69,8 @@ func (d *direct) close() error {
 }
 
 // deduct makes a deduction as fire.Config.Deduct wants it.
-func (d *direct) deduct(ctx context.Context, flag string, items []stockapi.Item) (stockapi.Operation, error) {
-	named := make([]operation.Item, len(items))
-	for i, item := range items {
-		id, err := strconv.ParseInt(item.GoodsID, 10, 64)
-		if err != nil {
-			return stockapi.Operation{}, fmt.Errorf("read product: %w", err)
-		}
-		named[i] = operation.Item{GoodsID: id, Num: item.Num}
-	}
-	op, err := d.carryOut(ctx, flag, named)
+func (d *direct) deduct(ctx context.Context, flag string, items []history.Item) (stockapi.Operation, error) {
+	op, err := d.carryOut(ctx, flag, slices.Clone(items))
 	return stockapi.Operation{
 		Flag: op.Flag, State: op.State, Reason: op.Reason, Items: stockapi.ItemsOf(op.Items), Repeat: op.Repeat,
 	}, err
