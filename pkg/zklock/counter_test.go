@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -97,18 +96,4 @@ func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
 	conn.Close()
 	must(t, server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...))
 	return server.Addr
-}
-
-func connectTo(t *testing.T, addr string) *zklock.Session {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	s, err := zklock.Connect(ctx, []string{addr})
-	must(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil && !errors.Is(err, zklock.ErrSessionClosed) {
-			t.Error(err)
-		}
-	})
-	return s
 }

@@ -43,13 +43,8 @@ func TestDowngrade(t *testing.T) {
 			if err != nil || modesOf(status.Holders) != "read" || modesOf(status.Waiters) != "write read" {
 				t.Errorf("status %+v, %v", status, err)
 			}
-			select {
-			case <-writer.done:
-				t.Fatal("a writer beside a reader")
-			case <-after.done:
-				t.Fatal("a reader went past a writer")
-			default:
-			}
+			writer.waits(t, "a writer beside a reader")
+			after.waits(t, "a reader went past a writer")
 			release(t, read)
 			release(t, writer.wait(t))
 			release(t, after.wait(t))
@@ -91,33 +86,19 @@ func TestDowngradeRefuses(t *testing.T) {
 	wantErr(t, errorOf(m.Downgrade(t.Context(), lost)), zklock.ErrLost, "downgrade of a lost lock")
 	other := connect(t)
 	deleted := acquire(t, m.Writer())
-	l.mu.Lock()
-	l.onRequest = func(op int32) bool {
-		if op == opMulti {
-			l.onRequest = nil
-			for _, name := range awaitChildren(t, other.Conn(), dir, 4) { // "another", "leases" and "locks" beside it
-				if strings.Contains(name, "__WRIT__") {
-					check(t, other.Conn().Delete(path.Join(dir, name), -1))
-				}
+	l.once(opMulti, func() bool {
+		for _, name := range awaitChildren(t, other.Conn(), dir, 4) { // "another", "leases" and "locks" beside it
+			if strings.Contains(name, "__WRIT__") {
+				check(t, other.Conn().Delete(path.Join(dir, name), -1))
 			}
 		}
 		return false
-	}
-	l.mu.Unlock()
+	})
 	wantErr(t, errorOf(m.Downgrade(t.Context(), deleted)), zklock.ErrLost, "downgrade of a deleted node")
 	// The caller gives up while the connection is away: nothing is left.
 	writer := acquire(t, m.Writer())
 	ctx, cancel := context.WithCancel(t.Context())
-	l.mu.Lock()
-	l.onRequest = func(op int32) bool {
-		if op != opMulti {
-			return false
-		}
-		l.onRequest = nil
-		cancel()
-		return true
-	}
-	l.mu.Unlock()
+	l.once(opMulti, func() bool { cancel(); return true })
 	if lock, err := m.Downgrade(ctx, writer); err == nil {
 		release(t, lock) // it was answered after all
 	} else if !errors.Is(err, context.Canceled) {

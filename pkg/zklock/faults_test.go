@@ -94,18 +94,12 @@ func TestFaultJPredecessorGoneBeforeTheWatch(t *testing.T) {
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
 		held := acquire(t, zklock.NewMutex(other, dir, zklock.WithHandoff(1, 0)))
 		node := path.Join(dir, awaitChildren(t, other.Conn(), dir, 1)[0])
-		l.mu.Lock()
 		deleted := false
-		l.onRequest = func(op int32) bool {
-			if op != opGetData { // which sets the watch
-				return false
-			}
-			l.onRequest = nil
+		l.once(opGetData, func() bool { // which sets the watch
 			deleted = true
 			check(t, other.Conn().Delete(node, -1))
 			return false
-		}
-		l.mu.Unlock()
+		})
 		release(t, acquire(t, zklock.NewMutex(s, dir, opts...)))
 		if !deleted {
 			t.Error("no request set a watch")
@@ -137,11 +131,7 @@ func TestFaultKPredecessorWasAWaiter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	select {
-	case <-last.done:
-		t.Fatalf("two hold the lock: %v", last.err)
-	default:
-	}
+	last.waits(t, "two hold the lock")
 	release(t, held)
 	release(t, last.wait(t))
 }

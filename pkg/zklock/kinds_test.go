@@ -38,18 +38,10 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	}
 
 	release(t, first)
-	select {
-	case <-writer.done:
-		t.Fatal("a writer beside a reader")
-	default:
-	}
+	writer.waits(t, "a writer beside a reader")
 	release(t, second)
 	w := writer.wait(t)
-	select {
-	case <-third.done:
-		t.Fatal("a reader beside a writer")
-	default:
-	}
+	third.waits(t, "a reader beside a writer")
 	if !first.Token().Less(w.Token()) || !second.Token().Less(w.Token()) {
 		t.Errorf("the writer's token %v, the readers' %v and %v", w.Token(), first.Token(), second.Token())
 	}

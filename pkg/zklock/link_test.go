@@ -77,8 +77,8 @@ func (l *link) requests(op int32) int {
 	return l.sent[op]
 }
 
-// cutAfter cuts the connection after the next request of the operation was sent.
-func (l *link) cutAfter(op int32) {
+// once calls do before the next request of the operation is sent; see onRequest.
+func (l *link) once(op int32, do func() (cut bool)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.onRequest = func(o int32) bool {
@@ -86,9 +86,12 @@ func (l *link) cutAfter(op int32) {
 			return false
 		}
 		l.onRequest = nil
-		return true
+		return do()
 	}
 }
+
+// cutAfter cuts the connection after the next request of the operation was sent.
+func (l *link) cutAfter(op int32) { l.once(op, func() bool { return true }) }
 
 // after returns a channel that is closed when the n-th request of the operation from now is sent.
 func (l *link) after(op int32, n int) <-chan struct{} {

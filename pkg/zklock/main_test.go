@@ -37,7 +37,15 @@ const patience = 20 * time.Second
 // connect returns a new session on the shared server.
 func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)}, opts...)
+	return connectTo(t, zktest.Addr(t), opts...)
+}
+
+// connectTo returns a new session on the server at addr.
+func connectTo(t testing.TB, addr string, opts ...zklock.SessionOption) *zklock.Session {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{addr}, opts...)
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	return s
@@ -94,6 +102,16 @@ func (a *acquisition) wait(t testing.TB) *zklock.Lock {
 		t.Fatal(a.err)
 	}
 	return a.lock
+}
+
+// waits fails the test with fault if the acquisition has ended.
+func (a *acquisition) waits(t testing.TB, fault string) {
+	t.Helper()
+	select {
+	case <-a.done:
+		t.Errorf("%s: %v", fault, a.err)
+	default:
+	}
 }
 
 func await(t testing.TB, done <-chan struct{}, what string) {

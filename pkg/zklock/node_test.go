@@ -46,16 +46,7 @@ func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
 	release(t, acquire(t, m))
 	ctx, cancel := context.WithCancel(t.Context())
-	l.mu.Lock()
-	l.onRequest = func(op int32) bool {
-		if op != opCreate {
-			return false
-		}
-		l.onRequest = nil
-		cancel()
-		return true
-	}
-	l.mu.Unlock()
+	l.once(opCreate, func() bool { cancel(); return true })
 	if _, err := m.Acquire(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}

@@ -118,18 +118,12 @@ func TestExpiryWhileReleasing(t *testing.T) {
 	path := zktest.Root(t) + "/lock"
 	m := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
-	l.mu.Lock()
-	l.onRequest = func(op int32) bool {
-		if op != opDelete {
-			return false
-		}
-		l.onRequest = nil
+	l.once(opDelete, func() bool {
 		l.mu.Unlock()
 		defer l.mu.Lock()
 		l.expire(t) // before the delete is sent
 		return false
-	}
-	l.mu.Unlock()
+	})
 	// The node is gone with the session, so the release has nothing left to do.
 	if err := lock.Release(t.Context()); err != nil && !errors.Is(err, zklock.ErrLost) {
 		t.Error(err)
@@ -158,11 +152,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	if d := time.Since(began); d > timeout+200*time.Millisecond {
 		t.Errorf("told after %v, the session timeout is %v", d, timeout)
 	}
-	select {
-	case <-a.done:
-		t.Error("another got the lock before its holder knew")
-	default:
-	}
+	a.waits(t, "another got the lock before its holder knew")
 	lock := a.wait(t)
 	l.restore()
 	for _, m := range kindsOfMutex(s, path+"-after") {
