@@ -3,10 +3,6 @@ package deduct_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,22 +18,31 @@ import (
 // The faults of the published case study that belong to the stock service, each
 // by its letter: what goes wrong there goes right here.
 
-// probe is a ledger that calls committed after each deduction's transaction.
+// probe is a ledger that calls group before each group's transaction, and committed after each transaction that
+// deducts, if they are not nil.
 type probe struct {
 	compared.Ledger
+	group     func(ctx context.Context, size int)
 	committed func()
 }
 
 func (p probe) Deduct(ctx context.Context, r stock.Request, fence stock.Fence) (stock.Operation, error) {
-	op, err := p.Ledger.Deduct(ctx, r, fence)
-	p.committed()
-	return op, err
+	defer p.after()
+	return p.Ledger.Deduct(ctx, r, fence)
 }
 
 func (p probe) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
-	outcomes, err := p.Ledger.DeductGroup(ctx, requests, fence)
-	p.committed()
-	return outcomes, err
+	if p.group != nil {
+		p.group(ctx, len(requests))
+	}
+	defer p.after()
+	return p.Ledger.DeductGroup(ctx, requests, fence)
+}
+
+func (p probe) after() {
+	if p.committed != nil {
+		p.committed()
+	}
 }
 
 // lockPaths returns the strategies' lock nodes of a product, below the root, by strategy.
@@ -61,6 +66,14 @@ func session(t *testing.T) *zklock.Session {
 	return s
 }
 
+// hold acquires the lock at path as another process would.
+func hold(t *testing.T, path string) *zklock.Lock {
+	t.Helper()
+	lock, err := zklock.NewMutex(session(t), path).Acquire(t.Context())
+	must(t, err)
+	return lock
+}
+
 // TestFaultALockOutlivesCommit: the case study releases the lock before the
 // commit, so that the next holder reads the old stock. Here the lock is held
 // still when the commit has returned.
@@ -74,14 +87,14 @@ func TestFaultALockOutlivesCommit(t *testing.T) {
 			looked := 0
 			s := p.Open(t, name, func(c *compared.Config) {
 				c.Root = root
-				c.Ledger = probe{p.Ledger, func() {
+				c.Ledger = probe{Ledger: p.Ledger, committed: func() {
 					looked++
 					if lock, err := mutex.TryAcquire(t.Context()); !errors.Is(err, zklock.ErrNotAcquired) {
 						t.Errorf("the lock is free when the commit has just returned: %v, %v", lock, err)
 					}
 				}}
 			})
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+			op, err := s.Deduct(t.Context(), one(p, goods))
 			if err != nil || op.State != operation.Done || looked != 1 {
 				t.Fatalf("deduct: %+v, %v; looked %d times", op, err, looked)
 			}
@@ -121,14 +134,9 @@ func TestFaultBErrorRollsBack(t *testing.T) {
 			if op, err = s.Deduct(t.Context(), flag, []operation.Item{{GoodsID: a, Num: 1}, {GoodsID: b, Num: 1}}); err == nil {
 				t.Errorf("deducted though its flow could not be written: %+v", op)
 			}
-			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 {
-				t.Errorf("recorded %v, %v; want nothing", recorded, err)
-			}
-			for _, goods := range []int64{a, b} {
-				if left := p.Level(t, goods); left != 10 {
-					t.Errorf("goods %d: %d left; want 10", goods, left)
-				}
-			}
+			p.WantUnused(t, flag)
+			p.WantLevel(t, a, 10)
+			p.WantLevel(t, b, 10)
 			must(t, p.DB.Exec("UPDATE stock_flow SET kind = 'restock' WHERE flag = ?", flag).Error) // of 0 pieces: harmless
 		})
 	}
@@ -171,9 +179,7 @@ func TestFaultDRepeatIsAnswered(t *testing.T) {
 			}
 		}
 	}
-	if left := p.Level(t, goods); left != 6 {
-		t.Errorf("%d left; want 6", left)
-	}
+	p.WantLevel(t, goods, 6)
 }
 
 // TestFaultGOneSessionForAllLocks: the case study opens a ZooKeeper session
@@ -187,18 +193,16 @@ func TestFaultGOneSessionForAllLocks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := stocktest.New(t)
 			goods := p.Goods(t, 100)
-			front := forward(t, serverstest.ZooKeeper(t).Addr(), nil)
-			s := p.Open(t, name, func(c *compared.Config) { c.ZooKeeper = []string{front.addr} })
+			proxy := serverstest.NewProxy(t, serverstest.ZooKeeper(t).Addr(), nil)
+			s := p.Open(t, name, func(c *compared.Config) { c.ZooKeeper = []string{proxy.Addr} })
 			stocktest.Workers(4, func(int) {
 				for range 3 {
-					if _, err := s.Deduct(t.Context(), stock.Request{
-						Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}},
-					}); err != nil {
+					if _, err := s.Deduct(t.Context(), one(p, goods)); err != nil {
 						t.Error(err)
 					}
 				}
 			})
-			if n := front.accepted.Load(); !want(n) {
+			if n := proxy.Accepted.Load(); !want(n) {
 				t.Errorf("%d ZooKeeper sessions for 12 deductions", n)
 			}
 		})
@@ -210,27 +214,23 @@ func TestFaultGOneSessionForAllLocks(t *testing.T) {
 func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	p := stocktest.New(t)
 	root, busy, idle := serverstest.ZooKeeperRoot(t), p.Goods(t, 5), p.Goods(t, 5)
-	lock, err := zklock.NewMutex(session(t), root+lockPaths(busy)["sequential"]).Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, root+lockPaths(busy)["sequential"])
 	defer func() { must(t, lock.Release(t.Context())) }()
 	s := p.Open(t, "sequential", func(c *compared.Config) { c.Root, c.LockTimeout = root, 300*time.Millisecond })
-	if _, err := s.Deduct(t.Context(), stock.Request{
-		Flag: p.Flag(), Items: []operation.Item{{GoodsID: idle, Num: 1}},
-	}); err != nil {
+	if _, err := s.Deduct(t.Context(), one(p, idle)); err != nil {
 		t.Errorf("other goods: %v; want them to go on", err)
 	}
 	flag := p.Flag()
-	_, err = s.Deduct(t.Context(), stock.Request{
+	_, err := s.Deduct(t.Context(), stock.Request{
 		Flag:  flag,
 		Items: []operation.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}},
 	})
 	if !errors.Is(err, stock.ErrUnavailable) {
 		t.Errorf("goods under another's lock: %v; want unavailable", err)
 	}
-	if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 ||
-		p.Level(t, busy) != 5 || p.Level(t, idle) != 4 {
-		t.Errorf("recorded %v, %v, levels %d, %d; want nothing changed", recorded, err, p.Level(t, busy), p.Level(t, idle))
-	}
+	p.WantUnused(t, flag)
+	p.WantLevel(t, busy, 5)
+	p.WantLevel(t, idle, 4)
 }
 
 func must(t *testing.T, err error) {
@@ -239,75 +239,3 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
-
-// front is a TCP proxy that counts its connections.
-type front struct {
-	addr     string
-	accepted atomic.Int64
-}
-
-// forward starts a front of the server at addr. If cut is not nil, it sees what
-// clients send. If it returns true, the connection is cut as soon as the server
-// replies, so that the client never gets the reply.
-func forward(t *testing.T, addr string, cut func(sent []byte) bool) *front {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	f := &front{addr: listener.Addr().String()}
-	var (
-		running sync.WaitGroup
-		mu      sync.Mutex
-		cuts    []func()
-	)
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			f.accepted.Add(1)
-			server, err := net.Dial("tcp", addr)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			var silence atomic.Bool
-			both := func() { _ = errors.Join(client.Close(), server.Close()) }
-			running.Go(func() {
-				defer both()
-				_, _ = io.Copy(writer(func(b []byte) (int, error) {
-					if cut != nil && cut(b) {
-						silence.Store(true)
-					}
-					return server.Write(b)
-				}), client)
-			})
-			running.Go(func() {
-				defer both()
-				_, _ = io.Copy(writer(func(b []byte) (int, error) {
-					if silence.Load() {
-						return 0, io.ErrClosedPipe
-					}
-					return client.Write(b)
-				}), server)
-			})
-			mu.Lock()
-			cuts = append(cuts, both)
-			mu.Unlock()
-		}
-	})
-	t.Cleanup(func() { // runs after the clean-up of everything opened later
-		_ = listener.Close()
-		mu.Lock()
-		for _, both := range cuts {
-			both()
-		}
-		mu.Unlock()
-		running.Wait()
-	})
-	return f
-}
-
-type writer func([]byte) (int, error)
-
-func (w writer) Write(b []byte) (int, error) { return w(b) }

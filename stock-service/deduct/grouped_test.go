@@ -43,9 +43,7 @@ func TestAnotherHolderStopsNoOtherPartition(t *testing.T) {
 	root := serverstest.ZooKeeperRoot(t)
 	const partitions = 16
 	busy, idle := twoPartitions(t, p, partitions, 5)
-	lock, err := zklock.NewMutex(session(t), deduct.PartitionPath(root, operation.Partition(busy, partitions))).
-		Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, deduct.PartitionPath(root, operation.Partition(busy, partitions)))
 	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.Partitions = root, partitions })
 	waiting := make(chan error, 1)
 	go func() {
@@ -68,9 +66,7 @@ func TestAStuckHolderOfOneLockIsPassedBy(t *testing.T) {
 	root := serverstest.ZooKeeperRoot(t)
 	const partitions = 16
 	stuck, free := twoPartitions(t, p, partitions, 100)
-	lock, err := zklock.NewMutex(session(t), deduct.PartitionPath(root, operation.Partition(stuck, partitions))).
-		Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, deduct.PartitionPath(root, operation.Partition(stuck, partitions)))
 	s := p.Open(t, "grouped", func(c *compared.Config) {
 		c.Root, c.Partitions, c.LockPatience = root, partitions, 200*time.Millisecond
 	})
@@ -105,7 +101,9 @@ func TestAGroupIsBounded(t *testing.T) {
 		var largest atomic.Int64
 		s := p.Open(t, name, func(c *compared.Config) {
 			c.Root, c.MaxGroup = serverstest.ZooKeeperRoot(t), 4
-			c.Ledger = sizes{p.Ledger, &largest}
+			c.Ledger = probe{Ledger: p.Ledger, group: func(_ context.Context, n int) {
+				largest.Store(max(largest.Load(), int64(n))) // groups of one partition take turns
+			}}
 		})
 		stocktest.Workers(30, func(int) {
 			if _, err := s.Deduct(t.Context(), one(p, goods)); err != nil {
@@ -118,24 +116,12 @@ func TestAGroupIsBounded(t *testing.T) {
 	}
 }
 
-// sizes is a ledger that notes its largest group.
-type sizes struct {
-	compared.Ledger
-	largest *atomic.Int64
-}
-
-func (s sizes) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
-	s.largest.Store(max(s.largest.Load(), int64(len(requests)))) // groups of one partition take turns
-	return s.Ledger.DeductGroup(ctx, requests, fence)
-}
-
 // TestAStuckHolderIsPassedBy: a holder that does not let the lock go costs a moment, and the lock is used
 // again once it has let go.
 func TestAStuckHolderIsPassedBy(t *testing.T) {
 	p := stocktest.New(t)
 	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)
-	lock, err := zklock.NewMutex(session(t), root+lockPaths(goods)["grouped"]).Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, root+lockPaths(goods)["grouped"])
 	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.LockPatience = root, 10*time.Millisecond })
 	for range 3 {
 		if op, err := s.Deduct(t.Context(), one(p, goods)); err != nil || op.State != operation.Done || !op.Token.IsZero() {
@@ -160,8 +146,7 @@ func TestATraceSaysThatAGroupHadNoLock(t *testing.T) {
 	root := serverstest.ZooKeeperRoot(t)
 	stuck, other := twoPartitions(t, p, 4, 1000)
 	path := deduct.PartitionPath(root, operation.Partition(stuck, 4))
-	lock, err := zklock.NewMutex(session(t), path).Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, path)
 	t.Cleanup(func() { _ = lock.Release(context.WithoutCancel(t.Context())) })
 	s := p.Open(t, "grouped", func(c *compared.Config) { c.Root, c.Partitions, c.LockPatience = root, 4, time.Second })
 	for name, goods := range map[string]int64{"held by another": stuck, "free": other} {
@@ -189,7 +174,7 @@ func TestASlowHolderIsWaitedFor(t *testing.T) {
 	root, goods := serverstest.ZooKeeperRoot(t), p.Goods(t, 1000)
 	slow := func(c *compared.Config) {
 		c.Root, c.LockPatience = root, patience
-		c.Ledger = probe{p.Ledger, func() { time.Sleep(5 * patience / 2) }}
+		c.Ledger = probe{Ledger: p.Ledger, committed: func() { time.Sleep(5 * patience / 2) }}
 	}
 	var (
 		all    sync.WaitGroup

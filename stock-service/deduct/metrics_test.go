@@ -6,12 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"orderstock/pkg/operation"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/internal/stocktest"
-	"orderstock/stock-service/stock"
 )
 
 // TestWaitersAreCounted holds the lock from outside: the metrics must count those who wait for it, and nobody after.
@@ -21,12 +18,11 @@ func TestWaitersAreCounted(t *testing.T) {
 	root, registry := serverstest.ZooKeeperRoot(t), prometheus.NewRegistry()
 	s := p.Open(t, name, func(c *compared.Config) { c.Root, c.Metrics = root, registry })
 	goods := p.Goods(t, waiters)
-	lock, err := zklock.NewMutex(session(t), root+lockPaths(goods)[name]).Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, root+lockPaths(goods)[name])
 	var all sync.WaitGroup
 	for range waiters {
 		all.Go(func() {
-			_, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+			_, err := s.Deduct(t.Context(), one(p, goods))
 			if err != nil {
 				t.Error(err)
 			}

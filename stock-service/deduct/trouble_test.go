@@ -18,7 +18,6 @@ import (
 	"orderstock/pkg/operation"
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/servers/serverstest"
-	"orderstock/pkg/zklock"
 	"orderstock/stock-service/deduct"
 	"orderstock/stock-service/deduct/compared"
 	"orderstock/stock-service/internal/stocktest"
@@ -44,16 +43,20 @@ func TestPoisonedOperationFailsAlone(t *testing.T) {
 	root := serverstest.ZooKeeperRoot(t)
 	var sizes []int
 	s := p.Open(t, "grouped", func(c *compared.Config) {
-		c.Root, c.Ledger = root, counted{p.Ledger, func(n int) { sizes = append(sizes, n) }}
+		c.Root = root
+		c.Ledger = probe{Ledger: p.Ledger, group: func(_ context.Context, n int) {
+			if n > 1 {
+				sizes = append(sizes, n)
+			}
+		}}
 	})
 	goods := p.Goods(t, company/2)
-	lock, err := zklock.NewMutex(session(t), root+lockPaths(goods)["grouped"]).Acquire(t.Context())
-	must(t, err)
+	lock := hold(t, root+lockPaths(goods)["grouped"])
 	var wg sync.WaitGroup
 	var done, rejected atomic.Int64
 	for range company {
 		wg.Go(func() {
-			op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+			op, err := s.Deduct(t.Context(), one(p, goods))
 			switch {
 			case err != nil:
 				t.Errorf("in company with a poisoned operation: %v", err)
@@ -107,9 +110,7 @@ func TestGroupWithRepeatsInIt(t *testing.T) {
 			t.Errorf("new one %d: %+v", i, o)
 		}
 	}
-	if left := p.Level(t, goods); left != 100-29 {
-		t.Errorf("%d left; want %d", left, 100-29)
-	}
+	p.WantLevel(t, goods, 100-29)
 	p.CheckLedger(t)
 }
 
@@ -121,7 +122,7 @@ func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 	busy, other := p.Open(t, "grouped", sameRoot), p.Open(t, "grouped", sameRoot)
 	goods := p.Goods(t, 1_000_000)
 	one := func(s deduct.Strategy) error {
-		op, err := s.Deduct(t.Context(), stock.Request{Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}}})
+		op, err := s.Deduct(t.Context(), one(p, goods))
 		if err == nil && op.State != operation.Done {
 			err = fmt.Errorf("state %s", op.State)
 		}
@@ -147,21 +148,6 @@ func TestGroupsOfTwoProcessesTakeTurns(t *testing.T) {
 	stop.Store(true)
 	rush.Wait()
 	p.CheckLedger(t)
-}
-
-// counted reports the size of each group of more than one.
-type counted struct {
-	compared.Ledger
-	group func(n int)
-}
-
-func (c counted) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome,
-	error,
-) {
-	if len(requests) > 1 {
-		c.group(len(requests))
-	}
-	return c.Ledger.DeductGroup(ctx, requests, fence)
 }
 
 // TestLostCommitReplyIsResolved cuts the connection after the server has
@@ -278,9 +264,7 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 				}
 			})
 			alone.Wait()
-			if left := p.Level(t, goods); left != 88 {
-				t.Errorf("%d left, want 88: all were done", left)
-			}
+			p.WantLevel(t, goods, 88)
 		})
 	}
 }
@@ -290,7 +274,7 @@ func ledgerThrough(t *testing.T, p *stocktest.Place, cut func(sent []byte) bool)
 	t.Helper()
 	cfg, err := mysql.ParseDSN(p.DSN)
 	must(t, err)
-	cfg.Addr = forward(t, cfg.Addr, cut).addr
+	cfg.Addr = serverstest.NewProxy(t, cfg.Addr, cut).Addr
 	return ledgerAt(t, cfg.FormatDSN(), mysqldb.Options{})
 }
 
@@ -322,11 +306,9 @@ func TestStaleTokenIsRefused(t *testing.T) {
 			if !errors.Is(err, stock.ErrStaleToken) {
 				t.Errorf("%+v, %v; want the token refused", op, err)
 			}
-			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 ||
-				p.Level(t, goods) != 5 || p.Level(t, other) != 5 {
-				t.Errorf("recorded %v, %v, levels %d, %d; want nothing changed",
-					recorded, err, p.Level(t, goods), p.Level(t, other))
-			}
+			p.WantUnused(t, flag)
+			p.WantLevel(t, goods, 5)
+			p.WantLevel(t, other, 5)
 		})
 	}
 }
@@ -367,9 +349,8 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 				t.Errorf("lock lost: %v; want the transaction ended by that, not by the wait for the row", err)
 			}
 			must(t, row.Rollback().Error)
-			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, goods) != 5 {
-				t.Errorf("recorded %v, %v, %d left; want nothing changed", recorded, err, p.Level(t, goods))
-			}
+			p.WantUnused(t, flag)
+			p.WantLevel(t, goods, 5)
 		})
 	}
 }
@@ -380,13 +361,11 @@ func TestReleaseIsNotALoss(t *testing.T) {
 	goods := p.Goods(t, 1_000_000)
 	var contexts []context.Context // one group at a time
 	s := p.Open(t, "grouped", func(c *compared.Config) {
-		c.Ledger = watched{p.Ledger, func(ctx context.Context) { contexts = append(contexts, ctx) }}
+		c.Ledger = probe{Ledger: p.Ledger, group: func(ctx context.Context, _ int) { contexts = append(contexts, ctx) }}
 	})
 	stocktest.Workers(32, func(int) {
 		for range 100 {
-			if _, err := s.Deduct(t.Context(), stock.Request{
-				Flag: p.Flag(), Items: []operation.Item{{GoodsID: goods, Num: 1}},
-			}); err != nil {
+			if _, err := s.Deduct(t.Context(), one(p, goods)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -397,19 +376,6 @@ func TestReleaseIsNotALoss(t *testing.T) {
 			t.Fatalf("a committed transaction was reported as: %v", cause)
 		}
 	}
-}
-
-// watched shows the context of each group.
-type watched struct {
-	compared.Ledger
-	show func(context.Context)
-}
-
-func (w watched) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome,
-	error,
-) {
-	w.show(ctx)
-	return w.Ledger.DeductGroup(ctx, requests, fence)
 }
 
 // waitsForRow reports whether a transaction of the ledger waits for a row. The
@@ -436,9 +402,8 @@ func TestZooKeeperAway(t *testing.T) {
 			if took := time.Since(start); !errors.Is(err, stock.ErrUnavailable) || took > 5*time.Second {
 				t.Errorf("%v after %v; want unavailable in time", err, took)
 			}
-			if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 || p.Level(t, goods) != 5 {
-				t.Errorf("recorded %v, %v, %d left; want nothing changed", recorded, err, p.Level(t, goods))
-			}
+			p.WantUnused(t, flag)
+			p.WantLevel(t, goods, 5)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			if err := s.Ready(ctx); err == nil {
@@ -465,9 +430,7 @@ func TestRedisAway(t *testing.T) {
 			}
 		}
 	})
-	if left := p.Level(t, goods); left != 50 {
-		t.Errorf("%d left; want 50", left)
-	}
+	p.WantLevel(t, goods, 50)
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
@@ -492,8 +455,6 @@ func TestGroupOfManyGoods(t *testing.T) {
 		}
 	})
 	for _, id := range ids {
-		if left := p.Level(t, id); left != 1 {
-			t.Errorf("goods %d: %d left; want 1", id, left)
-		}
+		p.WantLevel(t, id, 1)
 	}
 }

@@ -305,9 +305,7 @@ func TestFaultQQuantityIsChecked(t *testing.T) {
 			t.Errorf("num %d: %v; want it refused", num, err)
 		}
 	}
-	if left := s.Level(t, goods); left != 10 {
-		t.Errorf("%d left; want 10", left)
-	}
+	s.WantLevel(t, goods, 10)
 }
 
 // dump returns the rows of all tables as text.

@@ -10,9 +10,7 @@ import (
 
 // TestTheAuditFindsBooksThatDisagree: each kind of disagreement is counted, and books that agree are not.
 func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 100)
+	w, r := serve(t, order.Config{}, 100)
 	confirmed, rejected, cancelled := r.place("", 1, 1), r.place("", 1, 200), r.place("", 1, 2)
 	r.call("POST", "/v1/orders/"+cancelled.order.ID+"/cancel", "")
 	audit := func() (wrong int64) {
@@ -69,9 +67,7 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 // TestTheAuditOfAnOrderThatIsDeleted: an order that is deleted with its operation, after the audit has read it, is no
 // disagreement; and one that cannot be read again is an error, not a disagreement.
 func TestTheAuditOfAnOrderThatIsDeleted(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 100)
+	w, r := serve(t, order.Config{}, 100)
 	placed := r.place("", 1, 1)
 	audit := func(meanwhile string) error {
 		t.Helper()
@@ -124,9 +120,7 @@ func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 
 // TestOrdersThatCannotBeRead: a round and an audit report the database's failure, and a repeat is not refused as new.
 func TestOrdersThatCannotBeRead(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	r.place("key", 1, 1)
 	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
 	must(t, w.orderDB.Exec("RENAME TABLE orders TO gone").Error)
@@ -137,7 +131,5 @@ func TestOrdersThatCannotBeRead(t *testing.T) {
 		t.Errorf("audit: %v; want it unavailable", err)
 	}
 	// Of an unknown product a key could still name an earlier order, which is not known now.
-	if a := r.place("key", 2, 1); a.status != http.StatusServiceUnavailable {
-		t.Errorf("a repeat is answered %d %s", a.status, a.body)
-	}
+	r.place("key", 2, 1).want(t, http.StatusServiceUnavailable)
 }

@@ -28,51 +28,30 @@ func (r *replica) cancel(id string) answer {
 }
 
 func TestACancelledOrderGivesItsStockBackOnce(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	a := r.place("", 1, 4)
 	w.wantLevel(1, 6)
 	for range 3 {
-		if c := r.cancel(a.order.ID); c.status != http.StatusOK || c.order.Status != order.Cancelled {
-			t.Errorf("got %d %s", c.status, c.body)
-		}
+		r.cancel(a.order.ID).want(t, http.StatusOK, order.Cancelled)
 		w.wantLevel(1, 10)
 	}
 	r.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
 }
 
 func TestARejectedOrderCannotBeCancelled(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 1)
+	_, r := serve(t, order.Config{}, 1)
 	a := r.place("", 1, 4)
-	if c := r.cancel(a.order.ID); c.status != http.StatusConflict || c.order.Code != "order_rejected" {
-		t.Errorf("got %d %s", c.status, c.body)
-	}
+	r.cancel(a.order.ID).wantProblem(t, http.StatusConflict, "order_rejected")
 	r.wantOrder(a.id(t), order.Rejected, order.Rejected)
-	if c := r.cancel("123"); c.status != http.StatusNotFound || c.order.Code != "order_not_found" {
-		t.Errorf("an order that is not there: %d %s", c.status, c.body)
-	}
+	r.cancel("123").wantProblem(t, http.StatusNotFound, "order_not_found")
 }
 
 func TestAPendingOrderCanBeCancelled(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second})
-	w.restock(1, 10)
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second}, 10)
+	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)
-	if a.status != http.StatusAccepted {
-		t.Fatalf("got %d %s", a.status, a.body)
-	}
-	if c := r.cancel(a.order.ID); c.status != http.StatusOK || c.order.Status != order.Cancelled {
-		t.Fatalf("got %d %s", c.status, c.body)
-	}
+	a.want(t, http.StatusAccepted)
+	r.cancel(a.order.ID).want(t, http.StatusOK, order.Cancelled)
 	w.wire.heal() // the deduction arrives, and finds the tombstone
 	eventually(t, "the deduction has arrived", func() bool { return w.wire.holding() == 0 })
 	o := r.wantOrder(a.id(t), order.Cancelled, order.Cancelled)
@@ -88,9 +67,7 @@ func TestAPendingOrderCanBeCancelled(t *testing.T) {
 
 // The client cancels while its order is still being placed, and the placing process ends the order.
 func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: 20 * time.Second})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{ConfirmBudget: 20 * time.Second}, 10)
 	w.wire.breakAll(func(r *http.Request) fault {
 		switch r.Method {
 		case http.MethodPut:
@@ -105,9 +82,7 @@ func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
 	eventually(t, "the deduction is on its way", func() bool { return w.wire.holding() > 0 })
 	var id string
 	must(t, w.orderDB.Raw("SELECT CAST(id AS CHAR) FROM orders").Scan(&id).Error)
-	if c := r.cancel(id); c.status != http.StatusAccepted || c.order.Status != order.Cancelling {
-		t.Fatalf("got %d %s", c.status, c.body)
-	}
+	r.cancel(id).want(t, http.StatusAccepted, order.Cancelling)
 	w.wire.heal()
 	if a := <-placed; a.order.Status != order.Cancelled {
 		t.Fatalf("got %d %s", a.status, a.body)
@@ -118,14 +93,10 @@ func TestTheClientsCancellationKeepsItsReason(t *testing.T) {
 }
 
 func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second}, 10)
 	a := r.place("", 1, 4)
 	w.wire.breakAll(func(*http.Request) fault { return drop })
-	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.order.Status != order.Cancelling {
-		t.Fatalf("got %d %s", c.status, c.body)
-	}
+	r.cancel(a.order.ID).want(t, http.StatusAccepted, order.Cancelling)
 	w.wire.heal()
 	reconcile(t, r, time.Second)
 	r.wantOrder(a.id(t), order.Cancelled, order.Confirmed)
@@ -135,13 +106,10 @@ func TestACancellationOutlivesTheStockServicesAbsence(t *testing.T) {
 // The wish to cancel is written, its answer is lost, and the tries after it find no database.
 func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 	w := newWorld(t)
-	link, dsn := newLink(t, w.orderDSN)
-	cut := *w
-	cut.orderDB = open(t, dsn)
-	r := cut.replica(order.Config{})
+	r, proxy := w.cuttable(order.Config{})
 	w.restock(1, 10)
 	a := r.place("", 1, 4)
-	link.cutAfter("SET status = 'CANCELLING'")
+	proxy.DropAfter("SET status = 'CANCELLING'")
 	if c := r.cancel(a.order.ID); c.status != http.StatusAccepted || c.id(t) != a.id(t) {
 		t.Errorf("answered %d %s; want 202 with the order: it may stand or not", c.status, c.body)
 	}
@@ -156,16 +124,13 @@ func TestACancellationThatWasNotAnsweredIsNotRefused(t *testing.T) {
 // fails.
 func TestAnOrderThatCannotBeCancelledIsStillAnswered(t *testing.T) {
 	w := newWorld(t)
-	link, dsn := newLink(t, w.orderDSN)
-	cut := *w
-	cut.orderDB = open(t, dsn)
-	r := cut.replica(order.Config{PriceTTL: time.Minute})
+	r, proxy := w.cuttable(order.Config{PriceTTL: time.Minute})
 	w.restock(1, 10)
 	r.place("", 1, 1) // the price is known from now on
 	placed := r.placeHeld("", 1, 4)
 	must(t, w.stockDB.Exec("DELETE FROM stock").Error)
 	must(t, w.orderDB.Exec("UPDATE orders SET status = 'CANCELLED', outcome = 'CANCELLED' WHERE status = 'PENDING'").Error)
-	link.cutAfter("SELECT * FROM `orders` WHERE id IN")
+	proxy.DropAfter("SELECT * FROM `orders` WHERE id IN")
 	w.wire.heal()
 	if a := <-placed; a.status != http.StatusAccepted || a.order.ID == "0" || a.order.Status != order.Pending {
 		t.Errorf("answered %d %s", a.status, a.body)
@@ -175,12 +140,9 @@ func TestAnOrderThatCannotBeCancelledIsStillAnswered(t *testing.T) {
 // Nothing was sent, so nothing can have changed: the error says so.
 func TestAMoveThatWasNotSentIsRefused(t *testing.T) {
 	w := newWorld(t)
-	link, dsn := newLink(t, w.orderDSN)
-	cut := *w
-	cut.orderDB = open(t, dsn)
-	r := cut.replica(order.Config{})
+	r, proxy := w.cuttable(order.Config{})
 	o := w.insert(r, 0, 1, 1)
-	link.drop()
+	proxy.Drop()
 	_, err := r.store.Move(t.Context(), order.Move{ID: o.ID, From: order.Pending, To: order.Cancelling})
 	if !errors.Is(err, order.ErrUnavailable) || errors.Is(err, order.ErrUnanswered) {
 		t.Errorf("got %v; want ErrUnavailable", err)

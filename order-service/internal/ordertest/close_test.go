@@ -10,22 +10,11 @@ import (
 	"orderstock/order-service/order"
 )
 
-func holdDeductions(r *http.Request) fault {
-	if r.Method == http.MethodPut {
-		return hold
-	}
-	return pass
-}
-
 func TestClosingFinishesAbandonedOrders(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute})
-	w.restock(1, 10)
-	w.wire.breakAll(holdDeductions)
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute}, 10)
+	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)
-	if a.status != http.StatusAccepted {
-		t.Fatalf("got %d %s", a.status, a.body)
-	}
+	a.want(t, http.StatusAccepted)
 	closed := make(chan error, 1)
 	go func() { closed <- r.Close(t.Context()) }()
 	eventually(t, "no further orders are taken", func() bool {
@@ -43,10 +32,8 @@ func TestClosingFinishesAbandonedOrders(t *testing.T) {
 }
 
 func TestClosingIsBounded(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute})
-	w.restock(1, 10)
-	w.wire.breakAll(holdDeductions)
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute}, 10)
+	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

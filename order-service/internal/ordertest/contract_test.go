@@ -1,7 +1,6 @@
 package ordertest_test
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -37,14 +36,7 @@ func TestGeneratedCalls(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w.wipe()
 		known := map[string][]string{
-			"goods_id": {
-				"1",
-				"2",
-				"3",
-				"4",
-				"5",
-				"6",
-			},
+			"goods_id":             {"1", "2", "3", "4", "5", "6"},
 			"flag":                 {"a", "b", "c"},
 			"Idempotency-Key":      {"x", "y", `"y"`},
 			"after":                {"", "1", "2"},
@@ -58,12 +50,7 @@ func TestGeneratedCalls(t *testing.T) {
 		for range callsInARow {
 			s := served[rapid.IntRange(0, 1).Draw(rt, "service")]
 			call := s.d.Generate(rt, known).Call()
-			req, err := http.NewRequestWithContext(
-				t.Context(),
-				call.Method,
-				s.url+call.Path,
-				strings.NewReader(call.Body),
-			)
+			req, err := http.NewRequestWithContext(t.Context(), call.Method, s.url+call.Path, strings.NewReader(call.Body))
 			if err != nil {
 				rt.Fatalf("%+v: %v", call, err)
 			}
@@ -118,12 +105,8 @@ func TestGeneratedCalls(t *testing.T) {
 			!slices.ContainsFunc(want.statuses, func(status int) bool { return statuses[want.operation][status] == 0 }) {
 			continue
 		}
-		t.Errorf(
-			"%s was answered %v; the calls shall reach each of %v",
-			want.operation,
-			statuses[want.operation],
-			want.statuses,
-		)
+		t.Errorf("%s was answered %v; the calls shall reach each of %v", want.operation, statuses[want.operation],
+			want.statuses)
 	}
 	t.Logf("answers: %v", statuses)
 }
@@ -141,14 +124,8 @@ func (w *world) wipe() {
 // books returns all rows that matter, as text.
 func (w *world) books() string {
 	var orders, ledger []string
-	must(
-		w.t,
-		w.orderDB.WithContext(context.WithoutCancel(w.t.Context())).
-			Raw(`SELECT CONCAT_WS('|', id, status, reason, total) FROM orders
-		UNION ALL SELECT CONCAT_WS('|', order_id, goods_id, num, price) FROM order_items`).
-			Scan(&orders).
-			Error,
-	)
+	must(w.t, w.orderDB.Raw(`SELECT CONCAT_WS('|', id, status, reason, total) FROM orders
+		UNION ALL SELECT CONCAT_WS('|', order_id, goods_id, num, price) FROM order_items`).Scan(&orders).Error)
 	must(w.t, w.stockDB.Raw(`SELECT CONCAT_WS('|', goods_id, name, price, num) FROM stock
 		UNION ALL SELECT CONCAT_WS('|', flag, state, items) FROM operations
 		UNION ALL SELECT CONCAT_WS('|', flag, goods_id, kind, num) FROM stock_flow`).Scan(&ledger).Error)
@@ -159,9 +136,7 @@ func (w *world) books() string {
 
 // TestAKeyMayBeQuoted: the draft of the IETF writes the key as a quoted string, and most clients send it bare.
 func TestAKeyMayBeQuoted(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 5)
+	w, r := serve(t, order.Config{}, 5)
 	bare, quoted := r.place("key", 1, 1), r.place(`"key"`, 1, 1)
 	if bare.status != http.StatusCreated || quoted.body != bare.body || !quoted.replayed {
 		t.Errorf("bare %d %s, quoted %d %s", bare.status, bare.body, quoted.status, quoted.body)

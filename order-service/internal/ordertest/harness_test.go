@@ -91,6 +91,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// serve starts a replica in a new world that has so many pieces of product 1.
+func serve(t *testing.T, cfg order.Config, pieces int64) (*world, *replica) {
+	t.Helper()
+	w := newWorld(t)
+	w.restock(1, pieces)
+	return w, w.replica(cfg)
+}
+
 // database makes a migrated database and opens it.
 func database(t *testing.T, schema string) (db *gorm.DB, dsn string) {
 	t.Helper()
@@ -146,6 +154,18 @@ func (w *world) replica(cfg order.Config) *replica {
 		must(w.t, hints.Close())
 	})
 	return r
+}
+
+// cuttable starts a replica whose connections to MySQL go through the returned proxy.
+func (w *world) cuttable(cfg order.Config) (*replica, *serverstest.Proxy) {
+	w.t.Helper()
+	dsn, err := mysql.ParseDSN(w.orderDSN)
+	must(w.t, err)
+	proxy := serverstest.NewProxy(w.t, dsn.Addr, nil)
+	dsn.Addr = proxy.Addr
+	cut := *w
+	cut.orderDB = open(w.t, dsn.FormatDSN())
+	return cut.replica(cfg), proxy
 }
 
 // ids are rising and unique within the process. The service itself takes its ids from pkg/snowid.
@@ -253,6 +273,21 @@ func (a answer) id(t *testing.T) int64 {
 	return id
 }
 
+// want checks the answer's status and, if one is given, that of the order.
+func (a answer) want(t *testing.T, status int, end ...order.Status) {
+	t.Helper()
+	if a.status != status || len(end) > 0 && a.order.Status != end[0] {
+		t.Errorf("got %d %s, want %d %v", a.status, a.body, status, end)
+	}
+}
+
+func (a answer) wantProblem(t *testing.T, status int, code string) {
+	t.Helper()
+	if a.status != status || a.order.Code != code {
+		t.Errorf("got %d %s, want %d %s", a.status, a.body, status, code)
+	}
+}
+
 // call sends a request to the replica. Headers come in pairs.
 func (r *replica) call(method, path, body string, headers ...string) answer {
 	r.w.t.Helper()
@@ -299,12 +334,7 @@ func (r *replica) place(key string, goodsID, num int64) answer {
 // The answer comes later.
 func (r *replica) placeHeld(key string, goodsID, num int64) <-chan answer {
 	r.w.t.Helper()
-	r.w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
+	r.w.wire.breakAll(deductions(hold))
 	placed := make(chan answer, 1)
 	go func() { placed <- r.place(key, goodsID, num) }()
 	eventually(r.w.t, "the deduction is on its way", func() bool { return r.w.wire.holding() > 0 })

@@ -122,11 +122,7 @@ func TestReadsAndCancelsEndInTime(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), "UNLOCK TABLES")
 	must(t, err)
 	r.wantOrder(id, order.Confirmed, order.Confirmed)
-	if got := r.call("GET", "/v1/orders", ""); got.status != http.StatusOK {
-		t.Errorf("afterwards: %d %s", got.status, got.body)
-	}
-	if got := r.call("POST", "/v1/orders/"+a.order.ID+"/cancel", ""); got.status != http.StatusOK {
-		t.Errorf("cancelled afterwards: %d %s", got.status, got.body)
-	}
+	r.call("GET", "/v1/orders", "").want(t, http.StatusOK)
+	r.call("POST", "/v1/orders/"+a.order.ID+"/cancel", "").want(t, http.StatusOK)
 	w.wantLevel(1001, 10)
 }

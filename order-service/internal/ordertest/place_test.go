@@ -54,10 +54,7 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 	}
 	w.restock(1, 100) // a rejected order stays rejected
 	// Also after a cancellation a repeat gets the first answer.
-	if c := one.call("POST", "/v1/orders/"+confirmed.order.ID+"/cancel", ""); c.status != http.StatusOK ||
-		c.order.Status != order.Cancelled {
-		t.Fatalf("cancel: %d %s", c.status, c.body)
-	}
+	one.call("POST", "/v1/orders/"+confirmed.order.ID+"/cancel", "").want(t, http.StatusOK, order.Cancelled)
 	for _, r := range []*replica{one, two} {
 		for first, again := range map[*answer]answer{
 			&confirmed: r.place("confirmed", 1, 2),
@@ -79,15 +76,9 @@ func TestFaultD_ARepeatGetsTheFirstAnswer(t *testing.T) {
 }
 
 func TestAKeyUsedForOtherItemsIsRefused(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
-	if a := r.place("key", 1, 2); a.status != http.StatusCreated {
-		t.Fatalf("got %d %s", a.status, a.body)
-	}
-	if a := r.place("key", 1, 3); a.status != http.StatusUnprocessableEntity || a.order.Code != "idempotency_key_reused" {
-		t.Errorf("got %d %s", a.status, a.body)
-	}
+	w, r := serve(t, order.Config{}, 10)
+	r.place("key", 1, 2).want(t, http.StatusCreated)
+	r.place("key", 1, 3).wantProblem(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
 	w.wantRows(1, 1)
 	w.wantLevel(1, 8)
 }
@@ -141,19 +132,10 @@ func TestConcurrentRepeatsMakeOneOrder(t *testing.T) {
 
 // Fault E: after 18 s the order side answered "false", while the deduction landed later.
 func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
-	w.restock(1, 10)
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second}, 10)
+	w.wire.breakAll(deductions(hold))
 	first := r.place("late", 1, 4)
-	if first.status != http.StatusAccepted || first.order.Status != order.Pending {
-		t.Fatalf("the deduction is in flight, and the client gets %d %s", first.status, first.body)
-	}
+	first.want(t, http.StatusAccepted, order.Pending)
 	w.wantLevel(1, 10)
 	w.wire.heal() // and now it lands
 	eventually(t, "the deduction lands", func() bool { return w.level(1) == 6 })
@@ -167,9 +149,7 @@ func TestFaultE_ALateDeductionIsNeverReportedAsFailed(t *testing.T) {
 }
 
 func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	for name, how := range map[string]fault{"reply lost": dropReply, "request lost": drop, "refused": refuse} {
 		t.Run(name, func(t *testing.T) {
 			before := w.level(1)
@@ -183,30 +163,22 @@ func TestALostReplyIsConfirmedAtOnce(t *testing.T) {
 			})
 			defer w.wire.heal()
 			a := r.place("key-"+strings.ReplaceAll(name, " ", "-"), 1, 2)
-			if a.status != http.StatusCreated {
-				t.Errorf("got %d %s", a.status, a.body)
-			}
+			a.want(t, http.StatusCreated)
 			w.wantLevel(1, before-2)
 		})
 	}
 }
 
-// Fault P: the request thread slept through the confirmation, so that a few hundred slow orders used up the server.
-//
 // TestADeductionThatCannotBeWrittenDown: the order is deducted, and its status cannot be set. The client gets it as
 // pending, and the reconciler sets the status later.
 func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: 2 * time.Second})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: 2 * time.Second}, 10)
 	placed := r.placeHeld("", 1, 4)
 	const refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW SIGNAL SQLSTATE '45000'"
 	must(t, w.orderDB.Exec(refuse).Error)
 	w.wire.heal()
 	a := <-placed
-	if a.status != http.StatusAccepted || a.order.Status != order.Pending {
-		t.Errorf("answered %d %s; want 202, pending", a.status, a.body)
-	}
+	a.want(t, http.StatusAccepted, order.Pending)
 	eventually(t, "the order is left to the reconciler", func() bool { return r.Stats().Unsettled.Load() == 1 })
 	must(t, w.orderDB.Exec("DROP TRIGGER refuse").Error)
 	reconcile(t, r, 2*time.Second)
@@ -214,6 +186,7 @@ func TestADeductionThatCannotBeWrittenDown(t *testing.T) {
 	w.wantLevel(1, 6)
 }
 
+// Fault P: the request thread slept through the confirmation, so that a few hundred slow orders used up the server.
 func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	w := newWorld(t)
 	const orders, budget = 200, 6 * time.Second // time enough to write them all, on a busy machine too
@@ -223,20 +196,13 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	})
 	w.restock(1, 1000)
 	placed := r.place("", 1, 1)
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
+	w.wire.breakAll(deductions(hold))
 	var slow sync.WaitGroup
 	for range orders {
 		slow.Go(func() {
 			start := time.Now()
 			a := r.call("POST", "/v1/orders", items(1, 1))
-			if a.status != http.StatusAccepted {
-				t.Errorf("got %d %s", a.status, a.body)
-			}
+			a.want(t, http.StatusAccepted)
 			if took := time.Since(start); took > budget+10*time.Second { // a busy machine is slow, too
 				t.Errorf("a client was kept for %s", took)
 			}
@@ -244,9 +210,7 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 	}
 	eventually(t, "the server is full", func() bool { return r.Stats().InFlight.Load() == orders })
 	// Requests without stock are served during it; requests beyond the limit are refused at once.
-	if a := r.call("GET", "/v1/orders/"+placed.order.ID, ""); a.status != http.StatusOK {
-		t.Errorf("GET while orders are slow: %d %s", a.status, a.body)
-	}
+	r.call("GET", "/v1/orders/"+placed.order.ID, "").want(t, http.StatusOK)
 	if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusServiceUnavailable ||
 		a.order.Code != "overloaded" || a.retry == "" {
 		t.Errorf("one order too many: %d %s, Retry-After %q", a.status, a.body, a.retry)
@@ -257,9 +221,7 @@ func TestFaultP_SlowOrdersDoNotUseUpTheServer(t *testing.T) {
 }
 
 func TestWithoutTheStockServiceNothingIsWritten(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	w.wire.breakAll(func(*http.Request) fault { return drop })
 	a := r.call("POST", "/v1/orders", items(1, 1))
 	if a.status != http.StatusServiceUnavailable || a.order.Code != "stock_unavailable" || a.retry == "" {
@@ -269,12 +231,8 @@ func TestWithoutTheStockServiceNothingIsWritten(t *testing.T) {
 }
 
 func TestABrokenStockServiceIsLeftAlone(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PriceTTL: time.Minute})
-	w.restock(1, 100)
-	if a := r.place("", 1, 1); a.status != http.StatusCreated {
-		t.Fatalf("got %d %s", a.status, a.body)
-	}
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PriceTTL: time.Minute}, 100)
+	r.place("", 1, 1).want(t, http.StatusCreated)
 	w.wire.breakAll(func(*http.Request) fault { return refuse })
 	var refused answer
 	for range 30 {
@@ -288,9 +246,7 @@ func TestABrokenStockServiceIsLeftAlone(t *testing.T) {
 	var before, after int64
 	must(t, w.orderDB.Table("orders").Count(&before).Error)
 	sent := w.wire.count(http.MethodPut)
-	if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusServiceUnavailable {
-		t.Errorf("with the breaker open: %d %s", a.status, a.body)
-	}
+	r.call("POST", "/v1/orders", items(1, 1)).want(t, http.StatusServiceUnavailable)
 	must(t, w.orderDB.Table("orders").Count(&after).Error)
 	if after != before || w.wire.count(http.MethodPut) != sent {
 		t.Error("with the breaker open, an order was written or sent")
@@ -307,9 +263,7 @@ func TestWithoutRedisOrdersGoThrough(t *testing.T) {
 	r := w.replica(order.Config{})
 	w.restock(1, 10)
 	for range 5 {
-		if a := r.call("POST", "/v1/orders", items(1, 1)); a.status != http.StatusCreated {
-			t.Errorf("got %d %s", a.status, a.body)
-		}
+		r.call("POST", "/v1/orders", items(1, 1)).want(t, http.StatusCreated)
 	}
 	w.wantLevel(1, 5)
 	if missed := r.Stats().FlagsMissed.Load(); missed != 5 {
@@ -318,9 +272,7 @@ func TestWithoutRedisOrdersGoThrough(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 4)
+	_, r := serve(t, order.Config{}, 4)
 	want := map[order.Status][]string{}
 	for i := range 6 {
 		a := r.place("", 1, 1)
@@ -349,9 +301,7 @@ func TestPages(t *testing.T) {
 // The order is cancelled through another replica, for the client's reason,
 // while this one places it and finds the same end in the ledger.
 func TestTheFirstAnswerIsTheStoredOne(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	placed := r.placeHeld("key", 1, 4)
 	o, err := r.store.FindByKey(t.Context(), "key")
 	must(t, err)

@@ -187,9 +187,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 }
 
 func TestYoungOrdersAreLeftAlone(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	o := w.insert(r, time.Second, 1, 4)
 	_, err := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
 	must(t, err)
@@ -198,9 +196,7 @@ func TestYoungOrdersAreLeftAlone(t *testing.T) {
 
 // The clock was set while the orders were placed: their ids are a day behind, or ahead.
 func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		at := time.Now().Add(-10 * time.Second).UTC().Truncate(time.Microsecond)
 		o := order.Order{
@@ -224,9 +220,7 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 
 // The replica that placed the order, or wrote the wish to cancel it, has a clock that is wrong.
 func TestAnOrdersAgeIsTheDatabases(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
 	for _, off := range []time.Duration{-2 * time.Minute, 24 * time.Hour} {
 		at := time.Now().Add(off).UTC().Truncate(time.Microsecond)
@@ -272,9 +266,7 @@ func TestEveryReplicaShowsTheBacklog(t *testing.T) {
 }
 
 func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 1000)
+	w, r := serve(t, order.Config{}, 1000)
 	for range 25 {
 		w.insert(r, time.Minute/2, 1, 1)
 	}
@@ -296,9 +288,7 @@ func TestARoundIsBoundedAndTheNextGoesOn(t *testing.T) {
 }
 
 func TestAnOrderThatCannotBeSettledDoesNotHideTheOthers(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	var all []order.Order
 	for range 4 {
 		all = append(all, w.insert(r, time.Minute/2, 1, 1))
@@ -318,9 +308,7 @@ func TestAnOrderThatCannotBeSettledDoesNotHideTheOthers(t *testing.T) {
 }
 
 func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
-	w := newWorld(t)
-	r := w.replica(order.Config{})
-	w.restock(1, 10)
+	w, r := serve(t, order.Config{}, 10)
 	w.insert(r, 40*time.Second, 1, 1)
 	w.insert(r, 20*time.Second, 1, 1)
 	w.wire.breakAll(func(*http.Request) fault { return refuse })
@@ -343,18 +331,11 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 // once the service is back.
 func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) {
 	const probes = 5
-	w := newWorld(t)
-	r := w.replica(order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second})
-	w.restock(1, 1000)
+	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Second}, 1000)
 	for range probes {
 		w.insert(r, time.Minute/2, 1, 1)
 	}
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return drop
-		}
-		return pass
-	})
+	w.wire.breakAll(deductions(drop))
 	o := w.insert(r, 0, 1, 1)
 	eventually(t, "the breaker opens", func() bool {
 		_, _ = r.stock.Deduct(t.Context(), o.Flag(), o.Items)
@@ -362,12 +343,7 @@ func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) 
 	})
 	eventually(t, "the breaker tries again", func() bool { return !r.stock.Down() })
 
-	w.wire.breakAll(func(r *http.Request) fault {
-		if r.Method == http.MethodPut {
-			return hold
-		}
-		return pass
-	})
+	w.wire.breakAll(deductions(hold))
 	ctx, loseLead := context.WithCancel(t.Context())
 	var leading sync.WaitGroup
 	leading.Go(func() { _ = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Run(ctx) })
@@ -393,9 +369,7 @@ func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
 		"unanswered, to cancel it": {drop, order.Cancelling, order.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			r := w.replica(order.Config{})
-			w.restock(1, 10)
+			w, r := serve(t, order.Config{}, 10)
 			o := w.insert(r, time.Minute/2, 1, 1)
 			if broken.status == order.Cancelling {
 				moved(order.Pending, order.Cancelling)(w, r, o)

@@ -45,6 +45,16 @@ func (w *wire) breakAll(choose func(r *http.Request) fault) {
 	w.fault = choose
 }
 
+// deductions returns a choice for breakAll: deductions suffer f, and nothing else does.
+func deductions(f fault) func(*http.Request) fault {
+	return func(r *http.Request) fault {
+		if r.Method == http.MethodPut {
+			return f
+		}
+		return pass
+	}
+}
+
 // heal lets all further requests through, and the held ones go on.
 func (w *wire) heal() {
 	w.mu.Lock()

@@ -93,6 +93,22 @@ func (p *Place) Level(t testing.TB, id int64) int64 {
 	return goods[0].Num
 }
 
+// WantLevel checks the level of the product.
+func (p *Place) WantLevel(t testing.TB, id, want int64) {
+	t.Helper()
+	if left := p.Level(t, id); left != want {
+		t.Errorf("goods %d: %d left; want %d", id, left, want)
+	}
+}
+
+// WantUnused checks that no operation is recorded under the flag.
+func (p *Place) WantUnused(t testing.TB, flag string) {
+	t.Helper()
+	if recorded, err := p.Ledger.Find(t.Context(), flag); err != nil || len(recorded) > 0 {
+		t.Errorf("recorded under %s: %v, %v; want nothing", flag, recorded, err)
+	}
+}
+
 // Invariants are statements that return no row while the ledger is right.
 var Invariants = map[string]string{
 	"level is the sum of its flows, and not below zero": `

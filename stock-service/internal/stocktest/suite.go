@@ -106,6 +106,13 @@ func (s *suite) Level(t *testing.T, id int64) int64 {
 	return s.Place.Level(t, id)
 }
 
+// WantLevel checks the level of the product once everything is written.
+func (s *suite) WantLevel(t *testing.T, id, want int64) {
+	t.Helper()
+	s.written(t)
+	s.Place.WantLevel(t, id, want)
+}
+
 func (s *suite) deduct(t *testing.T, flag string, items ...operation.Item) stock.Operation {
 	t.Helper()
 	op, err := s.service.Deduct(t.Context(), flag, items)
@@ -137,9 +144,7 @@ func (s *suite) sellsOutExactly(t *testing.T) {
 	if done.Load() != pieces || rejected.Load() != crowd*each-pieces {
 		t.Errorf("%d done, %d rejected; want %d, %d", done.Load(), rejected.Load(), pieces, crowd*each-pieces)
 	}
-	if left := s.Level(t, goods); left != 0 {
-		t.Errorf("%d left; want 0", left)
-	}
+	s.WantLevel(t, goods, 0)
 }
 
 func (s *suite) allOrNothing(t *testing.T) {
@@ -207,9 +212,7 @@ func (s *suite) otherItemsUnderAFlag(t *testing.T) {
 	if !errors.Is(err, stock.ErrFlagConflict) {
 		t.Errorf("other items, flag set: %v; want a conflict", err)
 	}
-	if left := s.Level(t, goods); left != 9 {
-		t.Errorf("%d left; want 9", left)
-	}
+	s.WantLevel(t, goods, 9)
 }
 
 func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
@@ -218,10 +221,8 @@ func (s *suite) unknownGoodsLeaveNoTrace(t *testing.T) {
 	if !errors.Is(err, stock.ErrUnknownGoods) {
 		t.Errorf("unknown goods: %v", err)
 	}
-	recorded, err := s.Ledger.Find(t.Context(), flag)
-	if err != nil || len(recorded) != 0 || s.Level(t, goods) != 10 {
-		t.Errorf("recorded %v, %v, %d left; want nothing, 10", recorded, err, s.Level(t, goods))
-	}
+	s.WantLevel(t, goods, 10)
+	s.WantUnused(t, flag)
 }
 
 func (s *suite) rejectedStaysRejected(t *testing.T) {
@@ -238,9 +239,7 @@ func (s *suite) rejectedStaysRejected(t *testing.T) {
 			t.Errorf("first %+v, again %+v; want the same rejection", first, again)
 		}
 	}
-	if left := s.Level(t, goods); left != 101 {
-		t.Errorf("%d left; want 101", left)
-	}
+	s.WantLevel(t, goods, 101)
 }
 
 func (s *suite) cancelledBefore(t *testing.T) {
@@ -252,9 +251,7 @@ func (s *suite) cancelledBefore(t *testing.T) {
 	if op := s.deduct(t, flag, operation.Item{GoodsID: goods, Num: 1}); op.State != operation.Cancelled || !op.Repeat {
 		t.Errorf("deduct after cancel: %+v; want the cancellation", op)
 	}
-	if left := s.Level(t, goods); left != 10 {
-		t.Errorf("%d left; want 10", left)
-	}
+	s.WantLevel(t, goods, 10)
 }
 
 func (s *suite) cancelledMeanwhile(t *testing.T) {
@@ -285,9 +282,7 @@ func (s *suite) cancelledMeanwhile(t *testing.T) {
 			t.Errorf("cancel says %s", cancelled.State)
 		}
 	})
-	if left := s.Level(t, goods); left != pieces {
-		t.Errorf("%d left; want all %d", left, pieces)
-	}
+	s.WantLevel(t, goods, pieces)
 }
 
 func (s *suite) restoredOnce(t *testing.T) {
