@@ -127,9 +127,7 @@ func TestCallsThatWaitGoTogetherInOrder(t *testing.T) {
 		}
 	}
 	g.gate <- struct{}{}
-	for _, done := range append(waiting, first) {
-		check(t, <-done)
-	}
+	served(t, append(waiting, first)...)
 }
 
 func TestTheQueueIsBounded(t *testing.T) {
@@ -141,9 +139,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 	}
 	g.gate <- struct{}{}
 	g.gate <- struct{}{}
-	for _, done := range []<-chan error{first, a, b} {
-		check(t, <-done)
-	}
+	served(t, first, a, b)
 }
 
 // TestFullConcurrency: further batches run once they are full, up to the bound, and end when none is full any more.
@@ -177,9 +173,7 @@ func TestFullConcurrency(t *testing.T) {
 	if got := <-g.taken; len(got) != 2 {
 		t.Errorf("the last batch holds %v", got)
 	}
-	for _, answered := range waiting {
-		check(t, <-answered)
-	}
+	served(t, waiting...)
 }
 
 func TestAWithdrawnCallIsNeverRun(t *testing.T) {
@@ -197,9 +191,7 @@ func TestAWithdrawnCallIsNeverRun(t *testing.T) {
 		t.Fatalf("the batch holds %v, want only the call that stayed", got)
 	}
 	g.gate <- struct{}{}
-	for _, done := range []<-chan error{first, stays} {
-		check(t, <-done)
-	}
+	served(t, first, stays)
 }
 
 func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
@@ -214,9 +206,7 @@ func TestLeavingATakenCallIsUnknownAndDisturbsNobody(t *testing.T) {
 		t.Fatalf("got %v, want Canceled without ErrWithdrawn", err)
 	}
 	g.gate <- struct{}{}
-	for _, done := range []<-chan error{first, stays} {
-		check(t, <-done)
-	}
+	served(t, first, stays)
 }
 
 func TestCallersWhoLeaveAStuckBatchDoNotPileUp(t *testing.T) {
@@ -352,9 +342,7 @@ func TestCloseServesWhoWaitsAndRefusesTheRest(t *testing.T) {
 	g.gate <- struct{}{}
 	g.gate <- struct{}{}
 	<-closed
-	for _, done := range []<-chan error{first, waits} {
-		check(t, <-done)
-	}
+	served(t, first, waits)
 }
 
 // Every call gets its own answer, once, under cancellations, several workers and small bounds.
@@ -576,6 +564,14 @@ func TestGatherIsBounded(t *testing.T) {
 			t.Errorf("waited %s for company that did not come, want 5ms", took-time.Minute)
 		}
 	})
+}
+
+// served fails the test for each call that ends with an error.
+func served(t *testing.T, calls ...<-chan error) {
+	t.Helper()
+	for _, done := range calls {
+		check(t, <-done)
+	}
 }
 
 // check fails the test if err is not nil, and lets it go on.

@@ -75,6 +75,19 @@ func serve(t *testing.T) (*gin.Engine, *bytes.Buffer) {
 	return e, &log
 }
 
+// start serves h until stop is called, and sends what Serve returns.
+func start(t *testing.T, h http.Handler) (addr string, stop func(), stopped <-chan error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	listening, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- httpapi.Serve(ctx, httpapi.ServerConfig{
+			Addr: "127.0.0.1:0", OpsAddr: "127.0.0.1:0", OnListen: func(a string) { listening <- a },
+		}, h, slog.New(slog.DiscardHandler))
+	}()
+	return <-listening, stop, ended
+}
+
 func call(e http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
@@ -261,14 +274,8 @@ func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
 		_, err := c.Writer.Write(make([]byte, 64<<20)) // more than the buffers of a connection hold
 		written <- err
 	})
-	ctx, stop := context.WithCancel(t.Context())
-	addr, stopped := make(chan string, 1), make(chan error, 1)
-	go func() {
-		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{
-			Addr: "127.0.0.1:0", OnListen: func(a string) { addr <- a },
-		}, e, slog.New(slog.DiscardHandler))
-	}()
-	conn, err := net.Dial("tcp", <-addr)
+	addr, stop, stopped := start(t, e)
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,17 +301,9 @@ func TestAReaderThatDoesNotReadIsCutOff(t *testing.T) {
 func TestLimitsOfAConnection(t *testing.T) {
 	t.Parallel()
 	e, _ := serve(t)
-	ctx, stop := context.WithCancel(t.Context())
-	addr, stopped := make(chan string, 1), make(chan error, 1)
-	go func() {
-		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{
-			Addr:     "127.0.0.1:0",
-			OnListen: func(a string) { addr <- a },
-		}, e, slog.New(slog.DiscardHandler))
-	}()
-	to := <-addr
+	addr, stop, stopped := start(t, e)
 	ask := func(text string) string {
-		conn, err := net.Dial("tcp", to)
+		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
 			return ""
@@ -371,14 +370,8 @@ func TestStoppingCutsNoRequest(t *testing.T) {
 		<-leave
 		_, _ = w.Write([]byte("whole"))
 	})
-	ctx, stop := context.WithCancel(t.Context())
-	addr, stopped := make(chan string, 1), make(chan error, 1)
-	go func() {
-		stopped <- httpapi.Serve(ctx, httpapi.ServerConfig{
-			Addr: "127.0.0.1:0", OpsAddr: "127.0.0.1:0", OnListen: func(a string) { addr <- a },
-		}, h, slog.New(slog.DiscardHandler))
-	}()
-	url := "http://" + <-addr
+	addr, stop, stopped := start(t, h)
+	url := "http://" + addr
 	answer := make(chan error, 1)
 	go func() { answer <- health.Check(t.Context(), url) }()
 	<-entered

@@ -71,17 +71,9 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 // awaitNoWatches waits until the server has no watch for the session below the path.
 func awaitNoWatches(t *testing.T, s *zklock.Session, dir string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		watches := zktest.Command(t, "wchp") // watches by path
-		if !watchedBelow(watches, dir, s.ID()) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("session %#x has left watches:\n%s", s.ID(), watches)
-		}
-		time.Sleep(10 * time.Millisecond) // the server has no event for this
-	}
+	eventually(t, "the session has no watches", func() bool {
+		return !watchedBelow(zktest.Command(t, "wchp"), dir, s.ID()) // watches by path
+	})
 }
 
 // watchedBelow reads the server's list: a line for each path, with an indented one for each session.

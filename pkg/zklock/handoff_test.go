@@ -58,18 +58,16 @@ func (c *crowd) count() int {
 func (c *crowd) awaitMore(t *testing.T) {
 	t.Helper()
 	began := c.count()
-	for deadline := time.Now().Add(patience); c.count() == began; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the crowd gets nothing")
-		}
-	}
+	eventually(t, "the crowd acquires again", func() bool { return c.count() > began })
 }
 
 func TestHandoffNeedsNoZooKeeper(t *testing.T) {
 	s, l := dialLink(t)
 	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithLinger(time.Minute))
 	release(t, acquire(t, m))
-	awaitRequests(t, l, opChildren, 2) // to get the lock, and to look for others
+	eventually(t, "it looks at the queue to get the lock, and to find others", func() bool {
+		return l.requests(opChildren) >= 2
+	})
 	creates, deletes := l.requests(opCreate), l.requests(opDelete)
 	last := zklock.Token{}
 	for range 1000 {
@@ -82,15 +80,6 @@ func TestHandoffNeedsNoZooKeeper(t *testing.T) {
 	}
 	if c, d := l.requests(opCreate)-creates, l.requests(opDelete)-deletes; c+d > 0 {
 		t.Errorf("%d creates and %d deletes for 1000 acquisitions", c, d)
-	}
-}
-
-func awaitRequests(t *testing.T, l *link, op int32, n int) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); l.requests(op) < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests of operation %d, want %d", l.requests(op), op, n)
-		}
 	}
 }
 
@@ -143,28 +132,21 @@ func (w waitSignal) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-func TestHandoffIsBoundedByCount(t *testing.T) {
-	const bound = 50
-	path := zktest.Root(t) + "/lock"
-	c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour)))
-	rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
-	c.awaitMore(t)
-	for range 5 {
-		release(t, acquire(t, rival)) // or never, without a bound
+func TestHandoffIsBounded(t *testing.T) {
+	for name, bound := range map[string]zklock.Option{
+		"by count": zklock.WithHandoff(50, time.Hour), "by time": zklock.WithHandoff(1<<30, 20*time.Millisecond),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := zktest.Root(t) + "/lock"
+			c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, bound))
+			rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
+			c.awaitMore(t)
+			for range 5 {
+				release(t, acquire(t, rival)) // or never, without a bound
+			}
+			c.awaitMore(t)
+		})
 	}
-	c.awaitMore(t)
-}
-
-func TestHandoffIsBoundedByTime(t *testing.T) {
-	const bound = 20 * time.Millisecond
-	path := zktest.Root(t) + "/lock"
-	c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, zklock.WithHandoff(1<<30, bound)))
-	rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
-	c.awaitMore(t)
-	for range 5 {
-		release(t, acquire(t, rival)) // or never, without a bound
-	}
-	c.awaitMore(t)
 }
 
 // A turn that is too short for anything is good for one grant. Otherwise two processes would take the
@@ -177,12 +159,7 @@ func TestEveryTenureIsOfUse(t *testing.T) {
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
 		}
-		deadline := time.Now().Add(patience)
-		for ; crowds[0].count() < want || crowds[1].count() < want; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d and %d acquisitions in %v", crowds[0].count(), crowds[1].count(), patience)
-			}
-		}
+		eventually(t, "both acquire", func() bool { return crowds[0].count() >= want && crowds[1].count() >= want })
 	}
 }
 

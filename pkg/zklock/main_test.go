@@ -123,6 +123,16 @@ func await(t testing.TB, done <-chan struct{}, what string) {
 	}
 }
 
+// eventually waits for something that has no event.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
 // awaitChildren waits until the node has the wanted number of children, by watching it.
 func awaitChildren(t testing.TB, conn *zk.Conn, path string, want int) []string {
 	t.Helper()
