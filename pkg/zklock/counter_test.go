@@ -2,13 +2,10 @@ package zklock_test
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/internal/zktest"
@@ -43,7 +40,7 @@ func TestCounterAtItsEnd(t *testing.T) {
 		},
 	}
 	parents := []string{"/mutex", "/hand-off", "/writers", "/semaphore", "/semaphore/leases", "/semaphore/locks"}
-	addr := serverAtItsEnd(t, append(parents, "/downgrade")...)
+	addr := zktest.StartNearEnd(t, numbersLeft, append(parents, "/downgrade")...).Addr
 	t.Run("downgrade", func(t *testing.T) { t.Parallel(); downgradeNearTheEnd(t, addr, "/downgrade") })
 	for path, lock := range locks {
 		t.Run(path[1:], func(t *testing.T) {
@@ -82,18 +79,4 @@ func TestCounterAtItsEnd(t *testing.T) {
 			}
 		})
 	}
-}
-
-// serverAtItsEnd starts a server with the parents, whose counters are near their end.
-func serverAtItsEnd(t *testing.T, parents ...string) (addr string) {
-	t.Helper()
-	server := zktest.Start(t)
-	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-	must(t, err)
-	for _, path := range parents {
-		must(t, errorOf(conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))))
-	}
-	conn.Close()
-	must(t, server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, parents...))
-	return server.Addr
 }

@@ -2,8 +2,11 @@ package ordertest_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
+
+	"gorm.io/gorm"
 
 	"orderstock/order-service/order"
 )
@@ -16,7 +19,7 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 	audit := func() (wrong int64) {
 		t.Helper()
 		before, checked := r.Stats().BooksWrong.Load(), r.Stats().BooksChecked.Load()
-		must(t, order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Audit(t.Context()))
+		must(t, r.reconciler().Audit(t.Context()))
 		if n := r.Stats().BooksChecked.Load() - checked; n != 3 {
 			t.Errorf("%d orders checked, want 3", n)
 		}
@@ -25,35 +28,30 @@ func TestTheAuditFindsBooksThatDisagree(t *testing.T) {
 	if wrong := audit(); wrong != 0 {
 		t.Fatalf("%d of good books disagree", wrong)
 	}
-	for name, change := range map[string][2]string{ // and its undoing
+	status := func(id, now string) string { return "UPDATE orders SET status = '" + now + "' WHERE id = " + id }
+	num := "UPDATE order_items SET num = %d WHERE order_id = " + confirmed.order.ID
+	for name, c := range map[string]struct {
+		db           *gorm.DB
+		change, undo string
+	}{
 		"an order said to be confirmed": {
-			"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + rejected.order.ID,
-			"UPDATE orders SET status = 'REJECTED' WHERE id = " + rejected.order.ID,
+			w.orderDB, status(rejected.order.ID, "CONFIRMED"), status(rejected.order.ID, "REJECTED"),
 		},
 		"an order said to be rejected": {
-			"UPDATE orders SET status = 'REJECTED' WHERE id = " + confirmed.order.ID,
-			"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + confirmed.order.ID,
+			w.orderDB, status(confirmed.order.ID, "REJECTED"), status(confirmed.order.ID, "CONFIRMED"),
 		},
 		"a cancellation undone": {
-			"UPDATE orders SET status = 'CONFIRMED' WHERE id = " + cancelled.order.ID,
-			"UPDATE orders SET status = 'CANCELLED' WHERE id = " + cancelled.order.ID,
+			w.orderDB, status(cancelled.order.ID, "CONFIRMED"), status(cancelled.order.ID, "CANCELLED"),
 		},
-		"other items": {
-			"UPDATE order_items SET num = 2 WHERE order_id = " + confirmed.order.ID,
-			"UPDATE order_items SET num = 1 WHERE order_id = " + confirmed.order.ID,
-		},
+		"other items":        {w.orderDB, fmt.Sprintf(num, 2), fmt.Sprintf(num, 1)},
+		"a level below zero": {w.stockDB, "UPDATE stock SET num = num - 1000", "UPDATE stock SET num = num + 1000"},
 	} {
-		must(t, w.orderDB.Exec(change[0]).Error)
+		must(t, c.db.Exec(c.change).Error)
 		if wrong := audit(); wrong != 1 {
 			t.Errorf("%s: %d disagree, want 1", name, wrong)
 		}
-		must(t, w.orderDB.Exec(change[1]).Error)
+		must(t, c.db.Exec(c.undo).Error)
 	}
-	must(t, w.stockDB.Exec("UPDATE stock SET num = num - 1000").Error)
-	if wrong := audit(); wrong != 1 {
-		t.Errorf("a level below zero: %d disagree, want 1", wrong)
-	}
-	must(t, w.stockDB.Exec("UPDATE stock SET num = num + 1000").Error)
 	must(t, w.stockDB.Exec("DELETE FROM stock_flow WHERE flag = ?", confirmed.order.ID).Error)
 	if wrong := audit(); wrong != 1 {
 		t.Errorf("a ledger without flow rows: %d disagree, want 1", wrong)
@@ -73,7 +71,7 @@ func TestTheAuditOfAnOrderThatIsDeleted(t *testing.T) {
 		t.Helper()
 		w.wire.breakAll(func(*http.Request) fault { return hold })
 		done := make(chan error, 1)
-		go func() { done <- order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Audit(t.Context()) }()
+		go func() { done <- r.reconciler().Audit(t.Context()) }()
 		eventually(t, "the operation is looked up", func() bool { return w.wire.holding() > 0 })
 		must(t, w.orderDB.Exec(meanwhile).Error)
 		w.wire.heal()
@@ -103,7 +101,7 @@ func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 		must(t, w.orderDB.Exec("INSERT INTO orders (id, status, total, body_hash, created_at, updated_at)"+
 			" VALUES (?, 'PENDING', 1, REPEAT('0', 32), NOW(6), NOW(6))", i+1).Error)
 	}
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	reconciler := r.reconciler()
 	w.wire.breakAll(func(*http.Request) fault { return drop })
 	if err := reconciler.Audit(t.Context()); err == nil {
 		t.Fatal("the audit succeeded without the stock service")
@@ -122,7 +120,7 @@ func TestAnAuditThatFailedIsMadeAgain(t *testing.T) {
 func TestOrdersThatCannotBeRead(t *testing.T) {
 	w, r := serve(t, order.Config{}, 10)
 	r.place("key", 1, 1)
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	reconciler := r.reconciler()
 	must(t, w.orderDB.Exec("RENAME TABLE orders TO gone").Error)
 	if _, err := reconciler.Round(t.Context()); !errors.Is(err, order.ErrUnavailable) {
 		t.Errorf("round: %v; want it unavailable", err)

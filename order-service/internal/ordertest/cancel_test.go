@@ -178,7 +178,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	done := make(chan struct{})
 	var reconciling, clients sync.WaitGroup
 	for _, r := range eager { // two at once: they must not harm each other either
-		reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+		reconciler := r.reconciler()
 		reconciling.Go(func() {
 			for {
 				select {
@@ -238,7 +238,7 @@ func TestCancellationsRacedAgainstEverything(t *testing.T) {
 	w.wire.heal()
 	eventually(t, "all orders end", func() bool {
 		for _, r := range eager {
-			_, _ = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
+			_, _ = r.reconciler().Round(t.Context())
 		}
 		var left int64
 		must(t, w.orderDB.Table("orders").Where("status IN ?", []string{"PENDING", "CANCELLING"}).Count(&left).Error)

@@ -17,7 +17,7 @@ import (
 // reconcile runs rounds until none of the replica's orders is older than limit and unsettled.
 func reconcile(t *testing.T, r *replica, limit time.Duration) {
 	t.Helper()
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	reconciler := r.reconciler()
 	eventually(t, "nothing is left to reconcile", func() bool {
 		if _, err := reconciler.Round(t.Context()); err != nil {
 			t.Log(err)
@@ -30,6 +30,10 @@ func reconcile(t *testing.T, r *replica, limit time.Duration) {
 		}
 		return left == 0
 	})
+}
+
+func (r *replica) reconciler() *order.Reconciler {
+	return order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
 }
 
 // stuck is an order as a process that died left it.
@@ -160,7 +164,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 			if s.prepare != nil {
 				s.prepare(w, r, o)
 			}
-			reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+			reconciler := r.reconciler()
 			more, err := reconciler.Round(t.Context())
 			if more || err != nil {
 				t.Fatalf("one round: more %v, %v", more, err)
@@ -189,7 +193,7 @@ func TestFaultF_EveryStuckOrderIsDrivenToItsEnd(t *testing.T) {
 func TestYoungOrdersAreLeftAlone(t *testing.T) {
 	w, r := serve(t, order.Config{}, 10)
 	o := w.insert(r, time.Second, 1, 4)
-	_, err := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
+	_, err := r.reconciler().Round(t.Context())
 	must(t, err)
 	r.wantOrder(o.ID, order.Pending, "")
 }
@@ -199,15 +203,10 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 	w, r := serve(t, order.Config{}, 10)
 	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		at := time.Now().Add(-10 * time.Second).UTC().Truncate(time.Microsecond)
-		o := order.Order{
-			ID: ids.at(at.Add(off)), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
-			Items: []order.Item{{GoodsID: 1, Num: 1, Price: 250}}, Total: 250,
-		}
-		_, _, err := r.store.Insert(t.Context(), o)
-		must(t, err)
+		o := r.insertAs(ids.at(at.Add(off)), at, 1, 1)
 		w.age(o, 10*time.Second)
 		must(t, r.MeasureBacklog(t.Context()))
-		_, err = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Round(t.Context())
+		_, err := r.reconciler().Round(t.Context())
 		must(t, err)
 		if oldest := time.Duration(r.Stats().OldestMillis.Load()) * time.Millisecond; oldest < 10*time.Second ||
 			oldest > time.Minute {
@@ -221,16 +220,11 @@ func TestAnOrdersAgeIsNotItsIDs(t *testing.T) {
 // The replica that placed the order, or wrote the wish to cancel it, has a clock that is wrong.
 func TestAnOrdersAgeIsTheDatabases(t *testing.T) {
 	w, r := serve(t, order.Config{}, 10)
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	reconciler := r.reconciler()
 	for _, off := range []time.Duration{-2 * time.Minute, 24 * time.Hour} {
 		at := time.Now().Add(off).UTC().Truncate(time.Microsecond)
-		o := order.Order{
-			ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
-			Items: []order.Item{{GoodsID: 1, Num: 1, Price: 250}}, Total: 250,
-		}
-		_, _, err := r.store.Insert(t.Context(), o)
-		must(t, err)
-		_, err = reconciler.Round(t.Context())
+		o := r.insertAs(ids.at(at), at, 1, 1)
+		_, err := reconciler.Round(t.Context())
 		must(t, err)
 		r.wantOrder(o.ID, order.Pending, "") // its process still works on it
 		w.age(o, 10*time.Second)
@@ -312,7 +306,7 @@ func TestTheReconcilerShowsItsBacklogAndWaitsForTheStockService(t *testing.T) {
 	w.insert(r, 40*time.Second, 1, 1)
 	w.insert(r, 20*time.Second, 1, 1)
 	w.wire.breakAll(func(*http.Request) fault { return refuse })
-	reconciler := order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet)
+	reconciler := r.reconciler()
 	if _, err := reconciler.Round(t.Context()); !errors.Is(err, order.ErrStockUnavailable) {
 		t.Errorf("a round without the stock service: %v", err)
 	}
@@ -346,7 +340,7 @@ func TestOrdersAreTakenAgainAfterTheReconcilersCallsWereWithdrawn(t *testing.T) 
 	w.wire.breakAll(deductions(hold))
 	ctx, loseLead := context.WithCancel(t.Context())
 	var leading sync.WaitGroup
-	leading.Go(func() { _ = order.NewReconciler(r.Service, order.ReconcilerConfig{}, quiet).Run(ctx) })
+	leading.Go(func() { _ = r.reconciler().Run(ctx) })
 	eventually(t, "the reconciler's calls are under way", func() bool { return w.wire.holding() >= probes })
 	loseLead()
 	leading.Wait()
@@ -402,16 +396,22 @@ func TestAReconcilerThatCannotReachTheStockServiceGivesUp(t *testing.T) {
 func (w *world) insert(r *replica, age time.Duration, goodsID, num int64) order.Order {
 	w.t.Helper()
 	at := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
-	o := order.Order{
-		ID: ids.at(at), Status: order.Pending, CreatedAt: at, UpdatedAt: at,
-		Items: []order.Item{{GoodsID: goodsID, Num: num, Price: 250}}, Total: num * 250,
-	}
-	stored, inserted, err := r.store.Insert(w.t.Context(), o)
-	must(w.t, err)
-	if !inserted {
-		w.t.Fatal("not inserted")
-	}
+	o := r.insertAs(ids.at(at), at, goodsID, num)
 	w.age(o, age)
+	return o
+}
+
+// insertAs writes a pending order with that id, placed at that time by the replica's clock.
+func (r *replica) insertAs(id int64, at time.Time, goodsID, num int64) order.Order {
+	r.w.t.Helper()
+	stored, inserted, err := r.store.Insert(r.w.t.Context(), order.Order{
+		ID: id, Status: order.Pending, CreatedAt: at, UpdatedAt: at,
+		Items: []order.Item{{GoodsID: goodsID, Num: num, Price: 250}}, Total: num * 250,
+	})
+	must(r.w.t, err)
+	if !inserted {
+		r.w.t.Fatal("not inserted")
+	}
 	return stored
 }
 

@@ -3,13 +3,10 @@ package herd_test
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/herd"
@@ -21,17 +18,7 @@ import (
 func TestCounterAtItsEnd(t *testing.T) {
 	t.Parallel()
 	const numbersLeft = 40
-	server := zktest.Start(t)
-	paths := []string{"/sequential", "/shared", "/named"}
-	conn, _, err := zk.Connect([]string{server.Addr}, 20*time.Second, zk.WithLogInfo(false))
-	must(t, err)
-	for _, path := range paths {
-		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	conn.Close()
-	must(t, server.SetChildCounter(t.Context(), math.MaxInt32-numbersLeft, paths...))
+	server := zktest.StartNearEnd(t, numbersLeft, "/sequential", "/shared", "/named")
 	s, err := zklock.Connect(within(t), []string{server.Addr})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Server is a ZooKeeper server that a test may kill. It runs as in production: its log is forced to disk.
@@ -170,4 +173,25 @@ func (s *Server) SetChildCounter(ctx context.Context, next int32, paths ...strin
 		return errors.Join(err, errors.New(string(bytes.TrimSpace(out))))
 	}
 	return s.Restart(ctx)
+}
+
+// StartNearEnd starts a server with a node at each of the paths, whose counter of sequential children can give that
+// many numbers before its end. Parents come before their children. It needs a Java compiler.
+func StartNearEnd(t testing.TB, numbers int32, paths ...string) *Server {
+	t.Helper()
+	s := Start(t)
+	conn, _, err := zk.Connect([]string{s.Addr}, 20*time.Second, zk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if _, err := conn.Create(path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Close()
+	if err := s.SetChildCounter(t.Context(), math.MaxInt32-numbers, paths...); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
