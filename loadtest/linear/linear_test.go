@@ -43,7 +43,8 @@ func read(begin, end int64, its []linear.Item) linear.Call {
 }
 
 func TestHistories(t *testing.T) {
-	stock := restock(0, 1, items(1, 5, 2, 5))
+	hinted := func(c linear.Call, at int64) linear.Call { c.Hint = at; return c }
+	stock, one := restock(0, 1, items(1, 5, 2, 5)), restock(0, 1, items(1, 5))
 	for name, c := range map[string]struct {
 		calls []linear.Call
 		want  linear.Result
@@ -98,6 +99,32 @@ func TestHistories(t *testing.T) {
 		"restored twice": {[]linear.Call{
 			stock, undone("a", 2, 3, items(1, 5)), restore("a", 4, 5, items(1, 5)), restore("a", 6, 7, items(1, 5)),
 		}, linear.Violation},
+
+		// A hint may speed the search up, or mislead it, but never changes its result.
+		"hints in the order of the effects": {[]linear.Call{
+			one, hinted(done("a", 2, 1e9, items(1, 4)), 3),
+			hinted(rejected("b", 2, 1e9, items(1, 2)), 4),
+		}, linear.Linearizable},
+		"hints against it": {[]linear.Call{
+			one, hinted(done("a", 2, 1e9, items(1, 4)), 8e8),
+			hinted(rejected("b", 2, 1e9, items(1, 2)), 4),
+		}, linear.Linearizable},
+		"hints outside the calls": {[]linear.Call{
+			one, hinted(done("a", 20, 30, items(1, 4)), 1),
+			hinted(rejected("b", 20, 30, items(1, 2)), 1e9),
+		}, linear.Linearizable},
+		"one hint for all": {[]linear.Call{
+			one, hinted(rejected("b", 2, 1e9, items(1, 2)), 5), hinted(done("a", 2, 1e9, items(1, 4)), 5), read(7, 8,
+				items(1, 1)),
+		}, linear.Linearizable},
+		"one hint for calls that never met": {[]linear.Call{
+			one, hinted(done("a", 2, 3, items(1, 4)), 5), read(4, 6, items(1, 1)), hinted(done("b", 7, 8, items(1, 1)),
+				5), read(9, 10, items(1, 0)),
+		}, linear.Linearizable},
+		"hints that would explain a lie": {[]linear.Call{
+			one, hinted(rejected("b", 2, 3, items(1, 2)), 9),
+			hinted(done("a", 4, 5, items(1, 4)), 1),
+		}, linear.Violation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := linear.Check(c.calls, 10*time.Second)
@@ -108,46 +135,6 @@ func TestHistories(t *testing.T) {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
-	}
-}
-
-// A hint may speed the search up, or mislead it, but never changes its result.
-func TestHintsDecideNothing(t *testing.T) {
-	hinted := func(c linear.Call, at int64) linear.Call { c.Hint = at; return c }
-	stock := restock(0, 1, items(1, 5))
-	for name, c := range map[string]struct {
-		calls []linear.Call
-		want  linear.Result
-	}{
-		"hints in the order of the effects": {[]linear.Call{
-			stock, hinted(done("a", 2, 1e9, items(1, 4)), 3),
-			hinted(rejected("b", 2, 1e9, items(1, 2)), 4),
-		}, linear.Linearizable},
-		"hints against it": {[]linear.Call{
-			stock, hinted(done("a", 2, 1e9, items(1, 4)), 8e8),
-			hinted(rejected("b", 2, 1e9, items(1, 2)), 4),
-		}, linear.Linearizable},
-		"hints outside the calls": {[]linear.Call{
-			stock, hinted(done("a", 20, 30, items(1, 4)), 1),
-			hinted(rejected("b", 20, 30, items(1, 2)), 1e9),
-		}, linear.Linearizable},
-		"one hint for all": {[]linear.Call{
-			stock, hinted(rejected("b", 2, 1e9, items(1, 2)), 5), hinted(done("a", 2, 1e9, items(1, 4)), 5), read(7, 8,
-				items(1, 1)),
-		}, linear.Linearizable},
-		"one hint for calls that never met": {[]linear.Call{
-			stock, hinted(done("a", 2, 3, items(1, 4)), 5), read(4, 6, items(1, 1)), hinted(done("b", 7, 8, items(1, 1)),
-				5), read(9, 10, items(1, 0)),
-		}, linear.Linearizable},
-		"hints that would explain a lie": {[]linear.Call{
-			stock, hinted(rejected("b", 2, 3, items(1, 2)), 9),
-			hinted(done("a", 4, 5, items(1, 4)), 1),
-		}, linear.Violation},
-	} {
-		got, err := linear.Check(c.calls, 10*time.Second)
-		if err != nil || got != c.want {
-			t.Errorf("%s: %s %v, want %s", name, got, err, c.want)
-		}
 	}
 }
 
