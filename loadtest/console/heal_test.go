@@ -18,21 +18,6 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-func (s *stage) get(t *testing.T, path string) *http.Response {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.server.Token())
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp
-}
-
 // until returns the state once it is as wanted.
 func (s *stage) until(t *testing.T, wanted func(shown) bool) (now shown) {
 	t.Helper()
@@ -126,7 +111,7 @@ func TestPlayAfterAServerDied(t *testing.T) {
 		s.act(t, act.Action{Action: "kill-server", Target: server})
 	}
 	s.act(t, act.Action{Action: "pause-server", Target: "zookeeper"})
-	events := bufio.NewScanner(s.get(t, "/api/events").Body)
+	events := bufio.NewScanner(send(t, s.server, http.MethodGet, s.url+"/api/events", nil).Body)
 	events.Buffer(nil, 64<<20)
 	if v := s.play(t, "A", catalogue.Fixed); v.Outcome != verify.Pass {
 		t.Errorf("with its servers back: %s", v)

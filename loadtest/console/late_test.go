@@ -3,7 +3,6 @@
 package console_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"net/http"
 	"strings"
@@ -46,17 +45,7 @@ func (s *stage) sendStep(t *testing.T, order, step string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/traces", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.server.Token())
-	req.Header.Set("Content-Type", "application/x-protobuf")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
+	resp := send(t, s.server, http.MethodPost, s.url+"/v1/traces", body)
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("a span is answered %s", resp.Status)
 	}

@@ -32,24 +32,14 @@ func TestAFaultOfTimeShowsByItsRate(t *testing.T) {
 }
 
 func TestATourIsJudgedByItsWorstFault(t *testing.T) {
-	caught := console.Pair{
-		Kind: "books", Broken: console.Played{Outcome: verify.Violation}, Fixed: console.Played{Outcome: verify.Pass},
-	}
-	missed := console.Pair{
-		Kind: "books", Broken: console.Played{Outcome: verify.Pass}, Fixed: console.Played{Outcome: verify.Pass},
-	}
-	slower := console.Pair{
-		Kind: "time", Broken: console.Played{OrdersPerS: 10},
-		Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 20},
-	}
-	faster := console.Pair{
-		Kind: "time", Broken: console.Played{OrdersPerS: 20},
-		Fixed: console.Played{Outcome: verify.Pass, OrdersPerS: 10},
-	}
-	failed := console.Pair{
-		Kind: "books", Broken: console.Played{Outcome: verify.Violation},
-		Fixed: console.Played{Outcome: verify.Violation},
-	}
+	pass, violation := console.Played{Outcome: verify.Pass}, console.Played{Outcome: verify.Violation}
+	slow, fast := pass, pass
+	slow.OrdersPerS, fast.OrdersPerS = 10, 20
+	caught := console.Pair{Kind: "books", Broken: violation, Fixed: pass}
+	missed := console.Pair{Kind: "books", Broken: pass, Fixed: pass}
+	failed := console.Pair{Kind: "books", Broken: violation, Fixed: violation}
+	slower := console.Pair{Kind: "time", Broken: slow, Fixed: fast}
+	faster := console.Pair{Kind: "time", Broken: fast, Fixed: slow}
 	for _, test := range []struct {
 		pairs []console.Pair
 		want  verify.Outcome
