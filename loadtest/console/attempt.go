@@ -25,8 +25,13 @@ func (c *Console) execute(ctx context.Context, p *plan, run Run) (*Record, error
 			c.hub.set(secHero, c.unjudged(ctx, err))
 			return nil, err
 		}
-		if record.Verdict.Outcome == verify.Violation || attempt == p.tries || ctx.Err() != nil {
+		if record.Verdict.Outcome == verify.Violation || attempt == p.tries {
 			return record, nil
+		}
+		select {
+		case <-ctx.Done():
+			return record, nil
+		default:
 		}
 		c.say("run", "not caught with seed %s; trying another", run.Seed)
 	}
