@@ -81,8 +81,13 @@ func (g *giving) give(cmd *cobra.Command, file string, result sheeted) error {
 		return err
 	}
 	page := strings.TrimSuffix(file, filepath.Ext(file)) + ".html"
-	fmt.Fprintln(g.text(cmd), "written:", file, page)
-	return errors.Join(err, history.SaveJSON(file, result), intoFile(page, sheet.Write), sheet.Draw(filepath.Dir(file)))
+	err = errors.Join(err, history.SaveJSON(file, result), intoFile(page, sheet.Write))
+	pictures, drawn := sheet.Draw(filepath.Dir(file))
+	if err = errors.Join(err, drawn); err != nil {
+		return err
+	}
+	fmt.Fprintln(g.text(cmd), "written:", file, page, strings.Join(pictures, " "))
+	return nil
 }
 
 // exit returns the exit code of an outcome other than pass as an error. A nil err prints nothing.

@@ -142,17 +142,18 @@ func (t *Table) Text(w io.Writer) error {
 	return nil
 }
 
-// Draw writes the pictures that have a file into the folder dir.
-func (s Sheet) Draw(dir string) error {
+// Draw writes the pictures that have a file into the folder dir, and returns the files' paths.
+func (s Sheet) Draw(dir string) (files []string, err error) {
 	for _, p := range s.Parts {
 		if p.File == "" {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, p.File), []byte(p.Picture), 0o644); err != nil {
-			return fmt.Errorf("draw %s: %w", p.File, err)
+		files = append(files, filepath.Join(dir, p.File))
+		if err := os.WriteFile(files[len(files)-1], []byte(p.Picture), 0o644); err != nil {
+			return nil, fmt.Errorf("draw %s: %w", p.File, err)
 		}
 	}
-	return nil
+	return files, nil
 }
 
 // Wrong returns the rows that are marked as wrong, without the details.
@@ -170,8 +171,11 @@ func (s Sheet) Wrong() (rows []string) {
 	return rows
 }
 
-// Text prints the sheet's tables in columns, each after an empty line, without the details.
+// Text prints the headline, then the tables in columns, each after an empty line, without the details.
 func (s Sheet) Text(w io.Writer) error {
+	if s.Sentence != "" {
+		fmt.Fprintln(w, strings.TrimSuffix(s.Sentence+": "+s.Word, ": "))
+	}
 	for _, p := range s.Parts {
 		if p.Table == nil || p.Detail {
 			continue

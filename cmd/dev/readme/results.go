@@ -30,10 +30,10 @@ func sheet[R interface{ Sheet() report.Sheet }](name string) func(sources) (stri
 			return "", nil
 		}
 		s := r.Sheet()
-		measured, err := from.measured(name)
-		if err = errors.Join(err, s.Draw(filepath.Join(from.root, filepath.Dir(resultsDoc)))); err != nil {
+		if _, err := s.Draw(filepath.Join(from.root, filepath.Dir(resultsDoc))); err != nil {
 			return "", err
 		}
-		return s.Markdown(measured), nil
+		measured, err := from.measured(name)
+		return s.Markdown(measured), err
 	}
 }
