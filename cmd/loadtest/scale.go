@@ -98,8 +98,6 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 	if err != nil {
 		return err
 	}
-	for _, row := range scale.Sheet().Wrong() {
-		fmt.Fprintln(f.text(c), "MISSED", row)
-	}
-	return errors.Join(f.give(c, filepath.Join(f.out, "scale.json"), scale), scale.Judge(f.check))
+	return errors.Join(scale.Sheet().Text(f.text(c)), f.give(c, filepath.Join(f.out, "scale.json"), scale),
+		scale.Judge(f.check))
 }

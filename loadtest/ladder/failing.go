@@ -46,9 +46,7 @@ func MeasureFailing(ctx context.Context, cfg Config, clients int) (rows []Failin
 		if err != nil {
 			return rows, fmt.Errorf("holder %s: %w", fault, err)
 		}
-		if err := cfg.print(row); err != nil {
-			return rows, err
-		}
+		cfg.say("holder %s: every product sold again after %.2f s", fault, row.FirstSuccessS)
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -100,11 +98,4 @@ func (f *FailingRow) count(h *history.History, struck time.Time) {
 	if len(sold) == len(h.Goods) {
 		f.FirstSuccessS = (slices.Max(slices.Collect(maps.Values(sold))) - at).Seconds()
 	}
-}
-
-// Line returns the row as a line to print.
-func (f FailingRow) Line() string {
-	return fmt.Sprintf("holder %s: %d of %d answers other than 201, 202, 409 (%.2f %%, want < 2),"+
-		" every product sold again after %.2f s (want <= 1), %s",
-		f.Fault, f.Other, f.Answers, 100*f.OtherShare, f.FirstSuccessS, f.Verdict)
 }

@@ -23,7 +23,7 @@ type Config struct {
 	Warmup, Measure time.Duration
 	// Seed is the seed of every load; 0: each has a random one.
 	Seed uint64
-	// Table gets the results as they are measured. Progress, if not nil, gets a description of each step.
+	// Table gets the rows of Run as they are measured. Progress, if not nil, gets a description of each step.
 	Table    io.Writer
 	Progress func(doing string)
 }
@@ -32,14 +32,6 @@ func (cfg Config) say(format string, args ...any) {
 	if cfg.Progress != nil {
 		cfg.Progress(fmt.Sprintf(format, args...))
 	}
-}
-
-// print adds a result to the table.
-func (cfg Config) print(result interface{ Line() string }) error {
-	if _, err := fmt.Fprintln(cfg.Table, result.Line()); err != nil {
-		return fmt.Errorf("print the table: %w", err)
-	}
-	return nil
 }
 
 // spread divides the measured time among the rounds of the point.

@@ -178,9 +178,7 @@ func measureHolders(
 			DelayMS: ms(delay), Group: group, Holders: n, Products: plan.Products, DeductsPerS: mean(all[i].perS()),
 			Gain: gain(all[0], all[i], wanted[delay][n]),
 		}
-		if err := cfg.print(row); err != nil {
-			return nil, err
-		}
+		cfg.say("%d holders: %s of the first", n, withError(row.Ratio, row.Error))
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -202,7 +200,8 @@ func measureHot(ctx context.Context, cfg Config, plan ScalePlan, row HotRow) (*H
 	}
 	row.Gain = gain(all[0], all[1], row.Want)
 	row.P99 = ms(all[1].p99()) / ms(all[0].p99())
-	return &row, cfg.print(row)
+	cfg.say("%s: %s", row.Load(), withError(row.Ratio, row.Error))
+	return &row, nil
 }
 
 // delayCommits makes each commit of the server wait for d, like on a replicated primary. Commits that arrive during the
@@ -227,25 +226,12 @@ func delayCommits(ctx context.Context, m *servers.MySQL, d time.Duration) (undo 
 	}, set(ctx, d)
 }
 
-// Line returns the row as a line to print.
-func (r ScaleRow) Line() string {
-	return fmt.Sprintf("groups of %3d  commits of %2.0f ms  %2d holders  %4d products  %8.0f deductions/s  %5.2f ±%.2f"+
-		"  want %4.1f  %5.1f hand-overs/s  %s",
-		r.Group, r.DelayMS, r.Holders, r.Products, r.DeductsPerS, r.Ratio, r.Error, r.Want, r.Handovers, r.Verdict)
-}
-
 // Load describes the load.
 func (h HotRow) Load() string {
 	if h.Goods == 1 {
 		return h.Path + " of one hot product"
 	}
 	return fmt.Sprintf("%s of 1 to %d of %d products, %d stock services", h.Path, h.Items, h.Goods, h.Replicas)
-}
-
-// Line returns the row as a line to print.
-func (h HotRow) Line() string {
-	return fmt.Sprintf("%s / %s: %.2f ±%.2f, want %.2f, p99 %.2f, %.1f hand-overs/s, %s",
-		h.Load(), h.Than, h.Ratio, h.Error, h.Want, h.P99, h.Handovers, h.Verdict)
 }
 
 // slow reports whether the 99th percentile is longer than it should be.

@@ -77,9 +77,7 @@ func survive(ctx context.Context, cfg Config, name string, result *Result) (err 
 			return fmt.Errorf("%s: %w", fault, err)
 		}
 		result.Survival = append(result.Survival, s)
-		if err := cfg.print(s); err != nil {
-			return err
-		}
+		fmt.Fprintf(cfg.Table, "%-19s %-8s %7d acknowledged  %s %v\n", name, fault, s.Told, s.Verdict, s.Broken)
 	}
 	return nil
 }
@@ -170,11 +168,6 @@ func (c *contestant) written(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Line returns what survived as a line to print.
-func (s Survival) Line() string {
-	return fmt.Sprintf("%-19s %-8s %7d acknowledged  %s %v", s.Strategy, s.Fault, s.Told, s.Verdict, s.Broken)
 }
 
 // lost reports whether a strategy that is not unsafe has another verdict than pass.

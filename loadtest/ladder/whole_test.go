@@ -43,9 +43,9 @@ func TestASmallLadder(t *testing.T) {
 		t.Errorf("%d rows, %d times survival; want 4, %d", len(r.Rows), len(r.Survival), len(ladder.Faults))
 	}
 	for _, s := range r.Survival {
-		t.Log(s.Line())
+		t.Logf("%+v", s)
 		if s.Told == 0 || s.Fault != ladder.Flushed && s.Verdict != "pass" {
-			t.Errorf("%s", s.Line())
+			t.Errorf("%+v", s)
 		}
 	}
 }
