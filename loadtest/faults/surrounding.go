@@ -121,8 +121,11 @@ func flushing(l *lab.Lab) *trial.Simple {
 	return &trial.Simple{
 		For: time.Second,
 		Do: func(ctx context.Context) error {
-			var flushing context.Context
-			flushing, stop = context.WithCancel(ctx)
+			flushing, cancel := context.WithCancel(ctx)
+			stop = func() {
+				cancel()
+				busy.Wait()
+			}
 			busy.Go(func() {
 				for flushing.Err() == nil {
 					if n, err := l.FlushRedis(flushing); err == nil && n > 0 { // an error: Redis is down as well
@@ -139,7 +142,6 @@ func flushing(l *lab.Lab) *trial.Simple {
 		},
 		Undo: func(context.Context) error {
 			stop()
-			busy.Wait()
 			return nil
 		},
 		Count: func(context.Context) (int, error) { return int(count.Load()), nil },

@@ -25,8 +25,10 @@ func TestRenderings(t *testing.T) {
 	}
 	for _, c := range []struct{ got, want string }{
 		{string(html), "<code>x</code> of &lt;y&gt;"},
-		{string(html), `<tr class="bad"><th scope="row" class="words"><code>a|b</code> &lt;c&gt;</th><td class="number">3 <b>`},
-		{s.Markdown("Measured"), "Measured.\n\n`x` of <y>\n\n| name | found |\n| --- | --: |\n| `a\\|b` <c> | 3 **missed** |\n"},
+		{string(html), `<tr class="bad"><th scope="row" class="words"><code>a|b</code> &lt;c&gt;</th>` +
+			`<td class="number">3 <b>`},
+		{s.Markdown("Measured"), "Measured.\n\n`x` of <y>\n\n" +
+			"| name | found |\n| --- | --: |\n| `a\\|b` <c> | 3 **missed** |\n"},
 		{text.String(), "one of two: MISSED\n\nname     found\na|b <c>  3 missed\nd        14\n"},
 		{strings.Join(s.Wrong(), ";"), "a|b <c>  3 missed"},
 	} {

@@ -41,7 +41,7 @@ var unread = map[string]map[string]string{
 		"created_at":    "a clock of the services, which the verdict does not trust",
 	},
 	"stock_flow": {"created_at": "a clock of the services, which the verdict does not trust"},
-	"stock": { //nolint:gosec // no credential
+	"stock": {
 		"fencing_token": "the lock's own record; a write that it should have turned away shows in the pieces",
 		"updated_at":    "a clock of the services, which the verdict does not trust",
 		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
