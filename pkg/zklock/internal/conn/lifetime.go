@@ -27,16 +27,12 @@ type Clock struct {
 	expired atomic.Bool  // the server has said so
 }
 
-// hear notes that the server has heard from this client at the time sent or later. It returns true if the session was
-// over by the local clock until now.
-func (c *Clock) hear(sent Instant) (wasOver bool) {
+// hear notes that the server has heard from this client at the time sent or later.
+func (c *Clock) hear(sent Instant) {
 	for {
 		old := c.heard.Load()
-		if old >= int64(sent) {
-			return false
-		}
-		if c.heard.CompareAndSwap(old, int64(sent)) {
-			return old+c.Timeout.Load() <= int64(Now())
+		if old >= int64(sent) || c.heard.CompareAndSwap(old, int64(sent)) {
+			return
 		}
 	}
 }
@@ -108,6 +104,10 @@ func (l *Lifetime) Context() context.Context { return l.ctx }
 // process that was paused learns of the loss here before any timer has fired.
 func (l *Lifetime) Alive() bool { return l.ctx.Err() == nil && l.Left() > 0 }
 
+// lookAgain is the pause between two looks at a session that is over by the local clock, while its connection goes on.
+// After a pause of the process it may answer again there, which is no change that the monitor announces.
+const lookAgain = 20 * time.Millisecond
+
 // keepLifetime begins and ends the lifetimes until c is closed. Nothing else does.
 func (c *Conn) keepLifetime() {
 	timer := time.NewTimer(0)
@@ -118,6 +118,8 @@ func (c *Conn) keepLifetime() {
 		wait := time.Hour
 		if l := c.Lifetime(); l != nil {
 			wait = l.Left()
+		} else if up && clock != nil {
+			wait = lookAgain
 		}
 		timer.Reset(max(wait, time.Millisecond))
 		select {

@@ -121,14 +121,6 @@ func (m *Monitor) established(w *monitoredConn, id int64, timeout time.Duration,
 	return m.clock
 }
 
-// revived notes that the session answers again on its connection, after it was over by the local clock: after a pause
-// of the process, the answers that wait are read before the library gives the connection up.
-func (m *Monitor) revived() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.tell()
-}
-
 func (m *Monitor) expired(w *monitoredConn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -204,9 +204,7 @@ func (w *monitoredConn) answered(xid int32, zxid int64) {
 	}
 	if w.probing && xid == w.probeXid {
 		w.probing = false
-		if w.clock.hear(w.probeSent) {
-			w.monitor.revived()
-		}
+		w.clock.hear(w.probeSent)
 	}
 }
 
