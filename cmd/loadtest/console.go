@@ -229,7 +229,10 @@ func withLab(cmd *cobra.Command, out, bin string, do func(*console.Console) erro
 		return err
 	}
 	say("compiling the services with all their broken variants into " + bin)
-	if err := lab.Build(cmd.Context(), filepath.Join(root, bin), say); err != nil {
+	if !filepath.IsAbs(bin) {
+		bin = filepath.Join(root, bin)
+	}
+	if err := lab.Build(cmd.Context(), bin, say); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "orderstock-console-")
@@ -238,7 +241,7 @@ func withLab(cmd *cobra.Command, out, bin string, do func(*console.Console) erro
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	say("starting MySQL, Redis and ZooKeeper")
-	l, err := lab.Start(cmd.Context(), dir, filepath.Join(root, bin))
+	l, err := lab.Start(cmd.Context(), dir, bin)
 	if err != nil {
 		return err
 	}

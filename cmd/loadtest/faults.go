@@ -18,7 +18,7 @@ type faultsConfig struct {
 	// cell is the one cell of the fault matrix to run, with its first seed, or the first seed of all.
 	cell    string
 	reduced bool
-	giving
+	resultFlags
 }
 
 func faultsCommand() *cobra.Command {
@@ -119,7 +119,7 @@ func runFaults(cmd *cobra.Command, cfg faultsConfig) error {
 	cfg.Print = cfg.text(cmd)
 	report, err := faults.Execute(cmd.Context(), cfg.Config)
 	if report != nil {
-		err = errors.Join(err, cfg.give(cmd, filepath.Join(cfg.Out, cfg.name()+".json"), report))
+		err = errors.Join(err, cfg.save(cmd, filepath.Join(cfg.Out, cfg.name()+".json"), report))
 	}
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ type ladderFlags struct {
 	out   string
 	check bool
 	cfg   ladder.Config
-	giving
+	resultFlags
 }
 
 func (f *ladderFlags) add(p *pflag.FlagSet) {
@@ -47,7 +47,7 @@ func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 
 // judged is the result of a measurement, which may miss its targets.
 type judged interface {
-	sheeted
+	hasSheet
 	Judge(targets bool) error
 }
 
@@ -61,7 +61,7 @@ func (f *ladderFlags) run(
 			return err
 		}
 		return errors.Join(err, result.Sheet().Text(f.text(c)),
-			f.give(c, filepath.Join(f.out, name+".json"), result), result.Judge(f.check))
+			f.save(c, filepath.Join(f.out, name+".json"), result), result.Judge(f.check))
 	})
 }
 

@@ -20,7 +20,7 @@ func locksCommand() *cobra.Command {
 		cfg          = locks.Config{Plan: locks.Full()}
 		out          string
 		quick, check bool
-		to           giving
+		to           resultFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "locks",
@@ -66,7 +66,7 @@ event that made a waiter look again.`,
 			return err
 		}
 		missed, err := result.PrintTargets(text)
-		if err = errors.Join(err, to.give(cmd, out, result)); err != nil || !check {
+		if err = errors.Join(err, to.save(cmd, out, result)); err != nil || !check {
 			return err
 		}
 		fmt.Fprintln(text)

@@ -54,7 +54,7 @@ Exits with 1 if one of that does not hold.`,
 	f := cmd.Flags()
 	f.DurationVar(&length, "for", time.Minute, "how long to disturb")
 	f.Uint64Var(&seed, "seed", 0, "chooses the faults again in the same order; 0: random")
-	result.flag(cmd)
+	result.flag(cmd.Flags())
 	cmd.AddCommand(&cobra.Command{
 		Use:    "worker orders",
 		Short:  "Run one process of contenders until the standard input ends",

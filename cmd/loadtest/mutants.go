@@ -17,7 +17,7 @@ func mutantsCommand() *cobra.Command {
 		cfg  mutants.Config
 		list bool
 		out  string
-		to   giving
+		to   resultFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "mutants",
@@ -46,13 +46,13 @@ func mutantsCommand() *cobra.Command {
 	return cmd
 }
 
-func runMutants(cmd *cobra.Command, cfg mutants.Config, out string, to giving) error {
+func runMutants(cmd *cobra.Command, cfg mutants.Config, out string, to resultFlags) error {
 	cfg.Print = to.text(cmd)
 	report, err := mutants.Execute(cmd.Context(), cfg)
 	if err != nil {
 		return err
 	}
-	if err := to.give(cmd, filepath.Join(out, "mutants.json"), report); err != nil {
+	if err := to.save(cmd, filepath.Join(out, "mutants.json"), report); err != nil {
 		return err
 	}
 	if !report.OK() {

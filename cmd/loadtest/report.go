@@ -33,8 +33,8 @@ func writeReport(
 // asJSON says that a command prints its result as JSON, and the text to the standard error.
 type asJSON bool
 
-func (j *asJSON) flag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar((*bool)(j), "json", false, "print the result as JSON, and the text to the standard error")
+func (j *asJSON) flag(f *pflag.FlagSet) {
+	f.BoolVar((*bool)(j), "json", false, "print the result as JSON, and the text to the standard error")
 }
 
 // text returns where the text goes.
@@ -56,23 +56,23 @@ func (j asJSON) print(cmd *cobra.Command, result any) error {
 	return nil
 }
 
-// giving is how a command gives its result: as text, as JSON, and as a page.
-type giving struct {
+// resultFlags choose how a command gives its result: as text, as JSON, and as a page.
+type resultFlags struct {
 	asJSON
 	report string
 }
 
-// sheeted is a result that describes itself.
-type sheeted interface{ Sheet() report.Sheet }
+// hasSheet is a result that describes itself.
+type hasSheet interface{ Sheet() report.Sheet }
 
-func (g *giving) flags(f *pflag.FlagSet) {
-	f.BoolVar((*bool)(&g.asJSON), "json", false, "print the result as JSON, and the text to the standard error")
+func (g *resultFlags) flags(f *pflag.FlagSet) {
+	g.flag(f)
 	f.StringVar(&g.report, "report", "", "file for a report as one HTML page that needs no server")
 }
 
-// give writes the result to the file, and its report and its pictures beside it. It prints the result if it is asked
-// for as JSON, and writes another report if one is asked for. An empty file is none.
-func (g *giving) give(cmd *cobra.Command, file string, result sheeted) error {
+// save writes the result to the file, and its report and pictures to the same folder; to none if file is "". With
+// --json it prints the result, and with --report it writes the report there, too.
+func (g *resultFlags) save(cmd *cobra.Command, file string, result hasSheet) error {
 	sheet, err := result.Sheet(), g.print(cmd, result)
 	if g.report != "" {
 		err = errors.Join(err, intoFile(g.report, sheet.Write))

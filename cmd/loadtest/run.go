@@ -28,7 +28,7 @@ import (
 // runConfig has the flags of run.
 type runConfig struct {
 	out, bin string
-	giving
+	resultFlags
 	load     fire.Config
 	settle   time.Duration
 	strategy string
@@ -148,7 +148,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	case len(letter) == 1:
 		_, err := catalogue.Find(letter)
 		return func(cmd *cobra.Command) error {
-			return tour(cmd, tourConfig{letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, giving: cfg.giving})
+			return tour(cmd, tourConfig{letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, resultFlags: cfg.resultFlags})
 		}, err
 	case isCell && seeded && cellSeeded:
 		return nil, fmt.Errorf("%s has a seed: leave --seed out", name)
@@ -157,7 +157,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 			name += "@" + seed
 		}
 		return func(cmd *cobra.Command) error {
-			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, giving: cfg.giving}
+			c := faultsConfig{Config: faults.Config{Seeds: 1, Lanes: 1, Out: cfg.out}, cell: name, resultFlags: cfg.resultFlags}
 			if err := c.choose(); err != nil {
 				return err
 			}
@@ -165,7 +165,7 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 		}, nil
 	case slices.Contains(mutants.Names(), name):
 		return func(cmd *cobra.Command) error {
-			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed}, cfg.out, cfg.giving)
+			return runMutants(cmd, mutants.Config{Only: name, Seed: cfg.load.Mix.Seed}, cfg.out, cfg.resultFlags)
 		}, nil
 	}
 	return nil, fmt.Errorf(`no fault, cell or mutant %q: there are A to Q, and what "run faults --list" and `+

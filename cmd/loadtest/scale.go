@@ -98,6 +98,6 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 	if err != nil {
 		return err
 	}
-	return errors.Join(scale.Sheet().Text(f.text(c)), f.give(c, filepath.Join(f.out, "scale.json"), scale),
+	return errors.Join(scale.Sheet().Text(f.text(c)), f.save(c, filepath.Join(f.out, "scale.json"), scale),
 		scale.Judge(f.check))
 }

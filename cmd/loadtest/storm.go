@@ -43,7 +43,7 @@ Writes storm.json and history.jsonl.`,
 	within(f, &cfg.Orders, "orders", 9000, 0, 1_000_000, "orders to send at least")
 	f.Uint64Var(&cfg.Seed, "seed", 0, "makes the same faults again; 0: random")
 	f.StringVar(&cfg.Out, "out", "out", "folder for the results")
-	result.flag(c)
+	result.flag(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if cfg.Program = strings.Fields(program); len(cfg.Program) == 0 {
 			if cfg.Program, err = compose.Program(c.Context()); err != nil {

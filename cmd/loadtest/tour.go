@@ -19,7 +19,7 @@ type tourConfig struct {
 	letters  []string
 	seed     string
 	out, bin string
-	giving
+	resultFlags
 }
 
 func tourCommand() *cobra.Command {
@@ -73,7 +73,7 @@ func tour(cmd *cobra.Command, cfg tourConfig) error {
 	})
 	if len(pairs) > 0 {
 		err = errors.Join(err, pairs.Sheet().Text(cfg.text(cmd)),
-			cfg.give(cmd, filepath.Join(cfg.out, "tour.json"), pairs))
+			cfg.save(cmd, filepath.Join(cfg.out, "tour.json"), pairs))
 	}
 	if err != nil {
 		return err

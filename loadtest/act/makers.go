@@ -12,8 +12,8 @@ import (
 	"orderstock/loadtest/trial"
 )
 
-// New returns what an action does to a lab, whose services run. Arm returns a *problem.Problem if the action does not
-// fit the lab or the state of its target.
+// New makes the action an act of a trial in the lab, whose services run. Arm returns a *problem.Problem if the action
+// does not fit the lab or the state of its target.
 func New(l *lab.Lab, a Action) *trial.Simple {
 	made, err := (*trial.Simple)(nil), a.Known()
 	if err == nil {

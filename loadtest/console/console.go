@@ -28,9 +28,9 @@ type Console struct {
 	traces  *tracer
 	byHand  byHand // orders
 
-	ctx     context.Context // of what the console does aside; ends when Run ends
+	ctx     context.Context // of background work; ends when Run ends
 	end     context.CancelFunc
-	working sync.WaitGroup // for what is done aside
+	working sync.WaitGroup // background work
 
 	mu      sync.Mutex
 	view    *view   // the watched stack; nil while no services run
@@ -132,7 +132,7 @@ func (c *Console) Run(ctx context.Context) error {
 		err = nil
 	}
 	c.mu.Lock()
-	c.end() // nothing more is begun aside
+	c.end() // no more background work begins
 	c.mu.Unlock()
 	c.working.Wait()
 	err = errors.Join(err, c.traces.close(ctx))

@@ -95,8 +95,8 @@ func (h *hub) whole() map[string]any {
 	return all
 }
 
-// open adds a page and returns its server-sent events, the first of which is a snapshot. The channel is closed when the
-// page is dropped.
+// open adds a page and returns its server-sent events. The first one is a snapshot. The channel is closed when the page
+// is dropped.
 func (h *hub) open() chan []byte {
 	p := make(chan []byte, backlog)
 	h.mu.Lock()

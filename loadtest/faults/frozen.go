@@ -82,7 +82,7 @@ func repeatHeld(ctx context.Context, l *lab.Lab) (stop func(), err error) {
 	for key, body := range held {
 		repeating.Go(func() {
 			for ctx.Err() == nil {
-				_ = l.Orders[1].PostOrder(ctx, key, body) // whatever becomes of it is judged in the databases
+				_ = l.Orders[1].PostOrder(ctx, key, body) // the databases show its outcome
 				_ = trial.Sleep(ctx, 20*time.Millisecond)
 			}
 		})

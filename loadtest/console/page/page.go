@@ -2,8 +2,8 @@
 // they are. There is no build step. The parts taken from npm lie under vendor
 // as published.
 //
-// The page opens with index.html and js/main.js. Its css/parts.css is in package
-// report. js/format.js and js/parts.js are shared with the report, which is js/report.js: its
+// The page opens with index.html and js/main.js. Its css/parts.css lies in package
+// report. js/format.js and js/parts.js are shared with the report, js/report.js: its
 // function renderReport makes the sheet of a run from the answer of
 // GET /api/runs/{id}. The page calls it in the table of runs, and WriteReport
 // puts it with its data into one HTML file.
