@@ -148,7 +148,9 @@ func (cfg *runConfig) named(name string, seeded bool) (experiment, error) {
 	case len(letter) == 1:
 		_, err := catalogue.Find(letter)
 		return func(cmd *cobra.Command) error {
-			return tour(cmd, tourConfig{letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, resultFlags: cfg.resultFlags})
+			return tour(cmd, tourConfig{
+				letters: []string{letter}, seed: seed, out: cfg.out, bin: cfg.bin, resultFlags: cfg.resultFlags,
+			})
 		}, err
 	case isCell && seeded && cellSeeded:
 		return nil, fmt.Errorf("%s has a seed: leave --seed out", name)
