@@ -51,8 +51,8 @@ func TestFigureHasGapsAndALabel(t *testing.T) {
 	}.SVG())
 	_, path, _ := strings.Cut(svg, `<path d="`)
 	path, _, _ = strings.Cut(path, `"`)
-	if strings.Count(path, "M") != 3 || strings.Count(path, "h") != 1 || !strings.Contains(svg, `role="img" aria-label="q&gt;p"`) ||
-		!strings.Contains(svg, ">a&lt;b</text>") {
+	if strings.Count(path, "M") != 3 || strings.Count(path, "h") != 1 ||
+		!strings.Contains(svg, `role="img" aria-label="q&gt;p"`) || !strings.Contains(svg, ">a&lt;b</text>") {
 		t.Errorf("want a line in three pieces, one of them a dot, a label and a name: %s", svg)
 	}
 }
