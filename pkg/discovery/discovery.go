@@ -52,10 +52,26 @@ func Announce(
 	ctx context.Context, s *zklock.Session, dir, addr string, tokens []string, log *slog.Logger, announced func(bool),
 ) {
 	for ctx.Err() == nil {
-		lost := s.Lost() // read before the node is made, so that it cannot be a later session's
-		node, err := retry.Do(ctx, pauses, func() (string, error) { return create(ctx, s, dir, addr, tokens) })
+		var lost <-chan struct{}
+		node, err := retry.Do(ctx, pauses, func() (string, error) {
+			lost = s.Lost() // read before the node is made, so that it cannot be a later session's
+			select {
+			case <-lost: // a node made now may be removed, and its proof would be of no session
+				return "", errors.New("no ZooKeeper session")
+			default:
+			}
+			// A session that was lost by the local clock alone still has its node, as has one that did not get the
+			// answer to a create.
+			switch nodes, err := own(ctx, s, dir, addr); {
+			case err != nil:
+				return "", err
+			case len(nodes) > 0:
+				return nodes[0], nil
+			}
+			return create(ctx, s, dir, addr, tokens)
+		})
 		if err != nil {
-			return // ctx has ended
+			break // ctx has ended
 		}
 		log.Info("announced", "node", node)
 		announced(true)
@@ -65,15 +81,51 @@ func Announce(
 			log.Warn("announcement was removed; announcing again", "node", node)
 		case ctx.Err() == nil: // the session is lost
 			pause(ctx)
-		default:
-			clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer cancel()
-			_, err := zklock.Call(clean, func() (struct{}, error) { return struct{}{}, s.Conn().Delete(node, -1) })
-			if err != nil && !errors.Is(err, zk.ErrNoNode) {
-				log.Warn("announcement not withdrawn; it ends with its session", "error", err)
-			}
 		}
 	}
+	if err := withdraw(context.WithoutCancel(ctx), s, dir, addr); err != nil {
+		log.Warn("announcement not withdrawn; it ends with its session", "error", err)
+	}
+}
+
+// own returns the nodes that the session has made for addr.
+func own(ctx context.Context, s *zklock.Session, dir, addr string) ([]string, error) {
+	return zklock.Call(ctx, func() (nodes []string, err error) {
+		if _, err := s.Conn().Sync(dir); err != nil { // the session may have moved to a server that lags
+			return nil, err
+		}
+		names, _, err := s.Conn().Children(dir)
+		for _, name := range names {
+			if !strings.HasPrefix(name, addr+"_") {
+				continue
+			}
+			there, stat, err := s.Conn().Exists(dir + "/" + name)
+			if err != nil {
+				return nil, err
+			}
+			if there && stat.EphemeralOwner == s.ID() {
+				nodes = append(nodes, dir+"/"+name)
+			}
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			err = nil
+		}
+		return nodes, err
+	})
+}
+
+// withdraw removes the nodes that the session has made for addr.
+func withdraw(ctx context.Context, s *zklock.Session, dir, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	nodes, err := own(ctx, s, dir, addr)
+	for _, node := range nodes {
+		_, deleted := zklock.Call(ctx, func() (struct{}, error) { return struct{}{}, s.Conn().Delete(node, -1) })
+		if !errors.Is(deleted, zk.ErrNoNode) {
+			err = errors.Join(err, deleted)
+		}
+	}
+	return err
 }
 
 // present waits until the node is removed, and returns false then. If lost is closed or ctx ends first, it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -17,9 +18,9 @@ import (
 	"orderstock/pkg/zklock"
 )
 
-func session(t *testing.T, addr string) *zklock.Session {
+func session(t *testing.T, addr string, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{addr}, zklock.WithSessionTimeout(5*time.Second))
+	s, err := zklock.Connect(t.Context(), []string{addr}, append(opts, zklock.WithSessionTimeout(5*time.Second))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +134,56 @@ func TestZooKeeperAway(t *testing.T) {
 	}
 	announce("10.0.0.2:8081")
 	want("10.0.0.1:8081", "10.0.0.2:8081")
+}
+
+// TestAnnouncedOnce: a session that was lost by the local clock alone, because the answers of ZooKeeper were late, has
+// its node already, and withdraws it.
+func TestAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	addr, dir := serverstest.ZooKeeper(t).Addr(), discovery.Dir(serverstest.ZooKeeperRoot(t), "stock")
+	var late sync.RWMutex // held while the answers are late
+	s := session(t, addr, zklock.WithDialer(func(network, addr string, timeout time.Duration) (net.Conn, error) {
+		conn, err := net.DialTimeout(network, addr, timeout)
+		return lateConn{conn, &late}, err
+	}))
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	announced := make(chan bool, 16)
+	working.Go(func() {
+		discovery.Announce(ctx, s, dir, "10.0.0.1:8081", nil, slog.New(slog.DiscardHandler),
+			func(is bool) { announced <- is })
+	})
+	<-announced
+	id := s.ID()
+	late.Lock()
+	<-s.Lost()
+	late.Unlock()
+	<-announced
+	if now := s.ID(); now != id {
+		t.Fatalf("session %#x is over: now it is %#x", id, now)
+	}
+	other := session(t, addr).Conn()
+	if nodes, _, err := other.Children(dir); err != nil || len(nodes) != 1 {
+		t.Errorf("announced %q: %v", nodes, err)
+	}
+	stop()
+	working.Wait()
+	if nodes, _, err := other.Children(dir); err != nil || len(nodes) > 0 {
+		t.Errorf("left %q: %v", nodes, err)
+	}
+}
+
+// lateConn gets no answers while late is held.
+type lateConn struct {
+	net.Conn
+	late *sync.RWMutex
+}
+
+func (c lateConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.late.RLock()
+	defer c.late.RUnlock()
+	return n, err
 }
 
 // TestARemovedAnnouncementIsMadeAgain: by an operator, or with a snapshot that does not have it.
