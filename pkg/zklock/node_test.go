@@ -50,10 +50,9 @@ func TestLostReplyOfCreateAfterGivingUp(t *testing.T) {
 	if _, err := m.Acquire(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
+	// Until the create has arrived, there is no node either. The sync that begins the search comes after it.
+	eventually(t, "a sync before the sweep", func() bool { return l.requests(opSync) > 0 })
 	awaitChildren(t, connect(t).Conn(), m.Path(), 0)
-	if l.requests(opSync) == 0 {
-		t.Error("the node was swept without a sync")
-	}
 	release(t, acquire(t, m))
 }
 
