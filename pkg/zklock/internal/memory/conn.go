@@ -79,10 +79,11 @@ func (c *conn) read() {
 	}
 }
 
+// locked handles a packet, unless the connection has ended. It returns whether the connection goes on.
 func (c *conn) locked(handle func(*reader) bool, r *reader) bool {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	return handle(r) && !c.ending
+	return !c.ending && handle(r) && !c.ending
 }
 
 // write sends the packets in out, each when it is due, and closes the connection at the end.
