@@ -93,7 +93,7 @@ func giveBack(tx *gorm.DB, items []operation.Item) error {
 		cases = append(cases, item.GoodsID, item.Num)
 	}
 	args := slices.Concat(cases, []any{now(), goodsOf(items)})
-	done := tx.Exec("UPDATE stock SET num = num + CASE goods_id"+strings.Repeat(" WHEN ? THEN ?", len(items))+
+	done := tx.Exec("UPDATE "+stockByID+" SET num = num + CASE goods_id"+strings.Repeat(" WHEN ? THEN ?", len(items))+
 		" END, updated_at = ? WHERE goods_id IN ? ORDER BY goods_id", args...)
 	if done.Error != nil {
 		return done.Error

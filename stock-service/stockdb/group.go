@@ -147,7 +147,7 @@ func takeCases(tx *gorm.DB, goods []int64, taken map[int64]int64, fence stock.Fe
 		set, where, own = ", fencing_token = "+text, " AND fencing_token <= "+text, tokens
 	}
 	args := slices.Concat(cases, own, []any{now(), goods}, cases, own)
-	done := tx.Exec("UPDATE stock SET num = num - "+num+set+", updated_at = ?"+
+	done := tx.Exec("UPDATE "+stockByID+" SET num = num - "+num+set+", updated_at = ?"+
 		" WHERE goods_id IN ? AND num >= "+num+where, args...)
 	if done.Error != nil {
 		return done.Error

@@ -1,9 +1,11 @@
 package stockdb_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,5 +95,43 @@ func TestNoDeadlocks(t *testing.T) {
 	}
 	if report != "" {
 		t.Errorf("a deadlock: %s", report)
+	}
+}
+
+// A deduction, a group and a cancellation wait for the rows of their own products alone, however few the table has. A
+// statement that walked the table would wait for the others, and out of order.
+func TestRowsOfOthersAreNotLocked(t *testing.T) {
+	for products := 2; products <= 8; products++ {
+		t.Run(fmt.Sprint(products, " products"), func(t *testing.T) {
+			p := stocktest.New(t)
+			goods := make([]int64, products)
+			for i := range goods {
+				goods[i] = p.Goods(t, 100)
+			}
+			for i, other := range goods {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				request := func() (r stock.Request) {
+					r.Flag = p.Flag()
+					for _, id := range slices.Delete(slices.Clone(goods), i, i+1) {
+						r.Items = append(r.Items, operation.Item{GoodsID: id, Num: 1})
+					}
+					return r
+				}
+				release := hold(t, p.DB, "SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", other)
+				alone := request()
+				if _, err := p.Ledger.Deduct(ctx, alone, nil); err != nil {
+					t.Fatalf("deduction without product %d, which is held: %v", i, err)
+				}
+				outcomes, err := p.Ledger.DeductGroup(ctx, []stock.Request{request(), request()}, nil)
+				if err != nil || outcomes[0].Err != nil {
+					t.Fatalf("group without product %d, which is held: %+v, %v", i, outcomes, err)
+				}
+				if _, err := p.Ledger.Cancel(ctx, alone.Flag); err != nil {
+					t.Fatalf("cancellation without product %d, which is held: %v", i, err)
+				}
+				release()
+			}
+		})
 	}
 }

@@ -18,12 +18,17 @@ func token(t stock.Token) clause.Expr {
 	return gorm.Expr("UNHEX(?)", hex.EncodeToString(t[:]))
 }
 
+// stockByID is the table in a statement that locks several products. Without the hint, a server walks all rows of a
+// small table, and locks them: also the products of others, and out of order.
+const stockByID = "stock FORCE INDEX (PRIMARY)"
+
 // readLevels reads the rows of the products, which are sorted, by rising id. The
 // statement ends with lock: "FOR UPDATE", or nothing.
 func readLevels(tx *gorm.DB, goods []int64, lock string) (map[int64]*stock.Level, error) {
 	levels := make(map[int64]*stock.Level, len(goods))
 	for goods := range mysqldb.Lists(goods) {
-		query := tx.Raw("SELECT goods_id, num, fencing_token FROM stock WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
+		query := tx.Raw("SELECT goods_id, num, fencing_token FROM "+stockByID+
+			" WHERE goods_id IN ? ORDER BY goods_id "+lock, goods)
 		err := eachRow(query, func(rows *sql.Rows) error {
 			var row levelRow
 			err := rows.Scan(&row.GoodsID, &row.Num, &row.FencingToken)
