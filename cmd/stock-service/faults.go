@@ -26,8 +26,9 @@ type faultPorts struct{}
 // connector passes a point around each statement that changes stock and around each commit.
 func (faultPorts) connector(c driver.Connector) driver.Connector {
 	return faultpoint.Connector(c, map[string]faultpoint.Step{
-		"UPDATE stock SET num":    faultpoint.UpdateStock,
-		"INSERT INTO stock_flow ": faultpoint.InsertFlow,
+		"UPDATE stock SET num":     faultpoint.UpdateStock,
+		"UPDATE stock FORCE INDEX": faultpoint.UpdateStock,
+		"INSERT INTO stock_flow ":  faultpoint.InsertFlow,
 	})
 }
 

@@ -34,9 +34,10 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 		Name: "stock-service", Settings: cfg.Service, Tracing: cfg.Settings, MaxConns: cfg.MySQLMaxConns,
 		Wrap: faults.connector, Log: log,
 		Steps: map[string]string{
-			"UPDATE stock SET num":   "update-stock",
-			"INSERT INTO operations": "insert-operation",
-			"INSERT INTO stock_flow": "insert-flow",
+			"UPDATE stock SET num":     "update-stock",
+			"UPDATE stock FORCE INDEX": "update-stock",
+			"INSERT INTO operations":   "insert-operation",
+			"INSERT INTO stock_flow":   "insert-flow",
 		},
 	})
 	if err != nil {
