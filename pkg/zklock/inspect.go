@@ -58,12 +58,13 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	if slices.Contains(names, "leases") && slices.Contains(names, "locks") {
-		return inspectSemaphore(ctx, s.conn, path)
-	}
 	members, err := queue.Ordered(ctx, s.conn, path, names, queue.Lock, queue.Read, queue.Write)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
+	}
+	// Below a semaphore, the node of its mutex ends while nobody waits.
+	if len(members) == 0 && slices.Contains(names, "leases") {
+		return inspectSemaphore(ctx, s.conn, path)
 	}
 	holding := min(1, len(members))
 	for holding > 0 && holding < len(members) && members[0].Kind == queue.Read && members[holding].Kind == queue.Read {

@@ -57,6 +57,26 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 	release(t, first.wait(t))
 }
 
+// ZooKeeper removes the containers of a semaphore while they are empty, and a lock may have a child that is called as
+// one of them.
+func TestInspectTellsASemaphoreFromALock(t *testing.T) {
+	s, dir := connect(t), zktest.Root(t)
+	lock := acquire(t, zklock.NewMutex(s, dir+"/lock"))
+	defer release(t, lock)
+	release(t, acquire(t, zklock.NewMutex(s, dir+"/lock/leases")))
+	release(t, acquire(t, zklock.NewMutex(s, dir+"/lock/locks")))
+	lease := acquire(t, zklock.NewSemaphore(s, dir+"/sem", 2))
+	defer release(t, lease)
+	awaitChildren(t, s.Conn(), dir+"/sem/locks", 0)
+	must(t, s.Conn().Delete(dir+"/sem/locks", -1))
+	for path, mode := range map[string]string{dir + "/lock": "lock", dir + "/sem": "lease"} {
+		status, err := zklock.Inspect(t.Context(), s, path)
+		if err != nil || status.Holding != 1 || len(status.Holders) != 1 || status.Holders[0].Mode != mode {
+			t.Errorf("status %+v, %v; want one %s", status, err, mode)
+		}
+	}
+}
+
 func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
 	dir := zktest.Root(t) + "/lock"
 	s := connect(t)
