@@ -171,23 +171,21 @@ func TestFaultL(t *testing.T) {
 	shared := herd.NewShared(s, root+"/shared", "host")
 	named, err := herd.NewNamed(s, root+"/named", "goods", 100*time.Millisecond)
 	must(t, err)
+	patient, err := herd.NewNamed(s, root+"/named", "goods", 0)
+	must(t, err)
 	single := herd.NewSingleNode(s, root+"/single/lock")
 	for _, c := range []struct {
-		name, path string
-		acquire    acquireFunc
-		wait       func()
+		name, path     string
+		first, acquire acquireFunc
+		wait           func()
 	}{
-		{"sequential", root + "/sequential", sequential.Acquire, sequential.Wait},
-		{"shared", root + "/shared", shared.AcquireRead, shared.Wait},
-		{"named", root + "/named", named.Acquire, named.Wait},
-		{"single node", root + "/single", single.Acquire, single.Wait},
+		{"sequential", root + "/sequential", sequential.Acquire, sequential.Acquire, sequential.Wait},
+		{"shared", root + "/shared", shared.AcquireWrite, shared.AcquireRead, shared.Wait},
+		{"named", root + "/named", patient.Acquire, named.Acquire, named.Wait},
+		{"single node", root + "/single", single.Acquire, single.Acquire, single.Wait},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first := c.acquire
-			if c.name == "shared" {
-				first = shared.AcquireWrite
-			}
-			holder := acquire(t, within(t), first)
+			holder := acquire(t, within(t), c.first)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			if _, err := c.acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
