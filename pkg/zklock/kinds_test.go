@@ -78,6 +78,8 @@ func TestSemaphoreLimits(t *testing.T) {
 		holders int
 		most    int
 	)
+	full, reached := context.WithTimeout(t.Context(), patience) // ends when all leases are held
+	defer reached()
 	for i := range 12 {
 		all.Go(func() {
 			m := zklock.NewSemaphore(sessions[i%2], dir, leases)
@@ -89,9 +91,12 @@ func TestSemaphoreLimits(t *testing.T) {
 				}
 				mu.Lock()
 				holders++
-				most = max(most, holders)
+				if most = max(most, holders); most == leases {
+					reached()
+				}
 				mu.Unlock()
-				time.Sleep(30 * time.Millisecond) // longer than it takes to get one
+				<-full.Done()
+				time.Sleep(30 * time.Millisecond) // one too many would come meanwhile
 				mu.Lock()
 				holders--
 				mu.Unlock()
