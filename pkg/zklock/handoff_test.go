@@ -330,19 +330,20 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 					}
 				})
 			}
-			var longest, sum time.Duration
+			var waits []time.Duration
 			for range times {
 				began := time.Now()
 				lock := acquire(t, here)
-				waited := time.Since(began)
-				longest, sum = max(longest, waited), sum+waited
+				waits = append(waits, time.Since(began))
 				time.Sleep(hold)
 				release(t, lock)
 			}
-			t.Logf("beside %d contenders that hold for %s, a lone one waited %s on average and %s at most",
-				crowd, hold, sum/time.Duration(times), longest)
-			if name == "hand-off" && longest > limit {
-				t.Errorf("waited %s, want at most %s", longest, limit)
+			slices.Sort(waits)
+			most := waits[times*3/4] // a machine that stands still prolongs few
+			t.Logf("beside %d contenders that hold for %s, a lone one waited %s at the median, %s at the third quartile "+
+				"and %s at most", crowd, hold, waits[times/2], most, waits[times-1])
+			if name == "hand-off" && most > limit {
+				t.Errorf("waited %s, want at most %s", most, limit)
 			}
 		})
 	}
