@@ -60,15 +60,18 @@ func TestFaultIParentReaped(t *testing.T) {
 			}
 		}
 	}()
+	t.Cleanup(func() { close(stop); <-stopped })
+	const enough = 10
 	deadline := time.Now().Add(patience)
-	for i := 0; i < 100 || reaped.Load() < 10; i++ {
+	for i := 0; i < 100 || reaped.Load() < enough; i++ {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d parents were deleted", reaped.Load())
+			if n := reaped.Load(); n < enough {
+				t.Fatalf("%d parents were deleted", n)
+			}
+			break // a slow disk
 		}
 		release(t, acquire(t, zklock.NewMutex(s, dir+"/a/lock", zklock.WithHandoff(1, 0))))
 	}
-	close(stop)
-	<-stopped
 	_, stat, err := s.Conn().Get(dir)
 	if err != nil || stat.EphemeralOwner != 0 {
 		t.Fatalf("the root of the test: %+v, %v", stat, err)
