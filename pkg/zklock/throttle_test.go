@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -24,10 +26,9 @@ func TestThrottledServer(t *testing.T) {
 		return s
 	}
 	const paths = 4
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
 	defer cancel()
 	var all sync.WaitGroup
-	refused := 0
 	for range 2 {
 		s := join()
 		for i := range 16 {
@@ -43,13 +44,16 @@ func TestThrottledServer(t *testing.T) {
 			})
 		}
 	}
+	working, ended := context.WithCancel(t.Context())
+	go func() { all.Wait(); ended() }()
 	other := join()
-	for range 200 {
+	refused := 0
+	for i := 0; working.Err() == nil && (refused == 0 || i < 200); i++ {
 		if throttles(other.Conn()) {
 			refused++
 		}
 	}
-	all.Wait()
+	<-working.Done()
 	if refused == 0 {
 		t.Error("no request was throttled")
 	}
@@ -71,13 +75,18 @@ func TestThrottledServerAtClose(t *testing.T) {
 	}
 	hammer, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
+	var refused atomic.Int64
 	for range 16 {
 		all.Go(func() {
 			for hammer.Err() == nil {
-				throttles(conn)
+				if throttles(conn) {
+					refused.Add(1)
+				}
 			}
 		})
 	}
+	eventually(t, "a throttled request", func() bool { return refused.Load() > 0 })
+	time.AfterFunc(2*time.Second, stop) // Close tries for 10 s
 	closeSession(t, s)
 	stop()
 	all.Wait()
