@@ -365,20 +365,23 @@ func TestReconnectIsNotHeldUp(t *testing.T) {
 		"with auth": {zklock.WithAuth("digest", []byte("clerk:secret")), zklock.WithAuth("digest", []byte("porter:secret"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, l := dialLink(t, opts...)
+			const limit = 150 * time.Millisecond
 			least := patience
-			for range 3 { // the machine may be busy; before the fourth reconnect there is a pause
-				l.silence()
-				l.restore()
-				begin := time.Now()
-				for {
-					if _, _, err := s.Conn().Exists("/"); err == nil {
-						break
+			for try := 0; try < 5 && least > limit; try++ { // the machine may be busy
+				s, l := dialLink(t, opts...)
+				for range 3 { // before the fourth reconnect there is a pause
+					l.silence()
+					l.restore()
+					begin := time.Now()
+					for {
+						if _, _, err := s.Conn().Exists("/"); err == nil {
+							break
+						}
 					}
+					least = min(least, time.Since(begin))
 				}
-				least = min(least, time.Since(begin))
 			}
-			if least > 150*time.Millisecond {
+			if least > limit {
 				t.Errorf("the first answer after a reconnect took %s", least)
 			}
 		})
