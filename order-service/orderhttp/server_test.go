@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderhttp"
@@ -171,7 +172,8 @@ func TestTheAnswerToTooManyRequestsIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := ratelimit.Open(ratelimit.Config{
-		Redis: redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}, Log: quiet,
+		Redis:   redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)},
+		Timeout: 20 * time.Second, Log: quiet,
 	})
 	defer func() { _ = limits.Close() }()
 	cfg := orderhttp.Config{LimitOrders: limits.Limit("orders", once), LimitReads: limits.Limit("reads", once)}

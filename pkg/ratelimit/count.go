@@ -29,7 +29,7 @@ return {requests, left}
 
 // count counts a request under the key.
 func (l *Limits) count(ctx context.Context, key string, window time.Duration) (count, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
 	defer cancel()
 	eval := func() ([]int64, error) {
 		return increment.EvalSha(ctx, l.client, []string{"ratelimit:" + key}, window.Milliseconds()).Int64Slice()

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,7 +22,7 @@ func Example() {
 
 	where := redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
 	log := slog.New(slog.DiscardHandler)
-	limits := ratelimit.Open(ratelimit.Config{Redis: where, Log: log})
+	limits := ratelimit.Open(ratelimit.Config{Redis: where, Timeout: 20 * time.Second, Log: log})
 	defer func() { _ = limits.Close() }()
 	var rate ratelimit.Rate
 	if err := rate.UnmarshalText([]byte("2-D")); err != nil {

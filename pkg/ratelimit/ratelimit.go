@@ -3,6 +3,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,8 +21,8 @@ import (
 )
 
 const (
-	// timeout bounds a round trip to Redis, which every limited request waits for.
-	timeout = 100 * time.Millisecond
+	// defaultTimeout is short because every limited request waits for the round trip.
+	defaultTimeout = 100 * time.Millisecond
 	// tripAfter is the number of failures after which requests pass for a second without asking Redis.
 	tripAfter = 1
 )
@@ -29,6 +30,7 @@ const (
 // Limits are the limits of a service. Safe for concurrent use. Make them with Open.
 type Limits struct {
 	client  redisdb.Client
+	timeout time.Duration
 	breaker *gobreaker.CircuitBreaker[count]
 	proxies []netip.Prefix
 	counted *prometheus.CounterVec
@@ -39,6 +41,8 @@ type Config struct {
 	// Redis is the server, the database and the user. The user needs EVALSHA, SCRIPT LOAD, INCRBY, PEXPIRE and PTTL on the
 	// keys ratelimit:*. The package sets timeouts and retries.
 	Redis redisdb.Server
+	// Timeout bounds a round trip to Redis. Default 100 ms.
+	Timeout time.Duration
 	// Proxies are the addresses whose X-Forwarded-For is trusted. A request from one of them without that header comes
 	// from inside, and is not limited.
 	Proxies []netip.Prefix
@@ -49,8 +53,10 @@ type Config struct {
 
 // Open returns the limits. It connects on first use. Callers must Close them.
 func Open(cfg Config) *Limits {
+	timeout := cmp.Or(cfg.Timeout, defaultTimeout)
 	return &Limits{
 		client:  redisdb.Open(cfg.Redis, timeout),
+		timeout: timeout,
 		breaker: redisdb.Breaker[count]("rate limit", tripAfter, cfg.Log),
 		proxies: cfg.Proxies,
 		counted: promauto.With(cfg.Metrics).NewCounterVec(prometheus.CounterOpts{
