@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/redisdb"
@@ -17,7 +18,7 @@ func Example() {
 	defer end()
 
 	where := redisdb.Server{Addrs: []string{serverstest.Redis(t).Addr()}, DB: serverstest.RedisDB(t)}
-	flags := opflag.OpenAt(where, slog.New(slog.DiscardHandler))
+	flags := opflag.OpenAt(where, slog.New(slog.DiscardHandler), opflag.WithTimeout(20*time.Second))
 	defer func() { _ = flags.Close() }()
 	fmt.Println("set:", flags.Set(ctx, "1234"))
 	fmt.Println("first attempt:", flags.Take(ctx, "1234"))

@@ -19,9 +19,8 @@ import (
 const ttl = 30 * time.Minute
 
 const (
-	keyPrefix = "opflag:"
-	// timeout bounds a round trip to Redis.
-	timeout = 200 * time.Millisecond
+	keyPrefix      = "opflag:"
+	defaultTimeout = 200 * time.Millisecond
 	// tripAfter is the number of consecutive failures that open the circuit breaker, for a second.
 	tripAfter = 3
 )
@@ -44,12 +43,22 @@ func Open(addr string, log *slog.Logger) *Flags {
 // OpenAt is Open for the server, the database and the user in the options. With Sentinels, the flags follow the server
 // through a failover. The user needs the commands SET and DEL on the keys opflag:*, and PING. The package sets timeouts
 // and retries.
-func OpenAt(where redisdb.Server, log *slog.Logger) *Flags {
+func OpenAt(where redisdb.Server, log *slog.Logger, opts ...Option) *Flags {
+	timeout := defaultTimeout
+	for _, opt := range opts {
+		opt(&timeout)
+	}
 	f := &Flags{client: redisdb.Open(where, timeout), breaker: redisdb.Breaker[[]redis.Cmder]("redis", tripAfter, log)}
-	f.sets = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
-	f.takes = f.pipelined(func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
+	f.sets = f.pipelined(timeout, func(ctx context.Context, p redis.Pipeliner, key string) { p.Set(ctx, key, 1, ttl) })
+	f.takes = f.pipelined(timeout, func(ctx context.Context, p redis.Pipeliner, key string) { p.Del(ctx, key) })
 	return f
 }
+
+// Option changes the flags.
+type Option func(timeout *time.Duration)
+
+// WithTimeout bounds a round trip to Redis. Default 200 ms.
+func WithTimeout(d time.Duration) Option { return func(timeout *time.Duration) { *timeout = d } }
 
 // Instrument passes the client to the function, which may add hooks that watch its commands. Call it before any other
 // method.
@@ -104,7 +113,9 @@ func (f *Flags) Ping(ctx context.Context) error {
 
 // pipelined returns a group whose batches go to Redis as one pipeline of the commands added by add. The answer to a
 // call is true if its command set or deleted the key.
-func (f *Flags) pipelined(add func(context.Context, redis.Pipeliner, string)) *batch.Group[string, bool] {
+func (f *Flags) pipelined(
+	timeout time.Duration, add func(context.Context, redis.Pipeliner, string),
+) *batch.Group[string, bool] {
 	return batch.Func(func(ctx context.Context, flags []string) ([]bool, error) {
 		replies, err := f.breaker.Execute(func() ([]redis.Cmder, error) {
 			return f.client.Pipelined(ctx, func(p redis.Pipeliner) error {
