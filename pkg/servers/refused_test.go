@@ -67,9 +67,11 @@ func TestFailedStarts(t *testing.T) {
 // TestLaunch starts a process again without waiting for it, and waits later.
 func TestLaunch(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
+	up := filepath.Join(dir, "up")
 	s, err := servers.Start(t.Context(), servers.Spec{
-		Name: "stubborn", Path: "/bin/bash", Dir: t.TempDir(), Args: []string{"-c", "trap '' TERM; sleep 60"},
-		Ready: func(context.Context) error { return nil },
+		Name: "stubborn", Path: "/bin/bash", Dir: dir, Args: []string{"-c", "trap '' TERM; : >up; sleep 60"},
+		Ready: func(context.Context) error { _, err := os.Stat(up); return err },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,13 +83,15 @@ func TestLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Done()
+	if err := os.Remove(up); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Launch(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.AwaitReady(t.Context()); err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // bash sets its trap
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := s.Stop(ctx); err == nil || !strings.Contains(err.Error(), "killed, as it did not end by itself") {
