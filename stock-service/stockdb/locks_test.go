@@ -103,7 +103,7 @@ func TestNoDeadlocks(t *testing.T) {
 func TestRowsOfOthersAreNotLocked(t *testing.T) {
 	for products := 2; products <= 8; products++ {
 		t.Run(fmt.Sprint(products, " products"), func(t *testing.T) {
-			p := stocktest.New(t)
+			p := stocktest.NewWaiting(t, time.Second)
 			goods := make([]int64, products)
 			for i := range goods {
 				goods[i] = p.Goods(t, 100)

@@ -37,12 +37,19 @@ type Place struct {
 	flags atomic.Int64
 }
 
-// New returns a new place. At the test's end the ledger is checked, and the place is closed.
+// New returns a new place. At the test's end the ledger is checked, and the place is closed. A row is waited for long
+// enough that many callers can take turns on a slow machine, and less long than for an answer of the database.
 func New(t testing.TB) *Place {
+	t.Helper()
+	return NewWaiting(t, 8*time.Second)
+}
+
+// NewWaiting is New where a statement waits so long for a row.
+func NewWaiting(t testing.TB, lockWait time.Duration) *Place {
 	t.Helper()
 	p := &Place{t: t, DSN: serverstest.Database(t)}
 	var err error
-	if p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32}); err != nil {
+	if p.DB, err = mysqldb.Open(p.DSN, mysqldb.Options{MaxConns: 32, LockWait: lockWait}); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := p.DB.DB()
