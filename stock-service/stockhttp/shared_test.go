@@ -231,11 +231,11 @@ func TestGivingUpASharedRequest(t *testing.T) {
 	s := serve(t, g, stockhttp.Config{})
 	c, _ := sharing(t, s, 1)
 	items := []stockapi.Item{{GoodsID: "1", Num: 1}}
-	var all sync.WaitGroup
 	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	later, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
+	later, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	var all sync.WaitGroup
 	all.Go(func() {
 		if _, err := c.Deduct(later, "slow-sent", items); !errors.Is(err, stockapi.ErrUnknownOutcome) &&
 			!errors.Is(err, stockapi.ErrUnavailable) {
@@ -243,12 +243,11 @@ func TestGivingUpASharedRequest(t *testing.T) {
 		}
 	})
 	<-g.entered // the one request is on its way
-	all.Go(func() {
-		if _, err := c.Deduct(soon, "queued", items); !errors.Is(err, stockapi.ErrUnavailable) ||
-			!errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("given up in the queue: %v", err)
-		}
-	})
+	if _, err := c.Deduct(soon, "queued", items); !errors.Is(err, stockapi.ErrUnavailable) ||
+		!errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("given up in the queue: %v", err)
+	}
+	giveUp()
 	all.Wait()
 	close(g.open)
 	select {
