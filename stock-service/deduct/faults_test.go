@@ -148,9 +148,9 @@ func TestFaultCFlagTakenThenDied(t *testing.T) {
 	p := stocktest.New(t)
 	s := p.Service(p.Open(t, "grouped"))
 	goods, flag := p.Goods(t, 10), p.Flag()
-	if !p.Flags.Set(t.Context(), flag) || !p.Flags.Take(t.Context(), flag) {
-		t.Fatal("the first attempt did not get as far as to take the flag")
-	}
+	eventually(t, "the first attempt takes the flag", func() bool {
+		return p.Flags.Set(t.Context(), flag) && p.Flags.Take(t.Context(), flag)
+	})
 	op, err := s.Deduct(t.Context(), flag, []operation.Item{{GoodsID: goods, Num: 3}})
 	if err != nil || op.State != operation.Done || op.Repeat || p.Level(t, goods) != 7 {
 		t.Errorf("retry: %+v, %v, %d left; want it done now, 7 left", op, err, p.Level(t, goods))
@@ -216,12 +216,14 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 	root, busy, idle := serverstest.ZooKeeperRoot(t), p.Goods(t, 5), p.Goods(t, 5)
 	lock := hold(t, root+lockPaths(busy)["sequential"])
 	defer func() { must(t, lock.Release(t.Context())) }()
-	s := p.Open(t, "sequential", func(c *compared.Config) { c.Root, c.LockTimeout = root, 300*time.Millisecond })
-	if _, err := s.Deduct(t.Context(), one(p, idle)); err != nil {
+	open := func(wait time.Duration) deduct.Strategy {
+		return p.Open(t, "sequential", func(c *compared.Config) { c.Root, c.LockTimeout = root, wait })
+	}
+	if _, err := open(stocktest.Patience).Deduct(t.Context(), one(p, idle)); err != nil {
 		t.Errorf("other goods: %v; want them to go on", err)
 	}
 	flag := p.Flag()
-	_, err := s.Deduct(t.Context(), stock.Request{
+	_, err := open(300*time.Millisecond).Deduct(t.Context(), stock.Request{
 		Flag:  flag,
 		Items: []operation.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}},
 	})

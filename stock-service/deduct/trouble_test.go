@@ -323,6 +323,7 @@ func TestLostLockEndsTheTransaction(t *testing.T) {
 			patient := ledgerAt(t, p.DSN, mysqldb.Options{LockWait: 30 * time.Second})
 			s := p.Open(t, name, func(c *compared.Config) { c.Root, c.Ledger = root, patient })
 			row := p.DB.Begin()
+			must(t, row.Exec("SET SESSION wait_timeout = 600").Error)
 			must(t, row.Exec("UPDATE stock SET num = num WHERE goods_id = ?", goods).Error)
 			must(t, row.Raw("SELECT num FROM stock WHERE goods_id = ? FOR UPDATE", goods).Scan(new(int64)).Error)
 			answer := make(chan error, 1)
