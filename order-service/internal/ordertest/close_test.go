@@ -11,14 +11,15 @@ import (
 )
 
 func TestClosingFinishesAbandonedOrders(t *testing.T) {
-	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute}, 10)
+	w, r := serve(t, order.Config{PendingLimit: time.Minute}, 10)
+	w.restock(2, 1000) // for orders that come before the end
 	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)
 	a.want(t, http.StatusAccepted)
 	closed := make(chan error, 1)
 	go func() { closed <- r.Close(t.Context()) }()
 	eventually(t, "no further orders are taken", func() bool {
-		return r.call("POST", "/v1/orders", items(1, 1)).order.Code == "unavailable"
+		return r.place("", 2, 1).order.Code == "unavailable"
 	})
 	select {
 	case err := <-closed:
@@ -32,7 +33,7 @@ func TestClosingFinishesAbandonedOrders(t *testing.T) {
 }
 
 func TestClosingIsBounded(t *testing.T) {
-	w, r := serve(t, order.Config{ConfirmBudget: time.Second, PendingLimit: time.Minute}, 10)
+	w, r := serve(t, order.Config{PendingLimit: time.Minute}, 10)
 	w.wire.breakAll(deductions(hold))
 	a := r.place("key", 1, 4)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -122,7 +122,8 @@ func TestReadsAndCancelsEndInTime(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), "UNLOCK TABLES")
 	must(t, err)
 	r.wantOrder(id, order.Confirmed, order.Confirmed)
-	r.call("GET", "/v1/orders", "").want(t, http.StatusOK)
-	r.call("POST", "/v1/orders/"+a.order.ID+"/cancel", "").want(t, http.StatusOK)
+	patient := w.replica(order.Config{})
+	patient.call("GET", "/v1/orders", "").want(t, http.StatusOK)
+	patient.cancel(a.order.ID).want(t, http.StatusOK)
 	w.wantLevel(1001, 10)
 }

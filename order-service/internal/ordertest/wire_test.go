@@ -21,6 +21,7 @@ type wire struct {
 	held  chan struct{} // closed when held requests may go on
 	seen  map[string]int
 	wait  int // requests that are held now
+	late  int // requests that were held, and have taken effect
 }
 
 // fault is what happens to a request.
@@ -78,6 +79,13 @@ func (w *wire) holding() int {
 	return w.wait
 }
 
+// landed returns how many requests were held, and have taken effect.
+func (w *wire) landed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.late
+}
+
 func (w *wire) holds(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,6 +121,11 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		late := r.WithContext(context.WithoutCancel(r.Context()))
 		late.Body = io.NopCloser(bytes.NewReader(body))
 		late.Header.Del(request.HeaderTimeout)
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.late++
+		}()
 		w.stock.ServeHTTP(rw, late)
 	default:
 		w.stock.ServeHTTP(rw, r)
