@@ -33,10 +33,16 @@ func must(t *testing.T, err error) {
 // open returns a migrated database and n stores on it, as n replicas have.
 func open(t *testing.T, n int) (*gorm.DB, []*orderdb.DB) {
 	t.Helper()
+	return openWaiting(t, n, time.Second)
+}
+
+// openWaiting is open where a statement waits so long for a row.
+func openWaiting(t *testing.T, n int, lockWait time.Duration) (*gorm.DB, []*orderdb.DB) {
+	t.Helper()
 	cfg, err := mysql.ParseDSN(serverstest.Database(t))
 	must(t, err)
 	cfg.ParseTime = true
-	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{})
+	db, err := mysqldb.Open(cfg.FormatDSN(), mysqldb.Options{LockWait: lockWait})
 	must(t, err)
 	pool, err := db.DB()
 	must(t, err)
@@ -147,7 +153,7 @@ func TestAPageIsBoundedByItems(t *testing.T) {
 // Many goroutines of two replicas insert orders, many of them with the same key, in batches that mix them: one of each
 // key wins, and the others get the winner.
 func TestConcurrentInsertsOfOneKey(t *testing.T) {
-	db, stores := open(t, 2)
+	db, stores := openWaiting(t, 2, 8*time.Second)
 	const keys, copies = 40, 6
 	var (
 		mu      sync.Mutex
@@ -243,7 +249,7 @@ func TestAMoveIsGuarded(t *testing.T) {
 // Two replicas move the same orders to different ends at the same time: each
 // order ends once, and no replica takes the other's move for its own.
 func TestConcurrentMovesOfOneOrder(t *testing.T) {
-	_, stores := open(t, 2)
+	_, stores := openWaiting(t, 2, 8*time.Second)
 	const orders = 60
 	for id := range int64(orders) {
 		_, _, err := stores[0].Insert(t.Context(), pending(id+1, ""))

@@ -422,7 +422,7 @@ func BenchmarkDo(b *testing.B) {
 // Idle comes after the last batch of each rush and never during a batch; a call that arrives during it is served after
 // it.
 func TestIdle(t *testing.T) {
-	var batches, idles, inside atomic.Int32
+	var taken, batches, idles, inside atomic.Int32
 	enter := func() {
 		if inside.Add(1) != 1 {
 			t.Error("a batch and idle at the same time")
@@ -430,6 +430,7 @@ func TestIdle(t *testing.T) {
 	}
 	goOn, begin := make(chan struct{}, 2), make(chan struct{})
 	g := batch.Func(func(_ context.Context, ins []int) ([]int, error) {
+		taken.Add(int32(len(ins)))
 		<-begin
 		enter()
 		defer inside.Add(-1)
@@ -450,7 +451,7 @@ func TestIdle(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, func() bool { return g.Waiting() >= 9 }) // two may be in the first batch
+	eventually(t, func() bool { return int(taken.Load())+g.Waiting() == 11 }) // some are in the first batch
 	close(begin)
 	rush.Wait() // all are served before the first idle
 	eventually(t, func() bool { return idles.Load() == 1 })

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -28,8 +29,21 @@ func TestBlockProfile(t *testing.T) {
 		return resp.StatusCode, body
 	}
 	waitInVain()
-	time.AfterFunc(200*time.Millisecond, waitAWhile)
+	stop := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				waitAWhile()
+			}
+		}
+	})
 	code, zipped := ask("?seconds=1")
+	close(stop)
+	waiting.Wait()
 	if code != http.StatusOK {
 		t.Fatalf("%d %s", code, zipped)
 	}
@@ -53,7 +67,7 @@ func TestBlockProfile(t *testing.T) {
 }
 
 //go:noinline
-func waitAWhile() { <-time.After(100 * time.Millisecond) }
+func waitAWhile() { <-time.After(10 * time.Millisecond) }
 
 //go:noinline
 func waitInVain() { <-time.After(100 * time.Millisecond) }

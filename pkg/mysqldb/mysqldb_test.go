@@ -60,7 +60,7 @@ func TestConnectionsAreSetUp(t *testing.T) {
 }
 
 func TestTransactRunsDeadlocksAgain(t *testing.T) {
-	db := open(t, mysqldb.Options{})
+	db := open(t, mysqldb.Options{LockWait: 8 * time.Second}) // until the deadlock is seen
 	add := func(tx *gorm.DB, id int) error {
 		return tx.Exec("UPDATE rows_of_test SET num = num + 1 WHERE id = ?", id).Error
 	}
@@ -155,6 +155,7 @@ func TestExecTellsWhetherAStatementMayStand(t *testing.T) {
 	holder := db.Begin()
 	must(t, holder.Exec("UPDATE rows_of_test SET num = 7 WHERE id = 1").Error)
 	defer holder.Rollback()
+	must(t, mysqldb.Ping(t.Context(), db)) // a second connection is ready
 	short, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer stop()
 	_, err = mysqldb.Exec(short, db, "UPDATE rows_of_test SET num = 8 WHERE id = 1")
