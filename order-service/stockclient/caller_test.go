@@ -155,12 +155,12 @@ func TestATryIsBoundedAndItsOutcomeUnknown(t *testing.T) {
 	s := newServer(t, func(http.ResponseWriter, *http.Request) { <-leave })
 	defer close(leave)
 	start := time.Now()
-	_, err := newCaller(t, s, stockclient.Config{Timeout: 100 * time.Millisecond, Tries: 2}).Deduct(t.Context(), "1",
-		items)
+	_, err := newCaller(t, s, stockclient.Config{Timeout: time.Second, Tries: 2}).Deduct(t.Context(), "1", items)
 	if !errors.Is(err, order.ErrOutcomeUnknown) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(start); took > 5*time.Second || s.requests.Load() != 2 {
+	eventually(t, "the second try arrives", func() bool { return s.requests.Load() >= 2 })
+	if took := time.Since(start); took > 15*time.Second || s.requests.Load() != 2 {
 		t.Errorf("%d tries took %s", s.requests.Load(), took)
 	}
 }
@@ -196,11 +196,12 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	})
 	metrics := prometheus.NewRegistry()
 	c := newCallerResting(t, s, 50*time.Millisecond, stockclient.Config{Tries: 1, Metrics: metrics})
-	for range 20 {
+	for deadline := time.Now().Add(10 * time.Second); !c.Down() ||
+		counted(t, metrics, "order_stock_breaker_refusals_total") == 0; {
 		_, _ = c.Deduct(t.Context(), "1", items)
-	}
-	if !c.Down() || counted(t, metrics, "order_stock_breaker_refusals_total") == 0 {
-		t.Fatal("twenty failures, and the breaker is closed")
+		if time.Now().After(deadline) {
+			t.Fatal("every call fails, and the breaker is closed")
+		}
 	}
 	sick.Store(false)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
@@ -272,10 +273,12 @@ func TestRefusalsOfAHealthyServiceDoNotOpenTheBreaker(t *testing.T) {
 
 func TestConcurrentConfirmationsShareRequests(t *testing.T) {
 	const flags = 50
+	var sent atomic.Int64
 	first := make(chan struct{})
 	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
-		<-first
 		asked := r.URL.Query()["flag"]
+		sent.Add(int64(len(asked)))
+		<-first
 		operations, flows := make([]string, len(asked)), make([]string, len(asked))
 		for i, flag := range asked {
 			operations[i] = fmt.Sprintf(`{"flag":%q,"state":"DONE","items":[{"goods_id":"7","num":%s}]}`, flag, flag)
@@ -290,7 +293,7 @@ func TestConcurrentConfirmationsShareRequests(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"operations":[%s],"flows":[%s]}`, strings.Join(operations, ","), strings.Join(flows, ","))
 	})
-	c := newCaller(t, s, stockclient.Config{})
+	c := newCaller(t, s, stockclient.Config{Timeout: time.Minute})
 	var all sync.WaitGroup
 	for i := 1; i <= flags; i++ {
 		all.Go(func() {
@@ -306,10 +309,9 @@ func TestConcurrentConfirmationsShareRequests(t *testing.T) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(time.Second); s.requests.Load() < 2 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond) // let the others queue up behind the two that are held
+	eventually(t, "all wait behind the request that is held", func() bool {
+		return int(sent.Load())+c.Waiting() == flags
+	})
 	close(first)
 	all.Wait()
 	if n := s.requests.Load(); n > 6 {
@@ -329,6 +331,15 @@ func TestLevelsThatMakeNoSense(t *testing.T) {
 		found, err := newCaller(t, s, stockclient.Config{}).Oversold(t.Context(), []int64{7})
 		if !errors.Is(err, order.ErrStockUnavailable) || len(found) > 0 {
 			t.Errorf("%s: %v, %v; want the stock service unavailable", answer, found, err)
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
 		}
 	}
 }
