@@ -33,9 +33,10 @@ type Client struct {
 	dialer     *dialer
 	http       *http.Client
 	partitions int
-	requests   int  // shared requests to a replica; 0 if each deduction has its own
-	spread     bool // deductions go to the replicas in turn
-	discovered bool // SetReplicas sets the replicas later
+	requests   int           // shared requests to a replica; 0 if each deduction has its own
+	spread     bool          // deductions go to the replicas in turn
+	discovered bool          // SetReplicas sets the replicas later
+	hedge      time.Duration // hedgeDelay, except in tests
 	newBreaker func(name string) breaker
 
 	mu      sync.Mutex // held while fleet is replaced
@@ -53,7 +54,7 @@ func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 	d := newDialer()
 	c := &Client{
 		token: token, dialer: d, http: &http.Client{Transport: d.transport()}, partitions: operation.Partitions,
-		newBreaker: func(string) breaker { return closed{} },
+		hedge: hedgeDelay, newBreaker: func(string) breaker { return closed{} },
 	}
 	for _, opt := range opts {
 		opt(c)

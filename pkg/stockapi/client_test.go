@@ -7,7 +7,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -21,9 +20,12 @@ import (
 	"orderstock/pkg/stockapi"
 )
 
+// unhedged is for tests that count calls: a slow machine must not turn one into two.
+var unhedged = stockapi.WithHedge(time.Minute)
+
 func client(t *testing.T, bases ...string) *stockapi.Client {
 	t.Helper()
-	c, err := stockapi.NewClient(bases, "secret")
+	c, err := stockapi.NewClient(bases, "secret", unhedged)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -36,14 +38,8 @@ func server(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// refusing returns the URL of a port that nobody listens on.
-func refusing(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer func() { _ = l.Close() }()
-	return "http://" + l.Addr().String()
-}
+// Nobody listens at these.
+const refusing, refusingToo = "http://127.0.0.1:1", "http://127.0.0.1:2"
 
 // TestCodesAreReadBackwards: for every code of the server, the client has the error in the table.
 func TestCodesAreReadBackwards(t *testing.T) {
@@ -120,7 +116,7 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 			_, _ = w.Write([]byte(`{}`))
 		}
 	}
-	c := client(t, server(t, count(&a)), refusing(t), server(t, count(&b)))
+	c := client(t, server(t, count(&a)), refusing, server(t, count(&b)))
 	for range 30 {
 		if _, err := c.Cancel(t.Context(), "f"); err != nil {
 			t.Fatal(err)
@@ -129,7 +125,7 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 	if a.Load()+b.Load() != 30 || a.Load() < 10 || b.Load() < 10 {
 		t.Errorf("%d and %d calls; want 30, at least 10 each", a.Load(), b.Load())
 	}
-	if _, err := client(t, refusing(t), refusing(t)).Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
+	if _, err := client(t, refusing, refusingToo).Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
 		t.Errorf("all refuse: %v; want unavailable: nothing was done", err)
 	}
 }
@@ -138,12 +134,12 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 // the call goes to no other server.
 func TestCutConnectionIsUnknown(t *testing.T) {
 	var calls atomic.Int64
-	cut := server(t, func(http.ResponseWriter, *http.Request) {
+	cut := func(http.ResponseWriter, *http.Request) {
 		calls.Add(1)
 		panic(http.ErrAbortHandler)
-	})
-	if _, err := client(t, cut, cut).Deduct(t.Context(), "f", nil); !errors.Is(err, stockapi.ErrUnknownOutcome) ||
-		calls.Load() != 1 {
+	}
+	_, err := client(t, server(t, cut), server(t, cut)).Deduct(t.Context(), "f", nil)
+	if !errors.Is(err, stockapi.ErrUnknownOutcome) || calls.Load() != 1 {
 		t.Errorf("%v after %d calls; want unknown after 1", err, calls.Load())
 	}
 	slow := server(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -184,7 +180,7 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 		})
 	}
 	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret",
-		append(opts, stockapi.WithPartitions(16))...)
+		append([]stockapi.Option{stockapi.WithPartitions(16), unhedged}, opts...)...)
 	must(t, err)
 	t.Cleanup(c.Close)
 	return c, calls, failing
@@ -249,7 +245,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 		}))
 	}
 	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2),
-		stockapi.WithPartitions(16))
+		stockapi.WithPartitions(16), unhedged)
 	must(t, err)
 	t.Cleanup(c.Close)
 	if _, err := c.Deduct(t.Context(), "a", nil); !errors.Is(err, stockapi.ErrUnavailable) || !c.Down() {
@@ -296,7 +292,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 // pass the first over.
 func TestASilentReplicaIsPassedOver(t *testing.T) {
 	leave := make(chan struct{})
-	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { <-leave }, stockapi.WithSharedRequests(2))
+	c, calls, failing := replicas(t, func(http.ResponseWriter, *http.Request) { <-leave },
+		stockapi.WithSharedRequests(2), stockapi.WithHedge(stockapi.HedgeDelay))
 	defer close(leave)
 	items := goodsAt(t, c, calls, 0)
 	failing.Store(true)
@@ -352,11 +349,12 @@ func TestSharedRequestCutShort(t *testing.T) {
 		"cut": first, "an index of nobody": first + `{"index":7,"operation":{}}`,
 		"an empty answer": first + `{"index":1}`, "no JSON": first + "<html>",
 	} {
-		held := make(chan struct{})
+		arrived, held := make(chan struct{}), make(chan struct{})
 		url := server(t, func(w http.ResponseWriter, r *http.Request) {
 			var body stockapi.DeductAllRequest
 			_ = json.NewDecoder(r.Body).Decode(&body)
 			if len(body.Operations) == 1 { // the one that lets the others gather
+				close(arrived)
 				<-held
 				_, _ = io.WriteString(w, first)
 				return
@@ -376,11 +374,11 @@ func TestSharedRequestCutShort(t *testing.T) {
 			errs <- err
 		}
 		go deduct()
-		time.Sleep(50 * time.Millisecond)
+		<-arrived
 		for range 3 {
 			go deduct()
 		}
-		time.Sleep(50 * time.Millisecond)
+		eventually(t, "three wait for the next request", func() bool { return c.Waiting() == 3 })
 		close(held)
 		done, unknown := 0, 0
 		for range 4 {
@@ -419,5 +417,14 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 // replica is one stock service, at one address.
 type replica struct {
 	base          string
+	hedge         time.Duration // the hedging delay
 	writes, reads breaker
 	// shared gathers deductions that share requests; nil if each has its own.
 	shared *batch.Group[Deduction, Operation]
@@ -85,9 +86,9 @@ func (r *replica) hedgeIn() time.Duration {
 	case time.Now().Before(r.ejectedUntil):
 		return 0
 	case r.inFlight == 0:
-		return hedgeDelay
+		return r.hedge
 	}
-	return hedgeDelay - time.Since(r.lastAnswer)
+	return r.hedge - time.Since(r.lastAnswer)
 }
 
 // fleet is an immutable snapshot of the replicas.
@@ -154,7 +155,8 @@ func (c *Client) SetReplicas(bases []string) error {
 
 func (c *Client) newReplica(base string) *replica {
 	r := &replica{
-		base: base, writes: c.newBreaker("stock writes at " + base), reads: c.newBreaker("stock reads at " + base),
+		base: base, hedge: c.hedge,
+		writes: c.newBreaker("stock writes at " + base), reads: c.newBreaker("stock reads at " + base),
 	}
 	if c.requests > 0 {
 		r.shared = batch.New(func(ctx context.Context, take func() []*sharedCall) { c.sendShared(ctx, r, take) },
@@ -290,7 +292,7 @@ func at[T any](ctx context.Context, order []*replica, breaker func(*replica) bre
 				look.Reset(left)
 			case len(t.order) == 0: // no other to turn to
 			case t.order[0].overdue():
-				look.Reset(hedgeDelay / 4)
+				look.Reset(t.last.hedge / 4)
 			default:
 				t.give(errNoAnswer)
 				t.last.eject()
