@@ -21,7 +21,8 @@ func TestEveryDeductionIsMadeUnderItsLocks(t *testing.T) {
 		t.Run(fmt.Sprintf("orders=%d,stocks=%d,partitions=%s", c.orders, c.stocks, c.partitions), func(t *testing.T) {
 			cfg := config(t)
 			cfg.OrderServices, cfg.StockServices = c.orders, c.stocks
-			cfg.StockEnv = map[string]string{"STOCK_PARTITIONS": c.partitions}
+			// The default patience is over when a slow ZooKeeper stalls for 200 ms.
+			cfg.StockEnv = map[string]string{"STOCK_PARTITIONS": c.partitions, "LOCK_PATIENCE": "2s"}
 			cfg.OrderEnv = cfg.StockEnv
 			st := stacktest.Start(t, cfg)
 			for _, goods := range []int{5, 100, 10_000} {
