@@ -73,6 +73,7 @@ func newBar(w io.Writer, total int64, line func() string) func(now, total int64,
 		case now >= total:
 			bar.SetCurrent(total)
 		default:
+			bar.SetCurrent(now)
 			bar.Abort(false)
 		}
 		progress.Wait()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,15 +54,23 @@ func TestABarIsShownOnATerminal(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*fire.Config)
+		stop   int64 // at that order; 0: never
 		want   string
 	}{
-		"by orders": {func(c *fire.Config) { c.Orders, c.Rate = 100, 400 }, "100 %"},
-		"by time":   {func(c *fire.Config) { c.Orders, c.Duration = 0, 300*time.Millisecond }, "100 %"},
-		"stopped":   {func(c *fire.Config) { c.Orders, c.Rate = 1000, 100 }, "orders/s"},
+		"by orders": {func(c *fire.Config) { c.Orders, c.Rate = 100, 400 }, 0, "100 %"},
+		"by time":   {func(c *fire.Config) { c.Orders, c.Duration = 0, 300*time.Millisecond }, 0, "100 %"},
+		"stopped":   {func(c *fire.Config) { c.Orders, c.Rate, c.Concurrency = 1000, 400, 1 }, 150, "15 %"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
 		tty, written := terminal(t)
-		cfg := newShop(t).config()
+		s := newShop(t)
+		var seen atomic.Int64
+		s.before = func(string) {
+			if seen.Add(1) == c.stop {
+				cancel()
+			}
+		}
+		cfg := s.config()
 		cfg.Progress = tty
 		c.change(&cfg)
 		h, err := fire.Run(ctx, cfg)
