@@ -45,7 +45,8 @@ type shop struct {
 
 	mu     sync.Mutex
 	stock  map[string]int64
-	orders map[string]int // key: number of its order
+	flags  map[string]bool // of restocks
+	orders map[string]int  // key: number of its order
 	bodies map[string]string
 	calls  map[string]int // by key
 	cancel map[string]int // by order id
@@ -57,7 +58,7 @@ type shop struct {
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{
-		stock: map[string]int64{}, orders: map[string]int{}, bodies: map[string]string{},
+		stock: map[string]int64{}, flags: map[string]bool{}, orders: map[string]int{}, bodies: map[string]string{},
 		calls: map[string]int{}, cancel: map[string]int{}, ends: map[string]string{},
 	}
 	mux := http.NewServeMux()
@@ -74,7 +75,10 @@ func newShop(t *testing.T) *shop {
 }
 
 func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
-	var body struct{ Num, Price int64 }
+	var body struct {
+		Flag       string
+		Num, Price int64
+	}
 	err := json.NewDecoder(r.Body).Decode(&body)
 	if err != nil || r.Header.Get("Authorization") != "Bearer secret" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -82,7 +86,10 @@ func (s *shop) restock(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stock[r.PathValue("id")] += body.Num
+	if !s.flags[body.Flag] {
+		s.flags[body.Flag] = true
+		s.stock[r.PathValue("id")] += body.Num
+	}
 	_, _ = fmt.Fprintf(w, `{"goods_id":%q,"num":%d}`, r.PathValue("id"), s.stock[r.PathValue("id")])
 }
 
@@ -297,7 +304,7 @@ func TestDeductionsMadeByAFunction(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	cfg := s.config()
-	cfg.Path, cfg.Orders, cfg.Concurrency, cfg.Timeout = history.PathDeduct, 6, 1, 50*time.Millisecond
+	cfg.Path, cfg.Orders, cfg.Concurrency, cfg.Timeout = history.PathDeduct, 6, 1, 2*time.Second
 	var made []string
 	cfg.Deduct = func(ctx context.Context, flag string, sent []history.Item) (stockapi.Operation, error) {
 		made = append(made, flag)
@@ -356,12 +363,11 @@ func TestLatencyCountsFromTheIntendedTime(t *testing.T) {
 	if report.P50 < 100*time.Millisecond || report.Max < 450*time.Millisecond {
 		t.Errorf("p50 %s, max %s; want the stall in them", report.P50, report.Max)
 	}
-	var busy time.Duration
-	for _, c := range h.Calls {
-		busy += c.Done - c.Sent
-	}
-	if busy > 900*time.Millisecond {
-		t.Errorf("calls took %s in all: the stall was in more than one", busy)
+	for i, c := range h.Calls[1:] {
+		if before := h.Calls[i]; c.Sent < before.Done {
+			t.Errorf("of one client, a call was sent %s into the run, before the answer to the one before, after %s",
+				c.Sent, before.Done)
+		}
 	}
 }
 
@@ -371,11 +377,8 @@ func TestRateAndDuration(t *testing.T) {
 	cfg := s.config()
 	cfg.Orders, cfg.Rate, cfg.Duration, cfg.Warmup = 0, 200, time.Second, 200*time.Millisecond
 	h, report := run(t, cfg)
-	if report.Orders != 200 {
-		t.Errorf("%d orders in a second, want 200", report.Orders)
-	}
-	if report.OrdersPerS < 150 {
-		t.Errorf("%.0f orders/s, want about 200", report.OrdersPerS)
+	if report.Orders != 200 || report.Confirmed+report.Rejected != 200 {
+		t.Errorf("%d orders in a second, %d answered, want 200", report.Orders, report.Confirmed+report.Rejected)
 	}
 	// The pace is in the intended times, even on a slow machine: one each 5 ms.
 	var last time.Duration
@@ -413,13 +416,15 @@ func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	cfg := s.config()
-	cfg.Orders, cfg.Concurrency, cfg.Timeout = 8, 2, 200*time.Millisecond
+	cfg.Orders, cfg.Concurrency, cfg.Timeout = 8, 2, 2*time.Second
+	over := make(chan struct{})
+	defer close(over)
 	s.before = func(key string) {
 		switch {
 		case strings.HasSuffix(key, "-1"):
 			panic(http.ErrAbortHandler) // cuts the connection
 		case strings.HasSuffix(key, "-2"):
-			time.Sleep(400 * time.Millisecond)
+			<-over
 		}
 	}
 	h, report := run(t, cfg)
