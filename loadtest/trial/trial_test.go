@@ -63,10 +63,18 @@ func TestRun(t *testing.T) {
 	})
 	t.Run("the load ends with the heal", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		healed, ended := false, false
-		try.UntilHealed = true
+		healed, ended, live := false, false, &fire.Live{}
+		try.UntilHealed, try.Load.Live = true, live
 		try.Break = &trial.Simple{
-			Do: func(context.Context) error { return nil }, For: 200 * time.Millisecond,
+			Do: func(ctx context.Context) error {
+				for live.Counts().Orders == 0 {
+					if err := trial.Sleep(ctx, 10*time.Millisecond); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			For:  200 * time.Millisecond,
 			Undo: func(context.Context) error { healed = true; return nil },
 		}
 		try.During = func(_ context.Context, over <-chan struct{}) { <-over; ended = true }
