@@ -53,11 +53,16 @@ func TestRunPassesTheExitCodeOn(t *testing.T) {
 func TestRunInterruptsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	begin := time.Now()
-	err := run(ctx, map[string]string{"D": dir}, "sh", "-c",
-		`trap ": >$D/outer; exit 3" INT; sh -c 'trap ": >$D/inner; exit 0" INT; while :; do sleep 0.02; done' & wait; wait`)
+	ctx, cancel := context.WithCancel(t.Context())
+	var begin time.Time
+	go func() {
+		awaitFile(filepath.Join(dir, "ready"))
+		begin = time.Now()
+		cancel()
+	}()
+	err := run(ctx, map[string]string{"D": dir}, "sh", "-c", `trap ": >$D/outer; exit 3" INT; `+
+		`sh -c 'trap ": >$D/inner; exit 0" INT; : >$D/ready; while :; do sleep 0.02; done' & wait; wait`)
+	<-ctx.Done()
 	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 3 {
 		t.Errorf("error %v; want the program's exit code, 3", err)
 	}
