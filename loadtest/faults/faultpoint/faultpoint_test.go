@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"orderstock/loadtest/lab"
 )
 
 // victim is a process built with the tag "faults" that passes commit/before at each GET /step.
@@ -96,6 +98,9 @@ func (v *victim) step(timeout time.Duration) (int, string) {
 	return resp.StatusCode, strings.TrimSpace(string(body))
 }
 
+// Pid is the process's number.
+func (v *victim) Pid() int { return v.cmd.Process.Pid }
+
 func (v *victim) fired() string {
 	v.t.Helper()
 	data, err := os.ReadFile(v.log)
@@ -129,14 +134,26 @@ func TestActions(t *testing.T) {
 	t.Run("stop freezes the process until it is continued", func(t *testing.T) {
 		v := start(t, bin)
 		v.arm(map[string]any{"step": "commit", "when": "before", "action": "stop"})
-		if code, _ := v.step(300 * time.Millisecond); code != 0 {
+		answered := make(chan int, 1)
+		go func() {
+			code, _ := v.step(30 * time.Second)
+			answered <- code
+		}()
+		for limit := time.Now().Add(10 * time.Second); !lab.Paused(v); time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatal("the process is not stopped")
+			}
+		}
+		select {
+		case code := <-answered:
 			t.Fatalf("a stopped process answers %d", code)
+		case <-time.After(300 * time.Millisecond):
 		}
 		if err := v.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		if code, body := v.step(5 * time.Second); code != http.StatusOK {
-			t.Errorf("after it was continued: %d %s", code, body)
+		if code := <-answered; code != http.StatusOK {
+			t.Errorf("after it was continued: %d", code)
 		}
 	})
 
