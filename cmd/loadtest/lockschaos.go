@@ -93,7 +93,7 @@ func lockChaos(cmd *cobra.Command, length time.Duration, seed uint64, text io.Wr
 	}
 	cfg := chaos.Config{
 		Watch:   func(r chaos.Round) { printRound(text, r) },
-		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Handoff: []int{64, 1},
+		Servers: ensemble.Servers, Root: "/chaos", Length: length, Seed: seed, Grants: 100, Handoff: []int{64, 1},
 		Command: func(ctx context.Context, worker string) *exec.Cmd {
 			return exec.CommandContext(ctx, self, "bench", "locks", "chaos", "worker", worker)
 		},

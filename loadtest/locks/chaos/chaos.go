@@ -27,7 +27,6 @@ const (
 	away           = sessionTimeout * 3 / 2 // past the session
 	patience       = 30 * time.Second       // for everybody to hold again
 	longest        = time.Minute            // of a round: longer histories take the checker too long
-	leastGrants    = 100                    // of a round
 )
 
 // Config says what to disturb, and for how long.
@@ -37,6 +36,7 @@ type Config struct {
 	Root    string        // path below which nothing else happens
 	Length  time.Duration // of all rounds; each strikes every fault once, however short
 	Seed    uint64
+	Grants  int   // of a round, at least
 	Handoff []int // hand-overs within a process, by rounds in turns; 1 turns them off
 
 	// Command returns the command for a process that runs a [Worker], which it gets in JSON.
@@ -64,8 +64,8 @@ type Round struct {
 // Run disturbs for the configured time, in rounds, and returns them. A round with violations is the last. The error is
 // for what kept it from judging.
 func Run(ctx context.Context, cfg Config) ([]Round, error) {
-	if cfg.Length <= 0 || len(cfg.Servers) == 0 || len(cfg.Handoff) == 0 {
-		return nil, errors.New("chaos needs a length, a server and a number of hand-overs")
+	if cfg.Length <= 0 || len(cfg.Servers) == 0 || cfg.Grants <= 0 || len(cfg.Handoff) == 0 {
+		return nil, errors.New("chaos needs a length, a server, a number of grants and one of hand-overs")
 	}
 	var rounds []Round
 	random := rand.New(rand.NewPCG(cfg.Seed, cfg.Seed))
@@ -136,7 +136,7 @@ func (r *round) run(ctx context.Context, length time.Duration) (err error) {
 	}
 	begin := time.Now()
 	faults := r.faults(ctx)
-	for i := 0; time.Since(begin) < length || i < len(faults) || r.granted() < leastGrants; i++ {
+	for i := 0; time.Since(begin) < length || i < len(faults) || r.granted() < r.cfg.Grants; i++ {
 		if time.Since(begin) > length+patience {
 			break // the judgement says so
 		}
@@ -379,7 +379,7 @@ func (r *round) judge(ctx context.Context) error {
 	if n := Overlaps(r.beliefs); n > 0 {
 		violated("%d pairs of holders that were never paused believed at once that they held", n)
 	}
-	if r.Grants < leastGrants {
+	if r.Grants < r.cfg.Grants {
 		violated("only %d grants", r.Grants)
 	}
 	if r.Lost == 0 {

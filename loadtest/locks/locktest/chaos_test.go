@@ -22,13 +22,13 @@ const lengthEnv = "LOCKTEST_LENGTH"
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	cfg := chaos.Config{
-		Root: serverstest.ZooKeeperRoot(t), Length: 4 * time.Second, Seed: rand.Uint64(),
+		Root: serverstest.ZooKeeperRoot(t), Length: 4 * time.Second, Seed: rand.Uint64(), Grants: 30,
 		Handoff: []int{64, 1}, Command: command, Watch: func(r chaos.Round) { t.Logf("%+v", r) },
 	}
 	if testing.Short() {
 		cfg.Servers = []*servers.ZooKeeper{serverstest.ZooKeeper(t)}
 	} else {
-		cfg.Length = time.Minute
+		cfg.Length, cfg.Grants = time.Minute, 100
 		ensemble, err := servers.StartEnsemble(t.Context(), t.TempDir(), 3, servers.WithArgs("-Xmx192m"))
 		if err != nil {
 			t.Fatal(err)
