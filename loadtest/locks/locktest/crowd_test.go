@@ -84,14 +84,14 @@ func TestWakeups(t *testing.T) {
 			holder := acquire(t, mutex, soon)
 			ctx, cancel := context.WithCancel(t.Context())
 			granted, wait := queueUp(t, ctx, counter, root+"/lock", waiters, mutex.Acquire)
-			settle(events.Load)
+			settle(events.Load, 0)
 			before := events.Load()
 			release(t, holder)
 			for range releases - 1 {
 				release(t, <-granted)
 			}
 			last := <-granted
-			settle(events.Load)
+			settle(events.Load, before+int64(releases))
 			if n := events.Load() - before; n != int64(releases) {
 				t.Errorf("%d watch events for %d releases with %d waiters", n, releases, waiters)
 			}
@@ -125,13 +125,13 @@ func herdWakeups(t *testing.T, counter *zklock.Session, path string, waiters int
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	granted, wait := queueUp(t, ctx, counter, path, waiters, lock.Acquire)
-	settle(lock.Wakeups)
+	settle(lock.Wakeups, 0)
 	before := lock.Wakeups()
 	if err := holder.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	last := <-granted
-	settle(lock.Wakeups)
+	settle(lock.Wakeups, before+int64(waiters))
 	woken := lock.Wakeups() - before
 	cancel()
 	wait()
@@ -142,8 +142,10 @@ func herdWakeups(t *testing.T, counter *zklock.Session, path string, waiters int
 	return woken
 }
 
-// settle returns when the count has stopped.
-func settle(count func() int64) {
+// settle returns when the count has reached the least, which it waits for no longer than soon, and has stopped.
+func settle(count func() int64, least int64) {
+	for limit := time.Now().Add(soon); count() < least && time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+	}
 	for last := int64(-1); last != count(); time.Sleep(500 * time.Millisecond) {
 		last = count()
 	}
