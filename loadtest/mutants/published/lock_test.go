@@ -30,10 +30,10 @@ type result struct {
 
 // crowd lets 24 clients take the lock 8 times each. They hold it for 3 ms and
 // wait for at most patience.
-func crowd(t *testing.T, dir string, faults []published.Fault, patience time.Duration) *result {
+func crowd(t *testing.T, r *result, faults []published.Fault, patience time.Duration) {
 	t.Helper()
 	var (
-		r       result
+		dir     = serverstest.ZooKeeperRoot(t) + "/a/b/lock"
 		holders atomic.Int64
 		all     sync.WaitGroup
 	)
@@ -64,7 +64,6 @@ func crowd(t *testing.T, dir string, faults []published.Fault, patience time.Dur
 		}
 	}
 	all.Wait()
-	return &r
 }
 
 // TestEachFaultShows runs the lock without its faults and with each that a crowd alone brings out.
@@ -74,30 +73,37 @@ func TestEachFaultShows(t *testing.T) {
 		name     string
 		faults   []published.Fault
 		patience time.Duration
-		shows    func(*result) bool
+		shows    func(r, sound *result) bool
 	}{
-		{"none, patient", nil, long, func(r *result) bool {
+		{"none, patient", nil, long, func(r, _ *result) bool {
 			return r.overlaps.Load() == 0 && r.failed.Load() == 0
 		}},
-		{"none, impatient", nil, 30 * time.Millisecond, func(r *result) bool {
+		{"none, impatient", nil, 30 * time.Millisecond, func(r, _ *result) bool {
 			return r.overlaps.Load() == 0 && r.acquired.Load() > 0
 		}},
-		{"I", []published.Fault{published.Parent}, long, func(r *result) bool { return r.failed.Load() > 0 }},
-		{"J", []published.Fault{published.Latch}, 300 * time.Millisecond, func(r *result) bool {
-			return r.failed.Load() > 0
+		{"I", []published.Fault{published.Parent}, long, func(r, _ *result) bool { return r.failed.Load() > 0 }},
+		{"J", []published.Fault{published.Latch}, 300 * time.Millisecond, func(r, sound *result) bool {
+			return r.failed.Load() > sound.failed.Load()
 		}},
-		{"K", []published.Fault{published.NoSecondLook}, 30 * time.Millisecond, func(r *result) bool {
+		{"K", []published.Fault{published.NoSecondLook}, 30 * time.Millisecond, func(r, _ *result) bool {
 			return r.overlaps.Load() > 0
 		}},
-		{"L", []published.Fault{published.LeftBehind}, 30 * time.Millisecond, func(r *result) bool {
-			return r.acquired.Load() < 60
+		{"L", []published.Fault{published.LeftBehind}, 30 * time.Millisecond, func(r, sound *result) bool {
+			return r.acquired.Load() < sound.acquired.Load()/4
 		}},
-		{"N", []published.Fault{published.SplitName}, long, func(r *result) bool { return r.overlaps.Load() > 0 }},
+		{"N", []published.Fault{published.SplitName}, long, func(r, _ *result) bool { return r.overlaps.Load() > 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := crowd(t, serverstest.ZooKeeperRoot(t)+"/a/b/lock", test.faults, test.patience)
-			if !test.shows(r) {
-				t.Errorf("acquired %d, failed %d, overlaps %d", r.acquired.Load(), r.failed.Load(), r.overlaps.Load())
+			// On a slow machine, the sound lock fails the impatient, too.
+			var sound result
+			if test.faults != nil && test.patience < long {
+				crowd(t, &sound, nil, test.patience)
+			}
+			var r result
+			crowd(t, &r, test.faults, test.patience)
+			if !test.shows(&r, &sound) {
+				t.Errorf("acquired %d, failed %d, overlaps %d; the sound lock %d, %d, %d", r.acquired.Load(), r.failed.Load(),
+					r.overlaps.Load(), sound.acquired.Load(), sound.failed.Load(), sound.overlaps.Load())
 			}
 		})
 	}
