@@ -137,7 +137,7 @@ func (l *link) elsewhere(t testing.TB) net.Conn {
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	hello := binary.BigEndian.AppendUint32(nil, 44)
 	hello = append(hello, make([]byte, 4+8)...) // protocol version, last zxid seen
-	hello = binary.BigEndian.AppendUint32(hello, 10_000)
+	hello = binary.BigEndian.AppendUint32(hello, 30_000)
 	hello = binary.BigEndian.AppendUint64(hello, id)
 	hello = binary.BigEndian.AppendUint32(hello, uint32(len(secret)))
 	ask(t, conn, append(hello, secret[:]...))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"testing"
+	"time"
 
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/internal/zktest"
@@ -54,14 +55,14 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 func TestMultiOfAllKinds(t *testing.T) {
 	dir := zktest.Root(t)
 	s, other := connect(t), connect(t)
-	rw := zklock.NewRWMutex(s, dir+"/b")
+	rw, linger := zklock.NewRWMutex(s, dir+"/b"), zklock.WithLinger(time.Minute) // the try finds it here
 	multi := zklock.NewMulti(
-		zklock.NewSemaphore(s, dir+"/c", 2), rw.Reader(), zklock.NewMutex(s, dir+"/a"),
-		zklock.NewReentrantMutex(s, dir+"/a"), rw.Writer(), zklock.NewSemaphore(s, dir+"/c", 2),
+		zklock.NewSemaphore(s, dir+"/c", 2), rw.Reader(), zklock.NewMutex(s, dir+"/a", linger),
+		zklock.NewReentrantMutex(s, dir+"/a", linger), rw.Writer(), zklock.NewSemaphore(s, dir+"/c", 2),
 	)
 	ctx, cancel := context.WithTimeout(zklock.WithOwner(t.Context()), patience)
 	defer cancel()
-	outer := acquireWith(t, ctx, zklock.NewReentrantMutex(s, dir+"/a")) // the owner has one of them already
+	outer := acquireWith(t, ctx, zklock.NewReentrantMutex(s, dir+"/a", linger)) // the owner has one of them already
 	lock, err := multi.Acquire(ctx)
 	must(t, err)
 	if n := len(lock.Locks()); n != 3 {

@@ -174,13 +174,13 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 // They are removed, although their holders do nothing.
 func TestNodesOfLostLocksAreRemovedWhenTheSessionComesBack(t *testing.T) {
 	t.Parallel()
-	const timeout = 4 * time.Second
+	const timeout = 8 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
 	path := zktest.Root(t) + "/lock"
 	id, lock := s.Conn().SessionID(), acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)))
 	l.silence()
-	time.Sleep(timeout / 2)
-	keptAlive := l.elsewhere(t) // for 10 s more
+	time.Sleep(timeout / 4)
+	keptAlive := l.elsewhere(t) // for 30 s more
 	await(t, lock.Context().Done(), "the loss of the lock")
 	_ = keptAlive.Close()
 	l.restore()

@@ -113,7 +113,7 @@ func TestTryBeforeTheHolderLooks(t *testing.T) {
 	asking := zklock.NewMutex(other, path)
 	release(t, acquire(t, zklock.NewMutex(other, path, zklock.WithLinger(0)))) // the parent is there
 	l.mu.Lock()
-	looks := 0
+	looks, looked := 0, make(chan struct{})
 	l.onRequest = func(op int32) bool {
 		if op != opChildren {
 			return false
@@ -122,6 +122,7 @@ func TestTryBeforeTheHolderLooks(t *testing.T) {
 			return false
 		}
 		l.onRequest = nil
+		defer close(looked)
 		_, before, err := other.Conn().Exists(path)
 		if err != nil {
 			t.Error(err)
@@ -138,11 +139,7 @@ func TestTryBeforeTheHolderLooks(t *testing.T) {
 	}
 	l.mu.Unlock()
 	release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))))
+	await(t, looked, "the look of the holder's process at the queue")
 	lock, _ := tryUntil(t, asking)
 	release(t, lock)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if looks < 2 {
-		t.Error("the holder's process did not look at the queue")
-	}
 }
