@@ -90,6 +90,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	s.shell = exec.CommandContext(context.WithoutCancel(ctx), "sh", append(append([]string{
 		"-c", script, filepath.Join(s.Dir, "log"), java, "-cp", classpath, "-Xmx512m",
 		"-Dzookeeper.jmx.log4j.disable=true",
+		"-Dznode.container.checkIntervalMs=3600000", // tests count children and requests
 	}, s.args...), "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.Dir, "zoo.cfg"))...)
 	if s.lifeline, err = s.shell.StdinPipe(); err != nil {
 		return err
