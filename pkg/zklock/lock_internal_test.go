@@ -21,7 +21,7 @@ func TestLossIsToldOnce(t *testing.T) {
 		if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(time.Second); told.Load() == 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(20 * time.Second); told.Load() == 0 && time.Now().Before(deadline); {
 			time.Sleep(10 * time.Microsecond)
 		}
 		if n := told.Load(); n != 1 {
