@@ -125,15 +125,20 @@ func TestReleaseWithAnEndedContext(t *testing.T) {
 
 // An administrator, or a faulty client, deletes the holder's node: the holder's context ends.
 func TestDeletedNodeIsALoss(t *testing.T) {
-	s, other := connect(t), connect(t)
-	for name, m := range kindsOfMutex(s, zktest.Root(t)+"/lock") {
+	other := connect(t)
+	dir := zktest.Root(t) + "/lock"
+	for name := range kindsOfMutex(other, dir) {
 		t.Run(name, func(t *testing.T) {
+			s, l := dialLink(t)
+			m := kindsOfMutex(s, dir)[name]
+			watched := l.after(opGetData, 1)
 			lock := acquire(t, m)
+			await(t, watched, "the watch on the holder's node")
 			node := path.Join(m.Path(), awaitChildren(t, other.Conn(), m.Path(), 1)[0])
+			must(t, errorOf(s.Conn().Sync("/"))) // answered after the watch
+			again := l.after(opGetData, 1)
 			must(t, errorOf(other.Conn().Set(node, []byte("changed"), -1)))
-			if _, _, err := s.Conn().Exists(node); err != nil { // the news of the change is before this
-				t.Fatal(err)
-			}
+			await(t, again, "another watch after a change of the data")
 			if err := lock.Context().Err(); err != nil {
 				t.Fatalf("a change of the data: %v", context.Cause(lock.Context()))
 			}
@@ -262,7 +267,8 @@ func TestForeignChildrenAreIgnored(t *testing.T) {
 
 // The client library's own Lock excludes this one and is excluded.
 func TestExcludesTheClientLibrarysLock(t *testing.T) {
-	s, other := connect(t), connect(t)
+	s := connect(t)
+	other, l := dialLink(t)
 	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
 	foreign := zk.NewLock(other.Conn(), m.Path(), zk.WorldACL(zk.PermAll))
 	must(t, foreign.Lock())
@@ -271,14 +277,9 @@ func TestExcludesTheClientLibrarysLock(t *testing.T) {
 	awaitChildren(t, other.Conn(), m.Path(), 2)
 	must(t, foreign.Unlock())
 	lock := a.wait(t)
-	locked := make(chan error, 1)
+	locked, watched := make(chan error, 1), l.after(opGetData, 1)
 	go func() { locked <- foreign.Lock() }()
-	awaitChildren(t, other.Conn(), m.Path(), 2)
-	select {
-	case err := <-locked:
-		t.Fatalf("the library's lock was acquired: %v", err)
-	default:
-	}
+	await(t, watched, "the library's wait for the lock")
 	release(t, lock)
 	select {
 	case err := <-locked:
