@@ -59,8 +59,9 @@ func (r *renewals) record(p []byte) {
 		r.hello = int64(binary.BigEndian.Uint64(p[8:]))
 	case len(p) >= 20 && binary.BigEndian.Uint32(p[8:]) == opSetWatches:
 		r.renewed = append(r.renewed, int64(binary.BigEndian.Uint64(p[12:])))
-		if len(r.renewed) == renewalPackets {
+		if len(r.renewed) == renewalPackets && r.next != nil { // it may reconnect once more
 			close(r.next)
+			r.next = nil
 		}
 	}
 }
