@@ -46,8 +46,8 @@ func TestDowngrade(t *testing.T) {
 			if err != nil || modesOf(status.Holders) != "read" || modesOf(status.Waiters) != "write read" {
 				t.Errorf("status %+v, %v", status, err)
 			}
-			writer.waits(t, "a writer beside a reader")
-			after.waits(t, "a reader went past a writer")
+			writer.waits(t, other, dir, "a writer beside a reader")
+			after.waits(t, other, dir, "a reader went past a writer")
 			release(t, read)
 			release(t, writer.wait(t))
 			release(t, after.wait(t))

@@ -130,14 +130,7 @@ func TestFaultKPredecessorWasAWaiter(t *testing.T) {
 	giveUp()
 	await(t, between.done, "the end of the waiter")
 	awaitChildren(t, other.Conn(), dir, 2)
-	// The news of the deletion reaches the last one before this answer does.
-	must(t, errorOf(s.Conn().Sync(dir)))
-	for range 20 { // and it has looked at the queue again
-		if _, _, err := s.Conn().Children(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	last.waits(t, "two hold the lock")
+	last.waits(t, s, dir, "two hold the lock")
 	release(t, held)
 	release(t, last.wait(t))
 }
@@ -168,18 +161,23 @@ func TestFaultLTimedOutWaiterLeavesNoNode(t *testing.T) {
 func TestFaultMReleaseDeletesItsOwnNode(t *testing.T) {
 	s, l := dialLink(t)
 	other := connect(t)
-	dir := zktest.Root(t) + "/lock"
+	root := zktest.Root(t)
+	dir := root + "/lock"
 	for _, opts := range [][]zklock.Option{nil, {zklock.WithHandoff(1, 0)}} {
 		stale := acquire(t, zklock.NewMutex(s, dir, opts...))
 		l.expire(t)
 		next := acquire(t, zklock.NewMutex(other, dir))
+		node := awaitChildren(t, other.Conn(), dir, 1)[0]
 		await(t, stale.Context().Done(), "the loss of the lock")
 		for range 2 {
 			if err := stale.Release(t.Context()); err == nil {
 				t.Error("a stale handle was released without an error")
 			}
 		}
-		awaitChildren(t, other.Conn(), dir, 1)
+		release(t, acquire(t, zklock.NewMutex(s, root+"/after", zklock.WithHandoff(1, 0)))) // longer than a late delete
+		if now := awaitChildren(t, other.Conn(), dir, 1)[0]; now != node {
+			t.Errorf("the new holder's node is %s, and was %s", now, node)
+		}
 		if err := next.Context().Err(); err != nil {
 			t.Errorf("the new holder lost the lock: %v", context.Cause(next.Context()))
 		}

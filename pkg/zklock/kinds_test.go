@@ -17,8 +17,8 @@ import (
 
 func TestReadersShareAndWritersExclude(t *testing.T) {
 	dir := zktest.Root(t) + "/rw"
-	a, b := zklock.NewRWMutex(connect(t), dir), zklock.NewRWMutex(connect(t), dir)
-	other := connect(t)
+	s, other := connect(t), connect(t)
+	a, b := zklock.NewRWMutex(s, dir), zklock.NewRWMutex(other, dir)
 
 	first, second := acquire(t, reader{a}), acquire(t, reader{b}) // together
 	wantErr(t, errorOf(a.TryLock(t.Context())), zklock.ErrNotAcquired, "try to write while others read")
@@ -38,10 +38,10 @@ func TestReadersShareAndWritersExclude(t *testing.T) {
 	}
 
 	release(t, first)
-	writer.waits(t, "a writer beside a reader")
+	writer.waits(t, s, dir, "a writer beside a reader")
 	release(t, second)
 	w := writer.wait(t)
-	third.waits(t, "a reader beside a writer")
+	third.waits(t, other, dir, "a reader beside a writer")
 	if !first.Token().Less(w.Token()) || !second.Token().Less(w.Token()) {
 		t.Errorf("the writer's token %v, the readers' %v and %v", w.Token(), first.Token(), second.Token())
 	}

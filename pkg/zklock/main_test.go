@@ -104,9 +104,14 @@ func (a *acquisition) wait(t testing.TB) *zklock.Lock {
 	return a.lock
 }
 
-// waits fails the test with fault if the acquisition has ended.
-func (a *acquisition) waits(t testing.TB, fault string) {
+// waits fails the test with fault if the acquisition, over s, ends by what has happened at dir.
+func (a *acquisition) waits(t testing.TB, s *zklock.Session, dir, fault string) {
 	t.Helper()
+	must(t, errorOf(s.Conn().Sync(dir))) // the news comes before this answer does
+	for range 20 {                       // and it has looked at the queue again
+		_, _, err := s.Conn().Children(dir)
+		must(t, err)
+	}
 	select {
 	case <-a.done:
 		t.Errorf("%s: %v", fault, a.err)
