@@ -70,14 +70,26 @@ func (f *Flags) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, value func() float64) {
 		with.NewGaugeFunc(prometheus.GaugeOpts{Name: "redis_" + name, Help: help}, value)
 	}
-	gauge("connections", "Connections to Redis.", func() float64 { return float64(f.client.PoolStats().TotalConns) })
+	gauge("connections", "Connections to Redis.", f.ofPools(func(s *redis.PoolStats) uint32 { return s.TotalConns }))
 	gauge("idle_connections", "Connections to Redis without a call.",
-		func() float64 { return float64(f.client.PoolStats().IdleConns) })
+		f.ofPools(func(s *redis.PoolStats) uint32 { return s.IdleConns }))
 	gauge("breaker_open", "1 while calls are kept from Redis.",
 		func() float64 { return float64(f.breaker.State()) / float64(gobreaker.StateOpen) })
 	with.NewCounterFunc(prometheus.CounterOpts{
 		Name: "redis_pool_timeouts_total", Help: "Calls that got no connection in time.",
-	}, func() float64 { return float64(f.client.PoolStats().Timeouts) })
+	}, f.ofPools(func(s *redis.PoolStats) uint32 { return s.Timeouts }))
+}
+
+// ofPools returns the sum of a number of both pools of the client: pipelines have their own.
+func (f *Flags) ofPools(number func(*redis.PoolStats) uint32) func() float64 {
+	return func() float64 {
+		stats := f.client.PoolStats()
+		sum := number(stats)
+		if stats.PipelineStats != nil {
+			sum += number((*redis.PoolStats)(stats.PipelineStats))
+		}
+		return float64(sum)
+	}
 }
 
 // Close waits for the calls in progress and closes the connections.
