@@ -173,19 +173,24 @@ func groupIsLinked(t *testing.T, bin string) {
 	h := r.fire(t, fire.Config{
 		Target: st.Target(), Orders: 200, Concurrency: 50, Mix: fire.Mix{Goods: 1, Stock: 1000},
 	}, 1)
+	served := func(spans []trace.Span) *trace.Span {
+		own := find(spans, "place")
+		return find(where(spans, func(s trace.Span) bool { return own != nil && s.Trace == own.Trace }),
+			"PUT /v1/operations/:flag")
+	}
 	var foreign bool
 	for _, call := range h.Calls {
-		spans := r.await(t, call.Order, has("group", "update-stock", "commit"))
-		own := find(spans, "place").Trace
-		part := find(where(spans, func(s trace.Span) bool { return s.Trace == own }), "PUT /v1/operations/:flag")
-		group := find(spans, "group")
+		spans := r.await(t, call.Order, func(spans []trace.Span) bool {
+			return has("group", "update-stock", "commit")(spans) && served(spans) != nil
+		})
+		part, group := served(spans), find(spans, "group")
 		if !slices.Contains(part.Links, trace.Link{Trace: group.Trace, Span: group.ID}) {
 			t.Fatalf("order %d has no link to its group", call.Order)
 		}
 		if !slices.Contains(group.Links, trace.Link{Trace: part.Trace, Span: part.ID}) {
 			t.Fatalf("the group has no link to order %d", call.Order)
 		}
-		foreign = foreign || group.Trace != own
+		foreign = foreign || group.Trace != part.Trace
 	}
 	if !foreign {
 		t.Error("no group served two orders: nothing was tested")
@@ -201,7 +206,7 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 		c.OrderServices, c.StockServices = 1, 1
 		c.OrderEnv = maps.Clone(c.OrderEnv)
 		maps.Copy(c.OrderEnv, map[string]string{
-			"PRICE_TTL": "1m", "CONFIRM_BUDGET": "500ms", "PENDING_LIMIT": "1s", "RECONCILE_INTERVAL": "100ms",
+			"PRICE_TTL": "1m", "CONFIRM_BUDGET": "2s", "PENDING_LIMIT": "3s", "RECONCILE_INTERVAL": "100ms",
 			"ZOOKEEPER_SESSION_TIMEOUT": "2s",
 		})
 	})
