@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -40,8 +41,23 @@ func TestAnInterruptedRunIsJudged(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	folder := earlierRun(t)
-	ctx, interrupt := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
+	db, err := sql.Open("mysql", st.Databases().OrderDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	go func() {
+		defer interrupt()
+		for n := 0; n < 20 && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) { // a poll of another process
+			err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM orders").Scan(&n)
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
 	out, errs, exit := program(ctx, "fire", "--rate", "50", "--orders", "100000", "--goods", "4", "--out", folder)
 	if exit != command.Passed {
 		t.Fatalf("exit code %d\n%s%s", exit, out, errs)

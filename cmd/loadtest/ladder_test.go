@@ -13,13 +13,13 @@ import (
 
 // TestComparisonsOnRealServers makes the two comparisons of the default strategy with itself, for a moment each: with a
 // console that watches, and with all orders traced.
-// It takes 20 s: each starts three servers and four services.
+// It takes 40 s: each starts three servers and four services.
 func TestComparisonsOnRealServers(t *testing.T) {
 	out := t.TempDir()
 	for name, of := range map[string][]string{"watched": nil, "traced": {"--share", "1"}} {
 		args := append([]string{
-			"bench", "ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "500ms",
-			"--warmup", "50ms", "--out", out,
+			"bench", "ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "2s",
+			"--warmup", "500ms", "--out", out,
 		}, of...)
 		said, exit := execute(t, args...)
 		data, err := os.ReadFile(filepath.Join(out, "ladder-"+name+".json"))

@@ -29,7 +29,7 @@ func TestASmallLadder(t *testing.T) {
 		},
 		Servers: &stack.Servers{MySQL: serverstest.MySQL(t), Redis: redis, ZooKeeper: serverstest.ZooKeeper(t)},
 		Bin:     stacktest.Build(t), Dir: t.TempDir(),
-		Warmup: 20 * time.Millisecond, Measure: 400 * time.Millisecond, Table: io.Discard,
+		Warmup: 20 * time.Millisecond, Measure: 2 * time.Second, Table: io.Discard,
 	})
 	if err != nil {
 		t.Fatal(err)

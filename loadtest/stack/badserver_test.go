@@ -3,6 +3,7 @@ package stack_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
@@ -43,8 +44,11 @@ func demoOn(t *testing.T, server *servers.MySQL, load fire.Config) *history.Hist
 	t.Helper()
 	cfg := config(t)
 	cfg.Servers.MySQL = server
+	// A slow machine may take its time.
+	cfg.OrderEnv = map[string]string{"STOCK_TIMEOUT": "20s", "CONFIRM_BUDGET": "20s", "PENDING_LIMIT": "40s"}
+	cfg.StockEnv = map[string]string{"REQUEST_TIMEOUT": "20s"}
 	st := stacktest.Start(t, cfg)
-	load.Target = st.Target()
+	load.Target, load.Timeout = st.Target(), 30*time.Second
 	h, err := fire.Run(t.Context(), load)
 	if err != nil {
 		t.Fatal(err)
