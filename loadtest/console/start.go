@@ -58,11 +58,11 @@ func (c *Console) start(ctx context.Context, v catalogue.Variant) (err error) {
 	maps.Copy(env, v.Env)
 	maps.Copy(env, c.traces.env)
 	env["MUTANT"] = v.Mutants
-	expired, err := c.lab.ExpiredSessions(ctx)
+	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
 	if err != nil {
 		return err
 	}
-	open, err := c.lab.OpenSessions(ctx) // of the services that are killed now
+	expired, err := c.lab.ExpiredSessions(ctx)
 	if err != nil {
 		return err
 	}
