@@ -44,9 +44,9 @@ func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 		t.Fatalf("the load tester said %s", said)
 	}
 	// The console reads less often while the machine is busy. There may be a product of an order by hand.
-	b.await(20*time.Second,
+	b.await(35*time.Second,
 		`/sold [1-9][0-9]* of 100 of the newest 10 of 20[01] /i.test(document.querySelector(".hero").innerText)`)
-	b.await(20*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
+	b.await(35*time.Second, `document.querySelector("#books").innerText.includes("The books agree")`)
 	for _, edge := range []string{"client_order", "order_stock", "order_mysql", "stock_mysql"} {
 		b.await(20*time.Second, `/[1-9]/.test(document.querySelector('#way [data-edge="`+edge+`"] .count')?.textContent)`)
 	}

@@ -51,10 +51,15 @@ func TestRestartAndResumeHeal(t *testing.T) {
 	s := theStage(t)
 	goods := s.stocked(t)
 	s.act(t, act.Action{Action: "kill", Target: "order-1"})
-	one := console.HandOrder{Items: []console.HandItem{{GoodsID: goods[0], Num: 1}}}
-	placed, err := s.console.PlaceByHand(t.Context(), one)
-	if err != nil || placed.Status != http.StatusCreated {
-		t.Fatalf("with one order service dead, an order by hand is answered %+v, %v", placed, err)
+	one := console.HandOrder{Items: []console.HandItem{{GoodsID: goods[0], Num: 1}}, Key: "one"}
+	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) { // an order may end later
+		placed, err := s.console.PlaceByHand(t.Context(), one)
+		if err == nil && placed.Status == http.StatusCreated {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("with one order service dead, an order by hand is answered %+v, %v", placed, err)
+		}
 	}
 	s.act(t, act.Action{Action: "restart", Target: "order-1"})
 	s.act(t, act.Action{Action: "pause", Target: "stock-1"})
