@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -140,10 +141,11 @@ func TestTheLibraryMissesEvents(t *testing.T) {
 		}
 	}()
 	r.watch(t, conn)
-	deadline := time.Now().Add(time.Minute) // a slow machine loses the race rarely
+	deadline := time.Now().Add(time.Minute)
 	for reconnects := 1; !r.misses(t, conn); reconnects++ {
 		if reconnects >= 20 && time.Now().After(deadline) {
-			t.Fatalf("the library did not miss anything in %d reconnects", reconnects)
+			t.Fatalf("the library did not miss anything in %d reconnects, on %d processors; on one it hardly does",
+				reconnects, runtime.NumCPU())
 		}
 	}
 }
