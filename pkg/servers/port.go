@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 )
@@ -14,12 +15,17 @@ var (
 )
 
 // FreePort returns a free TCP port of 127.0.0.1. It lies below the kernel's range for outgoing connections, so that
-// none of them takes it while a server restarts. It is chosen at random, since several processes may be choosing.
+// none of them takes it while a server restarts. Several processes may be choosing, and a port is free until its server
+// listens: each process takes ports at random from its own part of the range first.
 func FreePort() (int, error) {
 	portsMu.Lock()
 	defer portsMu.Unlock()
-	for range 1000 {
-		port := 10000 + rand.IntN(22000)
+	for try := range 1000 {
+		part := 250
+		if try >= 500 {
+			part = 22000
+		}
+		port := 10000 + (os.Getpid()*250+rand.IntN(part))%22000
 		if ports[port] {
 			continue
 		}
