@@ -37,16 +37,21 @@ var around = map[string]struct {
 	Duplicated: {1500 * time.Millisecond, []act.Action{{Action: "duplicate"}}},
 }
 
-// together is one or two faults around the system. The acts of first are armed first, one by one, and the others all
-// at once, since some take as long as a server's restart.
-type together struct{ first, rest []*trial.Simple }
+// together is one or two faults around the system, each of one or several acts. The acts of first are armed first, one
+// by one, and the others all at once, since some take as long as a server's restart.
+type together struct {
+	faults      [][]*trial.Simple
+	first, rest []*trial.Simple
+}
 
 // add adds the fault around the system of that name. Flushes go first: they delete flags of orders that the other
 // faults hold up. Faults of wires go first too, one by one: adding a toxic to a connection while another fault closes
 // it can block forever.
 func (t *together) add(l *lab.Lab, name string, rng *rand.Rand) {
+	var acts []*trial.Simple
 	if name == RedisFlushed {
-		t.first = append(t.first, flushing(l))
+		acts = append(acts, flushing(l))
+		t.first = append(t.first, acts...)
 	}
 	for _, a := range around[name].acts {
 		if name == ReplicaKilled {
@@ -58,10 +63,10 @@ func (t *together) add(l *lab.Lab, name string, rng *rand.Rand) {
 		} else {
 			t.rest = append(t.rest, made)
 		}
+		acts = append(acts, made)
 	}
+	t.faults = append(t.faults, acts)
 }
-
-func (t *together) all() []*trial.Simple { return slices.Concat(t.first, t.rest) }
 
 // Arm implements trial.Act.
 func (t *together) Arm(ctx context.Context) error {
@@ -73,15 +78,20 @@ func (t *together) Arm(ctx context.Context) error {
 	return atOnce(t.rest, func(f *trial.Simple) error { return f.Arm(ctx) })
 }
 
-// Fired implements trial.Act. It is the smallest of the acts' counts: 0 until each has struck.
+// Fired implements trial.Act. It is 0 until each fault has struck, and then the smallest of their counts. A fault has
+// struck as often as its act that struck most: a replica that is killed does not use its wire.
 func (t *together) Fired(ctx context.Context) (least int, err error) {
-	for i, f := range t.all() {
-		n, err := f.Fired(ctx)
-		if err != nil {
-			return 0, err
+	for i, acts := range t.faults {
+		most := 0
+		for _, a := range acts {
+			n, err := a.Fired(ctx)
+			if err != nil {
+				return 0, err
+			}
+			most = max(most, n)
 		}
-		if i == 0 || n < least {
-			least = n
+		if i == 0 || most < least {
+			least = most
 		}
 	}
 	return least, nil
@@ -89,7 +99,7 @@ func (t *together) Fired(ctx context.Context) (least int, err error) {
 
 // Hold implements trial.Act.
 func (t *together) Hold() (longest time.Duration) {
-	for _, f := range t.all() {
+	for _, f := range slices.Concat(t.faults...) {
 		longest = max(longest, f.For)
 	}
 	return longest
@@ -97,7 +107,7 @@ func (t *together) Hold() (longest time.Duration) {
 
 // Heal implements trial.Act. It heals all at once, since a replica becomes ready only once its servers are back.
 func (t *together) Heal(ctx context.Context) error {
-	return atOnce(t.all(), func(f *trial.Simple) error { return f.Heal(ctx) })
+	return atOnce(slices.Concat(t.faults...), func(f *trial.Simple) error { return f.Heal(ctx) })
 }
 
 func atOnce[T any](all []T, do func(T) error) error {
