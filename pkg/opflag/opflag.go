@@ -54,7 +54,7 @@ func OpenAt(where redisdb.Server, log *slog.Logger, opts ...Option) *Flags {
 	return f
 }
 
-// Option changes the flags.
+// Option changes a default of OpenAt.
 type Option func(timeout *time.Duration)
 
 // WithTimeout bounds a round trip to Redis. Default 200 ms.

@@ -62,7 +62,7 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	// Below a semaphore, the node of its mutex ends while nobody waits.
+	// ZooKeeper removes "locks", the container of a semaphore's mutex, while nobody waits.
 	if len(members) == 0 && slices.Contains(names, "leases") {
 		return inspectSemaphore(ctx, s.conn, path)
 	}

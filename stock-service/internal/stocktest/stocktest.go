@@ -44,7 +44,7 @@ func New(t testing.TB) *Place {
 	return NewWaiting(t, 8*time.Second)
 }
 
-// NewWaiting is New where a statement waits so long for a row.
+// NewWaiting is New with another limit on how long a statement waits for a row.
 func NewWaiting(t testing.TB, lockWait time.Duration) *Place {
 	t.Helper()
 	p := &Place{t: t, DSN: serverstest.Database(t)}
