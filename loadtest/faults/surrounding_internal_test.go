@@ -20,6 +20,7 @@ func TestTogetherStrikesWhenEachFaultHas(t *testing.T) {
 		want       int
 	}{
 		{acts(1, 1), acts(0, 3), 1},
+		{acts(1, 1), acts(3, 0), 1},
 		{acts(1, 1), acts(0, 0), 0},
 		{acts(0), acts(2, 5), 0},
 		{acts(7), acts(2, 5), 5},
