@@ -126,6 +126,6 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 	}, log)
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, TLS: base.TLS, OpsAddr: cfg.OpsAddr, Metrics: base.Metrics,
-		ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
+		ShutdownDelay: cfg.ShutdownDelay, ShutdownTimeout: cfg.ShutdownTimeout, OnListen: onListen,
 	}, traces.Handler(faults.handler(handler), httpapi.Inside(cfg.TrustedProxies)), log)
 }

@@ -79,7 +79,7 @@ func run(ctx context.Context, cfg settings, opts options) (err error) {
 	defer func() { withdraw() }()
 	return httpapi.Serve(ctx, httpapi.ServerConfig{
 		Addr: cfg.ListenAddr, TLS: base.TLS, OpsAddr: cfg.OpsAddr, Metrics: base.Metrics,
-		ShutdownTimeout: cfg.ShutdownTimeout, MaxHeader: stockhttp.MaxHeader,
+		ShutdownDelay: cfg.ShutdownDelay, ShutdownTimeout: cfg.ShutdownTimeout, MaxHeader: stockhttp.MaxHeader,
 		OnListen: func(addr string) {
 			withdraw = announcing.Announce(ctx, "stock", cmp.Or(cfg.AdvertiseAddr, addr), base.TLS != nil,
 				string(cfg.Token), string(cfg.OldToken))

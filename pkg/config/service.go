@@ -21,6 +21,9 @@ type Service struct {
 	// Processors is the number of processors to use, read by the Go runtime; 0: all. Services on one machine need a share
 	// each.
 	Processors int `env:"GOMAXPROCS" envDefault:"0"`
+	// ShutdownDelay is how long a stop keeps the port open while the health checks fail: longer than a proxy in front
+	// takes to notice.
+	ShutdownDelay time.Duration `env:"SHUTDOWN_DELAY" envDefault:"0s"`
 	// ShutdownTimeout bounds a stop's wait for requests in flight.
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s"`
 
@@ -79,6 +82,7 @@ func (s Service) Check() error {
 		s.checkRedis(),
 		Var("STOCK_PARTITIONS", s.StockPartitions).Between(1, maxPartitions),
 		Var("GOMAXPROCS", s.Processors).AtLeast(0),
+		Var("SHUTDOWN_DELAY", s.ShutdownDelay).AtLeast(0),
 		Var("SHUTDOWN_TIMEOUT", s.ShutdownTimeout).Positive(),
 		Var("ZOOKEEPER_SESSION_TIMEOUT", s.SessionTimeout).AtLeast(time.Second),
 	)

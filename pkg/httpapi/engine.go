@@ -71,6 +71,9 @@ func serveRequest(c *gin.Context, log *slog.Logger, opts Options) {
 	start := time.Now()
 	ctx := request.With(c.Request.Context(), log, c.GetHeader(request.HeaderID))
 	c.Header(request.HeaderID, request.ID(ctx))
+	if leaving(ctx) {
+		c.Header("Connection", "close")
+	}
 	if tracing.On(ctx) {
 		trace.SpanFromContext(ctx).SetName(c.Request.Method + " " + c.FullPath())
 	}

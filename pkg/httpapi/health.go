@@ -30,23 +30,28 @@ const checkLimit = 2 * time.Second
 var errNoAnswer = fmt.Errorf("no answer within %v", checkLimit)
 
 // Health adds GET /healthz, which answers 200 while the process serves, and GET /readyz, which answers 200 with the
-// status "ready", 200 "degraded" if only optional checks fail, and 503 "not ready" if others do.
+// status "ready", 200 "degraded" if only optional checks fail, and 503 "not ready" if others do. During
+// ServerConfig.ShutdownDelay both answer 503 "stopping".
 //
 // The answer names the failing checks. Their errors go to the log, when the answer changes. All checks run
 // concurrently, and one that has not answered after two seconds has failed, even if it ignores its context. Requests
 // that arrive while a check runs share its answer.
 func Health(e *gin.Engine, checks map[string]Check) {
-	Get(e, "/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
+	Get(e, "/healthz", func(c *gin.Context) {
+		r := readiness{Status: alive}
+		if leaving(c.Request.Context()) {
+			r.Status = stopping
+		}
+		r.write(c)
+	})
 	h := &health{checks: checks}
 	Get(e, "/readyz", func(c *gin.Context) {
-		r := h.ask(c.Request.Context())
-		h.log(c.Request.Context(), r)
-		code := http.StatusOK
-		if r.Status == notReady {
-			code = http.StatusServiceUnavailable
-			c.Header("Retry-After", "1")
+		r := readiness{Status: stopping}
+		if !leaving(c.Request.Context()) {
+			r = h.ask(c.Request.Context())
+			h.log(c.Request.Context(), r)
 		}
-		c.JSON(code, r)
+		r.write(c)
 	})
 }
 
@@ -58,7 +63,7 @@ type health struct {
 	last readiness
 }
 
-// readiness is the body of /readyz.
+// readiness is the body of /readyz and of /healthz.
 type readiness struct {
 	Status  string   `json:"status"`
 	Failing []string `json:"failing,omitempty"`
@@ -66,7 +71,18 @@ type readiness struct {
 	errs []any // alternating names and errors
 }
 
+func (r readiness) write(c *gin.Context) {
+	code := http.StatusOK
+	if r.Status == notReady || r.Status == stopping {
+		code = http.StatusServiceUnavailable
+		c.Header("Retry-After", "1")
+	}
+	c.JSON(code, r)
+}
+
 const (
+	alive    = "ok"
+	stopping = "stopping"
 	ready    = "ready"
 	degraded = "degraded"
 	notReady = "not ready"

@@ -393,6 +393,49 @@ func TestStoppingCutsNoRequest(t *testing.T) {
 	}
 }
 
+// TestAStopWithADelay: a proxy that asks for the health sends no request in vain, and clients that keep their
+// connections lose them between two answers.
+func TestAStopWithADelay(t *testing.T) {
+	t.Parallel()
+	e, _ := serve(t)
+	httpapi.Health(e, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	listening, ended := make(chan string, 1), make(chan error, 1)
+	go func() {
+		ended <- httpapi.Serve(ctx, httpapi.ServerConfig{
+			Addr: "127.0.0.1:0", ShutdownDelay: 3 * time.Second, OnListen: func(a string) { listening <- a },
+		}, e, slog.New(slog.DiscardHandler))
+	}()
+	base := "http://" + <-listening
+	get := func(path string) *http.Response {
+		t.Helper()
+		resp, err := http.Get(base + path) //nolint:noctx // the server ends with the test
+		if err != nil {
+			t.Fatalf("GET %s: %v", path, err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is kept
+		_ = resp.Body.Close()
+		return resp
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/nowhere"} {
+		if resp := get(path); resp.Close || resp.StatusCode == http.StatusServiceUnavailable {
+			t.Errorf("before the stop, %s answers %d, closes: %v", path, resp.StatusCode, resp.Close)
+		}
+	}
+	stop()
+	for get("/healthz").StatusCode != http.StatusServiceUnavailable {
+		time.Sleep(time.Millisecond)
+	}
+	for path, status := range map[string]int{"/readyz": http.StatusServiceUnavailable, "/nowhere": http.StatusNotFound} {
+		if resp := get(path); !resp.Close || resp.StatusCode != status {
+			t.Errorf("during the delay, %s answers %d, closes: %v", path, resp.StatusCode, resp.Close)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
 func TestAPortInUseIsAnError(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()

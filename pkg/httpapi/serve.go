@@ -27,14 +27,18 @@ type ServerConfig struct {
 	OpsAddr string
 	// Metrics are served at /metrics. Default: prometheus.DefaultGatherer.
 	Metrics prometheus.Gatherer
+	// ShutdownDelay is how long a stop keeps the port open while the health checks fail, for proxies to send their
+	// requests elsewhere. Default none.
+	ShutdownDelay time.Duration
 	// ShutdownTimeout bounds the wait for the requests in flight. Default 20 s.
 	ShutdownTimeout time.Duration
 	// OnListen, if not nil, is called with the address once the port is bound.
 	OnListen func(addr string)
 }
 
-// Serve binds the address, serves h until ctx ends, then accepts no further connections and waits for the requests in
-// flight. It returns nil if all of them got their answers.
+// Serve binds the address and serves h until ctx ends. Then, for ShutdownDelay, an engine of NewEngine answers 503 to
+// the health checks and closes each connection after its next answer. After that Serve accepts no further connections
+// and waits for the requests in flight. It returns nil if all of them got their answers.
 func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logger) error {
 	if cfg.ShutdownTimeout <= 0 {
 		cfg.ShutdownTimeout = 20 * time.Second
@@ -44,6 +48,8 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 		return fmt.Errorf("listen on %s: %w", cfg.Addr, err)
 	}
 	server := newServer(h, log)
+	requests, leave := withLeaving()
+	server.BaseContext = func(net.Listener) context.Context { return requests }
 	server.TLSConfig = cfg.TLS
 	if cfg.MaxHeader > 0 {
 		server.MaxHeaderBytes = cfg.MaxHeader
@@ -78,9 +84,14 @@ func Serve(ctx context.Context, cfg ServerConfig, h http.Handler, log *slog.Logg
 	}
 	select {
 	case <-ctx.Done():
+		log.Info("stopping", "delay", cfg.ShutdownDelay.String(), "timeout", cfg.ShutdownTimeout.String())
+		leave()
+		select {
+		case <-time.After(cfg.ShutdownDelay):
+		case err = <-failed:
+		}
 	case err = <-failed:
 	}
-	log.Info("stopping", "timeout", cfg.ShutdownTimeout.String())
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.ShutdownTimeout)
 	defer cancel()
 	for _, s := range servers {
