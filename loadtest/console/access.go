@@ -1,7 +1,10 @@
 package console
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"html"
 	"io"
@@ -23,6 +26,14 @@ func cookieOf(r *http.Request) string {
 		port = "80"
 	}
 	return "orderstock_console_" + port
+}
+
+// pass returns the value of the cookie with that name: proof that the browser once showed the token. A browser sends
+// its cookies to the servers on all ports of a host, which must not learn the token.
+func (s *Server) pass(cookie string) string {
+	mac := hmac.New(sha256.New, []byte(s.token))
+	mac.Write([]byte(cookie))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // policy lets the page load its own files and nothing else.
@@ -55,7 +66,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			}
 			//nolint:gosec // not Secure: the console speaks HTTP, on this machine
 			http.SetCookie(w, &http.Cookie{
-				Name: cookieOf(r), Value: token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+				Name: cookieOf(r), Value: s.pass(cookieOf(r)), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 			})
 			q := r.URL.Query()
 			q.Del("token")
@@ -64,14 +75,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			http.Redirect(w, r, to.RequestURI(), http.StatusSeeOther)
 			return
 		}
-		shown := ""
-		if c, err := r.Cookie(cookieOf(r)); err == nil {
-			shown = c.Value
-		}
-		if bearer, ok := httpapi.BearerToken(r); ok {
-			shown = bearer
-		}
-		if !s.valid(shown) {
+		if !s.admits(r) {
 			if r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Authorization") == "" {
 				askForToken(w, r)
 				return
@@ -101,9 +105,18 @@ func askForToken(w http.ResponseWriter, r *http.Request) {
 `, html.EscapeString(r.URL.RequestURI())) // an error says that the client has gone
 }
 
-func (s *Server) valid(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+// admits reports whether the request carries the token or, without an Authorization header, the cookie.
+func (s *Server) admits(r *http.Request) bool {
+	if bearer, ok := httpapi.BearerToken(r); ok {
+		return s.valid(bearer)
+	}
+	c, err := r.Cookie(cookieOf(r))
+	return err == nil && same(c.Value, s.pass(c.Name))
 }
+
+func (s *Server) valid(token string) bool { return same(token, s.token) }
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // serves reports whether a Host header names this server in a way that no other site can.
 func (s *Server) serves(hostport string) bool {

@@ -26,7 +26,7 @@ type Server struct {
 
 // ServerConfig restricts the use of the server.
 type ServerConfig struct {
-	// Token opens the server: it is shown once, in the address, and then kept in a cookie. Default: random.
+	// Token opens the server: it is shown once, in the address, and a cookie derived from it is kept. Default: random.
 	Token string
 	// Remote is for a server that is bound to more than the loopback interface. It
 	// allows every IP address, and Hosts, as a Host header. Without it only loopback

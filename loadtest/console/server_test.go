@@ -125,6 +125,25 @@ func TestTwoConsolesInOneBrowser(t *testing.T) {
 	}
 }
 
+// TestTheCookieIsNotTheToken: a browser sends it to the servers on all ports of the host.
+func TestTheCookieIsNotTheToken(t *testing.T) {
+	const base = "http://127.0.0.1:8090"
+	handler := attached(t, console.ServerConfig{Token: token}).Handler()
+	cookies := ask(t, handler, "GET "+base+"/?token="+token, "", nil).Result().Cookies()
+	if len(cookies) != 1 || !strings.HasSuffix(cookies[0].Name, "_8090") || strings.Contains(cookies[0].Value, token) {
+		t.Fatalf("the cookies %v, want one that names the port and does not hold the token", cookies)
+	}
+	for name, header := range map[string]http.Header{
+		"the cookie's value as a token": {"Authorization": {"Bearer " + cookies[0].Value}},
+		"the token as a cookie":         {"Cookie": {cookies[0].Name + "=" + token}},
+		"the cookie of another port":    {"Cookie": {"orderstock_console_8091=" + cookies[0].Value}},
+	} {
+		if got := ask(t, handler, "GET "+base+"/api/state", "", header); got.Code != http.StatusUnauthorized {
+			t.Errorf("%s: %d, want 401", name, got.Code)
+		}
+	}
+}
+
 // TestPageWithoutToken: a browser gets a page with instructions.
 func TestPageWithoutToken(t *testing.T) {
 	handler := attached(t, console.ServerConfig{}).Handler()
