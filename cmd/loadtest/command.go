@@ -40,8 +40,8 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 }
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure and compare: strategies, holders of locks, lock packages"}
-	cmd.AddCommand(ladderCommand(), scaleCommand(), locksCommand())
+	cmd := &cobra.Command{Use: "bench", Short: "Measure and compare: strategies, holders of locks, builds and settings, lock packages"}
+	cmd.AddCommand(ladderCommand(), scaleCommand(), compareCommand(), locksCommand())
 	return cmd
 }
 

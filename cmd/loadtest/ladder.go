@@ -17,11 +17,10 @@ import (
 	"orderstock/stock-service/deduct/strategy"
 )
 
-// ladderFlags are the flags of ladder, of its subcommands and of scale.
+// ladderFlags are the flags of ladder, scale and compare.
 type ladderFlags struct {
 	mysql string
 	out   string
-	check bool
 	cfg   ladder.Config
 	resultFlags
 }
@@ -32,7 +31,6 @@ func (f *ladderFlags) add(p *pflag.FlagSet) {
 	p.DurationVar(&f.cfg.Warmup, "warmup", 500*time.Millisecond, "load before each measured turn")
 	p.DurationVar(&f.cfg.Measure, "window", 3*time.Second, "time of each measured turn")
 	p.StringVar(&f.out, "out", "out", "folder of the results")
-	p.BoolVar(&f.check, "check", false, "fail if a figure was missed")
 	p.Uint64Var(&f.cfg.Seed, "seed", 0, "makes the same orders again; 0: random")
 	f.flags(p)
 }
@@ -45,10 +43,10 @@ func (f *ladderFlags) config(c *cobra.Command) ladder.Config {
 	return cfg
 }
 
-// judged is the result of a measurement, which may miss its targets.
+// judged is the result of a measurement, with a verdict on its rows.
 type judged interface {
 	hasSheet
-	Judge(targets bool) error
+	Judge() error
 }
 
 // run measures on new servers, and prints, gives and judges the result, which is nil if there is none.
@@ -61,7 +59,7 @@ func (f *ladderFlags) run(
 			return err
 		}
 		return errors.Join(err, result.Sheet().Text(f.text(c)),
-			f.save(c, filepath.Join(f.out, name+".json"), result), result.Judge(f.check))
+			f.save(c, filepath.Join(f.out, name+".json"), result), result.Judge())
 	})
 }
 
@@ -114,9 +112,9 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 			})
 		},
 	}
-	f.add(c.PersistentFlags())
-	c.PersistentFlags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
-		ladder.QuickWindow.String() + "); fast strategies get twice as much, and more for the closest comparisons"
+	f.add(c.Flags())
+	c.Flags().Lookup("window").Usage = "time of each measurement, over all rounds (with --quick " +
+		ladder.QuickWindow.String() + "); fast strategies get twice as much"
 	c.Flags().BoolVar(&quick, "quick", false,
 		"only case-study, conditional-update, grouped-rows, grouped and direct, 64 and 256 clients, one hot product;"+
 			" and grouped and grouped-rows with three replicas")
@@ -124,6 +122,5 @@ Writes out/ladder.json, out/ladder.svg and, as a report, out/ladder.html.`,
 		"only these strategies: "+strings.Join(append(strategy.Names(), ladder.Direct), ", "))
 	c.Flags().IntSliceVar(&only.Clients, "clients", nil, "only these numbers of clients")
 	c.Flags().IntSliceVar(&only.Replicas, "replicas", nil, "only these numbers of stock services")
-	c.AddCommand(comparisons(&f)...)
 	return c
 }

@@ -11,29 +11,25 @@ import (
 	"orderstock/pkg/command"
 )
 
-// TestComparisonsOnRealServers makes the two comparisons of the default strategy with itself, for a moment each: with a
-// console that watches, and with all orders traced.
-// It takes 40 s: each starts three servers and four services.
-func TestComparisonsOnRealServers(t *testing.T) {
+// TestCompareOnRealServers compares two settings for a moment.
+// It takes 20 s: each leg starts four services.
+func TestCompareOnRealServers(t *testing.T) {
 	out := t.TempDir()
-	for name, of := range map[string][]string{"watched": nil, "traced": {"--share", "1"}} {
-		args := append([]string{
-			"bench", "ladder", name, "--mysql", "local", "--pairs", "2", "--clients", "4", "--window", "2s",
-			"--warmup", "500ms", "--out", out,
-		}, of...)
-		said, exit := execute(t, args...)
-		data, err := os.ReadFile(filepath.Join(out, "ladder-"+name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var kept struct {
-			Ratio ladder.Ratio `json:"ratio"`
-		}
-		if err := json.Unmarshal(data, &kept); err != nil {
-			t.Fatal(err)
-		}
-		if exit != command.Passed || kept.Ratio.Value <= 0 || !strings.Contains(said, kept.Ratio.Name) {
-			t.Errorf("%s: exit code %d, kept %+v, printed %q", name, exit, kept.Ratio, said)
-		}
+	said, exit := execute(t, "bench", "compare", "--mysql", "local", "--paths", "order", "--new", "STOCK_GROUP=1",
+		"--legs", "2", "--clients", "4", "--window", "1s", "--warmup", "200ms", "--out", out)
+	data, err := os.ReadFile(filepath.Join(out, "compare.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept ladder.Comparison
+	if err := json.Unmarshal(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if len(kept.Loads) != 1 {
+		t.Fatalf("kept %+v", kept)
+	}
+	if of := kept.Loads[0]; exit != command.Passed || of.Value <= 0 || of.P99.Value <= 0 || len(of.New) != 2 ||
+		!strings.Contains(said, "STOCK_GROUP=1 / this build") || !strings.Contains(said, of.Ratio.String()) {
+		t.Errorf("exit code %d, kept %+v, printed %q", exit, of, said)
 	}
 }

@@ -2,25 +2,22 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/locks"
 	"orderstock/pkg/commalist"
-	"orderstock/pkg/command"
 )
 
 func locksCommand() *cobra.Command {
 	var (
-		cfg          = locks.Config{Plan: locks.Full()}
-		out          string
-		quick, check bool
-		to           resultFlags
+		cfg   = locks.Config{Plan: locks.Full()}
+		out   string
+		quick bool
+		to    resultFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "locks",
@@ -33,10 +30,8 @@ times in a round, so that a change in the machine's speed affects them all.
 A latency is the time from the call to the grant; for "raw", which is a create
 and a delete without any lock, it is the time of the pair. A wake-up is a watch
 event that made a waiter look again.`,
-		Example: `  loadtest bench locks            measure all, print the table and the targets
+		Example: `  loadtest bench locks            measure all, print the table
   loadtest bench locks --quick    a short look, for a change in hand
-  loadtest bench locks --check    exit with 1 if a target is missed, or a minute of
-                                  "bench locks chaos" breaks the lock
   loadtest bench locks --locks zklock,zk.Lock --shapes 4x64x1`,
 		Args: cobra.NoArgs,
 	}
@@ -45,7 +40,6 @@ event that made a waiter look again.`,
 	f.StringVar(&cfg.Servers, "zookeeper", "", "measure on this running server (host:port) and start none")
 	f.StringVar(&out, "out", filepath.Join("out", "lock-bench.json"), "file for the figures; empty for none")
 	f.BoolVar(&quick, "quick", false, "one short window each, without the many paths")
-	f.BoolVar(&check, "check", false, "exit with 1 if a target is missed, or a minute of chaos breaks the lock")
 	to.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if quick {
@@ -65,18 +59,7 @@ event that made a waiter look again.`,
 		if err != nil {
 			return err
 		}
-		missed, err := result.PrintTargets(text)
-		if err = errors.Join(err, to.save(cmd, out, result)); err != nil || !check {
-			return err
-		}
-		fmt.Fprintln(text)
-		if err := lockChaos(cmd, time.Minute, 0, text, false); err != nil {
-			return err
-		}
-		if missed {
-			return command.Fail(errors.New("a target was missed"))
-		}
-		return nil
+		return to.save(cmd, out, result)
 	}
 	cmd.AddCommand(locksChaosCommand())
 	cmd.AddCommand(&cobra.Command{

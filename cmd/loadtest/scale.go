@@ -32,10 +32,9 @@ func scaleCommand() *cobra.Command {
 		Use:   "scale",
 		Short: "Measure what more holders and more replicas add",
 		Long: `Measures deductions of many products with 1, 2, 4 and 8 locks, without delay and
-with delayed commits, like a replicated primary's; one hot product against one
-partition; a minute of orders with a holder killed or paused in the middle;
-and the compose file's stack against the same services without containers.
-All legs take turns. Only ratios of one run mean anything.
+with delayed commits, like a replicated primary's; a minute of orders with a holder
+killed or paused in the middle; and the compose file's stack against the same
+services without containers. All legs take turns. Only ratios of one run mean anything.
 
 Writes out/scale.json, out/scale.svg and, as a report, out/scale.html.`,
 		Args: cobra.NoArgs,
@@ -55,8 +54,6 @@ Writes out/scale.json, out/scale.svg and, as a report, out/scale.html.`,
 	p.IntVar(&plan.Clients, "clients", 2000,
 		"clients of the many products; if they fill only a few groups, one holder is as fast as several")
 	p.IntVar(&plan.Replicas, "replicas", 2, "stock services")
-	p.StringVar(&plan.Before, "before", "",
-		"folder of an earlier build's binaries, to compare with: the hot product, and orders of several products")
 	p.Var(commalist.NewFlag(&parts), "parts", "what to measure")
 	return c
 }
@@ -99,5 +96,5 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 		return err
 	}
 	return errors.Join(scale.Sheet().Text(f.text(c)), f.save(c, filepath.Join(f.out, "scale.json"), scale),
-		scale.Judge(f.check))
+		scale.Judge())
 }

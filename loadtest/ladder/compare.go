@@ -1,152 +1,151 @@
 package ladder
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"iter"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
-	"time"
+	"strings"
 
-	"orderstock/loadtest/stack"
 	"orderstock/loadtest/verify"
 )
 
-// Comparison is two variants of the services under one load, measured in legs.
+// Side is one of two variants of the services to compare.
+type Side struct {
+	// Bin is the folder of the services' binaries; "": this build's.
+	Bin string
+	// Env has the services' settings that differ from the usual ones.
+	Env map[string]string
+}
+
+// ParseSide reads a side: each value is a folder of binaries, or a setting NAME=VALUE.
+func ParseSide(values []string) (s Side, err error) {
+	s.Env = map[string]string{}
+	for _, value := range values {
+		name, setting, isSetting := strings.Cut(value, "=")
+		switch _, err := os.Stat(filepath.Join(value, "stock-service")); {
+		case err == nil:
+			s.Bin = value
+		case isSetting && name != "" && strings.ToUpper(name) == name:
+			s.Env[name] = setting
+		default:
+			return s, fmt.Errorf("%q: want a folder with the programs of a build, or NAME=VALUE", value)
+		}
+	}
+	return s, nil
+}
+
+// String names the side: "this build" if nothing differs.
+func (s Side) String() string {
+	var parts []string
+	if s.Bin != "" {
+		parts = append(parts, s.Bin)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		parts = append(parts, name+"="+s.Env[name])
+	}
+	return cmp.Or(strings.Join(parts, " "), "this build")
+}
+
+// Load is one load of a comparison: whole orders or deductions, of equally popular products.
+type Load struct {
+	Path string `json:"path"`
+	// Goods is the number of products, Items the most of one order, and Replicas the number of stock services.
+	Goods    int `json:"goods"`
+	Items    int `json:"items"`
+	Replicas int `json:"replicas"`
+	Clients  int `json:"clients"`
+}
+
+func (l Load) String() string {
+	what := l.Path + " of one hot product"
+	if l.Goods > 1 {
+		what = fmt.Sprintf("%s of 1 to %d of %d products", l.Path, l.Items, l.Goods)
+	}
+	return fmt.Sprintf("%s, %d clients, stock services: %d", what, l.Clients, l.Replicas)
+}
+
+// Comparison is two variants of the services under the same loads.
 type Comparison struct {
 	Bench
-	// A[i] and B[i] are sales a second in leg i.
-	A []float64 `json:"a_per_s"`
-	B []float64 `json:"b_per_s"`
-	// Ratio divides the sales of B by the sales of A, over all legs. Its error is the spread of the legs, so that it holds
-	// what differs from leg to leg: the minute and, if they are new for each, processes and databases.
-	Ratio Ratio `json:"ratio"`
+	// Old and New name the variants.
+	Old   string     `json:"old"`
+	New   string     `json:"new"`
+	Loads []Compared `json:"loads"`
+}
+
+// Compared is the comparison under one load, measured in legs.
+type Compared struct {
+	Load
+	// Old[i] and New[i] are sales a second in leg i.
+	Old []float64 `json:"old_per_s"`
+	New []float64 `json:"new_per_s"`
+	// Ratio is the sales of the new variant to the old one's, and P99 the same of the 99th percentiles.
+	Ratio
+	P99 Ratio `json:"p99"`
+	// Handovers is how often a second a lock of the new variant went from one stock service to another.
+	Handovers float64 `json:"handovers_per_s"`
 	// Verdict is the worst of all turns.
 	Verdict verify.Outcome `json:"verdict"`
+
+	oldP99, newP99, handovers []float64 // of the legs
 }
 
-// newComparison returns a comparison without a leg yet. name names the variants, such as "watched / alone".
-func newComparison(ctx context.Context, cfg Config, name string, want float64) (c Comparison, err error) {
-	c = Comparison{Verdict: verify.Pass, Ratio: Ratio{Name: name, Want: want}}
-	c.Bench, err = cfg.bench(ctx)
-	return c, err
-}
-
-// measureLeg adds a leg between new services: of two processes of one program, one may be about 5 % faster than the
-// other for its whole life. Each leg begins with the other variant.
-func (c *Comparison) measureLeg(
-	ctx context.Context, cfg Config, p point, a, b variant, order func([]*contestant) iter.Seq[*contestant],
-) error {
-	leg := len(c.A)
-	variants := []variant{a, b}
-	if leg%2 == 1 {
-		slices.Reverse(variants)
+// MeasureComparison compares two variants under each of the loads, in that many legs, at least two. Each leg has new
+// services and databases: of two processes of one program, one may be about 5 % faster than the other for its whole
+// life. So the errors, the spread of the legs, hold all that differs from leg to leg. Within a leg each has two turns.
+// If a leg fails, the comparison has the ones before it.
+func MeasureComparison(ctx context.Context, cfg Config, before, after Side, loads []Load, n int) (*Comparison, error) {
+	c := &Comparison{Old: before.String(), New: after.String()}
+	var err error
+	if c.Bench, err = cfg.bench(ctx); err != nil {
+		return c, err
 	}
-	both, err := measure(ctx, cfg, p, variants, order, nil)
+	for _, load := range loads {
+		c.Loads = append(c.Loads, Compared{Load: load, Verdict: verify.Pass})
+	}
+	for leg := range n {
+		for i := range c.Loads {
+			cfg.say("leg %d of %d, %s", leg+1, n, c.Loads[i].Load)
+			if err := c.Loads[i].measure(ctx, cfg, before, after, leg%2 == 1); err != nil {
+				return c, fmt.Errorf("leg %d, %s: %w", leg+1, c.Loads[i].Load, err)
+			}
+			cfg.say("%s: %s", c.Loads[i].Load, c.Loads[i].Ratio)
+		}
+	}
+	return c, nil
+}
+
+// measure adds a leg, which begins with the new variant if reversed.
+func (c *Compared) measure(ctx context.Context, cfg Config, before, after Side, reversed bool) error {
+	variants := make([]variant, 2)
+	first, second := 0, 1
+	if reversed {
+		first, second = 1, 0
+	}
+	variants[first] = variant{shape: shape{Default, c.Replicas}, bin: before.Bin, env: before.Env}
+	variants[second] = variant{shape: shape{Default, c.Replicas}, bin: after.Bin, env: after.Env}
+	p := point{path: c.Path, goods: c.Goods, items: c.Items, clients: c.Clients, uniform: true}
+	both, err := measure(ctx, cfg, p, variants, legs(2, cfg.say))
 	if err != nil {
-		return fmt.Errorf("leg %d: %w", leg+1, err)
+		return err
 	}
-	if leg%2 == 1 {
-		slices.Reverse(both)
-	}
-	cfg.say("leg %d: %.0f/s and %.0f/s", leg+1, mean(both[0].perS()), mean(both[1].perS()))
-	c.Verdict = c.Verdict.Or(both[0].verdict).Or(both[1].verdict)
-	return c.add(mean(both[0].perS()), mean(both[1].perS()))
+	return c.add(both[first], both[second])
 }
 
 // add adds a leg.
-func (c *Comparison) add(a, b float64) error {
-	if a <= 0 {
-		return fmt.Errorf("leg %d: nothing was sold", len(c.A)+1)
+func (c *Compared) add(before, after *contestant) error {
+	was := mean(before.perS())
+	if was <= 0 {
+		return fmt.Errorf("leg %d: nothing was sold", len(c.Old)+1)
 	}
-	c.A, c.B = append(c.A, a), append(c.B, b)
-	c.Ratio.Value, c.Ratio.Error = overLegs(c.A, c.B)
-	c.Ratio.OK = c.Ratio.withinError()
+	c.Old, c.New = append(c.Old, was), append(c.New, mean(after.perS()))
+	c.oldP99, c.newP99 = append(c.oldP99, ms(before.p99())), append(c.newP99, ms(after.p99()))
+	c.handovers = append(c.handovers, after.locks.handovers/after.fired.Seconds())
+	c.Ratio, c.P99, c.Handovers = overLegs(c.Old, c.New), overLegs(c.oldP99, c.newP99), mean(c.handovers)
+	c.Verdict = c.Verdict.Or(before.verdict).Or(after.verdict)
 	return nil
-}
-
-// Judge judges as Result.Judge does.
-func (c Comparison) Judge(targets bool) error {
-	return errors.Join(c.Ratio.judge(targets && len(c.A) > 0), passed(c.Verdict))
-}
-
-// Comparisons are comparisons of one run.
-type Comparisons []Comparison
-
-// Judge judges as Result.Judge does.
-func (all Comparisons) Judge(targets bool) (err error) {
-	for _, c := range all {
-		err = errors.Join(err, c.Judge(targets))
-	}
-	return err
-}
-
-// replicasWindow is the least time for which each of the two is measured in a leg, over all rounds; as
-// they are compared closely, they get three times that.
-const replicasWindow = 6 * time.Second
-
-// MeasureReplicas compares n stock services under the default strategy with one, on one hot product under load, on each
-// of the ladder's paths in that many legs, at least two. They do the same work, so it takes many turns to see a
-// difference. Each leg has its own services and databases. If a leg fails, the result has the ones before it; it is nil
-// if there are none.
-func MeasureReplicas(ctx context.Context, cfg Config, n, clients, legs int) (Comparisons, error) {
-	cfg.Measure = max(cfg.Measure, replicasWindow)
-	var all Comparisons
-	paths := []string{PathDeduct, PathOrder}
-	for _, path := range paths {
-		c, err := newComparison(ctx, cfg, fmt.Sprintf("%s, one hot product: grouped, %d replicas / one", path, n), 1)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	for leg := range legs {
-		for i, path := range paths {
-			cfg.say("leg %d of %d, path %s", leg+1, legs, path)
-			p := point{path: path, goods: 1, clients: clients}
-			err := all[i].measureLeg(ctx, cfg.spread(p), p, variant{shape: shape{Default, 1}}, variant{shape: shape{Default, n}},
-				p.turns)
-			if err != nil && len(all[0].A) == 0 {
-				return nil, err
-			}
-			if err != nil {
-				return all, fmt.Errorf("path %s: %w", path, err)
-			}
-			cfg.say("%s: %s", all[i].Ratio.Name, withError(all[i].Ratio.Value, all[i].Ratio.Error))
-		}
-	}
-	return all, nil
-}
-
-// mostLost is the part of its sales that a strategy may lose while it is watched.
-const mostLost = 0.02
-
-// MeasureWatched compares the sales of the default strategy with and without an observer of the stack: whole orders on
-// one hot product, in that many legs on the same services. The observer is there between watch and its stop.
-func MeasureWatched(
-	ctx context.Context, cfg Config, clients, n int,
-	watch func(context.Context, *stack.Stack) (stop func() error, err error),
-) (w Comparison, err error) {
-	w, err = newComparison(ctx, cfg, "order, one hot product: grouped, watched / alone", 1-mostLost)
-	if err != nil {
-		return w, err
-	}
-	p := point{path: PathOrder, goods: 1, clients: clients}
-	alone, err := open(ctx, cfg, variant{shape: shape{Default, 1}}, p.path)
-	if err != nil {
-		return w, err
-	}
-	defer func() { err = errors.Join(err, alone.close(ctx)) }()
-	watched := *alone
-	watched.begin = func(ctx context.Context) (func() error, error) { return watch(ctx, alone.stack) }
-	if err := race(ctx, cfg, p, []*contestant{alone, &watched}, legs(n+1, cfg.say)); err != nil {
-		return w, err
-	}
-	for leg := 1; leg <= n; leg++ { // the first leg only warms everything up
-		if err := w.add(alone.reports[leg].DonePerS, watched.reports[leg].DonePerS); err != nil {
-			return w, err
-		}
-	}
-	w.Verdict = alone.verdict.Or(watched.verdict)
-	return w, nil
 }

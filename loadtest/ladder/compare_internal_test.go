@@ -2,52 +2,59 @@ package ladder
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
 )
 
-func compared(t *testing.T, want float64, legs ...[2]float64) Comparison {
-	t.Helper()
-	c := Comparison{Ratio: Ratio{Want: want}, Verdict: verify.Pass}
-	for _, leg := range legs {
-		if err := c.add(leg[0], leg[1]); err != nil {
-			t.Fatal(err)
+func TestRatioIsOverAllLegs(t *testing.T) {
+	t.Parallel()
+	r := overLegs([]float64{100, 300, 200}, []float64{110, 290, 194})
+	// The ratio is 594/600 = 0.99, and the legs are 11, -7 and -4 off: a deviation of 9.64 each.
+	if want := math.Sqrt((121+49+16)/2.0/3) / 200; math.Abs(r.Value-0.99) > 1e-9 || math.Abs(r.Error-want) > 1e-9 {
+		t.Errorf("%s, want 0.99 ± %.4f", r, want)
+	}
+}
+
+func TestLegWithoutSalesIsAnError(t *testing.T) {
+	t.Parallel()
+	turn := func(perS float64) *contestant {
+		return &contestant{
+			reports: []*history.Report{{DonePerS: perS, P99: time.Millisecond}}, fired: time.Second, verdict: verify.Pass,
 		}
 	}
-	return c
-}
-
-func TestComparisonIsOverAllLegs(t *testing.T) {
-	t.Parallel()
-	c := compared(t, 1, [2]float64{100, 110}, [2]float64{300, 290}, [2]float64{200, 194})
-	// The ratio is 594/600 = 0.99, and the legs are 11, -7 and -4 off: a deviation of 9.64 each.
-	if want := math.Sqrt((121+49+16)/2.0/3) / 200; math.Abs(c.Ratio.Value-0.99) > 1e-9 ||
-		math.Abs(c.Ratio.Error-want) > 1e-9 || !c.Ratio.OK {
-		t.Errorf("%+v, want 0.99 ± %.4f, within its error", c.Ratio, want)
+	c := Compared{Verdict: verify.Pass}
+	if err := c.add(turn(100), turn(50)); err != nil || c.Value != 0.5 || c.P99.Value != 1 || c.Verdict != verify.Pass {
+		t.Errorf("%v, %+v; want half the sales, and a pass", err, c)
 	}
-	if err := c.add(600, 500); err != nil || c.Ratio.OK {
-		t.Errorf("%v, %+v; want it missed", err, c.Ratio)
-	}
-	if err := c.add(0, 500); err == nil || len(c.A) != 4 {
-		t.Errorf("%v, %d legs: want an error, and the leg left out: nothing was sold", err, len(c.A))
+	if err := c.add(turn(0), turn(50)); err == nil || len(c.Old) != 1 || len(c.New) != 1 {
+		t.Errorf("%v, %+v: want an error, and the leg left out", err, c)
 	}
 }
 
-func TestWatchedMayLoseTwoInAHundred(t *testing.T) {
+func TestParseSide(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "stock-service"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
-		alone, watched [2]float64
-		ok             bool
+		values []string
+		want   string // the side's name; "" for an error
 	}{
-		{[2]float64{1000, 1000}, [2]float64{990, 990}, true},
-		{[2]float64{1000, 1000}, [2]float64{970, 970}, false},
-		{[2]float64{1000, 1100}, [2]float64{1000, 1040}, true}, // within the spread of the legs
+		{nil, "this build"},
+		{[]string{dir}, dir},
+		{[]string{"STOCK_GROUP=8", dir, "A=b=c"}, dir + " A=b=c STOCK_GROUP=8"},
+		{[]string{t.TempDir()}, ""},
+		{[]string{"stock=8"}, ""},
+		{[]string{"=8"}, ""},
 	} {
-		w := compared(t, 1-mostLost, [2]float64{test.alone[0], test.watched[0]}, [2]float64{test.alone[1], test.watched[1]})
-		if w.Ratio.OK != test.ok {
-			t.Errorf("%v alone, %v watched: %+v", test.alone, test.watched, w.Ratio)
+		if s, err := ParseSide(test.values); (err != nil) != (test.want == "") || err == nil && s.String() != test.want {
+			t.Errorf("%q is %q, %v; want %q", test.values, s, err, test.want)
 		}
 	}
 }

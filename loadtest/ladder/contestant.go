@@ -28,13 +28,10 @@ import (
 // variant is a setting of the services to measure. The zero value of a field but shape means the services' default.
 type variant struct {
 	shape
-	partitions int
-	group      int    // the most operations of one transaction
-	bin        string // folder of an earlier build's binaries
-	impatient  bool   // with the services' own time limits
-	env        map[string]string
-	orderEnv   map[string]string // of the order services alone
-	tracer     fire.Tracer       // of the load, if not nil
+	bin       string // folder of another build's binaries
+	impatient bool   // with the services' own time limits
+	env       map[string]string
+	orderEnv  map[string]string // of the order services alone
 }
 
 // contestant is a variant while it is measured.
@@ -52,10 +49,9 @@ type contestant struct {
 	fired   time.Duration // the time over which locks counts
 }
 
-// measure starts services for the variants, calls prepare with them if it is not nil, and lets them race.
+// measure starts services for the variants, and lets them race.
 func measure(
-	ctx context.Context, cfg Config, p point, variants []variant,
-	order func([]*contestant) iter.Seq[*contestant], prepare func([]*contestant) error,
+	ctx context.Context, cfg Config, p point, variants []variant, order func([]*contestant) iter.Seq[*contestant],
 ) (all []*contestant, err error) {
 	defer func() {
 		for _, c := range all {
@@ -68,11 +64,6 @@ func measure(
 			return all, fmt.Errorf("%s: %w", v.shape, err)
 		}
 		all = append(all, c)
-	}
-	if prepare != nil {
-		if err := prepare(all); err != nil {
-			return all, err
-		}
 	}
 	return all, race(ctx, cfg, p, all, order)
 }
@@ -119,12 +110,6 @@ func open(ctx context.Context, cfg Config, v variant, path string) (*contestant,
 			"PENDING_LIMIT": "60s", "CANCEL_AFTER": "5m", "REQUEST_TIMEOUT": "25s",
 		}
 	}
-	if v.partitions > 0 {
-		env["STOCK_PARTITIONS"] = strconv.Itoa(v.partitions)
-	}
-	if v.group > 0 {
-		env["STOCK_GROUP"] = strconv.Itoa(v.group)
-	}
 	maps.Copy(env, v.env)
 	orderEnv := maps.Clone(env)
 	maps.Copy(orderEnv, v.orderEnv)
@@ -133,7 +118,7 @@ func open(ctx context.Context, cfg Config, v variant, path string) (*contestant,
 		OrderServices: 1, StockServices: v.replicas, Strategy: v.strategy, Accounts: accounts,
 		ZooKeeperRoot: "/orderstock" + suffix, OrderEnv: orderEnv, StockEnv: env,
 	}
-	if v.bin != "" { // an earlier build may not look for stock services in ZooKeeper
+	if v.bin != "" { // another build may not look for stock services in ZooKeeper
 		sc.Route = func(_ string, real stack.Addresses) (stack.Addresses, error) { return real, nil }
 	}
 	if v.strategy == Direct {
@@ -190,7 +175,7 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 		defer func() { err = errors.Join(err, end()) }()
 	}
 	t := trial.On(c.system, fire.Config{
-		Path: history.Path(p.path), Concurrency: p.clients, Warmup: cfg.Warmup, Timeout: 30 * time.Second, Tracer: c.tracer,
+		Path: history.Path(p.path), Concurrency: p.clients, Warmup: cfg.Warmup, Timeout: 30 * time.Second,
 		Mix: fire.Mix{Goods: p.goods, Stock: plenty, ItemsMax: max(1, p.items), NumMax: 1, Seed: cfg.Seed},
 	})
 	if p.clients == 1 && len(c.reports) > 0 { // there is no queue to fill, and everything is warm from the turn before
@@ -234,8 +219,9 @@ func (c *contestant) fire(ctx context.Context, cfg Config, p point) (err error) 
 // asOrderService makes the load's deductions like the order service: it sets the flag in Redis, then calls the client
 // that shares requests. Callers must call stop when the load has ended.
 func (c *contestant) asOrderService(load *fire.Config) (stop func() error, err error) {
+	partitions, _ := strconv.Atoi(c.env["STOCK_PARTITIONS"]) // a value that is no number stops the services
 	client, err := stockapi.NewClient(load.StockURLs, load.StockToken, stockapi.WithSharedRequests(sharedRequests),
-		stockapi.WithPartitions(cmp.Or(c.partitions, operation.Partitions)))
+		stockapi.WithPartitions(cmp.Or(partitions, operation.Partitions)))
 	if err != nil {
 		return nil, err
 	}

@@ -8,14 +8,10 @@ import (
 	"orderstock/pkg/command"
 )
 
-// Judge returns an error for each row without the expected verdict, for each strategy that lost deductions and, if
-// targets is set, for each ratio that was missed. Its exit code is command.Failed, unless verdicts of unknown are all
-// that is wrong.
-func (r *Result) Judge(targets bool) error {
+// Judge returns an error for each row without the expected verdict, and for each strategy that lost deductions. Its
+// exit code is command.Failed, unless verdicts of unknown are all that is wrong.
+func (r *Result) Judge() error {
 	var errs []error
-	for _, ratio := range r.Ratios {
-		errs = append(errs, ratio.judge(targets))
-	}
 	for _, row := range r.Rows {
 		if row.wrong() {
 			errs = append(errs, unexpected(row.Verdict, " on %s, path %s, %d clients", row.Strategy, row.Path, row.Clients))
@@ -38,12 +34,28 @@ func (r Row) wrong() bool {
 	return r.Verdict != verify.Pass
 }
 
-// judge returns an error if the ratio is a target that was missed.
-func (r Ratio) judge(target bool) error {
-	if !target || r.OK {
-		return nil
+// Judge judges as Result.Judge does.
+func (c *Comparison) Judge() error {
+	worst := verify.Pass
+	for _, l := range c.Loads {
+		worst = worst.Or(l.Verdict)
 	}
-	return command.Fail(fmt.Errorf("missed: %s: %.2f, want %g", r.Name, r.Value, r.Want))
+	return passed(worst)
+}
+
+// Judge judges as Result.Judge does.
+func (s Scale) Judge() error {
+	worst := verify.Pass
+	for _, r := range s.AllRows() {
+		worst = worst.Or(r.Verdict)
+	}
+	for _, f := range s.Failing {
+		worst = worst.Or(f.Verdict)
+	}
+	if s.Compose != nil {
+		worst = worst.Or(s.Compose.Verdict)
+	}
+	return passed(worst)
 }
 
 func passed(verdict verify.Outcome) error {

@@ -12,44 +12,30 @@ import (
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	missed := ladder.Ratio{Name: "grouped / case-study", Value: 2, Want: 40}
 	result := func(strategy string, verdict verify.Outcome) *ladder.Result {
 		return &ladder.Result{
-			Rows:   []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
-			Ratios: []ladder.Ratio{missed},
+			Rows: []ladder.Row{{Strategy: strategy, Goods: 1, Clients: 64, Verdict: verdict}},
 		}
 	}
-	soak := func(ratio float64, verdict verify.Outcome) ladder.Soak {
-		return ladder.Soak{Services: []ladder.ServiceSoak{{Name: "order-1", Ratio: ratio}}, Verdict: verdict}
-	}
-	pass, violation := ladder.Row{Verdict: "pass"}, ladder.Row{Verdict: "violation"}
 	for name, test := range map[string]struct {
 		err     error
 		text    string // "" for no error
 		failure bool
 	}{
-		"all is well": {err: result(ladder.Default, "pass").Judge(false)},
-		"a missed target": {
-			result(ladder.Default, "pass").Judge(true), "missed: grouped / case-study: 2.00, want 40", true,
-		},
-		"a violation":              {result(ladder.Default, "violation").Judge(false), "verdict violation on grouped", true},
-		"a verdict of unknown":     {result(ladder.Default, "unknown").Judge(false), "verdict unknown on grouped", false},
-		"a violation of unsafe":    {err: result(ladder.Unsafe, "violation").Judge(false)},
-		"unsafe was not found out": {result(ladder.Unsafe, "pass").Judge(false), "verdict pass on unsafe", true},
-		"slower when grown":        {ladder.Growth{Empty: pass, Grown: pass, Ratio: missed}.Judge(true), "missed: ", true},
-		"slower when grown, not a target": {
-			err: ladder.Growth{Empty: pass, Grown: pass, Ratio: missed}.Judge(false),
-		},
-		"a violation when grown":     {ladder.Growth{Empty: pass, Grown: violation}.Judge(false), "verdict violation", true},
-		"steady memory":              {err: soak(1, "pass").Judge(true)},
-		"growing memory":             {soak(1.2, "pass").Judge(true), "missed: memory of order-1: ratio 1.20", true},
-		"a soak that proved nothing": {soak(1, "unknown").Judge(true), "verdict unknown", false},
-		"a comparison that missed": {
-			ladder.Comparison{A: []float64{1}, Ratio: missed, Verdict: "pass"}.Judge(true), "missed: ", true,
-		},
-		"a comparison without a leg": {err: ladder.Comparison{Ratio: missed, Verdict: "pass"}.Judge(true)},
+		"all is well":              {err: result(ladder.Default, "pass").Judge()},
+		"a violation":              {result(ladder.Default, "violation").Judge(), "verdict violation on grouped", true},
+		"a verdict of unknown":     {result(ladder.Default, "unknown").Judge(), "verdict unknown on grouped", false},
+		"a violation of unsafe":    {err: result(ladder.Unsafe, "violation").Judge()},
+		"unsafe was not found out": {result(ladder.Unsafe, "pass").Judge(), "verdict pass on unsafe", true},
 		"a violation in a comparison": {
-			ladder.Comparison{Verdict: "violation"}.Judge(false), "verdict violation", true,
+			(&ladder.Comparison{Loads: []ladder.Compared{{Verdict: "pass"}, {Verdict: "violation"}}}).Judge(),
+			"verdict violation", true,
+		},
+		"a violation of a holder that failed": {
+			ladder.Scale{Failing: []ladder.FailingRow{{Verdict: "violation"}}}.Judge(), "verdict violation", true,
+		},
+		"a compose stack that proved nothing": {
+			ladder.Scale{Compose: &ladder.ComposeScale{Verdict: "unknown"}}.Judge(), "verdict unknown", false,
 		},
 	} {
 		if (test.err == nil) != (test.text == "") || test.err != nil && !strings.Contains(test.err.Error(), test.text) {
@@ -87,7 +73,7 @@ func TestJudgeSurvival(t *testing.T) {
 	lost := func(strategy string, verdict verify.Outcome) error {
 		return (&ladder.Result{Survival: []ladder.Survival{
 			{Strategy: strategy, Fault: ladder.Flushed, Verdict: verdict, Broken: []string{"acknowledged-order-kept"}},
-		}}).Judge(false)
+		}}).Judge()
 	}
 	if err := lost("redis-prededuct", "violation"); err != nil {
 		t.Errorf("redis-prededuct: %v", err)

@@ -67,7 +67,7 @@ func (s Scale) SVG() template.HTML {
 			c.Lines = append(c.Lines, report.Line{Name: name, Style: len(c.Lines)})
 		}
 		l := &c.Lines[len(c.Lines)-1]
-		l.Points = append(l.Points, report.Point{X: float64(r.Holders), Y: r.Ratio, Err: r.Error})
+		l.Points = append(l.Points, report.Point{X: float64(r.Holders), Y: r.Value, Err: r.Error})
 	}
 	return report.Figure{
 		Title: "Deductions by lock holders, relative to one holder", Facts: []string{s.Server, s.Machine, s.Date},

@@ -75,19 +75,6 @@ func TestTheMarkdownTableLeavesOtherShapesOut(t *testing.T) {
 	}
 }
 
-func TestTheTableOfRatiosMarksMissedTargets(t *testing.T) {
-	r := &ladder.Result{Ratios: []ladder.Ratio{
-		{Name: "a", Value: 13, Error: 0.5, Want: 12, OK: true},
-		{Name: "b", Value: 0.8, Want: 0.9},
-		{Name: "c", Value: 0.98, Error: 0.02, Want: 1, OK: true},
-	}}
-	want := "| compared | ratio | to reach |\n| --- | --: | --- |\n" +
-		"| a | 13.00 ± 0.50 | 12 |\n| b | 0.80 | 0.9, **missed** |\n| c | 0.98 ± 0.02 | 1, within its error |\n"
-	if got := r.Sheet().Markdown(""); !strings.Contains(got, want) {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
 func TestSurvivalIsInTheTableOfThroughput(t *testing.T) {
 	r := sample()
 	table := r.Sheet().Parts[0].Table.Markdown()

@@ -1,6 +1,7 @@
 package ladder
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -9,27 +10,47 @@ import (
 
 // Ratio compares two measurements of one run.
 type Ratio struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
+	Value float64 `json:"ratio"`
 	// Error is the standard error of Value; 0 if that is not known.
 	Error float64 `json:"error,omitempty"`
-	// Want is the least that Value should be.
-	Want float64 `json:"want"`
-	OK   bool    `json:"ok"`
+}
+
+func (r Ratio) String() string {
+	if r.Error == 0 {
+		return fmt.Sprintf("%.2f", r.Value)
+	}
+	return fmt.Sprintf("%.2f ± %.2f", r.Value, r.Error)
 }
 
 // compare divides a's sales a second by b's, which must not be 0.
-func compare(name string, a, b Row, want float64) Ratio {
+func compare(a, b Row) Ratio {
 	value := a.DonePerS / b.DonePerS
-	return Ratio{
-		Name: name, Value: value, Error: value * math.Hypot(a.DoneError/a.DonePerS, b.DoneError/b.DonePerS),
-		Want: want, OK: value >= want,
-	}
+	return Ratio{value, value * math.Hypot(a.DoneError/a.DonePerS, b.DoneError/b.DonePerS)}
 }
 
-// withinError reports whether the ratio reaches its target within its error. It is for two rows that do
-// the same work, and so differ by errors alone.
-func (r *Ratio) withinError() bool { return r.Value+r.Error >= r.Want }
+// underLoad are the numbers of clients by whose better row a strategy is compared.
+var underLoad = []int{64, 256}
+
+// find returns the row; the zero Row if it was not measured.
+func find(rows []Row, strategy, path string, replicas, goods, clients int) Row {
+	for _, r := range rows {
+		if r.Strategy == strategy && r.Path == path && r.Replicas == replicas && r.Goods == goods && r.Clients == clients &&
+			!r.SellOut {
+			return r
+		}
+	}
+	return Row{}
+}
+
+// most returns the row with the most sales a second of one hot product under load.
+func most(rows []Row, strategy, path string, replicas int) (best Row) {
+	for _, c := range underLoad {
+		if r := find(rows, strategy, path, replicas, 1, c); r.DonePerS > best.DonePerS {
+			best = r
+		}
+	}
+	return best
+}
 
 func mean(values []float64) (m float64) {
 	for _, v := range values {
@@ -51,15 +72,15 @@ func standardError(values []float64) float64 {
 	return math.Sqrt(squares / (n - 1) / n)
 }
 
-// overLegs returns mean(b) / mean(a) and its standard error, if leg i measured a[i] and b[i]. It uses the formula for a
-// ratio estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
-func overLegs(a, b []float64) (ratio, err float64) {
-	ratio = mean(b) / mean(a)
+// overLegs returns mean(b) / mean(a), if leg i measured a[i] and b[i]. Its error is by the formula for a ratio
+// estimator, by how far each b is from the ratio times its a (W. G. Cochran, Sampling Techniques, chapter 6).
+func overLegs(a, b []float64) Ratio {
+	ratio := mean(b) / mean(a)
 	off := make([]float64, len(a))
 	for i := range a {
 		off[i] = b[i] - ratio*a[i]
 	}
-	return ratio, standardError(off) / mean(a)
+	return Ratio{ratio, standardError(off) / mean(a)}
 }
 
 // slice is the time over which sales are counted to see how much they differ.

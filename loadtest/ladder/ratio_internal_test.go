@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,45 +17,24 @@ func row(strategy string, replicas, goods, clients int, done, doneError float64)
 	}
 }
 
-func TestRatios(t *testing.T) {
-	lines := map[string]string{}
+func TestTheDefaultIsComparedWithTheOthers(t *testing.T) {
 	sellOut := row("grouped", 1, 1, 256, 999_999, 0)
 	sellOut.SellOut = true
-	for _, r := range ratioTable(ratios([]Row{
+	r := Result{Rows: []Row{
 		sellOut,
-		row("case-study", 1, 1, 64, 100, 3), row("case-study", 1, 1, 256, 50, 1),
-		row("conditional-update", 1, 1, 256, 400, 0),
-		row("grouped", 1, 1, 64, 3000, 90), row("grouped", 1, 1, 256, 4000, 160), // the better of the two counts
-		row("grouped", 3, 1, 256, 3900, 117),
-		row("grouped", 1, 100, 1, 80, 8), row("conditional-update", 1, 100, 1, 100, 0),
-		row("grouped", 1, 1, 1, 95, 5), row("sequential", 1, 1, 1, 100, 5),
-	})...).Rows {
-		lines[r.Cells[0]] = strings.Join(r.Cells[1:], "; ")
+		row("case-study", 1, 1, 64, 100, 3), row("case-study", 1, 1, 256, 50, 1), // the better of the two counts
+		row("grouped", 1, 1, 64, 3000, 90), row("grouped", 1, 1, 256, 4000, 160),
+		row("grouped", 3, 1, 256, 3900, 117), row("grouped-rows", 3, 1, 256, 3900, 0),
+		row("grouped", 1, 100, 1, 80, 8), row("conditional-update", 1, 100, 1, 100, 0), // not under load
+	}}
+	var got []string
+	for _, row := range r.compared().Rows {
+		got = append(got, strings.Join(row.Cells, "; "))
 	}
-	for name, want := range map[string]string{
-		"deduct, one hot product: grouped / case-study":           "40.00 ± 2.00; 40",
-		"deduct, one hot product: grouped / conditional-update":   "10.00 ± 0.40; 12, **missed**",
-		"deduct, 64 clients: p50 of case-study / p99 of grouped":  "5.00; 1",
-		"deduct, 256 clients: p50 of case-study / p99 of grouped": "5.00; 1",
-		// Its error is no excuse.
-		"deduct, 100 products, 1 clients: grouped / conditional-update":   "0.80 ± 0.08; 0.9, **missed**",
-		"deduct, one client: grouped / sequential":                        "0.95 ± 0.07; 0.9",
-		"deduct, one hot product: grouped with three replicas / with one": "0.97 ± 0.05; 1, within its error",
-	} {
-		if lines[name] != want {
-			t.Errorf("%s: %q, want %q", name, lines[name], want)
-		}
-		delete(lines, name)
-	}
-	if len(lines) > 0 {
-		t.Errorf("for unmeasured rows: %v", lines)
-	}
-}
-
-func TestThreeReplicasThatAreSlowerAreFoundOut(t *testing.T) {
-	all := ratios([]Row{row("grouped", 1, 1, 256, 4000, 40), row("grouped", 3, 1, 256, 3900, 40)})
-	if len(all) != 1 || all[0].OK {
-		t.Errorf("%+v; want it missed: 0.975 ± 0.014", all)
+	if want := []string{
+		"deduct; 1; 4000/s; `case-study`; 100/s; 40.00 ± 2.00", "deduct; 3; 3900/s; `grouped-rows`; 3900/s; 1.00 ± 0.03",
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -47,8 +47,6 @@ type Result struct {
 	Rows []Row `json:"rows"`
 	// Survival has the deductions that each strategy kept when something broke under it.
 	Survival []Survival `json:"survival,omitempty"`
-	// Ratios are the run's ratios with the default strategy's targets.
-	Ratios []Ratio `json:"ratios,omitempty"`
 }
 
 // distinct returns the values of key in the order of their first appearance.

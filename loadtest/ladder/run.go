@@ -17,9 +17,8 @@ type Config struct {
 	Servers *stack.Servers
 	// Bin is the folder of the services' binaries, and Dir the folder of the run's logs.
 	Bin, Dir string
-	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn. Run,
-	// MeasureGrowth and MeasureReplicas spread it over the rounds of a point: there a quick row is measured for twice as
-	// long, and rows that are compared closely many times as long.
+	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn. Run
+	// spreads it over the rounds of a point: there a quick row is measured for twice as long.
 	Warmup, Measure time.Duration
 	// Seed is the seed of every load; 0: each has a random one.
 	Seed uint64
@@ -60,7 +59,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		}
 		for _, p := range pass.points() {
 			cfg.say("%s: rows %d to %d of %d", p, len(result.Rows)+1, len(result.Rows)+len(variants), cfg.Plan.Size())
-			all, err := measure(ctx, cfg.spread(p), p, variants, p.turns, nil)
+			all, err := measure(ctx, cfg.spread(p), p, variants, p.turns)
 			if err != nil {
 				return &result, fmt.Errorf("measure %s: %w", p, err)
 			}
@@ -70,7 +69,6 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			}
 		}
 	}
-	result.Ratios = ratios(result.Rows)
 	if cfg.Plan.Faults {
 		return &result, measureSurvival(ctx, cfg, &result)
 	}

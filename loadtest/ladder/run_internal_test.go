@@ -12,10 +12,6 @@ import (
 func TestTurns(t *testing.T) {
 	const slow, quick = 2 * time.Second, time.Second // to serve all clients of a turn of a second
 	took := map[string]time.Duration{"case-study": slow, "sequential": quick, Default: quick}
-	both := []shape{{Default, 1}, {Default, 3}}
-	twice := []string{
-		"grouped/1", "grouped/3", "grouped/3", "grouped/1", "grouped/3", "grouped/1", "grouped/1", "grouped/3",
-	}
 	for name, test := range map[string]struct {
 		point  point
 		shapes []shape
@@ -29,26 +25,6 @@ func TestTurns(t *testing.T) {
 				"grouped/1", "sequential/1", "case-study/1", "sequential/1", "grouped/1",
 			},
 		},
-		"a row compared closely goes after every other": {
-			point{goods: 1, clients: 64},
-			[]shape{{"case-study", 1}, {Default, 1}, {Default, 3}},
-			[]string{
-				"case-study/1", "grouped/1", "grouped/3", "grouped/1", "grouped/3", "grouped/1",
-				"grouped/3", "grouped/1", "grouped/3", "grouped/3", "grouped/3", "grouped/1",
-				"grouped/1", "grouped/1", "grouped/3", "case-study/1", "grouped/3", "grouped/1",
-			},
-		},
-		"one alone is compared with no other": {
-			point{goods: 1, clients: 64},
-			[]shape{{"case-study", 1}, {"case-study", 3}, {Default, 1}},
-			[]string{
-				"case-study/1", "case-study/3", "grouped/1", "grouped/1",
-				"grouped/1", "case-study/3", "case-study/1", "grouped/1",
-			},
-		},
-		"a sell-out is not judged":          {point{goods: 1, clients: 64, sellOut: true}, both, twice},
-		"nor are many products":             {point{goods: 100, clients: 64}, both, twice},
-		"nor clients that make no load yet": {point{goods: 1, clients: 16}, both, twice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -62,36 +38,6 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%v\nwant %v", got, test.want)
 			}
 		})
-	}
-}
-
-func TestClosest(t *testing.T) {
-	full := Full().shapes()
-	for _, test := range []struct {
-		point  point
-		shapes []shape
-		want   []string
-	}{
-		{point{goods: 1, clients: 1}, full, []string{"sequential/1", "grouped/1"}},
-		{point{goods: 100, clients: 1}, full, []string{"conditional-update/1", "grouped/1"}},
-		{point{goods: 1, clients: 64}, full, []string{"conditional-update/1", "grouped/1", "grouped/3"}},
-		{point{goods: 1, clients: 256}, full, []string{"conditional-update/1", "grouped/1", "grouped/3"}},
-		{point{goods: 1, clients: 256, sellOut: true}, full, nil},
-		{point{goods: 1, clients: 1, sellOut: true}, full, nil},
-		{point{goods: 1, clients: 16}, full, nil},
-		{point{goods: 100, clients: 64}, full, nil},
-		{point{goods: 1, clients: 256}, Quick().shapes(), nil},
-		{point{goods: 1, clients: 1}, []shape{{"case-study", 1}, {Default, 1}, {Default, 3}}, nil},
-		// Of the growth.
-		{point{goods: 1, clients: 256}, []shape{{Default, 1}, {Default, 1}}, []string{"grouped/1", "grouped/1"}},
-	} {
-		var got []string
-		for _, c := range test.point.closest(contestants(test.shapes)) {
-			got = append(got, c.shape.String())
-		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", test.point, got, test.want)
-		}
 	}
 }
 

@@ -90,33 +90,6 @@ func TestLone(t *testing.T) {
 	}
 }
 
-func TestTargets(t *testing.T) {
-	make := func(factor float64) *Result {
-		at := func(lock string, s shape, perSecond, p99 float64) Row {
-			return Row{
-				Lock: lock, Processes: s.processes, Contenders: s.contenders, Paths: s.paths,
-				PerSecond: perSecond, P99: p99, leastShare: factor, measured: fairnessWindow,
-			}
-		}
-		return &Result{Rows: []Row{
-			at(zklockLock, crowd, 30_000*factor, 10/factor), at(clientLock, crowd, 1000, 50), at(curatorLock, crowd, 1000, 50),
-			at(noHandoffLock, crowd, 900*factor, 1),
-			at(rawLock, alone, 1000, 1), at(zklockLock, alone, 10_000*factor, 1),
-		}}
-	}
-	if _, missed := make(1).targets(); missed {
-		t.Error("a target is missed by rows that just reach them")
-	}
-	if n := len(make(1).goals()); n != 8 {
-		t.Errorf("%d targets judged", n)
-	}
-	for _, target := range make(0.49).goals() {
-		if target.reached() {
-			t.Errorf("reached by rows that miss it: %s", target.text)
-		}
-	}
-}
-
 func TestPlan(t *testing.T) {
 	for _, bad := range []string{
 		"", "1", "1x1", "0x1x1", "2x3x1", "4x2x1", "1x1x0", "axbxc", "1+x1ms", "1+64", "1+8x0s",

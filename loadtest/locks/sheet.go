@@ -12,10 +12,6 @@ import (
 // Sheet describes the measurement.
 func (r *Result) Sheet() report.Sheet {
 	s := report.Sheet{Title: "ZooKeeper locks compared"}
-	targets, missed := r.targets()
-	if missed {
-		s.Word = "MISSED"
-	}
 	lone := report.NewTable("lock", "others", "all hold for", "p50 ms", "p99 ms", "longest ms")
 	loads, cells, bars := []string{}, map[string]map[string]string{}, map[string][]report.Bar{}
 	var locks []string
@@ -60,7 +56,6 @@ func (r *Result) Sheet() report.Sheet {
 			Title: "One beside many", Table: lone,
 			Says: "The wait of one contender that competes with many in another process, all on one path:",
 		},
-		report.Part{Title: "Targets", Table: targets, Detail: true},
 	)
 	for _, load := range loads {
 		s.Add(report.Part{

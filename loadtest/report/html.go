@@ -29,7 +29,6 @@ func (s Sheet) Write(w io.Writer) error {
 // signs are the same as in the page's js/format.js.
 var signs = map[string][2]string{
 	"PASS": {"✓", "good"}, "VIOLATION": {"✗", "bad"}, "UNKNOWN": {"?", "unsure"}, "NOT CAUGHT THIS TIME": {"○", "unsure"},
-	"MISSED": {"✗", "bad"},
 }
 
 // code and strong find the marks that words may hold.

@@ -13,7 +13,7 @@ func TestRenderings(t *testing.T) {
 	table := report.NewTable("name", "found")
 	table.Add(true, "`a|b` <c>", "3 **missed**")
 	table.Add(false, "d", 14)
-	s := report.Sheet{Sentence: "one of two", Word: "MISSED"}
+	s := report.Sheet{Sentence: "one of two", Word: "VIOLATION"}
 	s.Add(report.Part{Says: "`x` of <y>", Table: table}, report.Part{Title: "empty", Table: report.NewTable("none")})
 	html, err := s.Body()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestRenderings(t *testing.T) {
 			`<td class="number">3 <b>`},
 		{s.Markdown("Measured"), "Measured.\n\n`x` of <y>\n\n" +
 			"| name | found |\n| --- | --: |\n| `a\\|b` <c> | 3 **missed** |\n"},
-		{text.String(), "one of two: MISSED\n\nname     found\na|b <c>  3 missed\nd        14\n"},
+		{text.String(), "one of two: VIOLATION\n\nname     found\na|b <c>  3 missed\nd        14\n"},
 		{strings.Join(s.Wrong(), ";"), "a|b <c>  3 missed"},
 	} {
 		if !strings.Contains(c.got, c.want) {

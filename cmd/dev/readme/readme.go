@@ -45,6 +45,7 @@ var tables = []table{
 	{"lock-bench", "pkg/zklock/README.md", sheet[*locks.Result]("lock-bench.json")},
 	{"ladder", resultsDoc, sheet[*ladder.Result]("ladder.json")},
 	{"scale", resultsDoc, sheet[ladder.Scale]("scale.json")},
+	{"compare", resultsDoc, sheet[*ladder.Comparison]("compare.json")},
 }
 
 const (

@@ -136,17 +136,16 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 	}
 	write("ladder.json", `{"server":"MySQL 9","machine":"2 cores","rows":[`+strings.Join([]string{
 		ladderRow("deduct", "grouped", 9000), ladderRow("deduct", "direct", 18000), ladderRow("order", "grouped", 2000),
-	}, ",")+`],"ratios":[{"name":"deduct: grouped / direct","value":0.5,"error":0.02,"want":0.75}]}`)
+	}, ",")+`]}`)
 	write("scale.json", `{"server":"MySQL 9","machine":"2 cores","rows":[
 		{"delay_ms":5,"group":32,"holders":1,"deducts_per_s":3000,"ratio":1,"verdict":"pass"},
-		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"want":1.6,"verdict":"pass"},
-		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"want":2.7,"verdict":"unknown"}],
-		"hot":{"path":"deduct","goods":1,"than":"one partition","ratio":1.02,"error":0.03,"want":0.97,"p99":0.9,
-			"verdict":"pass"},
-		"besides":[{"path":"order","goods":5,"items":3,"replicas":2,"than":"the build in old","ratio":1.28,"error":0.04,
-			"want":0.9,"p99":0.86,"handovers_per_s":3.25,"verdict":"pass"}],
-		"compose":{"orders_per_s":800,"direct_per_s":1000,"direct_ratio":0.8,"direct_error":0.05},
+		{"delay_ms":5,"group":32,"holders":2,"deducts_per_s":4500,"ratio":1.5,"error":0.02,"handovers_per_s":3.25,"verdict":"pass"},
+		{"delay_ms":5,"group":32,"holders":4,"deducts_per_s":9000,"ratio":3,"error":0.1,"verdict":"unknown"}],
+		"compose":{"orders_per_s":800,"ratios":[{"name":"compose / direct","ratio":0.8,"error":0.05}],"verdict":"pass"},
 		"failing":[{"fault":"paused","answers":900,"other_share":0.01,"first_success_s":0.55,"verdict":"pass"}]}`)
+	write("compare.json", `{"server":"MySQL 9","old":"old/bin","new":"this build","loads":[
+		{"path":"order","goods":5,"items":3,"replicas":2,"clients":256,"old_per_s":[100,120],"new_per_s":[120,140],
+			"ratio":1.28,"error":0.04,"p99":{"ratio":0.86},"handovers_per_s":3.25,"verdict":"pass"}]}`)
 	for _, c := range []struct {
 		name string
 		want []string
@@ -158,14 +157,15 @@ func TestResultsOfRunsAreTakenFromTheirFiles(t *testing.T) {
 		{"ladder", []string{
 			"on MySQL 9, 2 cores.", "| strategy | deductions, 256 clients | orders, 256 clients | calm |",
 			"| `grouped` | 9000/s, p99 21.5 ms | 2000/s, p99 21.5 ms | pass |", "| `direct` | 18000/s, p99 21.5 ms | | pass |",
-			"| deduct: grouped / direct | 0.50 ± 0.02 | 0.75, **missed** |",
+			"| deduct | 1 | 9000/s | `direct` | 18000/s | 0.50 |",
 		}},
 		{"scale", []string{
-			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 1.6, **missed** |",
-			"| 32 | 5 ms | 4 | 9000 **(unknown)** | 3.00 ± 0.10 | 2.7 |",
-			"| deduct of one hot product / one partition | 1.02 ± 0.03 | 0.97 | 0.90 | 0.0 |",
-			"| order of 1 to 3 of 5 products, 2 stock services / the build in old | 1.28 ± 0.04 | 0.9 | 0.86 | 3.2 |",
-			"| compose / without containers | 0.80 ± 0.05 | 0.9, **missed** |", "| paused | 900 | 1.00 % | 0.55 s |",
+			"| 32 | 5 ms | 2 | 4500 | 1.50 ± 0.02 | 3.2 |", "| 32 | 5 ms | 4 | 9000 **(unknown)** | 3.00 ± 0.10 | 0.0 |",
+			"| compose / direct | 0.80 ± 0.05 |", "| paused | 900 | 1.00 % | 0.55 s |",
+		}},
+		{"compare", []string{
+			"Old: old/bin; new: this build.", "| order of 1 to 3 of 5 products, 256 clients, stock services: 2 | " +
+				"110/s | 130/s | 1.28 ± 0.04 | 0.86 | 3.2 |",
 		}},
 		{"cluster-faults", []string{
 			"1 of 2 cells pass, 0 violations", "| primary-killed | 1000 | 600 | 300 | 100 | 8.3 s |",
