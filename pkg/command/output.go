@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"sync/atomic"
 	"syscall"
 
@@ -18,8 +17,7 @@ func Output(file *os.File) io.Writer {
 	if isatty.IsTerminal(file.Fd()) {
 		return file
 	}
-	// Not signal.Ignore, which processes that this one starts would inherit.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	notEndedByPipes()
 	return &output{file: file}
 }
 

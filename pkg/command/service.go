@@ -49,6 +49,7 @@ func Service(p Program) *cobra.Command {
 	root := &cobra.Command{
 		Use: p.Name, Short: p.Short, Long: p.Short + ".\n\nEnvironment:\n" + p.Environment, Args: cobra.NoArgs, RunE: run,
 	}
+	root.SetErr(stderr())
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Serve until SIGTERM (default)", Args: cobra.NoArgs, RunE: run},
 		&cobra.Command{
@@ -69,7 +70,7 @@ func Begin(name string, s config.Service) *slog.Logger {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel})).With("service", name)
+	log := slog.New(slog.NewJSONHandler(stderr(), &slog.HandlerOptions{Level: s.LogLevel})).With("service", name)
 	slog.SetDefault(log)
 	if _, err := memlimit.Set(); err != nil {
 		log.Warn("no memory limit", "error", err.Error())

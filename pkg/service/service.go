@@ -6,12 +6,15 @@ import (
 	"crypto/tls"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
 	"gorm.io/gorm"
 
+	"orderstock/pkg/command"
 	"orderstock/pkg/config"
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/mysqldb"
@@ -61,6 +64,10 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 	}
 	metrics := prometheus.NewRegistry()
 	named := prometheus.WrapRegistererWithPrefix("orderstock_", metrics) // except the libraries' own
+	redis.SetLogger(redisLog{o.Log})
+	named.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "log_lines_dropped_total", Help: "Lines dropped because nothing read the log.",
+	}, func() float64 { return float64(command.Dropped()) }))
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	db, err := mysqldb.Open(string(o.Settings.MySQLDSN), mysqldb.Options{
 		MaxConns: o.MaxConns, Metrics: metrics, Wrap: o.Wrap, Log: o.Log, OpenDB: traces.OpenDB(o.Steps),
@@ -81,4 +88,12 @@ func Open(ctx context.Context, o Options) (*Base, error) {
 // Close closes the connections and sends the last traces. Nothing may use the base any more.
 func (b *Base) Close(ctx context.Context) error {
 	return errors.Join(b.Flags.Close(), mysqldb.Close(b.DB), b.Traces.Close(ctx))
+}
+
+// redisLog passes the messages of the Redis client to the service's log: its own logger waits for the reader of
+// standard error.
+type redisLog struct{ log *slog.Logger }
+
+func (l redisLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.InfoContext(ctx, "redis", "message", fmt.Sprintf(format, v...))
 }
