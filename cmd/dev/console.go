@@ -53,16 +53,22 @@ func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page p
 	for _, s := range st.Services() {
 		args = append(args, "--watch", fmt.Sprintf("%s=%s=http://%s", s.Kind, s.URL(), s.OpsAddr))
 	}
-	env := []string{"CONSOLE_TOKEN=" + page.Token}
-	for _, more := range []map[string]string{st.LoadtestEnv(), st.ServersEnv()} {
-		for name, value := range more {
-			env = append(env, name+"="+value)
-		}
-	}
+	env := append(assignments(st.LoadtestEnv(), st.ServersEnv()), "CONSOLE_TOKEN="+page.Token)
 	return servers.Start(ctx, servers.Spec{
-		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Dir: dir, Addr: page.Addr,
+		Name: page.Name, Path: filepath.Join(binDir(root), "loadtest"), Args: args, Env: env, Ours: true, Dir: dir,
+		Addr:  page.Addr,
 		Ready: func(ctx context.Context) error { return health.Check(ctx, page.URL+"/healthz") },
 	})
+}
+
+// assignments returns the variables as NAME=value.
+func assignments(maps ...map[string]string) (list []string) {
+	for _, variables := range maps {
+		for name, value := range variables {
+			list = append(list, name+"="+value)
+		}
+	}
+	return list
 }
 
 // page returns the address that opens the console, or "" for any other program.

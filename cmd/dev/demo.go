@@ -14,6 +14,7 @@ import (
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers"
 )
 
 func demoCommand() *cobra.Command {
@@ -69,7 +70,8 @@ func demo(ctx context.Context, size *size, out string, fire []string) (err error
 
 	loadtest := filepath.Join(binDir(root), "loadtest")
 	say("firing: loadtest fire " + strings.Join(fire, " "))
-	err = run(ctx, st.LoadtestEnv(), loadtest, append([]string{"fire", "--out", out}, fire...)...) // verifies at its end
+	env := servers.Environment(assignments(st.LoadtestEnv()))
+	err = run(ctx, env, loadtest, append([]string{"fire", "--out", out}, fire...)...) // verifies at its end
 	for _, dead := range st.Dead() {
 		say(dead.Name() + " died during the run; see its log")
 	}

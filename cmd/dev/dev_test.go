@@ -36,7 +36,7 @@ func TestNoProgramLinksTheTests(t *testing.T) {
 
 func TestRunPassesTheExitCodeOn(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), map[string]string{"CODE": "7"}, "sh", "-c", "exit $CODE")
+	err := run(t.Context(), append(os.Environ(), "CODE=7"), "sh", "-c", "exit $CODE")
 	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 7 {
 		t.Errorf("run of a program that exits with 7: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestRunInterruptsTheWholeGroup(t *testing.T) {
 		begin = time.Now()
 		cancel()
 	}()
-	err := run(ctx, map[string]string{"D": dir}, "sh", "-c", `trap ": >$D/outer; exit 3" INT; `+
+	err := run(ctx, append(os.Environ(), "D="+dir), "sh", "-c", `trap ": >$D/outer; exit 3" INT; `+
 		`sh -c 'trap ": >$D/inner; exit 0" INT; : >$D/ready; while :; do sleep 0.02; done' & wait; wait`)
 	<-ctx.Done()
 	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 3 {
@@ -85,7 +85,7 @@ func TestRunPassesASecondInterruptOn(t *testing.T) {
 		awaitFile(filepath.Join(dir, "first"))
 		_ = syscall.Kill(os.Getpid(), syscall.SIGINT) // run listens by now
 	}()
-	err := run(ctx, map[string]string{"D": dir}, "sh", "-c",
+	err := run(ctx, append(os.Environ(), "D="+dir), "sh", "-c",
 		`trap 'trap "exit 4" INT; : >$D/first' INT; : >$D/ready; while :; do sleep 0.02; done`)
 	if exit, ok := errors.AsType[*command.ExitError](err); !ok || exit.Code != 4 {
 		t.Errorf("error %v; want the exit code after the second interrupt, 4", err)

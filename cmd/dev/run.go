@@ -17,15 +17,12 @@ import (
 // grace is how long a program may continue after an interrupt. "loadtest fire" awaits the calls in flight and judges.
 const grace = time.Minute
 
-// run runs a program with the output of this one and the given variables added to its environment. If ctx ends, run
+// run runs a program with the output of this one, in that environment, or in this one's if it is nil. If ctx ends, run
 // interrupts the program's process group, once more at a second interrupt, and kills it after the grace period. An exit
 // code other than 0 is returned as an ExitError.
-func run(ctx context.Context, env map[string]string, name string, args ...string) error {
+func run(ctx context.Context, env []string, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = os.Environ()
-	for k, v := range env {
-		cmd.Env = append(cmd.Env, k+"="+v)
-	}
+	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	procgroup.Lead(cmd) // go test and its test programs are interrupted together
 	interrupt := func() error { return procgroup.Interrupt(cmd.Process.Pid) }

@@ -61,13 +61,13 @@ func testCommand() *cobra.Command {
 				err = errors.Join(err, s.Stop(ctx))
 			}()
 			say("running the tests")
-			return run(ctx, map[string]string{
-				servers.EnvTestMySQL:     s.MySQL.AdminDSN(),
-				servers.EnvTestRedis:     s.Redis.Addr(),
-				servers.EnvTestZooKeeper: s.ZooKeeper.Addr(),
-				servers.EnvTestZKLock:    s.ZooKeeper.Addr(),
-				stack.EnvTestBin:         binDir(root),
-			}, args[0], args[1:]...)
+			return run(ctx, append(os.Environ(),
+				servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
+				servers.EnvTestRedis+"="+s.Redis.Addr(),
+				servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),
+				servers.EnvTestZKLock+"="+s.ZooKeeper.Addr(),
+				stack.EnvTestBin+"="+binDir(root),
+			), args[0], args[1:]...)
 		},
 	}
 }

@@ -109,6 +109,18 @@ func TestUpKillPauseRestartStop(t *testing.T) {
 	}
 }
 
+// A shell may still have the settings of another stack, as README's ". .run/env" leaves them.
+func TestSettingsOfAnotherStackAreNotPassedOn(t *testing.T) {
+	for name, value := range map[string]string{
+		"STOCK_URLS": "http://127.0.0.1:1", "REDIS_ADDRS": "127.0.0.1:1", "REDIS_MASTER": "gone", "MAX_IN_FLIGHT": "none",
+	} {
+		t.Setenv(name, value)
+	}
+	st := stacktest.Start(t, config(t))
+	send(t, st, "POST", st.Stock[0].URL()+"/v1/stock/1/restock", `{"flag":"first","num":5}`)
+	send(t, st, "POST", st.Order[0].URL()+"/v1/orders", `{"items":[{"goods_id":"1","num":1}]}`)
+}
+
 func TestUpWithItsOwnServers(t *testing.T) {
 	t.Parallel()
 	var told []string

@@ -30,6 +30,8 @@ type Spec struct {
 	Args []string
 	// Env is added to this process's environment; later entries win.
 	Env []string
+	// Ours is set for a program of this project, which gets Environment(Env).
+	Ours bool
 	// Dir is the working directory. The log is written to Dir/Name.log.
 	Dir string
 	// Addr is the listen address, as host:port. Server.Addr returns it.
@@ -222,6 +224,9 @@ func (s *Server) launch() (_ *process, logged int64, err error) {
 	cmd := exec.Command(s.spec.Path, s.spec.Args...) //nolint:noctx // outlives the context of its start
 	cmd.Dir = s.spec.Dir
 	cmd.Env = append(os.Environ(), s.spec.Env...)
+	if s.spec.Ours {
+		cmd.Env = Environment(s.spec.Env)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	p, err := launch(cmd)
 	if err != nil {
