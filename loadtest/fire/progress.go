@@ -13,25 +13,32 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// showProgress shows the progress of the run until the returned function is called: a bar if cfg.Progress is a
-// terminal, else a line every two seconds. It continues when ctx ends, for the calls in flight.
+// showProgress shows the progress of the run until the returned function is called.
 func showProgress(ctx context.Context, cfg Config, start time.Time) (stop func()) {
-	if cfg.Progress == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := func() (now, total int64) {
 		if cfg.Orders > 0 {
 			return cfg.Live.Counts().Orders, int64(cfg.Orders)
 		}
 		return min(time.Since(start), cfg.Duration).Milliseconds(), cfg.Duration.Milliseconds()
 	}
-	line := func() string { return cfg.Live.Counts().String() }
+	return ShowProgress(ctx, cfg.Progress, done, func() string { return cfg.Live.Counts().String() })
+}
+
+// ShowProgress shows on w what done and line return, until the returned function is called: as a bar if w is a
+// terminal, else as a line every two seconds. It continues when ctx ends, for the calls in flight. If w is nil, it shows
+// nothing.
+func ShowProgress(
+	ctx context.Context, w io.Writer, done func() (now, total int64), line func() string,
+) (stop func()) {
+	if w == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	every, show := 2*time.Second, func(now, total int64, _ bool) {
 		// A lost line of progress does not fail the run.
-		_, _ = fmt.Fprintf(cfg.Progress, "%3d%%  %s\n", now*100/max(total, 1), line())
+		_, _ = fmt.Fprintf(w, "%3d%%  %s\n", now*100/max(total, 1), line())
 	}
-	if f, ok := cfg.Progress.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
+	if f, ok := w.(*os.File); ok && isatty.IsTerminal(f.Fd()) {
 		_, total := done()
 		every, show = 100*time.Millisecond, newBar(f, total, line)
 	}
