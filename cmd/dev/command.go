@@ -23,7 +23,7 @@ func newCommand() *cobra.Command {
 	}
 	root.AddCommand(
 		demoCommand(), upCommand(), holdCommand(), downCommand(), statusCommand(),
-		restartCommand(), testCommand(), readmeCommand(), exportCommand())
+		testCommand(), readmeCommand(), exportCommand())
 	return root
 }
 

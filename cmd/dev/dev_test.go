@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers"
 )
 
 // TestNoProgramLinksTheTests looks for test dependencies in the released programs.
@@ -139,43 +140,34 @@ func TestLockTellsOfAHolder(t *testing.T) {
 	}
 }
 
-// patient is a service that counts its restarts.
-type patient struct {
-	name     string
-	restarts int
-	err      error
-}
-
-func (p *patient) Name() string { return p.name }
-
-func (p *patient) Restart(context.Context) error {
-	p.restarts++
-	return p.err
-}
-
-func TestTheHolderRestartsAService(t *testing.T) {
+// A killed service runs again, and stays stopped once the stack is stopped.
+func TestAKilledServiceStartsAgain(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	well, sick := &patient{name: "stock-1"}, &patient{name: "stock-2", err: errors.New("no database")}
-	stop, err := serveRestarts(t.Context(), dir, []*patient{well, sick})
+	s, err := servers.Start(t.Context(), servers.Spec{Name: "stock-1", Path: "sleep", Args: []string{"60"}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := askHolder(t.Context(), dir, "stock-1"); err != nil || well.restarts != 1 || sick.restarts != 0 {
-		t.Errorf("restart of stock-1: %v; %d and %d restarts", err, well.restarts, sick.restarts)
+	t.Cleanup(func() { _ = s.Kill() })
+	ctx, stop := context.WithCancel(t.Context())
+	said, ended := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		revive(ctx, s, func(text string) { said <- text })
+	}()
+	first := s.Pid()
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
-	if err := askHolder(t.Context(), dir, "stock-2"); err == nil || err.Error() != "restart stock-2: no database" {
-		t.Errorf("a restart that fails: %v", err)
+	if text := <-said; text != "stock-1 has ended: starting it again" {
+		t.Error(text)
 	}
-	if err := askHolder(t.Context(), dir, "stock-3"); err == nil ||
-		!strings.Contains(err.Error(), "there are stock-1, stock-2") {
-		t.Errorf("a service that is not there: %v; want the names", err)
+	for s.Pid() == 0 || s.Pid() == first {
+		time.Sleep(10 * time.Millisecond) // a poll of another process
 	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if err := askHolder(t.Context(), dir, "stock-1"); err == nil {
-		t.Error("a restart without a holder is no error")
+	stop()
+	<-ended
+	if err := s.Kill(); err != nil || s.Running() {
+		t.Errorf("%v; running: %t", err, s.Running())
 	}
 }
 

@@ -58,10 +58,9 @@ func (s state) print(ctx context.Context, w io.Writer) (ready bool) {
 	}
 	_ = table.Flush() // if printing fails, the error could not be printed either
 	fmt.Fprint(w, `
-To fire at it:           . .run/env && bin/loadtest fire
-To restart one service:  bin/dev restart stock-1
-To stop it:              make down
-Its logs:                .run/data
+To fire at it:  . .run/env && bin/loadtest fire
+To stop it:     make down
+Its logs:       .run/data
 `)
 	return ready
 }

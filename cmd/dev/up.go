@@ -8,12 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"orderstock/loadtest/stack"
+	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
+	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/procgroup"
 )
 
@@ -172,17 +175,38 @@ func hold(ctx context.Context, size *size) (err error) {
 	return errors.Join(err, st.Stop(stop))
 }
 
-// keepUp writes the stack's addresses for the other commands, and restarts services for them, until ctx ends.
+// keepUp writes the stack's addresses for the other commands, and starts services again that end, until ctx ends.
 func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
-	stopRestarts, err := serveRestarts(ctx, dir, st.Services())
-	if err != nil {
-		return err
-	}
 	s := stateOf(st)
 	s.Programs = append([]program{page}, s.Programs...)
-	if err = s.write(dir); err == nil {
-		<-ctx.Done()
-		err = forget(dir)
+	if err := s.write(dir); err != nil {
+		return err
 	}
-	return errors.Join(err, stopRestarts())
+	var all sync.WaitGroup
+	for _, service := range st.Services() {
+		all.Go(func() { revive(ctx, service.Server, command.Progress(os.Stderr)) })
+	}
+	all.Wait()
+	return forget(dir)
+}
+
+// revivePause is the time between two attempts to start a service.
+const revivePause = time.Second
+
+// revive starts the service again whenever its process has ended, as compose does, until ctx ends.
+func revive(ctx context.Context, s *servers.Server, say func(string)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.Done():
+		}
+		if trial.Sleep(ctx, revivePause) != nil {
+			return
+		}
+		say(s.Name() + " has ended: starting it again")
+		if err := s.Restart(ctx); err != nil {
+			say(err.Error())
+		}
+	}
 }
