@@ -62,8 +62,8 @@ cross: ## Compile all commands for Windows and macOS; keeps nothing
 	GOOS=darwin $(GO) build ./cmd/...
 
 .PHONY: demo
-demo: setup-stack ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
-	bin/dev demo --strategy '$(STRATEGY)' -- --orders $(ORDERS) --concurrency $(CONCURRENCY) \
+demo: setup-demo ## Whole stack without Docker: fire orders, verdict, stop [ORDERS CONCURRENCY GOODS STOCK ITEMS_MAX REPEAT STRATEGY]
+	bin/loadtest demo --strategy '$(STRATEGY)' --orders $(ORDERS) --concurrency $(CONCURRENCY) \
 		--goods $(GOODS) --stock $(STOCK) --items-max $(ITEMS_MAX) --repeat $(REPEAT)
 
 .PHONY: up
@@ -176,9 +176,11 @@ clean: ## Remove bin/, out/ and the logs and data of "make up"; stops it first
 	rm -rf bin out .run
 
 # Always run: the compiler itself finds out whether anything changed. Packages are installed while it works.
-.PHONY: bin/dev setup-stack setup-dev setup-loadtest
+.PHONY: bin/dev setup-demo setup-stack setup-dev setup-loadtest
 bin/dev:
 	@$(SETUP) dev
+setup-demo:
+	@$(SETUP) -for servers order-service stock-service loadtest
 setup-stack:
 	@$(SETUP) -for servers dev order-service stock-service loadtest
 setup-dev:

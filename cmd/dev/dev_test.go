@@ -223,50 +223,14 @@ func TestWhereSpansGo(t *testing.T) {
 	}
 }
 
-// A wrong strategy is refused with the list of the strategies, before anything starts.
+// A wrong strategy is refused before anything starts.
 func TestStrategyIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ strategy, warns, refuses string }{
-		{"", "", ""},
-		{"zk-lock", "", ""},
-		{"unsafe", "WARNING: the strategy unsafe oversells", ""},
-		{"groupde", "", "want one of unsafe, redis-prededuct"},
-	} {
-		var said string
-		s := &size{orders: 1, stocks: 1, strategy: test.strategy}
-		err := s.check(func(text string) { said += text })
-		if (err == nil) != (test.refuses == "") || err != nil && !strings.Contains(err.Error(), test.refuses) ||
-			!strings.HasPrefix(said, test.warns) || said != "" && test.warns == "" {
-			t.Errorf("strategy %q: said %q, error %v; want %q and %q", test.strategy, said, err, test.warns, test.refuses)
-		}
-	}
-	for _, name := range []string{"demo", "up"} {
-		cmd := newCommand()
-		var stderr strings.Builder
-		cmd.SetErr(&stderr)
-		cmd.SetArgs([]string{name, "--strategy", "groupde"})
-		exit := command.Run(t.Context(), cmd)
-		if exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
-			t.Errorf("%s: exit code %d, printed %q", name, exit, &stderr)
-		}
-	}
-}
-
-// The results of an earlier run are removed even if the demo ends before it fires.
-func TestADemoRemovesTheEarlierVerdict(t *testing.T) {
-	t.Parallel()
-	out := t.TempDir()
-	for _, name := range []string{"verdict.json", "history.jsonl"} {
-		if err := os.WriteFile(filepath.Join(out, name), []byte("of an earlier run"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, interrupt := context.WithCancel(t.Context())
-	interrupt()
-	if err := demo(ctx, &size{orders: 1, stocks: 1}, out, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("an interrupted demo: %v", err)
-	}
-	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v are left of an earlier run", left, err)
+	cmd := newCommand()
+	var stderr strings.Builder
+	cmd.SetErr(&stderr)
+	cmd.SetArgs([]string{"up", "--strategy", "groupde"})
+	if exit := command.Run(t.Context(), cmd); exit != command.Unknown || !strings.Contains(stderr.String(), "want one of") {
+		t.Errorf("exit code %d, printed %q", exit, &stderr)
 	}
 }

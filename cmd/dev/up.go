@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"orderstock/loadtest/stack"
 	"orderstock/loadtest/trial"
@@ -21,26 +22,28 @@ import (
 )
 
 func upCommand() *cobra.Command {
-	var size size
+	var cfg stack.Config
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring everything up, leave it running and print the addresses",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return up(cmd.Context(), &size, cmd.OutOrStdout())
+			cfg.Progress = command.Progress(os.Stderr)
+			if err := cfg.Check(); err != nil {
+				return err
+			}
+			return up(cmd)
 		},
 	}
-	size.flags(cmd)
+	cfg.Flags(cmd.Flags())
 	return cmd
 }
 
 // up starts the process that holds the stack, and waits until it is ready.
-func up(ctx context.Context, size *size, w io.Writer) error {
+func up(cmd *cobra.Command) error {
+	ctx := cmd.Context()
 	root, err := stack.ModuleRoot()
 	if err != nil {
-		return err
-	}
-	if err := size.check(command.Progress(os.Stderr)); err != nil {
 		return err
 	}
 	dir := runDir(root)
@@ -67,8 +70,10 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("up: %w", err)
 	}
-	defer func() { _ = log.Close() }()                                        // the holder has its own descriptor
-	holder := exec.Command(self, append([]string{"hold"}, size.args()...)...) //nolint:noctx // outlives this process
+	defer func() { _ = log.Close() }() // the holder has its own descriptor
+	args := []string{"hold"}
+	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	holder := exec.Command(self, args...) //nolint:noctx // outlives this process
 	holder.Dir, holder.Stdout, holder.Stderr = root, log, log
 	procgroup.Detach(holder)
 	if err := holder.Start(); err != nil {
@@ -88,7 +93,7 @@ func up(ctx context.Context, size *size, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.print(ctx, w)
+	s.print(ctx, cmd.OutOrStdout())
 	return nil
 }
 
@@ -124,20 +129,20 @@ func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) err
 
 // holdCommand is the process that up leaves in the background: servers and services are its children, and end with it.
 func holdCommand() *cobra.Command {
-	var size size
+	var cfg stack.Config
 	cmd := &cobra.Command{
 		Use:    "hold",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return hold(cmd.Context(), &size)
+			return hold(cmd.Context(), cfg)
 		},
 	}
-	size.flags(cmd)
+	cfg.Flags(cmd.Flags())
 	return cmd
 }
 
-func hold(ctx context.Context, size *size) (err error) {
+func hold(ctx context.Context, cfg stack.Config) (err error) {
 	root, err := stack.ModuleRoot()
 	if err != nil {
 		return err
@@ -150,7 +155,7 @@ func hold(ctx context.Context, size *size) (err error) {
 		return errHeld
 	}
 	defer func() { err = errors.Join(err, held.Unlock()) }()
-	cfg := size.config(root, filepath.Join(dir, "data"))
+	cfg.Dir, cfg.Bin, cfg.Progress = filepath.Join(dir, "data"), binDir(root), command.Progress(os.Stderr)
 	cfg.OrderPort, cfg.StockPort = 8080, 8081
 	about, err := newPage()
 	if err != nil {

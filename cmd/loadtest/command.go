@@ -34,7 +34,7 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTimes(cmd.Flags()) }
 	root.SetOut(out)
 	root.SetErr(progress)
-	root.AddCommand(fireCommand(), verifyCommand(), runCommand(), benchCommand(), consoleCommand(), traceCommand(),
+	root.AddCommand(fireCommand(), verifyCommand(), demoCommand(), runCommand(), benchCommand(), consoleCommand(), traceCommand(),
 		tokenCommand())
 	return root
 }
@@ -60,78 +60,94 @@ func checkTimes(flags *pflag.FlagSet) error {
 const bringUp = `bring the services up with "make up" and then run ". .run/env", or with ` +
 	`"docker-compose up -d"; services elsewhere are given with --url and --stock-url`
 
+// firing is a load with its target, and what becomes of its history.
+type firing struct {
+	where    surroundings
+	load     fire.Config
+	to       output
+	judging  verify.Config
+	noVerify bool
+	traced   float64
+	report   string
+}
+
+func (r *firing) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	loadFlags(f, &r.load)
+	r.to.flags(f)
+	within(f, &r.traced, "trace-sample", 0, 0, 1, "share of the orders that are traced, 0 to 1; "+
+		"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
+	verifyFlags(cmd, &r.judging)
+	f.BoolVar(&r.noVerify, "no-verify", false, "only fire; verify later")
+	f.StringVar(&r.report, "report", "", "file for a report as one HTML page that needs no server")
+	cmd.MarkFlagsMutuallyExclusive("report", "no-verify")
+}
+
 func fireCommand() *cobra.Command {
 	where, failed := readSurroundings()
-	var (
-		to       output
-		judging  verify.Config
-		noVerify bool
-		traced   float64
-		report   string
-	)
+	r := firing{where: where}
 	cmd := &cobra.Command{
 		Use:     "fire",
 		Short:   "Make new products, send orders for more than there is in stock, then verify",
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return failed },
-	}
-	cfg := fireFlags(cmd.Flags(), &where)
-	to.flags(cmd.Flags())
-	within(cmd.Flags(), &traced, "trace-sample", 0, 0, 1, "share of the orders that are traced, 0 to 1; "+
-		"the trace is sent to the services (needs OTEL_EXPORTER_OTLP_ENDPOINT, there as well)")
-	verifyFlags(cmd, &judging)
-	cmd.Flags().BoolVar(&noVerify, "no-verify", false, "only fire; verify later")
-	cmd.Flags().StringVar(&report, "report", "", "file for a report as one HTML page that needs no server")
-	cmd.MarkFlagsMutuallyExclusive("report", "no-verify")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(judging.Validate(), to.clear()); err != nil {
-			return err
-		}
-		spans, err := tracer(cmd.Context(), cmd.Flags(), traced)
-		if err != nil {
-			return err
-		}
-		if spans != nil {
-			cfg.Tracer = spans
-		}
-		cfg.Target, cfg.Progress = where.target(), cmd.ErrOrStderr()
-		h, err := fire.Run(cmd.Context(), *cfg)
-		if spans != nil {
-			if err := spans.Close(context.WithoutCancel(cmd.Context())); err != nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := errors.Join(r.judging.Validate(), r.to.clear()); err != nil {
+				return err
 			}
-		}
-		if errors.Is(err, fire.ErrUnreachable) {
-			return fmt.Errorf("%w; %s", err, bringUp)
-		}
-		if err != nil {
-			return err
-		}
-		if err := h.Save(to.history()); err != nil {
-			return err
-		}
-		printed := h.Measure().Write(to.json.text(cmd)) // a run whose figures cannot be printed is judged all the same
-		if noVerify {
-			return printed
-		}
-		ctx := cmd.Context()
-		if ctx.Err() != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: judging the run so far; interrupt again to stop")
-			var stop context.CancelFunc
-			ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-		}
-		judging.Databases, judging.History = where.databases(), h
-		verdict, err := judge(ctx, cmd, judging, to)
-		if err = errors.Join(printed, err); verdict == nil || report == "" {
-			return err
-		}
-		if failed := writeReport(ctx, report, h, verdict, where.databases()); failed != nil {
-			return failed
-		}
+			return r.run(cmd)
+		},
+	}
+	r.where.flags(cmd.Flags())
+	r.flags(cmd)
+	return cmd
+}
+
+// run fires, keeps the history, and judges it. Its error has the verdict's exit code.
+func (r *firing) run(cmd *cobra.Command) error {
+	spans, err := tracer(cmd.Context(), cmd.Flags(), r.traced)
+	if err != nil {
 		return err
 	}
-	return cmd
+	if spans != nil {
+		r.load.Tracer = spans
+	}
+	r.load.Target, r.load.Progress = r.where.target(), cmd.ErrOrStderr()
+	h, err := fire.Run(cmd.Context(), r.load)
+	if spans != nil {
+		if err := spans.Close(context.WithoutCancel(cmd.Context())); err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "some spans were not exported:", err)
+		}
+	}
+	if errors.Is(err, fire.ErrUnreachable) {
+		return fmt.Errorf("%w; %s", err, bringUp)
+	}
+	if err != nil {
+		return err
+	}
+	if err := h.Save(r.to.history()); err != nil {
+		return err
+	}
+	printed := h.Measure().Write(r.to.json.text(cmd)) // a run whose figures cannot be printed is judged all the same
+	if r.noVerify {
+		return printed
+	}
+	ctx := cmd.Context()
+	if ctx.Err() != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "interrupted: judging the run so far; interrupt again to stop")
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	r.judging.Databases, r.judging.History = r.where.databases(), h
+	verdict, err := judge(ctx, cmd, r.judging, r.to)
+	if err = errors.Join(printed, err); verdict == nil || r.report == "" {
+		return err
+	}
+	if failed := writeReport(ctx, r.report, h, verdict, r.where.databases()); failed != nil {
+		return failed
+	}
+	return err
 }
 
 func verifyCommand() *cobra.Command {

@@ -90,12 +90,10 @@ func (o *output) history() string {
 	return filepath.Join(filepath.Dir(o.verdict()), "history.jsonl")
 }
 
-func fireFlags(f *pflag.FlagSet, s *surroundings) *fire.Config {
-	var c fire.Config
+// flags adds flags for the addresses of the services.
+func (s *surroundings) flags(f *pflag.FlagSet) {
 	f.Var(commalist.NewFlag(&s.OrderURLs), "url", "address of an order service; several are used in turn")
 	f.Var(commalist.NewFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
-	loadFlags(f, &c)
-	return &c
 }
 
 // loadFlags adds the flags of the load.
