@@ -27,9 +27,6 @@ PORT        ?= 0
 FAULT       ?= A
 FIXED       ?=
 SEED        ?=
-# make export-zklock
-MODULE      ?= example.com/you/zklock
-DIR         ?= ../zklock
 # make test, make check
 PKG         ?= ./...
 RUN         ?=
@@ -147,10 +144,6 @@ install: ## Install the servers and compilers that are missing (as root on Debia
 .PHONY: readme
 readme: bin/dev ## Fill the tables of the documents from the code and from out/
 	bin/dev readme
-
-.PHONY: export-zklock
-export-zklock: bin/dev ## The lock package as a module of its own, with its tests, in a new folder [MODULE DIR]
-	bin/dev export-zklock --module '$(MODULE)' --dir '$(DIR)'
 
 .PHONY: sbom
 sbom: build ## List the modules in each program, with their versions; writes out/sbom.txt

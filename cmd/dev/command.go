@@ -14,7 +14,7 @@ func newCommand() *cobra.Command {
 	}
 	root.AddCommand(
 		upCommand(), holdCommand(), downCommand(), statusCommand(),
-		testCommand(), readmeCommand(), exportCommand())
+		testCommand(), readmeCommand())
 	return root
 }
 

@@ -65,7 +65,6 @@ func testCommand() *cobra.Command {
 				servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
 				servers.EnvTestRedis+"="+s.Redis.Addr(),
 				servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),
-				servers.EnvTestZKLock+"="+s.ZooKeeper.Addr(),
 				stack.EnvTestBin+"="+binDir(root),
 			), args[0], args[1:]...)
 		},

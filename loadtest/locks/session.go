@@ -10,60 +10,42 @@ import (
 	"orderstock/pkg/zklock/herd"
 )
 
-// connectSession measures the locks that work on a zklock.Session: the package's mutex and the herd locks.
+// connectSession measures the locks that work on a zklock.Session.
 func connectSession(ctx context.Context, j job) (*subject, error) {
 	session, err := zklock.Connect(ctx, strings.Split(j.servers, ","), zklock.WithSessionTimeout(sessionTimeout))
 	if err != nil {
 		return nil, err
 	}
 	s := &subject{close: session.Close}
-	switch j.lock {
-	case singleLock, watchAllLock, namedLock, sharedLock:
-		s.measureHerd(session, j.lock)
-	default:
-		s.measureMutex(session, j.lock)
+	if j.lock == singleLock {
+		s.measureSingleNode(session)
+		return s, nil
+	}
+	var wakeups atomic.Int64
+	options := []zklock.Option{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
+	if j.lock != zklockLock {
+		options = append(options, zklock.WithHandoff(1, 0))
+	}
+	if j.lock == watchAllLock || j.lock == sharedLock {
+		options = append(options, zklock.WithParentWatch())
+	}
+	s.wakeups = wakeups.Load
+	s.contender = func(at string) (acquireFunc, error) {
+		switch j.lock {
+		case sharedLock:
+			return acquirer(zklock.NewRWMutex(session, at, options...).Lock), nil
+		case namedLock:
+			named := append(options[:len(options):len(options)], zklock.WithNames(path.Base(at)+"_lock_"))
+			return acquirer(zklock.NewMutex(session, path.Dir(at), named...).Acquire), nil
+		}
+		return acquirer(zklock.NewMutex(session, at, options...).Acquire), nil
 	}
 	return s, nil
 }
 
-func (s *subject) measureMutex(session *zklock.Session, lock string) {
-	var wakeups atomic.Int64
-	options := []zklock.Option{zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }})}
-	if lock == noHandoffLock {
-		options = append(options, zklock.WithHandoff(1, 0))
-	}
-	s.wakeups = wakeups.Load
-	s.contender = func(path string) (acquireFunc, error) {
-		return acquirer(zklock.NewMutex(session, path, options...).Acquire), nil
-	}
-}
-
-// herdLock is one of the herd locks.
-type herdLock interface {
-	Acquire(ctx context.Context) (*herd.Lock, error)
-	Wakeups() int64
-}
-
-// writing is a shared lock whose contenders are all writers.
-type writing struct{ *herd.Shared }
-
-func (w writing) Acquire(ctx context.Context) (*herd.Lock, error) { return w.AcquireWrite(ctx) }
-
-func newHerdLock(session *zklock.Session, lock, at string) (herdLock, error) {
-	switch lock {
-	case singleLock:
-		return herd.NewSingleNode(session, at), nil
-	case namedLock:
-		return herd.NewNamed(session, path.Dir(at), path.Base(at), 0)
-	case sharedLock:
-		return writing{herd.NewShared(session, at, "bench")}, nil
-	}
-	return herd.NewSequential(session, at), nil
-}
-
-// measureHerd makes one lock for each path, as each counts its wake-ups.
-func (s *subject) measureHerd(session *zklock.Session, lock string) {
-	locks := map[string]herdLock{}
+// measureSingleNode makes one lock for each path, as each counts its wake-ups.
+func (s *subject) measureSingleNode(session *zklock.Session) {
+	locks := map[string]*herd.SingleNode{}
 	s.wakeups = func() (n int64) {
 		for _, l := range locks {
 			n += l.Wakeups()
@@ -72,11 +54,7 @@ func (s *subject) measureHerd(session *zklock.Session, lock string) {
 	}
 	s.contender = func(path string) (acquireFunc, error) {
 		if locks[path] == nil {
-			l, err := newHerdLock(session, lock, path)
-			if err != nil {
-				return nil, err
-			}
-			locks[path] = l
+			locks[path] = herd.NewSingleNode(session, path)
 		}
 		return acquirer(locks[path].Acquire), nil
 	}

@@ -16,9 +16,9 @@ func (s *Session) Lead(ctx context.Context, name string, rest time.Duration,
 	work func(context.Context) error,
 ) (stop func()) {
 	return s.begin(ctx, func(ctx context.Context, session *zklock.Session) {
-		election := zklock.NewElection(session, s.cfg.Root+"/"+name, zklock.WithLabel(s.name))
+		lead := zklock.NewMutex(session, s.cfg.Root+"/"+name, zklock.WithLabel(s.name), zklock.WithHandoff(1, 0))
 		for ctx.Err() == nil {
-			if err := s.leadOnce(ctx, election, work); err != nil && ctx.Err() == nil {
+			if err := s.leadOnce(ctx, lead, work); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("not leading", "what", name, "error", err.Error())
 				select {
 				case <-time.After(rest):
@@ -29,21 +29,20 @@ func (s *Session) Lead(ctx context.Context, name string, rest time.Duration,
 	})
 }
 
-// leadOnce works for one term of office: from the election to the loss of the lead, the end of the work, or the
-// end of ctx.
-func (s *Session) leadOnce(ctx context.Context, election *zklock.Election, work func(context.Context) error) error {
-	leadership, err := election.Campaign(ctx, "")
+// leadOnce works for one term of office: from taking the lead to its loss, the end of the work, or the end of ctx.
+func (s *Session) leadOnce(ctx context.Context, lead *zklock.Mutex, work func(context.Context) error) error {
+	lock, err := lead.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("take the lead: %w", err)
 	}
-	s.cfg.Log.Info("leading", "path", election.Path(), "token", leadership.Token().String())
-	leading, cancel := context.WithCancel(leadership.Context())
+	s.cfg.Log.Info("leading", "path", lead.Path(), "token", lock.Token().String())
+	leading, cancel := context.WithCancel(lock.Context())
 	defer cancel()
-	defer context.AfterFunc(ctx, cancel)() // the leadership's context does not end with ctx by itself
+	defer context.AfterFunc(ctx, cancel)() // the lock's context does not end with ctx by itself
 	failure := work(leading)
 	resign, done := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer done()
-	err = leadership.Resign(resign)
+	err = lock.Release(resign)
 	if errors.Is(err, zklock.ErrLost) {
 		err = nil
 	}

@@ -22,6 +22,4 @@ const (
 	EnvTestMySQL     = "ORDERSTOCK_TEST_MYSQL"
 	EnvTestRedis     = "ORDERSTOCK_TEST_REDIS"
 	EnvTestZooKeeper = "ORDERSTOCK_TEST_ZOOKEEPER"
-	// EnvTestZKLock is ZooKeeper's for the tests of package zklock, which know nothing of this project.
-	EnvTestZKLock = "ZKLOCK_TEST_ZOOKEEPER"
 )

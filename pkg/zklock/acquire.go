@@ -55,14 +55,7 @@ func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) e
 	}
 }
 
-// takenError is ErrNotAcquired, and names who has the lock while nobody waits.
-type takenError struct{ by string }
-
-func (takenError) Error() string        { return ErrNotAcquired.Error() }
-func (takenError) Is(target error) bool { return target == ErrNotAcquired }
-
-// checkFree returns ErrNotAcquired, or a takenError, if a contender that came now would have to wait. It
-// writes nothing.
+// checkFree returns ErrNotAcquired if a contender that came now would have to wait. It writes nothing.
 func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
 	if _, err := s.nodes.Unstick(ctx, l.Dir); err != nil {
 		return err
@@ -73,14 +66,10 @@ func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
 	}
 	// The order of the others does not matter: the last one waits for one of them or for none.
 	members := append(queue.Members(names, l.Kinds...), queue.Member{Kind: l.Own})
-	switch {
-	case l.Rule(members, len(members)-1) == nil:
-		return nil
-	case len(members) == 2:
-		return takenError{by: members[0].Name}
-	default:
-		return ErrNotAcquired // the holder knows that others wait
+	if l.Rule(members, len(members)-1) != nil {
+		return ErrNotAcquired
 	}
+	return nil
 }
 
 // queueUp makes a queue node and waits for its turn for as long as the session is alive: the place in
@@ -133,24 +122,20 @@ func (s *Session) awaitTurn(
 		if !l.Crowd {
 			watch = s.conn.Watch(l.Dir + "/" + predecessor.Name)
 			watch.List()
-			stat, err := watch.Armed(ctx)
-			switch {
+			switch _, err := watch.Armed(ctx); {
 			case errors.Is(err, zk.ErrNoNode):
 				continue
 			case err != nil:
 				return nil, err
-			case predecessor.Czxid != 0 && stat.Czxid != predecessor.Czxid:
-				continue // its name was given again, to a node behind us
 			}
 			gone = watch.Listed()
 		}
 		select {
 		case <-gone:
-			if o.hooks.Woken != nil {
-				o.hooks.Woken(l.Dir)
-			}
+			o.woken(l.Dir)
 			node.Listed(watch.Siblings())
 		case <-changed:
+			o.woken(l.Dir)
 		case <-place.Own.Fired():
 		case <-refused:
 		case <-life.Context().Done():

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // Ten thousand contexts end at random moments of an acquisition: no node, no watch and no goroutine
@@ -21,7 +21,7 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 		workers = 20
 		each    = 250
 	)
-	dir := zktest.Root(t)
+	dir := serverstest.ZooKeeperRoot(t)
 	s := connect(t)
 	other := connect(t)
 	locks := map[string]acquirer{
@@ -72,7 +72,9 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 func awaitNoWatches(t *testing.T, s *zklock.Session, dir string) {
 	t.Helper()
 	eventually(t, "the session has no watches", func() bool {
-		return !watchedBelow(zktest.Command(t, "wchp"), dir, s.ID()) // watches by path
+		watches, err := serverstest.ZooKeeper(t).Command(t.Context(), "wchp") // by path
+		must(t, err)
+		return !watchedBelow(watches, dir, s.ID())
 	})
 }
 

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/pkg/zklock/internal/zktest"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // A process that was paused past its session goes on in the middle of a release. No event has informed it
 // of the loss yet: only the local clock shows it. The lock must not be handed on, and the release must
 // fail.
 func TestPauseIsSeenByTheClockAlone(t *testing.T) {
-	s, err := Connect(t.Context(), []string{zktest.Addr(t)}, WithSessionTimeout(20*time.Second))
+	s, err := Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, WithSessionTimeout(20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	m := NewMutex(s, zktest.Root(t)+"/lock")
+	m := NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
 	paused, err := m.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -34,11 +34,10 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 		}
 		next <- lock
 	}()
-	q := m.queue()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		q.mu.Lock()
-		waiting = q.waiting.Len()
-		q.mu.Unlock()
+		s.mu.Lock()
+		waiting = s.queues[m.path].waiting.Len()
+		s.mu.Unlock()
 	}
 
 	life := s.conn.Lifetime()

@@ -1,9 +1,15 @@
 // Package zklock provides locks among processes, kept in Apache ZooKeeper.
 //
 //	session, err := zklock.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"})
+//	if err != nil {
+//		return err
+//	}
 //	lock, err := zklock.NewMutex(session, "/locks/stock").Acquire(ctx)
-//	defer lock.Release(ctx)
+//	if err != nil {
+//		return err
+//	}
 //	work(lock.Context(), lock.Token())
+//	return lock.Release(ctx)
 //
 // # Guarantees and their limits
 //
@@ -36,30 +42,28 @@
 // An acquisition costs ZooKeeper a create and a delete, both forced to disk, and a look at the queue.
 // With local hand-off the process makes one node in ZooKeeper's queue, and its goroutines hand the
 // lock on through memory for as long as no other process waits, and for a bounded number and time if
-// one does (lock cohorting). This has a cost for other processes. They wait longer by one bounded turn
-// for each process before them. If the process lingers on a lock that nobody uses, they wait longer by
-// the two requests that it needs to notice them and give the lock up. If it dies while it lingers, they
-// wait for its session to expire, as with any holder. WithHandoff and WithLinger set the bounds;
-// WithHandoff(1, 0) turns local hand-off off.
+// one does (lock cohorting). Other processes wait longer by one bounded turn for each process before
+// them. WithHandoff sets the bounds; WithHandoff(1, 0) turns local hand-off off. When nobody in the
+// process waits, a release gives the lock up as without hand-off.
 //
 // # The locks
 //
-// Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once; and Election, which
-// shows everybody who the holder is. Do runs a function under any of them; Lock.Guard makes a
-// transaction of ZooKeeper depend on one. The nodes in ZooKeeper follow Apache Curator's recipes, so
-// that programs in other languages can share the locks. A Mutex also excludes the Lock of
-// github.com/go-zookeeper/zk and, with WithNames, kazoo's. Kinds do not mix: a Mutex and an RWMutex
-// on one path do not exclude each other.
+// Mutex, ReentrantMutex, RWMutex, Semaphore, and Multi, which is several at once. Do runs a function
+// under any of them; Lock.Guard makes a transaction of ZooKeeper depend on one. A leader is the holder
+// of a Mutex without hand-off, which WithLabel names to Inspect. The nodes in ZooKeeper follow Apache
+// Curator's recipes, so that programs in other languages can share the locks. A Mutex also excludes the
+// Lock of github.com/go-zookeeper/zk and, with WithNames, kazoo's. Kinds do not mix: a Mutex and an
+// RWMutex on one path do not exclude each other.
 //
 // This table relates the locks of the published case study and of Curator to this package:
 //
 //	lock                                 here
 //	single node ("low")                  herd.SingleNode
-//	sequential, all watch the parent     herd.Sequential
+//	sequential, all watch the parent     Mutex with WithParentWatch
 //	sequential ("high")                  Mutex with WithHandoff(1, 0)
-//	named locks under one root           herd.Named; or a Mutex for each path, and Multi
+//	named locks under one root           Mutex with WithNames; or one for each path, and Multi
 //	protected and reentrant              ReentrantMutex
-//	shared and exclusive, with the herd  herd.Shared
+//	shared and exclusive, with the herd  RWMutex with WithParentWatch
 //	shared and exclusive, without        RWMutex
 //	Curator's InterProcessMutex          ReentrantMutex, or Mutex
 //	Curator's InterProcessSemaphoreMutex Semaphore with one lease; it does not exclude a Mutex
@@ -84,16 +88,15 @@
 //
 // # Limits
 //
-// ZooKeeper numbers a parent's children up to 2^31-1, and gives this number to all later ones. Then
-// this package asks for the transaction that created each node, which is a request for each contender
-// at every look at the queue. Curator and kazoo still go by the numbers, and let two processes hold the
-// lock: a queue shared with them must not get that far. This package makes parents as containers, which
-// the server removes when they are idle; the counter of a new parent starts again.
+// ZooKeeper numbers a parent's children up to 2^31-1, and gives this number to all later ones. Shortly
+// before that, acquisitions fail with ErrUsedUp: at 500 acquisitions a second without a pause, after 50
+// days. This package makes parents as containers, which the server removes when they are idle; the
+// counter of a new parent starts again. Curator and kazoo go by the numbers to the end and beyond, and
+// then let two processes hold the lock.
 //
 // # The code
 //
-// mutex.go and acquire.go read from Acquire to the held lock; handoff.go and linger.go are local
-// hand-off. Package internal/conn is everything that talks to ZooKeeper, internal/queue is how a
-// contender stands in line; their documentation says what may be changed. Package zklocktest is for
-// tests of code that uses locks.
+// mutex.go and acquire.go read from Acquire to the held lock; handoff.go is local hand-off. Package
+// internal/conn is everything that talks to ZooKeeper, internal/queue is how a contender stands in
+// line; their documentation says what may be changed.
 package zklock

@@ -8,14 +8,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // exampleSession returns a session, a path in ZooKeeper to work below, and a function that ends both.
 func exampleSession() (ctx context.Context, session *zklock.Session, root string, end func()) {
-	e, end := zktest.Example()
-	return e.Context(), connect(e), zktest.Root(e), end
+	e, end := serverstest.Example()
+	return e.Context(), connect(e), serverstest.ZooKeeperRoot(e), end
 }
 
 func Example() {
@@ -208,27 +208,6 @@ func ExampleInspect() {
 	// <nil>
 }
 
-func ExampleElection() {
-	ctx, session, root, end := exampleSession()
-	defer end()
-
-	election := zklock.NewElection(session, root+"/reports")
-	leadership, err := election.Campaign(ctx, "10.0.0.7:8080")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	// Lead until leadership.Context() ends. Any session may read the leader:
-	for leader, err := range election.Observe(ctx) {
-		fmt.Println(leader.Owner.Value, leader.Token == leadership.Token(), err)
-		break
-	}
-	fmt.Println(leadership.Resign(ctx))
-	// Output:
-	// 10.0.0.7:8080 true <nil>
-	// <nil>
-}
-
 // One ZooKeeper transaction checks that the lock is held, and does the work.
 func ExampleLock_Guard() {
 	ctx, session, root, end := exampleSession()
@@ -260,27 +239,4 @@ func ExampleDo() {
 	// Output:
 	// held: true true
 	// <nil>
-}
-
-func ExampleRWMutex_Downgrade() {
-	ctx, session, root, end := exampleSession()
-	defer end()
-
-	prices := zklock.NewRWMutex(session, root+"/prices")
-	writer, err := prices.Lock(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	reader, err := prices.Downgrade(ctx, writer) // nobody writes between the two
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	another, err := prices.TryRLock(ctx)
-	fmt.Println(err)
-	fmt.Println(another.Release(ctx), reader.Release(ctx))
-	// Output:
-	// <nil>
-	// <nil> <nil>
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // crowd keeps n goroutines acquiring and releasing until the test ends, and counts. Each holds the lock
@@ -61,31 +61,36 @@ func (c *crowd) awaitMore(t *testing.T) {
 	eventually(t, "the crowd acquires again", func() bool { return c.count() > began })
 }
 
+// Waiters in the process get the lock without a request, one after the other.
 func TestHandoffNeedsNoZooKeeper(t *testing.T) {
+	const waiters = 1000
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithLinger(time.Minute))
-	release(t, acquire(t, m))
-	eventually(t, "it looks at the queue to get the lock, and to find others", func() bool {
-		return l.requests(opChildren) >= 2
-	})
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
+	lock := acquire(t, m)
 	creates, deletes := l.requests(opCreate), l.requests(opDelete)
-	last := zklock.Token{}
-	for range 1000 {
-		lock := acquire(t, zklock.NewMutex(s, m.Path())) // another value: the same queue
-		if !last.Less(lock.Token()) {
+	queue := make([]*acquisition, waiters)
+	for i := range queue {
+		queued := make(chan struct{})
+		queue[i] = begin(signalDone(t.Context(), queued), zklock.NewMutex(s, m.Path())) // another value: the same queue
+		await(t, queued, "the wait")
+	}
+	for _, next := range queue {
+		release(t, lock)
+		last := lock.Token()
+		if lock = next.wait(t); !last.Less(lock.Token()) {
 			t.Fatalf("token %v after %v", lock.Token(), last)
 		}
-		last = lock.Token()
-		release(t, lock)
 	}
 	if c, d := l.requests(opCreate)-creates, l.requests(opDelete)-deletes; c+d > 0 {
-		t.Errorf("%d creates and %d deletes for 1000 acquisitions", c, d)
+		t.Errorf("%d creates and %d deletes for %d acquisitions", c, d, waiters)
 	}
+	release(t, lock)
+	awaitChildren(t, s.Conn(), m.Path(), 0)
 }
 
 func TestHandoffIsFirstComeFirstServed(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
 	lock := acquire(t, m)
 	var (
 		mu    sync.Mutex
@@ -137,7 +142,7 @@ func TestHandoffIsBounded(t *testing.T) {
 		"by count": zklock.WithHandoff(50, time.Hour), "by time": zklock.WithHandoff(1<<30, 20*time.Millisecond),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := zktest.Root(t) + "/lock"
+			path := serverstest.ZooKeeperRoot(t) + "/lock"
 			c := newCrowd(t, 4, zklock.NewMutex(connect(t), path, bound))
 			rival := zklock.NewMutex(connect(t), path, zklock.WithHandoff(1, 0))
 			c.awaitMore(t)
@@ -154,7 +159,7 @@ func TestHandoffIsBounded(t *testing.T) {
 func TestEveryTenureIsOfUse(t *testing.T) {
 	for _, opt := range []zklock.Option{zklock.WithHandoff(100, 0), zklock.WithHandoff(100, time.Nanosecond)} {
 		const want = 25
-		path := zktest.Root(t) + "/lock"
+		path := serverstest.ZooKeeperRoot(t) + "/lock"
 		crowds := []*crowd{
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
 			newCrowd(t, 4, zklock.NewMutex(connect(t), path, opt)),
@@ -167,7 +172,7 @@ func TestEveryTenureIsOfUse(t *testing.T) {
 // the queue when the turn begins.
 func TestTenureCounts(t *testing.T) {
 	const bound = 7
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	other := connect(t)
 	held := acquire(t, zklock.NewMutex(other, path, zklock.WithHandoff(1, 0)))
 	m := zklock.NewMutex(connect(t), path, zklock.WithHandoff(bound, time.Hour))
@@ -214,30 +219,8 @@ func TestTenureCounts(t *testing.T) {
 	}
 }
 
-func TestLingeringPlaceGoesToARival(t *testing.T) {
-	path := zktest.Root(t) + "/lock"
-	s, other := connect(t), connect(t)
-	m := zklock.NewMutex(s, path, zklock.WithLinger(time.Hour))
-	release(t, acquire(t, m))
-	lock, err := m.TryAcquire(t.Context())
-	if err != nil {
-		t.Fatalf("try by the process that lingers: %v", err)
-	}
-	release(t, lock)
-	release(t, acquire(t, zklock.NewMutex(other, path))) // or in an hour
-}
-
-func TestLingerEnds(t *testing.T) {
-	for _, linger := range []time.Duration{0, 20 * time.Millisecond} {
-		path := zktest.Root(t) + "/lock"
-		s := connect(t)
-		release(t, acquire(t, zklock.NewMutex(s, path, zklock.WithLinger(linger))))
-		awaitChildren(t, s.Conn(), path, 0)
-	}
-}
-
 func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	s := connect(t)
 	m := zklock.NewMutex(s, path)
 	lock := acquire(t, m)
@@ -263,10 +246,10 @@ func TestWithdrawnWaiterLeavesTheOthersTheirTurn(t *testing.T) {
 func TestContextHasTheValuesOfAcquire(t *testing.T) {
 	type key struct{}
 	ofConnect := context.WithValue(t.Context(), key{}, "of connect")
-	s, err := zklock.Connect(ofConnect, []string{zktest.Addr(t)})
+	s, err := zklock.Connect(ofConnect, []string{serverstest.ZooKeeper(t).Addr()})
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	kinds := map[string]acquirer{"reentrant": zklock.NewReentrantMutex(s, path+"-reentrant")}
 	for name, m := range kindsOfMutex(s, path) {
 		kinds[name] = m
@@ -312,7 +295,7 @@ func TestALoneContenderIsNotStarved(t *testing.T) {
 	}
 	for name, opts := range map[string][]zklock.Option{"hand-off": nil, "no hand-off": {zklock.WithHandoff(1, 0)}} {
 		t.Run(name, func(t *testing.T) {
-			path := zktest.Root(t) + "/lock"
+			path := serverstest.ZooKeeperRoot(t) + "/lock"
 			here, there := zklock.NewMutex(connect(t), path, opts...), zklock.NewMutex(connect(t), path, opts...)
 			ctx, cancel := context.WithCancel(t.Context())
 			var all sync.WaitGroup

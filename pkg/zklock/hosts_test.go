@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 const unknownName = "no-such-host.invalid"
@@ -17,7 +17,7 @@ func TestConnectPassesOverANameThatDoesNotResolve(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", zktest.Addr(t)})
+	s, err := zklock.Connect(ctx, []string{unknownName + ":2181", serverstest.ZooKeeper(t).Addr()})
 	must(t, err)
 	closeSession(t, s)
 }
@@ -36,7 +36,7 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	servers := []string{" " + zktest.Addr(t) + "\n"}
+	servers := []string{" " + serverstest.ZooKeeper(t).Addr() + "\n"}
 	s, err := zklock.Connect(ctx, servers)
 	must(t, err)
 	closeSession(t, s)
@@ -47,7 +47,7 @@ func TestConnectIgnoresSpacesAroundAServer(t *testing.T) {
 
 func TestConnectRefusesBadServers(t *testing.T) {
 	t.Parallel()
-	addr := zktest.Addr(t)
+	addr := serverstest.ZooKeeper(t).Addr()
 	_, port, err := net.SplitHostPort(addr)
 	must(t, err)
 	for name, c := range map[string]struct {

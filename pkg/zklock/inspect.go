@@ -58,7 +58,7 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	members, err := queue.Ordered(ctx, s.conn, path, names, queue.Lock, queue.Read, queue.Write)
+	members, err := queue.Ordered(names, queue.Lock, queue.Read, queue.Write)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
@@ -95,7 +95,7 @@ func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, e
 		names, err := c.Children(ctx, dir)
 		var members []queue.Member
 		if err == nil {
-			members, err = queue.Ordered(ctx, c, dir, names, part.kind)
+			members, err = queue.Ordered(names, part.kind)
 		}
 		if err == nil {
 			*part.all = len(members)
@@ -152,8 +152,6 @@ type Owner struct {
 	Label string `json:"label,omitempty"`
 	// Leases is the number of leases of a semaphore.
 	Leases int `json:"leases,omitempty"`
-	// Value is the value of a candidate of an Election; see Election.Campaign.
-	Value string `json:"value,omitempty"`
 }
 
 func (o Owner) encode() []byte {

@@ -12,12 +12,12 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
-	dir := zktest.Root(t) + "/lock"
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
 	s, other := connect(t), connect(t)
 	if status, err := zklock.Inspect(t.Context(), s, dir); err != nil || len(status.Holders)+len(status.Waiters) > 0 {
 		t.Errorf("of a lock that nobody wants: %+v, %v", status, err)
@@ -60,7 +60,7 @@ func TestInspectShowsHolderAndWaitersInOrder(t *testing.T) {
 // ZooKeeper removes the containers of a semaphore while they are empty, and a lock may have a child that is called as
 // one of them.
 func TestInspectTellsASemaphoreFromALock(t *testing.T) {
-	s, dir := connect(t), zktest.Root(t)
+	s, dir := connect(t), serverstest.ZooKeeperRoot(t)
 	lock := acquire(t, zklock.NewMutex(s, dir+"/lock"))
 	defer release(t, lock)
 	release(t, acquire(t, zklock.NewMutex(s, dir+"/lock/leases")))
@@ -78,7 +78,7 @@ func TestInspectTellsASemaphoreFromALock(t *testing.T) {
 }
 
 func TestInspectReadsTheFirstTenAndCountsAll(t *testing.T) {
-	dir := zktest.Root(t) + "/lock"
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
 	s := connect(t)
 	lock := acquire(t, zklock.NewMutex(s, dir, zklock.WithHandoff(1, 0)))
 	defer release(t, lock)
@@ -114,13 +114,6 @@ func (c *told) add(what string) {
 
 func (c *told) hooks() zklock.Option {
 	return zklock.WithHooks(zklock.Hooks{
-		Waited: func(_ string, _ time.Duration, err error) {
-			if err != nil {
-				c.add("not acquired")
-			} else {
-				c.add("acquired")
-			}
-		},
 		Held: func(_ string, d time.Duration) {
 			if d > 0 {
 				c.add("held")
@@ -145,9 +138,13 @@ func (c *told) hooks() zklock.Option {
 func TestHooksAreCalled(t *testing.T) {
 	s, l := dialLink(t)
 	c := &told{n: map[string]int{}}
-	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", c.hooks(), zklock.WithLinger(time.Minute))
-	release(t, acquire(t, m))
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", c.hooks())
 	lock := acquire(t, m)
+	queued := make(chan struct{})
+	next := begin(signalDone(t.Context(), queued), m)
+	await(t, queued, "the wait")
+	release(t, lock)
+	lock = next.wait(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := m.Acquire(ctx); err == nil {
@@ -170,7 +167,7 @@ func TestHooksAreCalled(t *testing.T) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	want := map[string]int{"acquired": 4, "not acquired": 1, "held": 4, "lost": 1, "orphaned": 1, "local": 1, "remote": 1}
+	want := map[string]int{"held": 4, "lost": 1, "orphaned": 1, "local": 1, "remote": 1}
 	for what, n := range want {
 		if c.n[what] != n {
 			t.Errorf("told %q %d times, want %d", what, c.n[what], n)

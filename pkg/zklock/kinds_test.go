@@ -7,16 +7,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestReadersShareAndWritersExclude(t *testing.T) {
-	dir := zktest.Root(t) + "/rw"
+	dir := serverstest.ZooKeeperRoot(t) + "/rw"
 	s, other := connect(t), connect(t)
 	a, b := zklock.NewRWMutex(s, dir), zklock.NewRWMutex(other, dir)
 
@@ -70,7 +69,7 @@ func (w writerOf) Acquire(ctx context.Context) (*zklock.Lock, error) { return w.
 
 func TestSemaphoreLimits(t *testing.T) {
 	const leases = 3
-	dir := zktest.Root(t) + "/sem"
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
 	sessions := []*zklock.Session{connect(t), connect(t)}
 	var (
 		all     sync.WaitGroup
@@ -113,7 +112,7 @@ func TestSemaphoreLimits(t *testing.T) {
 }
 
 func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
-	dir := zktest.Root(t) + "/sem"
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
 	s, l := dialLink(t)
 	other := connect(t)
 	m, theirs := zklock.NewSemaphore(s, dir, 2), zklock.NewSemaphore(other, dir, 2)
@@ -146,7 +145,7 @@ func TestSemaphoreWaitsTriesAndGivesUp(t *testing.T) {
 // A semaphore that could never be acquired fails at once.
 func TestSemaphoreNeedsLeases(t *testing.T) {
 	s := connect(t)
-	dir := zktest.Root(t) + "/sem"
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
 	for _, leases := range []int{0, -1} {
 		m := zklock.NewSemaphore(s, dir, leases)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -164,7 +163,7 @@ func TestSemaphoreNeedsLeases(t *testing.T) {
 
 func TestReentrantMutex(t *testing.T) {
 	s, l := dialLink(t)
-	dir := zktest.Root(t) + "/lock"
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
 	m := zklock.NewReentrantMutex(s, dir, zklock.WithHandoff(1, 0))
 	wantErr(t, errorOf(m.Acquire(t.Context())), zklock.ErrNoOwner, "acquire without an owner")
 	mine, theirs := zklock.WithOwner(t.Context()), zklock.WithOwner(t.Context())
@@ -203,7 +202,7 @@ func TestReentrantMutex(t *testing.T) {
 // A try does not wait for a waiting acquisition of its owner.
 func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 	s, other := connect(t), connect(t)
-	dir := zktest.Root(t) + "/lock"
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(other, dir))
 	m := zklock.NewReentrantMutex(s, dir)
 	ctx := zklock.WithOwner(t.Context())
@@ -226,8 +225,8 @@ func TestReentrantTryWhileItsOwnerWaits(t *testing.T) {
 
 // Two owners are different, even if the context of Connect had an owner.
 func TestOwnersAreNotTheSessions(t *testing.T) {
-	dir := zktest.Root(t)
-	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{zktest.Addr(t)})
+	dir := serverstest.ZooKeeperRoot(t)
+	s, err := zklock.Connect(zklock.WithOwner(t.Context()), []string{serverstest.ZooKeeper(t).Addr()})
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	shared := zklock.NewReentrantMutex(s, dir+"/shared")
@@ -242,7 +241,7 @@ func TestOwnersAreNotTheSessions(t *testing.T) {
 }
 
 func TestReentrantMutexExcludesOwners(t *testing.T) {
-	m := zklock.NewReentrantMutex(connect(t), zktest.Root(t)+"/lock")
+	m := zklock.NewReentrantMutex(connect(t), serverstest.ZooKeeperRoot(t)+"/lock")
 	var (
 		all   sync.WaitGroup
 		inUse sync.Mutex
@@ -274,7 +273,7 @@ func TestReentrantMutexExcludesOwners(t *testing.T) {
 }
 
 func TestMultiIsAllOrNothing(t *testing.T) {
-	dir := zktest.Root(t)
+	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)
 	mutex := func(name string) *zklock.Mutex { return zklock.NewMutex(s, dir+name, zklock.WithHandoff(1, 0)) }
 	multi := zklock.NewMulti(mutex("/c"), mutex("/a"), mutex("/b"), mutex("/a"))
@@ -317,7 +316,7 @@ func TestMultiIsAllOrNothing(t *testing.T) {
 
 // Two acquisitions of the same locks in opposite orders do not deadlock.
 func TestMultiCannotDeadlock(t *testing.T) {
-	dir := zktest.Root(t)
+	dir := serverstest.ZooKeeperRoot(t)
 	var all sync.WaitGroup
 	for i, names := range [][]string{{"/a", "/b"}, {"/b", "/a"}} {
 		s := connect(t)
@@ -337,89 +336,9 @@ func TestMultiCannotDeadlock(t *testing.T) {
 	all.Wait()
 }
 
-func TestSemaphoreOfSeveralAtOnce(t *testing.T) {
-	dir := zktest.Root(t) + "/sem"
-	s, other := connect(t), connect(t)
-	here, there := zklock.NewSemaphore(s, dir, 3), zklock.NewSemaphore(other, dir, 3)
-	for _, n := range []int{-1, 0, 4} {
-		if _, err := here.AcquireN(t.Context(), n); err == nil || !strings.Contains(err.Error(), "1 to 3") {
-			t.Errorf("%d of 3 leases: %v", n, err)
-		}
-		if _, err := here.TryAcquireN(t.Context(), n); err == nil || errors.Is(err, zklock.ErrNotAcquired) {
-			t.Errorf("try of %d of 3 leases: %v", n, err)
-		}
-	}
-	two := acquireLeases(t, here, 2)
-	wantErr(t, errorOf(there.TryAcquireN(t.Context(), 2)), zklock.ErrNotAcquired, "try of 2 of 1 left")
-	awaitChildren(t, other.Conn(), dir+"/leases", 2)
-	one := acquireLeases(t, there, 1)
-	release(t, one)
-
-	// Later contenders do not overtake an acquisition that waits for many leases.
-	ctx, cancel := context.WithCancel(t.Context())
-	many := begin(ctx, leases{there, 3})
-	awaitChildren(t, other.Conn(), dir+"/leases", 4) // one, and the one that it waits for
-	wantErr(t, errorOf(here.TryAcquire(t.Context())), zklock.ErrNotAcquired, "try behind one who waits")
-	cancel()
-	await(t, many.done, "the end of the waiter")
-	awaitChildren(t, other.Conn(), dir+"/leases", 2) // all or none
-	many = begin(t.Context(), leases{there, 3})
-	awaitChildren(t, other.Conn(), dir+"/leases", 4)
-	release(t, two)
-	three := many.wait(t)
-	if n := len(three.Guard()); n != 3 || !two.Token().Less(three.Token()) {
-		t.Errorf("%d guards, token %v after %v", n, three.Token(), two.Token())
-	}
-
-	// If one lease is lost, all are lost.
-	node := path.Join(dir+"/leases", awaitChildren(t, other.Conn(), dir+"/leases", 3)[1])
-	must(t, s.Conn().Delete(node, -1))
-	await(t, three.Context().Done(), "the loss of the lock")
-	wantErr(t, three.Release(t.Context()), zklock.ErrLost, "release with one lease lost")
-	awaitChildren(t, other.Conn(), dir+"/leases", 0)
-}
-
-type leases struct {
-	m *zklock.Semaphore
-	n int
-}
-
-func (l leases) Acquire(ctx context.Context) (*zklock.Lock, error) { return l.m.AcquireN(ctx, l.n) }
-
-// Many contenders each want more than half of the leases: none waits for ever, and no lease is given twice.
-func TestSemaphoreOfSeveralCannotDeadlock(t *testing.T) {
-	const all = 3
-	dir := zktest.Root(t) + "/sem"
-	sessions := []*zklock.Session{connect(t), connect(t)}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-	defer cancel()
-	var (
-		workers sync.WaitGroup
-		taken   atomic.Int64
-	)
-	for i := range 6 {
-		workers.Go(func() {
-			n := 1 + i%all
-			for range 5 {
-				lock, err := zklock.NewSemaphore(sessions[i%2], dir, all).AcquireN(ctx, n)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if now := taken.Add(int64(n)); now > all {
-					t.Errorf("%d of %d leases taken", now, all)
-				}
-				taken.Add(int64(-n))
-				check(t, lock.Release(ctx))
-			}
-		})
-	}
-	workers.Wait()
-}
-
 // An acquisition with another number of leases than that of the holders is refused.
 func TestSemaphoreRefusesAnotherNumber(t *testing.T) {
-	dir := zktest.Root(t) + "/sem"
+	dir := serverstest.ZooKeeperRoot(t) + "/sem"
 	s, other := connect(t), connect(t)
 	lease := acquire(t, zklock.NewSemaphore(s, dir, 2))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 const opSetWatches = 101
@@ -76,7 +76,7 @@ const (
 // watch sets so many watches that setting them again takes a moment.
 func (r *renewals) watch(t *testing.T, conn *zk.Conn) {
 	t.Helper()
-	path := zktest.Root(t) + "/" + strings.Repeat("x", 70)
+	path := serverstest.ZooKeeperRoot(t) + "/" + strings.Repeat("x", 70)
 	const atOnce = 100
 	var all sync.WaitGroup
 	for i := range atOnce {
@@ -132,7 +132,7 @@ func (r *renewals) misses(t *testing.T, conn *zk.Conn) bool {
 // It takes more than 10 s on a busy machine: it sets 20 000 watches, and reconnects until the race is lost.
 func TestTheLibraryMissesEvents(t *testing.T) {
 	r := &renewals{}
-	conn, events, err := zk.Connect([]string{zktest.Addr(t)}, 10*time.Second,
+	conn, events, err := zk.Connect([]string{serverstest.ZooKeeper(t).Addr()}, 10*time.Second,
 		zk.WithDialer(r.dial), zk.WithLogInfo(false), zk.WithLogger(silent{}))
 	must(t, err)
 	defer func() {

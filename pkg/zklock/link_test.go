@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // ZooKeeper's numbers of operations.
@@ -132,7 +132,7 @@ func (l *link) elsewhere(t testing.TB) net.Conn {
 	l.mu.Lock()
 	id, secret := l.id, l.secret
 	l.mu.Unlock()
-	conn, err := net.DialTimeout("tcp", zktest.Addr(t), patience)
+	conn, err := net.DialTimeout("tcp", serverstest.ZooKeeper(t).Addr(), patience)
 	must(t, err)
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	hello := binary.BigEndian.AppendUint32(nil, 44)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -62,17 +63,17 @@ type Lock struct {
 	holders  []*holder // the queue nodes that it rests on
 	hooks    Hooks
 	since    conn.Instant
-	unhook   func() bool // nil without a hook for the loss
-	released atomic.Bool
+	unhook   func() bool  // nil without a hook for the loss
+	released *atomic.Bool // shared with copies of the handle
 }
 
 // newLock makes a handle that ends with life. Its context has the values of ctx, the acquirer's.
 func newLock(ctx, life context.Context, path string, token Token, hooks Hooks) *Lock {
-	l := &Lock{path: path, token: token, hooks: hooks, since: conn.Now()}
+	l := &Lock{path: path, token: token, hooks: hooks, since: conn.Now(), released: new(atomic.Bool)}
 	l.life, l.end = context.WithCancelCause(life)
 	l.ctx = lockContext{l.life, ctx}
 	if hooks.Lost != nil {
-		l.unhook = context.AfterFunc(l.life, func() { hooks.Lost(path, context.Cause(l.life)) })
+		l.unhook = context.AfterFunc(l.life, func() { l.reportLoss(context.Cause(l.life)) })
 	}
 	return l
 }
@@ -120,36 +121,52 @@ func (l *Lock) Guard() []any {
 }
 
 // Release gives the lock up, and waits until its queue node is removed. It does not wait if others in
-// the process may use the node; see WithHandoff, WithLinger and ReentrantMutex. It returns ErrLost if
-// the lock was lost before, so that others may have held it at the same time; ErrReleased if the handle
-// was released before; and the cause of ctx's end if ctx ends before ZooKeeper has answered. In every
-// case the lock is not this holder's any more, and the node is removed in the end.
+// the process have the lock next; see WithHandoff and ReentrantMutex. It returns ErrLost if the lock
+// was lost before, so that others may have held it at the same time, or may have been by the local
+// clock; ErrReleased if the handle was released before; and the cause of ctx's end if ctx ends before
+// ZooKeeper has answered. In every case the lock is not this holder's any more, and the node is removed
+// in the end.
 func (l *Lock) Release(ctx context.Context) error {
-	if err := l.finish(ctx, l.giveUp); err != nil {
+	if err := l.release(ctx); err != nil {
 		return fmt.Errorf("release %s: %w", l.path, err)
 	}
 	return nil
 }
 
-// finish ends the handle, once, and has giveUp do the rest.
-func (l *Lock) finish(ctx context.Context, giveUp func(context.Context) error) error {
+func (l *Lock) release(ctx context.Context) error {
 	if l.released.Swap(true) {
 		return ErrReleased
 	}
 	if l.hooks.Held != nil {
 		l.hooks.Held(l.path, time.Duration(conn.Now()-l.since))
 	}
-	untold := l.unhook != nil && l.unhook()
-	lost := context.Cause(l.ctx)
-	if untold && lost != nil { // the hook was stopped before it ran
-		l.hooks.Lost(l.path, lost)
+	lost := l.lost()
+	if l.unhook != nil && l.unhook() && lost != nil { // the hook was stopped before it ran
+		l.reportLoss(lost)
 	}
 	l.end(ErrReleased)
-	err := giveUp(ctx)
-	if lost != nil {
-		err = lost
+	if err := l.giveUp(ctx); lost == nil {
+		return err
 	}
-	return err
+	return lost
+}
+
+// lost returns why the lock is lost, or nil. After a pause of the process, no event has come for it yet.
+func (l *Lock) lost() error {
+	if l.ctx.Err() != nil {
+		return context.Cause(l.ctx)
+	}
+	if slices.ContainsFunc(l.holders, func(h *holder) bool { return !h.alive() }) {
+		return errSilence
+	}
+	return nil
+}
+
+// reportLoss calls the hook Lost, unless the Session was closed.
+func (l *Lock) reportLoss(cause error) {
+	if !errors.Is(cause, ErrSessionClosed) {
+		l.hooks.Lost(l.path, cause)
+	}
 }
 
 // lockContext ends when the embedded Context ends, and has the values of another context.

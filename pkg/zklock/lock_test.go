@@ -9,14 +9,14 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestValidFor(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	for _, m := range kindsOfMutex(s, zktest.Root(t)+"/lock") {
+	for _, m := range kindsOfMutex(s, serverstest.ZooKeeperRoot(t)+"/lock") {
 		lock := acquire(t, m)
 		if d := lock.ValidFor(); d <= 0 || d > s.Timeout() || !lock.Valid() {
 			t.Errorf("valid for %v of %v", d, s.Timeout())
@@ -26,7 +26,7 @@ func TestValidFor(t *testing.T) {
 			t.Errorf("valid for %v after its release", d)
 		}
 	}
-	lock := acquire(t, zklock.NewMutex(s, zktest.Root(t)+"/lock"))
+	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock"))
 	l.silence()
 	began, told := time.Now(), lock.ValidFor()
 	await(t, lock.Context().Done(), "the loss of the lock")
@@ -41,7 +41,7 @@ func TestValidFor(t *testing.T) {
 
 // A transaction with the lock's guard is carried out for the present holder only.
 func TestGuard(t *testing.T) {
-	dir := zktest.Root(t)
+	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)
 	must(t, errorOf(s.Conn().Create(dir+"/data", nil, 0, zk.WorldACL(zk.PermAll))))
 	write := func(lock *zklock.Lock, data string) error {
@@ -52,8 +52,7 @@ func TestGuard(t *testing.T) {
 	for name, m := range map[string]zklock.Locker{
 		"hand-off":    zklock.NewMutex(s, dir+"/handoff"),
 		"no hand-off": zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
-		"writer":      zklock.NewRWMutex(s, dir+"/rw").Writer(), "election": candidate{zklock.NewElection(s,
-			dir+"/election")},
+		"writer":      zklock.NewRWMutex(s, dir+"/rw").Writer(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			lock := acquire(t, m)
@@ -71,22 +70,9 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// candidate is an Election as a lock.
-type candidate struct{ *zklock.Election }
-
-func (c candidate) Acquire(ctx context.Context) (*zklock.Lock, error) {
-	l, err := c.Campaign(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	return l.Lock, nil
-}
-
-func (c candidate) TryAcquire(ctx context.Context) (*zklock.Lock, error) { return c.Acquire(ctx) }
-
 func TestDoRefusesNil(t *testing.T) {
 	s := connect(t)
-	m := zklock.NewMutex(s, zktest.Root(t)+"/lock")
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock")
 	if err := zklock.Do(t.Context(), m, nil); err == nil {
 		t.Error("Do accepts no function")
 	}
@@ -103,7 +89,7 @@ func TestDoRefusesNil(t *testing.T) {
 func TestDo(t *testing.T) {
 	type key struct{}
 	s, l := dialLink(t)
-	m := zklock.NewMutex(s, zktest.Root(t)+"/lock", zklock.WithHandoff(1, 0))
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock", zklock.WithHandoff(1, 0))
 	failed := errors.New("the work failed")
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 	err := zklock.Do(ctx, m, func(ctx context.Context, lock *zklock.Lock) error {

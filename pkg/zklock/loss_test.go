@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
-	"orderstock/pkg/zklock/zklocktest"
 )
 
 // A session that ends while it holds many locks ends all handles in time, and what comes next is not held up
@@ -19,33 +18,31 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 	const (
 		timeout = 4 * time.Second
 		limit   = 10 * time.Second // a second on a machine that does nothing else
+		locks   = 4000
 	)
-	locks := 20_000
-	if testing.Short() {
-		locks = 4000
-	}
 	for name, opts := range map[string][]zklock.Option{
 		"hand-off":    nil,
 		"no hand-off": {zklock.WithHandoff(1, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			session, link := zklocktest.NewSession(t, zklock.WithSessionTimeout(timeout))
+			session, l := dialLink(t, zklock.WithSessionTimeout(timeout))
+			root := serverstest.ZooKeeperRoot(t)
 			for _, end := range []struct {
 				name  string
 				after time.Duration // until the session is over
 				begin func()
 				heal  func()
 			}{
-				{"expired", 0, link.Expire, func() {}},
-				{"cut off", timeout, link.Disconnect, link.Reconnect},
+				{"expired", 0, func() { l.expire(t) }, func() {}},
+				{"cut off", timeout, l.silence, l.restore},
 			} {
-				told := holdMany(t, session, "/locks/"+end.name, locks, opts)
+				told := holdMany(t, session, root+"/"+end.name, locks, opts)
 				began := time.Now()
 				end.begin()
 				last := told()
 				end.heal()
 				healed := time.Now()
-				release(t, acquire(t, zklock.NewMutex(session, "/locks/next", opts...)))
+				release(t, acquire(t, zklock.NewMutex(session, root+"/next", opts...)))
 				all, next := last.Sub(began), time.Since(healed)
 				t.Logf("%s: %d holders were told within %s; the next acquisition took %s", end.name, locks, all, next)
 				if all > end.after+limit || next > limit {
@@ -61,11 +58,11 @@ func TestSessionEndsWithManyLocks(t *testing.T) {
 func TestNodesOfAnExpiredSessionAreLeftToTheServer(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t)
-	told := holdMany(t, s, zktest.Root(t), 400, []zklock.Option{zklock.WithHandoff(1, 0)})
+	told := holdMany(t, s, serverstest.ZooKeeperRoot(t), 400, []zklock.Option{zklock.WithHandoff(1, 0)})
 	before := l.requests(opDelete)
 	l.expire(t)
 	told()
-	lock := acquire(t, zklock.NewMutex(s, zktest.Root(t)+"/next", zklock.WithHandoff(1, 0)))
+	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/next", zklock.WithHandoff(1, 0)))
 	if n := l.requests(opDelete) - before; n > 0 {
 		t.Errorf("%d nodes were deleted again", n)
 	}

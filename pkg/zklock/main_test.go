@@ -9,26 +9,12 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
-// All that this package's tests and examples say of locks holds on the server of package zklocktest too.
-var inMemory = zktest.Again(
-	"TestSessionKnowsTheNegotiatedTimeout", // the server in memory grants what is asked for
-	"TestTheLibraryMissesEvents",           // the one in memory is too fast
-	"TestSessionEndsWithManyLocks",         // has a server in memory in the first run, too
-	// They start a ZooKeeper that is short of numbers or threads, or loses its data.
-	"TestCounterAtItsEnd", "TestThrottledServer", "TestThrottledServerAtClose", "TestServerLosesItsData")
-
-func TestInMemory(t *testing.T) {
-	t.Parallel()
-	inMemory.Check(t)
-}
-
 func TestMain(m *testing.M) {
-	inMemory.Begin()
-	goleak.VerifyTestMain(m, zktest.Goroutines()...)
+	goleak.VerifyTestMain(m, serverstest.Goroutines()...)
 }
 
 // patience is how long a test waits for an event that must happen.
@@ -37,7 +23,7 @@ const patience = 20 * time.Second
 // connect returns a new session on the shared server.
 func connect(t testing.TB, opts ...zklock.SessionOption) *zklock.Session {
 	t.Helper()
-	return connectTo(t, zktest.Addr(t), opts...)
+	return connectTo(t, serverstest.ZooKeeper(t).Addr(), opts...)
 }
 
 // connectTo returns a new session on the server at addr.

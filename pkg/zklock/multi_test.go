@@ -5,10 +5,9 @@ import (
 	"errors"
 	"path"
 	"testing"
-	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // A lock that is lost while Acquire waits for the next one is acquired again: Acquire does not return
@@ -22,7 +21,7 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 		"session expired": func(t *testing.T, l *link, _ *zklock.Session, _ string) { l.expire(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := zktest.Root(t)
+			dir := serverstest.ZooKeeperRoot(t)
 			s, l := dialLink(t)
 			other := connect(t)
 			held := acquire(t, zklock.NewMutex(other, dir+"/b"))
@@ -53,16 +52,16 @@ func TestMultiLosesOneWhileItWaits(t *testing.T) {
 
 // Several kinds at once, some given twice: each is taken once, and of two sides the writer's.
 func TestMultiOfAllKinds(t *testing.T) {
-	dir := zktest.Root(t)
+	dir := serverstest.ZooKeeperRoot(t)
 	s, other := connect(t), connect(t)
-	rw, linger := zklock.NewRWMutex(s, dir+"/b"), zklock.WithLinger(time.Minute) // the try finds it here
+	rw := zklock.NewRWMutex(s, dir+"/b")
 	multi := zklock.NewMulti(
-		zklock.NewSemaphore(s, dir+"/c", 2), rw.Reader(), zklock.NewMutex(s, dir+"/a", linger),
-		zklock.NewReentrantMutex(s, dir+"/a", linger), rw.Writer(), zklock.NewSemaphore(s, dir+"/c", 2),
+		zklock.NewSemaphore(s, dir+"/c", 2), rw.Reader(), zklock.NewMutex(s, dir+"/a"),
+		zklock.NewReentrantMutex(s, dir+"/a"), rw.Writer(), zklock.NewSemaphore(s, dir+"/c", 2),
 	)
 	ctx, cancel := context.WithTimeout(zklock.WithOwner(t.Context()), patience)
 	defer cancel()
-	outer := acquireWith(t, ctx, zklock.NewReentrantMutex(s, dir+"/a", linger)) // the owner has one of them already
+	outer := acquireWith(t, ctx, zklock.NewReentrantMutex(s, dir+"/a")) // the owner has one of them already
 	lock, err := multi.Acquire(ctx)
 	must(t, err)
 	if n := len(lock.Locks()); n != 3 {

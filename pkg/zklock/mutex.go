@@ -2,9 +2,7 @@ package zklock
 
 import (
 	"context"
-	"errors"
 
-	"orderstock/pkg/zklock/internal/conn"
 	"orderstock/pkg/zklock/internal/queue"
 )
 
@@ -34,13 +32,11 @@ func (m *Mutex) Path() string { return m.path }
 // the error is both ErrNotAcquired and the context's.
 func (m *Mutex) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
-// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. A node
-// that another process keeps for its next use, see WithLinger, counts as taken. That process then
-// gives the node up, so that a try soon after succeeds. ctx bounds the requests that this takes.
+// TryAcquire acquires the lock if it is free, and returns ErrNotAcquired at once if it is not. ctx bounds
+// the requests that this takes.
 func (m *Mutex) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
 func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
-	began := conn.Now()
 	switch {
 	case m.opts.handoffs <= 1:
 		lock, err = m.acquireInQueue(ctx, try)
@@ -49,21 +45,18 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
 	default:
 		lock, err = m.acquireLocally(ctx)
 	}
-	return lock, m.opts.acquired(ctx, m.path, began, err)
+	return lock, acquireError(ctx, m.path, err)
 }
 
 // acquireInQueue acquires the lock without local hand-off.
 func (m *Mutex) acquireInQueue(ctx context.Context, try bool) (*Lock, error) {
-	h, err := m.s.acquire(ctx, mutexLine(m.path, m.opts.names), m.opts, try)
+	h, err := m.s.acquire(ctx, m.opts.mutexLine(m.path), m.opts, try)
 	if err != nil {
-		if taken := (takenError{}); errors.As(err, &taken) {
-			m.s.tries.tell(m.s.conn, m.path, taken.by) // see linger.go
-		}
 		return nil, err
 	}
 	return h.lock(ctx, m.path), nil
 }
 
-func mutexLine(path string, names []queue.Kind) queue.Line {
-	return queue.Line{Dir: path, Own: names[0], Kinds: names, Rule: queue.InTurn}
+func (o *options) mutexLine(path string) queue.Line {
+	return queue.Line{Dir: path, Own: o.names[0], Kinds: o.names, Rule: queue.InTurn, Crowd: o.crowd}
 }

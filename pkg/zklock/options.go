@@ -1,7 +1,6 @@
 package zklock
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"sync"
@@ -59,7 +58,7 @@ type Option func(*options)
 type options struct {
 	handoffs int
 	handoff  time.Duration
-	linger   time.Duration
+	crowd    bool // see WithParentWatch
 	acl      []zk.ACL
 	names    []queue.Kind
 	owner    Owner
@@ -71,7 +70,6 @@ func optionsOf(s *Session, opts []Option) options {
 	o := options{
 		handoffs: 4096,
 		handoff:  25 * time.Millisecond,
-		linger:   100 * time.Millisecond,
 		acl:      s.ACL(),
 		names:    []queue.Kind{queue.Lock},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
@@ -104,16 +102,6 @@ func WithHandoff(count int, d time.Duration) Option {
 	return func(o *options) { o.handoffs, o.handoff = count, d }
 }
 
-// WithLinger sets for how long a Mutex with local hand-off keeps its queue node when nobody in the
-// process wants the lock, so that the next acquisition there succeeds at once. Another process that
-// queues then gets the lock as soon as its node is seen, about one request later than otherwise.
-// Its TryAcquire is refused, and makes this process give the node up: another try soon after
-// succeeds. If the process dies while it lingers, others wait for its session to expire. Zero gives
-// the node up at once, and Release then waits for that. Default: 100 ms.
-func WithLinger(d time.Duration) Option {
-	return func(o *options) { o.linger = d }
-}
-
 // WithACL sets the ACL of the lock's nodes and of the parents that it makes. In ZooKeeper the
 // parent's ACL decides who may delete its children, so the lock's path should not exist with another
 // one. Default: the session's ACL, see Session.ACL.
@@ -136,6 +124,14 @@ func WithNames(own string, further ...string) Option {
 	return func(o *options) { o.names = append([]queue.Kind{own}, further...) }
 }
 
+// WithParentWatch makes each waiter of a Mutex or RWMutex watch the lock's path instead of its
+// predecessor, as the first published forms of these locks do: each release and each arrival wakes all
+// waiters, which then list the queue (the herd effect). It is there to be measured. Local hand-off does
+// not change it: the process still has one waiter in ZooKeeper.
+func WithParentWatch() Option {
+	return func(o *options) { o.crowd = true }
+}
+
 // WithLabel sets a label that Inspect shows with the holder's or waiter's host and process, for
 // example the service's name. Default: none.
 func WithLabel(label string) Option {
@@ -150,15 +146,13 @@ func WithHooks(h Hooks) Option {
 // Hooks are called as a lock is used, for metrics. Any of them may be nil. They are called
 // synchronously and by many goroutines at once, so they must be quick and safe for concurrent use.
 type Hooks struct {
-	// Waited is called at the end of each acquisition with how long it took, and with the error
-	// that it returned.
-	Waited func(path string, d time.Duration, err error)
 	// Woken is called each time that a waiter in ZooKeeper's queue is woken by the end of its
-	// predecessor: once for each release.
+	// predecessor: once for each release. With WithParentWatch, and for the waiter of a semaphore,
+	// it is called for each change of the queue.
 	Woken func(path string)
 	// Held is called at the first Release of each handle with how long it was held.
 	Held func(path string, d time.Duration)
-	// Lost is called once for each handle that was lost while held.
+	// Lost is called once for each handle that was lost while held, and not for Session.Close.
 	Lost func(path string, cause error)
 	// Orphaned is called for each queue node that could not be removed at once, when it is known to
 	// be gone: with its path, or, if that was never known, the parent's path and the GUID.
@@ -168,11 +162,8 @@ type Hooks struct {
 	HandedOver func(path string, local bool)
 }
 
-// acquired calls the hook Waited at the end of an acquisition, and returns its error for the caller.
-func (o *options) acquired(ctx context.Context, path string, began conn.Instant, err error) error {
-	err = acquireError(ctx, path, err)
-	if o.hooks.Waited != nil {
-		o.hooks.Waited(path, time.Duration(conn.Now()-began), err)
+func (o *options) woken(path string) {
+	if o.hooks.Woken != nil {
+		o.hooks.Woken(path)
 	}
-	return err
 }

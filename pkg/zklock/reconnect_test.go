@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,15 +12,15 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // The client library sends its credentials again after a reconnect, and its loop stopped for good when
 // that write failed.
 func TestWriteOfCredentialsFailsOnReconnect(t *testing.T) {
 	s, l := dialLink(t, zklock.WithAuth("digest", []byte("clerk:secret")))
-	m := zklock.NewMutex(s, zktest.Root(t)+"/lock",
+	m := zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
 		zklock.WithHandoff(1, 0), zklock.WithACL(zk.WorldACL(zk.PermAll)))
 	for range 3 {
 		l.cutAfter(opSetAuth)
@@ -37,11 +35,11 @@ func TestWriteOfCredentialsFailsInConnect(t *testing.T) {
 	l.cutAfter(opSetAuth)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{zktest.Addr(t)},
+	s, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()},
 		zklock.WithDialer(l.dial), zklock.WithAuth("digest", []byte("clerk:secret")))
 	must(t, err)
 	defer closeSession(t, s)
-	mine := zktest.Root(t) + "/mine"
+	mine := serverstest.ZooKeeperRoot(t) + "/mine"
 	_, err = s.Conn().Create(mine, nil, 0, s.ACL())
 	if err != nil {
 		t.Fatal(err) // the ACL needs the credentials
@@ -69,7 +67,7 @@ func (quiet) Printf(string, ...any) {}
 // The library's loop ends when its connection is closed, although writes fail at the same time and
 // nobody reads the answers of the requests that were under way.
 func TestLibraryEndsWhileWritesFail(t *testing.T) {
-	addr := zktest.Addr(t)
+	addr := serverstest.ZooKeeper(t).Addr()
 	rounds := 40
 	if testing.Short() {
 		rounds = 10
@@ -126,10 +124,10 @@ func TestCloseWithoutAnAnswer(t *testing.T) {
 // Session begins a new ZooKeeper session when the old one is over.
 func TestServerLosesItsData(t *testing.T) {
 	t.Parallel()
-	server := zktest.Start(t)
+	server := startServer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	s, err := zklock.Connect(ctx, []string{server.Addr}, zklock.WithSessionTimeout(2*time.Second))
+	s, err := zklock.Connect(ctx, []string{server.Addr()}, zklock.WithSessionTimeout(2*time.Second))
 	must(t, err)
 	t.Cleanup(func() { closeSession(t, s) })
 	m := zklock.NewMutex(s, "/lock")
@@ -137,8 +135,7 @@ func TestServerLosesItsData(t *testing.T) {
 	for range 10 {
 		must(t, errorOf(s.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))))
 	}
-	server.Kill()
-	must(t, errors.Join(os.RemoveAll(filepath.Join(server.Dir, "data")), server.Restart(ctx)))
+	server.change(t, server.wipe)
 	began := time.Now()
 	release(t, acquire(t, m))
 	t.Logf("acquired again after %s", time.Since(began))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -44,110 +43,57 @@ func (m *Semaphore) Path() string { return m.path }
 //
 // While others hold leases of a semaphore with a different number of them on the same path, all
 // acquisitions fail with ErrLeaseCount.
-func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, false) }
+func (m *Semaphore) Acquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, false) }
 
 // TryAcquire takes a lease if one is left and nobody else is about to take one, and returns
 // ErrNotAcquired at once otherwise.
-func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, 1, true) }
+func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.acquire(ctx, true) }
 
-// AcquireN waits for n leases until ctx ends, all or none; see Acquire. They are one Lock: it has the
-// token of the last lease, is lost with any of them, and releases all. Later contenders wait,
-// so an acquisition of many leases has its turn, and two of them cannot wait for each
-// other. Curator's acquire(n) does not keep this order, and two of them can.
-func (m *Semaphore) AcquireN(ctx context.Context, n int) (*Lock, error) {
-	return m.acquire(ctx, n, false)
+func (m *Semaphore) acquire(ctx context.Context, try bool) (*Lock, error) {
+	lock, err := m.lease(ctx, try)
+	return lock, acquireError(ctx, m.path, err)
 }
 
-// TryAcquireN is TryAcquire for n leases, all or none; see AcquireN.
-func (m *Semaphore) TryAcquireN(ctx context.Context, n int) (*Lock, error) {
-	return m.acquire(ctx, n, true)
-}
-
-func (m *Semaphore) acquire(ctx context.Context, n int, try bool) (*Lock, error) {
-	began := conn.Now()
-	lock, err := m.lease(ctx, n, try)
-	return lock, m.opts.acquired(ctx, m.path, began, err)
-}
-
-func (m *Semaphore) lease(ctx context.Context, n int, try bool) (*Lock, error) {
+func (m *Semaphore) lease(ctx context.Context, try bool) (*Lock, error) {
 	switch {
 	case m.leases < 1:
 		return nil, fmt.Errorf("semaphore of %d leases: give NewSemaphore 1 or more", m.leases)
-	case n < 1 || n > m.leases:
-		return nil, fmt.Errorf("%d of %d leases: ask for 1 to %d", n, m.leases, m.leases)
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
 	requests, stop := conn.Until(ctx, m.s.conn.Context())
 	defer stop()
-	var leases []*holder
+	var h *holder
 	err := m.s.queueAgain(requests, func(*conn.Lifetime) (err error) {
-		leases, err = m.leaseOnce(requests, n, try)
+		h, err = m.leaseOnce(requests, try)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if n == 1 {
-		return leases[0].lock(ctx, m.path), nil
-	}
-	return lockOf(ctx, m.path, leases), nil
+	return h.lock(ctx, m.path), nil
 }
 
-// lockOf makes one handle of several leases, which is lost with the first of them.
-func lockOf(ctx context.Context, path string, leases []*holder) *Lock {
-	last := leases[len(leases)-1]
-	life, end := context.WithCancelCause(last.ctx)
-	for _, h := range leases[:len(leases)-1] {
-		context.AfterFunc(h.ctx, func() { end(context.Cause(h.ctx)) })
-	}
-	lock := newLock(ctx, life, path, Token{Czxid: last.czxid}, last.hooks)
-	lock.holders = leases
-	lock.giveUp = func(ctx context.Context) error {
-		defer end(ErrReleased)
-		var errs []error
-		for _, h := range slices.Backward(leases) {
-			errs = append(errs, h.release(ctx))
-		}
-		return errors.Join(errs...)
-	}
-	return lock
-}
-
-// leaseOnce takes n leases, one after the other. It holds the mutex of the semaphore, so that
-// nobody else takes a lease.
-func (m *Semaphore) leaseOnce(ctx context.Context, n int, try bool) ([]*holder, error) {
-	if err := m.checkLeases(ctx, n, try); err != nil {
+// leaseOnce takes a lease. It holds the mutex of the semaphore, so that nobody else takes one.
+func (m *Semaphore) leaseOnce(ctx context.Context, try bool) (*holder, error) {
+	if err := m.checkLeases(ctx, try); err != nil {
 		return nil, err
 	}
-	mutex, err := m.s.acquire(ctx, mutexLine(m.path+"/locks", []queue.Kind{queue.Lock}), m.opts, try)
+	mutex, err := m.s.acquire(ctx, queue.Line{Dir: m.path + "/locks", Own: queue.Lock, Kinds: []queue.Kind{queue.Lock}, Rule: queue.InTurn}, m.opts, try)
 	if err != nil {
 		return nil, err
 	}
 	defer mutex.drop()
-	if err := m.checkLeases(ctx, n, try); err != nil {
+	if err := m.checkLeases(ctx, try); err != nil {
 		return nil, err
 	}
 	whileHeld, stop := conn.Until(ctx, mutex.ctx)
 	defer stop()
-	leases := make([]*holder, 0, n)
-	for len(leases) < n && err == nil {
-		var h *holder
-		if h, err = m.s.queueUp(whileHeld, mutex.life, m.line(), m.opts, try); err == nil {
-			leases = append(leases, h)
-		}
-	}
-	lost := slices.ContainsFunc(leases, func(h *holder) bool { return !h.alive() })
-	if lost || err != nil && ctx.Err() == nil && mutex.ctx.Err() != nil {
+	h, err := m.s.queueUp(whileHeld, mutex.life, m.line(), m.opts, try)
+	if err != nil && ctx.Err() == nil && mutex.ctx.Err() != nil {
 		err = fmt.Errorf("%s: %w", m.path, queue.ErrVanished)
 	}
-	if err != nil {
-		for _, h := range leases {
-			h.drop()
-		}
-		return nil, err
-	}
-	return leases, nil
+	return h, err
 }
 
 // line is the queue of the leases. One contender at a time waits in it, so it may be woken by each
@@ -165,8 +111,8 @@ func (m *Semaphore) line() queue.Line {
 }
 
 // checkLeases checks, before anything is written, that the leases of others are of a semaphore with
-// the same number of them, and with try that n are left.
-func (m *Semaphore) checkLeases(ctx context.Context, n int, try bool) error {
+// the same number of them, and with try that one is left.
+func (m *Semaphore) checkLeases(ctx context.Context, try bool) error {
 	c, dir := m.s.conn, m.path+"/leases"
 	names, err := c.Children(ctx, dir)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -190,7 +136,7 @@ func (m *Semaphore) checkLeases(ctx context.Context, n int, try bool) error {
 			break
 		}
 	}
-	if try && len(taken)+n > m.leases {
+	if try && len(taken) >= m.leases {
 		return ErrNotAcquired
 	}
 	return nil

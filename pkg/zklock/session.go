@@ -20,9 +20,8 @@ import (
 type Session struct {
 	conn  *conn.Conn
 	nodes *queue.Nodes
-	tries tryNotices
 
-	mu     sync.Mutex
+	mu     sync.Mutex             // guards the maps and all that is in them
 	queues map[string]*localQueue // by the path of the lock
 	holds  map[holdKey]*hold
 }

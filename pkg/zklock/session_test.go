@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 func TestSessionKnowsTheNegotiatedTimeout(t *testing.T) {
@@ -41,7 +41,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 
 func TestReconnectKeepsLocks(t *testing.T) {
 	s, l := dialLink(t)
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		lock := acquire(t, m)
 		id := s.ID()
@@ -64,12 +64,13 @@ func kindsOfMutex(s *zklock.Session, path string) map[string]*zklock.Mutex {
 	return map[string]*zklock.Mutex{
 		"hand-off":    zklock.NewMutex(s, path+"-cohort"),
 		"no hand-off": zklock.NewMutex(s, path+"-plain", zklock.WithHandoff(1, 0)),
+		"parent":      zklock.NewMutex(s, path+"-parent", zklock.WithHandoff(1, 0), zklock.WithParentWatch()),
 	}
 }
 
 func TestExpiryWhileHolding(t *testing.T) {
 	s, l := dialLink(t)
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		t.Run(name, func(t *testing.T) {
 			old := acquire(t, m)
@@ -98,7 +99,7 @@ func TestExpiryWhileHolding(t *testing.T) {
 
 func TestExpiryWhileWaiting(t *testing.T) {
 	s, l := dialLink(t)
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	for name, m := range kindsOfMutex(s, path) {
 		t.Run(name, func(t *testing.T) {
 			other := connect(t)
@@ -115,7 +116,7 @@ func TestExpiryWhileWaiting(t *testing.T) {
 
 func TestExpiryWhileReleasing(t *testing.T) {
 	s, l := dialLink(t)
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	m := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0))
 	lock := acquire(t, m)
 	l.once(opDelete, func() bool {
@@ -137,7 +138,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	var locks []*zklock.Lock
 	for _, m := range kindsOfMutex(s, path) {
 		locks = append(locks, acquire(t, m))
@@ -156,7 +157,7 @@ func TestSilenceEndsLocksInTime(t *testing.T) {
 	for _, lock := range locks {
 		await(t, lock.Context().Done(), "the loss of the lock")
 	}
-	if d := time.Since(began); d > timeout*7/4 { // zklocktest's TestInVirtualTime is exact
+	if d := time.Since(began); d > timeout*7/4 { // a busy machine
 		t.Errorf("told after %v, the session timeout is %v", d, timeout)
 	}
 	lock := a.wait(t)
@@ -176,7 +177,7 @@ func TestNodesOfLostLocksAreRemovedWhenTheSessionComesBack(t *testing.T) {
 	t.Parallel()
 	const timeout = 8 * time.Second
 	s, l := dialLink(t, zklock.WithSessionTimeout(timeout))
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	id, lock := s.Conn().SessionID(), acquire(t, zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)))
 	l.silence()
 	time.Sleep(timeout / 4)
@@ -192,7 +193,7 @@ func TestNodesOfLostLocksAreRemovedWhenTheSessionComesBack(t *testing.T) {
 
 func TestCloseEndsLocksAndWaits(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
-		path := zktest.Root(t) + "/lock"
+		path := serverstest.ZooKeeperRoot(t) + "/lock"
 		s := connect(t)
 		if wrapped {
 			s, _ = wrap(t)
@@ -221,7 +222,7 @@ func TestCloseEndsLocksAndWaits(t *testing.T) {
 // wrap returns a session on a connection that the caller owns.
 func wrap(t testing.TB) (*zklock.Session, *zk.Conn) {
 	t.Helper()
-	return wrapAt(t, zktest.Addr(t))
+	return wrapAt(t, serverstest.ZooKeeper(t).Addr())
 }
 
 func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
@@ -246,7 +247,7 @@ func wrapAt(t testing.TB, addr string) (*zklock.Session, *zk.Conn) {
 func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 	t.Parallel()
 	s, conn := wrap(t)
-	dir := zktest.Root(t) + "/lock"
+	dir := serverstest.ZooKeeperRoot(t) + "/lock"
 	held := acquire(t, zklock.NewMutex(s, dir+"-held"))
 	theirs := acquire(t, zklock.NewMutex(connect(t), dir+"-theirs"))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -273,7 +274,7 @@ func TestWrappedConnectionClosedByItsOwner(t *testing.T) {
 // Wrap refuses what it cannot use, and does not wait for ever.
 func TestWrapRefuses(t *testing.T) {
 	monitor := zklock.NewMonitor(nil)
-	addr := []string{zktest.Addr(t)}
+	addr := []string{serverstest.ZooKeeper(t).Addr()}
 	open := func(dial zk.Dialer) *zk.Conn {
 		conn, events, err := zk.Connect(addr, 10*time.Second, zk.WithDialer(dial), zk.WithLogInfo(false))
 		must(t, err)
@@ -313,7 +314,7 @@ func TestWrapRefuses(t *testing.T) {
 func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 	t.Parallel()
 	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
-	dir := zktest.Root(t)
+	dir := serverstest.ZooKeeperRoot(t)
 	var locks []*zklock.Lock
 	for _, m := range kindsOfMutex(s, dir+"/lock") {
 		locks = append(locks, acquire(t, m))
@@ -343,7 +344,7 @@ func TestReleaseOfALostLockDoesNotWait(t *testing.T) {
 
 func TestWrapUsesTheCallersConnection(t *testing.T) {
 	s, conn := wrap(t)
-	path := zktest.Root(t) + "/lock"
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
 	lock := acquire(t, zklock.NewMutex(s, path))
 	names := awaitChildren(t, conn, path, 1)
 	_, stat, err := conn.Get(path + "/" + names[0])

@@ -11,7 +11,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // A server that throttles refuses requests that had to wait, among them creates and deletes. All
@@ -107,10 +106,10 @@ func TestThrottledServerAtClose(t *testing.T) {
 // throttledServer starts a server that refuses requests which waited, and returns its address.
 func throttledServer(t *testing.T) string {
 	t.Helper()
-	return zktest.Start(t,
+	return startServer(t,
 		"-Dzookeeper.request_throttle_max_requests=2",
 		"-Dzookeeper.request_throttle_stall_time=5",
-		"-Dzookeeper.throttled_op_wait_time=4").Addr
+		"-Dzookeeper.throttled_op_wait_time=4").Addr()
 }
 
 // throttles sends a request and reports whether the server has throttled it.

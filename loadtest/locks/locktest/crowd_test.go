@@ -12,7 +12,6 @@ import (
 
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
-	"orderstock/pkg/zklock/herd"
 )
 
 // observed is a session that counts all watch events its client gets, from whatever watch.
@@ -114,31 +113,32 @@ func TestWakeups(t *testing.T) {
 // at the queue.
 const herdLimit = 200
 
-// herdWakeups returns how many waiters one release wakes.
+// herdWakeups returns how many waiters one release wakes, if all watch the parent.
 func herdWakeups(t *testing.T, counter *zklock.Session, path string, waiters int) int64 {
 	t.Helper()
 	s := connect(t, 30*time.Second, serverstest.ZooKeeper(t).Addr())
-	lock := herd.NewSequential(s, path)
+	var wakeups atomic.Int64
+	lock := zklock.NewMutex(s, path, zklock.WithHandoff(1, 0), zklock.WithParentWatch(),
+		zklock.WithHooks(zklock.Hooks{Woken: func(string) { wakeups.Add(1) }}))
 	holder, err := lock.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	granted, wait := queueUp(t, ctx, counter, path, waiters, lock.Acquire)
-	settle(lock.Wakeups, 0)
-	before := lock.Wakeups()
+	settle(wakeups.Load, 0)
+	before := wakeups.Load()
 	if err := holder.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	last := <-granted
-	settle(lock.Wakeups, before+int64(waiters))
-	woken := lock.Wakeups() - before
+	settle(wakeups.Load, before+int64(waiters))
+	woken := wakeups.Load() - before
 	cancel()
 	wait()
 	if err := last.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-	lock.Wait()
 	return woken
 }
 

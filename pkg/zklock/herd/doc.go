@@ -1,15 +1,12 @@
-// Package herd holds the locks of the published case study whose releases wake every waiter, and its
-// named locks under one root. They are here to be measured against package zklock, and not to be used:
-// with n waiters one release costs n wake-ups and n reads, and the server's answer time grows with the
-// crowd (the herd effect, described in ZooKeeper's own recipes).
+// Package herd holds the published case study's lock of one node, whose release wakes every waiter. It is here to be
+// measured against package zklock, and not to be used: with n waiters one release costs n wake-ups and n tries, and
+// the server's answer time grows with the crowd (the herd effect, described in ZooKeeper's own recipes). The case
+// study's queues with a herd are zklock's locks with WithParentWatch.
 //
-// Except for the herd effect, these locks are correct. A watch is set by the same request that reads
-// the state it guards, so no deletion falls between the two; a woken waiter always looks again before
-// it believes that it holds the lock; a waiter that gives up removes its node; a release deletes only
-// its acquisition's node.
+// Except for the herd effect, the lock is correct. A watch is set by the same request that reads the state it guards,
+// so no deletion falls between the two; a woken waiter always tries again before it believes that it holds the lock; a
+// waiter that gives up removes its node; a release deletes only its acquisition's node.
 //
-// Those with a queue refuse to go on, with ErrUsedUp, when the parent's counter has reached its end.
-// Missing parents are made as package zklock makes them.
-//
-// All types are safe for concurrent use; each Acquire returns a new handle.
+// Missing parents are made as package zklock makes them. All types are safe for concurrent use; each Acquire returns a
+// new handle.
 package herd

@@ -3,51 +3,45 @@ package herd_test
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/herd"
-	"orderstock/pkg/zklock/internal/zktest"
 )
-
-// The locks are the same on the server of package zklocktest.
-var inMemory = zktest.Again("TestCounterAtItsEnd") // it starts a ZooKeeper that is short of numbers
-
-func TestInMemory(t *testing.T) {
-	t.Parallel()
-	inMemory.Check(t)
-}
-
-func TestMain(m *testing.M) {
-	inMemory.Begin()
-	os.Exit(m.Run())
-}
 
 // limit bounds each step; a lost wake-up makes a test reach it.
 const limit = 30 * time.Second
 
-type acquireFunc func(context.Context) (*herd.Lock, error)
+// lock is a handle of either package.
+type lock interface {
+	Token() zklock.Token
+	Context() context.Context
+	Release(ctx context.Context) error
+}
 
-// locks makes each exclusive lock of the package on a path below root.
-func locks(t *testing.T, s *zklock.Session, root string) map[string]acquireFunc {
-	t.Helper()
-	named, err := herd.NewNamed(s, root+"/named", "goods-1001", 0)
-	must(t, err)
+type acquireFunc func(context.Context) (lock, error)
+
+func of[L lock](acquire func(context.Context) (L, error)) acquireFunc {
+	return func(ctx context.Context) (lock, error) { return acquire(ctx) }
+}
+
+// locks makes each exclusive lock with a herd on a path below root: those that are not in this package are zklock's.
+func locks(s *zklock.Session, root string, opts ...zklock.Option) map[string]acquireFunc {
+	opts = append(opts, zklock.WithParentWatch(), zklock.WithHandoff(1, 0))
 	return map[string]acquireFunc{
-		"single node": herd.NewSingleNode(s, root+"/single/lock").Acquire,
-		"sequential":  herd.NewSequential(s, root+"/sequential").Acquire,
-		"shared":      herd.NewShared(s, root+"/shared", "host-W-1").AcquireWrite,
-		"named":       named.Acquire,
+		"single node": of(herd.NewSingleNode(s, root+"/single/lock").Acquire),
+		"mutex":       of(zklock.NewMutex(s, root+"/mutex", opts...).Acquire),
+		"writers":     of(zklock.NewRWMutex(s, root+"/writers", opts...).Lock),
 	}
 }
 
 func connect(t *testing.T) *zklock.Session {
 	t.Helper()
-	s, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)})
+	s, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
 	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -64,14 +58,14 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-func acquire(t *testing.T, ctx context.Context, f acquireFunc) *herd.Lock {
+func acquire(t *testing.T, ctx context.Context, f acquireFunc) lock {
 	t.Helper()
 	lock, err := f(ctx)
 	must(t, err)
 	return lock
 }
 
-func release(t *testing.T, lock *herd.Lock) {
+func release(t *testing.T, lock lock) {
 	t.Helper()
 	if err := lock.Release(within(t)); err != nil {
 		t.Error(err)
@@ -81,9 +75,9 @@ func release(t *testing.T, lock *herd.Lock) {
 // TestExclusion also covers fault I, as all contenders begin at once on a path that is not there,
 // and fault J: of so many releases some fall between a waiter's look and its wait.
 func TestExclusion(t *testing.T) {
-	root := zktest.Root(t)
+	root := serverstest.ZooKeeperRoot(t)
 	sessions := []*zklock.Session{connect(t), connect(t)}
-	for name := range locks(t, sessions[0], root) {
+	for name := range locks(sessions[0], root) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const contenders, rounds = 6, 15
@@ -95,7 +89,7 @@ func TestExclusion(t *testing.T) {
 			)
 			ctx := within(t)
 			for i := range contenders {
-				f := locks(t, sessions[i%len(sessions)], root)[name]
+				f := locks(sessions[i%len(sessions)], root)[name]
 				all.Go(func() {
 					for range rounds {
 						lock, err := f(ctx)
@@ -129,8 +123,8 @@ func TestExclusion(t *testing.T) {
 // TestFaultK: the waiter ahead gives up while the lock is held; the one behind it must look again
 // and go on waiting.
 func TestFaultK(t *testing.T) {
-	s, root := connect(t), zktest.Root(t)
-	for name, f := range locks(t, s, root) {
+	s, root := connect(t), serverstest.ZooKeeperRoot(t)
+	for name, f := range locks(s, root) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			queued := func(want int) {
@@ -148,7 +142,7 @@ func TestFaultK(t *testing.T) {
 				gaveUp <- err
 			}()
 			queued(2)
-			granted := make(chan *herd.Lock, 1)
+			granted := make(chan lock, 1)
 			go func() {
 				lock, err := f(within(t))
 				if err != nil {
@@ -176,49 +170,30 @@ func TestFaultK(t *testing.T) {
 // TestFaultL: a waiter that gives up leaves no node behind.
 func TestFaultL(t *testing.T) {
 	s := connect(t)
-	root := zktest.Root(t)
-	sequential := herd.NewSequential(s, root+"/sequential")
-	shared := herd.NewShared(s, root+"/shared", "host")
-	named, err := herd.NewNamed(s, root+"/named", "goods", 100*time.Millisecond)
-	must(t, err)
-	patient, err := herd.NewNamed(s, root+"/named", "goods", 0)
-	must(t, err)
-	single := herd.NewSingleNode(s, root+"/single/lock")
-	for _, c := range []struct {
-		name, path     string
-		first, acquire acquireFunc
-		wait           func()
-	}{
-		{"sequential", root + "/sequential", sequential.Acquire, sequential.Acquire, sequential.Wait},
-		{"shared", root + "/shared", shared.AcquireWrite, shared.AcquireRead, shared.Wait},
-		{"named", root + "/named", patient.Acquire, named.Acquire, named.Wait},
-		{"single node", root + "/single", single.Acquire, single.Acquire, single.Wait},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			holder := acquire(t, within(t), c.first)
+	root := serverstest.ZooKeeperRoot(t)
+	for name, f := range locks(s, root) {
+		t.Run(name, func(t *testing.T) {
+			holder := acquire(t, within(t), f)
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			if _, err := c.acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := f(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the waiter got %v", err)
 			}
 			release(t, holder)
-			c.wait()
-			if left, _, err := s.Conn().Children(c.path); err != nil || len(left) != 0 {
-				t.Errorf("left behind: %q, %v", left, err)
-			}
+			awaitChildren(t, s, root+"/"+map[bool]string{true: "single", false: name}[name == "single node"], 0)
 		})
 	}
 }
 
 // TestFaultM: a holder whose session was lost releases late, and must not touch the next holder's node.
 func TestFaultM(t *testing.T) {
-	root := zktest.Root(t)
-	for name := range locks(t, connect(t), root) {
+	root := serverstest.ZooKeeperRoot(t)
+	for name := range locks(connect(t), root) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lost, err := zklock.Connect(t.Context(), []string{zktest.Addr(t)})
+			lost, err := zklock.Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()})
 			must(t, err)
-			stale := acquire(t, within(t), locks(t, lost, root)[name])
+			stale := acquire(t, within(t), locks(lost, root)[name])
 			if err := lost.Close(); err != nil { // the server removes its nodes, as at an expiry
 				t.Fatal(err)
 			}
@@ -226,7 +201,7 @@ func TestFaultM(t *testing.T) {
 			if cause := context.Cause(stale.Context()); !errors.Is(cause, zklock.ErrLost) {
 				t.Errorf("the lost handle's cause is %v", cause)
 			}
-			next := acquire(t, within(t), locks(t, connect(t), root)[name])
+			next := acquire(t, within(t), locks(connect(t), root)[name])
 			if err := stale.Release(within(t)); err == nil {
 				t.Error("the release of a lost lock returns no error")
 			}
@@ -243,13 +218,9 @@ func TestFaultM(t *testing.T) {
 // TestLoss: a holder learns that its node was deleted.
 func TestLoss(t *testing.T) {
 	s := connect(t)
-	root := zktest.Root(t)
-	lock := acquire(t, within(t), herd.NewSequential(s, root+"/lock").Acquire)
-	names, _, err := s.Conn().Children(root + "/lock")
-	if err != nil || len(names) != 1 {
-		t.Fatalf("children %q, %v", names, err)
-	}
-	must(t, s.Conn().Delete(root+"/lock/"+names[0], -1))
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	lock := acquire(t, within(t), of(herd.NewSingleNode(s, path).Acquire))
+	must(t, s.Conn().Delete(path, -1))
 	<-lock.Context().Done()
 	if cause := context.Cause(lock.Context()); !errors.Is(cause, zklock.ErrLost) {
 		t.Errorf("cause %v", cause)
@@ -261,11 +232,12 @@ func TestLoss(t *testing.T) {
 
 func TestReadersShare(t *testing.T) {
 	s := connect(t)
-	path := zktest.Root(t) + "/lock"
-	m := herd.NewShared(s, path, "a-R-b")
-	one, two := acquire(t, within(t), m.AcquireRead), acquire(t, within(t), m.AcquireRead)
-	writing := make(chan *herd.Lock)
-	go func() { writing <- acquireOrNil(within(t), m.AcquireWrite) }()
+	path := serverstest.ZooKeeperRoot(t) + "/lock"
+	m := zklock.NewRWMutex(s, path, zklock.WithParentWatch())
+	read, write := of(m.RLock), of(m.Lock)
+	one, two := acquire(t, within(t), read), acquire(t, within(t), read)
+	writing := make(chan lock)
+	go func() { writing <- acquireOrNil(within(t), write) }()
 	awaitChildren(t, s, path, 3)
 	release(t, one)
 	select {
@@ -275,8 +247,8 @@ func TestReadersShare(t *testing.T) {
 	}
 	release(t, two)
 	writer := <-writing
-	reading := make(chan *herd.Lock)
-	go func() { reading <- acquireOrNil(within(t), m.AcquireRead) }()
+	reading := make(chan lock)
+	go func() { reading <- acquireOrNil(within(t), read) }()
 	awaitChildren(t, s, path, 2)
 	select {
 	case <-reading:
@@ -287,92 +259,76 @@ func TestReadersShare(t *testing.T) {
 	release(t, <-reading)
 }
 
-func acquireOrNil(ctx context.Context, f acquireFunc) *herd.Lock {
+func acquireOrNil(ctx context.Context, f acquireFunc) lock {
 	lock, _ := f(ctx) // a nil lock fails the test at its release
 	return lock
 }
 
-// TestNames: locks of different names in one folder do not wait for each other, even if one
-// name is the beginning of another.
-func TestNames(t *testing.T) {
-	s := connect(t)
-	root := zktest.Root(t)
-	var held []*herd.Lock
-	for _, name := range []string{"a", "a_lock_b", "b", "a-0000000001"} {
-		m, err := herd.NewNamed(s, root+"/locks", name, 5*time.Second)
-		must(t, err)
-		held = append(held, acquire(t, t.Context(), m.Acquire))
-	}
-	for _, lock := range held {
-		release(t, lock)
-	}
-	for _, bad := range []string{"", "a/b"} {
-		if _, err := herd.NewNamed(s, root, bad, 0); err == nil {
-			t.Errorf("the name %q is taken", bad)
-		}
-	}
-}
-
-// TestHerd shows the herd effect: each release wakes all waiters, except with the named locks.
+// TestHerd shows the herd effect: each release wakes all waiters, and one of zklock's mutex.
 func TestHerd(t *testing.T) {
-	s := connect(t)
 	const waiters = 12
-	type lock interface {
-		Acquire(ctx context.Context) (*herd.Lock, error)
-		Wakeups() int64
-	}
-	for name, c := range map[string]struct {
-		want int64
-		lock func(path string) lock
-	}{
-		"single node": {waiters, func(path string) lock { return herd.NewSingleNode(s, path) }},
-		// Arrivals wake waiters, too; they are over before the release, which wakes all.
-		"sequential": {waiters, func(path string) lock { return herd.NewSequential(s, path) }},
-		"named": {1, func(path string) lock {
-			m, err := herd.NewNamed(s, path, "goods", 0)
-			must(t, err)
-			return m
-		}},
-	} {
+	s := connect(t)
+	for name, want := range map[string]int64{"single node": waiters, "parent watched": waiters, "predecessor watched": 1} {
 		t.Run(name, func(t *testing.T) {
 			once := func() int64 {
-				m := c.lock(zktest.Root(t) + "/lock")
-				holder := acquire(t, within(t), m.Acquire)
-				ctx, cancel := context.WithCancel(t.Context())
-				var all sync.WaitGroup
-				defer all.Wait()
-				defer cancel()
-				granted := make(chan struct{}, waiters)
-				for range waiters {
-					all.Go(func() {
-						lock, err := m.Acquire(ctx)
-						if err != nil {
-							return
-						}
-						granted <- struct{}{}
-						<-ctx.Done()
-						_ = lock.Release(context.WithoutCancel(ctx)) // the root is deleted in the end
-					})
+				path := serverstest.ZooKeeperRoot(t) + "/lock"
+				var woken atomic.Int64
+				opts := []zklock.Option{
+					zklock.WithHandoff(1, 0), zklock.WithHooks(zklock.Hooks{Woken: func(string) { woken.Add(1) }}),
 				}
-				settle(m.Wakeups)
-				before := m.Wakeups()
-				release(t, holder)
-				<-granted
-				for end := time.Now().Add(5 * time.Second); m.Wakeups()-before < c.want && time.Now().Before(end); {
-					time.Sleep(5 * time.Millisecond)
+				wakeups := woken.Load
+				var f acquireFunc
+				switch name {
+				case "single node":
+					m := herd.NewSingleNode(s, path)
+					f, wakeups = of(m.Acquire), m.Wakeups
+				case "parent watched":
+					f = of(zklock.NewMutex(s, path, append(opts, zklock.WithParentWatch())...).Acquire)
+				default:
+					f = of(zklock.NewMutex(s, path, opts...).Acquire)
 				}
-				settle(m.Wakeups) // there are no more of them
-				return m.Wakeups() - before
+				return wokenByRelease(t, f, waiters, want, wakeups)
 			}
 			n := once()
-			for try := 1; n != c.want && try < 5; try++ { // on a busy machine some are not there yet at the release
+			for try := 1; n != want && try < 5; try++ { // on a busy machine some are not there yet at the release
 				n = once()
 			}
-			if n != c.want {
-				t.Errorf("one release woke %d of %d waiters, want %d", n, waiters, c.want)
+			if n != want {
+				t.Errorf("one release woke %d of %d waiters, want %d", n, waiters, want)
 			}
 		})
 	}
+}
+
+// wokenByRelease returns how many of the waiters one release wakes.
+func wokenByRelease(t *testing.T, f acquireFunc, waiters int, want int64, wakeups func() int64) int64 {
+	t.Helper()
+	holder := acquire(t, within(t), f)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	granted := make(chan struct{}, waiters)
+	for range waiters {
+		all.Go(func() {
+			lock, err := f(ctx)
+			if err != nil {
+				return
+			}
+			granted <- struct{}{}
+			<-ctx.Done()
+			_ = lock.Release(context.WithoutCancel(ctx)) // the root is deleted in the end
+		})
+	}
+	settle(wakeups) // arrivals wake waiters, too
+	before := wakeups()
+	release(t, holder)
+	<-granted
+	for end := time.Now().Add(5 * time.Second); wakeups()-before < want && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	settle(wakeups) // there are no more of them
+	return wakeups() - before
 }
 
 // awaitChildren waits until the node, which exists, has the wanted number of children.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"orderstock/pkg/servers/programs"
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/zktest"
 )
 
 // Each error code that ZooKeeper defines has a class.
 func TestAllErrorCodesAreClassified(t *testing.T) {
-	java, classpath, err := zktest.Java()
+	java, classpath, err := programs.ZooKeeper()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,12 +41,6 @@ func (c *Conn) Multi(ctx context.Context, operations ...any) error {
 	return err
 }
 
-// Set replaces the data of a node of any version.
-func (c *Conn) Set(ctx context.Context, node string, data []byte) error {
-	_, err := do(ctx, c, func() (*zk.Stat, error) { return c.ZK.Set(node, data, -1) })
-	return err
-}
-
 // Content is what Get reads.
 type Content struct {
 	Data []byte

@@ -28,8 +28,6 @@ type Member struct {
 	Prefix string // what stands before Kind in Name
 	Kind   Kind
 	Seq    int32 // the number at the end of Name
-	// Czxid is the transaction that created the node, or 0 if the numbers gave the order without it.
-	Czxid int64
 }
 
 // Parse reads the name of a node of one of the kinds. Any other node is no member, and not ours to

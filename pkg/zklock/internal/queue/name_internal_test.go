@@ -43,7 +43,7 @@ func TestForeignNamesAreNoMembers(t *testing.T) {
 // inOrder returns the members among names whose numbers give the order.
 func inOrder(t *testing.T, names []string, kinds ...Kind) []Member {
 	t.Helper()
-	members, err := Ordered(t.Context(), nil, "", names, kinds...)
+	members, err := Ordered(names, kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}

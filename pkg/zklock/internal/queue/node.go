@@ -221,7 +221,7 @@ func (n *Node) Look(ctx context.Context, life *conn.Lifetime, l Line) (p Place, 
 	if err != nil {
 		return p, nil, err
 	}
-	if p.Members, err = Ordered(ctx, c, n.Dir, names, l.Kinds...); err != nil {
+	if p.Members, err = Ordered(names, l.Kinds...); err != nil {
 		return p, nil, err
 	}
 	if n.doubtful && n.unite(p.Members) {
@@ -252,33 +252,4 @@ func (n *Node) unite(members []Member) (moved bool) {
 		}
 	}
 	return n.Path != before
-}
-
-// Replace puts a node of another kind into this node's place in the queue, by one transaction that
-// deletes the one and makes the other. number is the end of this node's name. If Replace fails,
-// both nodes are being removed.
-func (n *Node) Replace(ctx context.Context, k Kind, number string) (*Node, error) {
-	next := &Node{Spec: n.Spec, Dir: n.Dir, nodes: n.nodes, guid: NewGUID()}
-	next.Path = next.Dir + "/" + protection(next.guid) + k + number
-	c := n.nodes.conn
-	err := conn.Retry(ctx, func() error {
-		if _, err := c.Ready(ctx); err != nil {
-			return err
-		}
-		err := c.Multi(ctx,
-			&zk.DeleteRequest{Path: n.Path, Version: -1},
-			&zk.CreateRequest{Path: next.Path, Data: next.Data, Acl: next.ACL, Flags: zk.FlagEphemeral})
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil // an earlier attempt may have succeeded: the caller looks for the new node
-		}
-		return err
-	})
-	if err != nil {
-		n.Remove()
-		next.RemoveDoubtful()
-		return nil, err
-	}
-	next.adopt(conn.Created{Path: next.Path})
-	n.nodes.forget(n.Path)
-	return next, nil
 }

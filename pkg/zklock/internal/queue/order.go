@@ -2,85 +2,32 @@ package queue
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"math"
 	"slices"
-
-	"github.com/go-zookeeper/zk"
-	"golang.org/x/sync/errgroup"
-
-	"orderstock/pkg/zklock/internal/conn"
+	"strings"
 )
 
-const (
-	// trusted is the greatest number that gives the order. The margin is for caution.
-	trusted = math.MaxInt32 - 1024
-	// readsAtOnce bounds the requests under way for one sort.
-	readsAtOnce = 64
-)
+// ErrUsedUp says that the parent has numbered as many children as it can; package zklock exports it.
+var ErrUsedUp = errors.New("zklock: the numbers of the path's children are used up, after 2^31 acquisitions: " +
+	"ZooKeeper begins again at 0 when the path's node is removed, as it is when nobody has used the lock for a minute")
 
-// Ordered returns the members of the given kinds among the children of dir, in order. It asks
-// ZooKeeper only if the names do not give the order.
-func Ordered(ctx context.Context, c *conn.Conn, dir string, names []string, kinds ...Kind) ([]Member, error) {
-	return Sort(ctx, Members(names, kinds...), func(ctx context.Context, name string) (int64, error) {
-		node, err := c.Get(ctx, dir+"/"+name)
-		return node.Stat.Czxid, err
-	})
-}
+// lastNumber is the greatest number that gives the order. The margin is for contenders that come meanwhile.
+const lastNumber = math.MaxInt32 - 1024
 
-// Sort returns the members, which are children of one parent, in the order of their creation.
-//
-// Their numbers are the parent's counter, and give the order until the counter reaches its end at
-// 2147483647. From then on ZooKeeper 3.8 gives that number to each child, and negative numbers to
-// children created while the create before them is still under way. Then Sort asks for the czxid of
-// each, which always gives the order, and leaves out members for which czxid returns zk.ErrNoNode.
-//
-// Sort reorders members.
-func Sort(
-	ctx context.Context, members []Member, czxid func(ctx context.Context, name string) (int64, error),
-) ([]Member, error) {
-	slices.SortFunc(members, func(a, b Member) int { return cmp.Compare(a.Seq, b.Seq) })
-	if numbered(members) {
-		return members, nil
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(readsAtOnce)
-	for i := range members {
-		m := &members[i]
-		group.Go(func() (err error) {
-			m.Czxid, err = czxid(ctx, m.Name)
-			if errors.Is(err, zk.ErrNoNode) {
-				return nil
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	members = slices.DeleteFunc(members, func(m Member) bool { return m.Czxid == 0 })
+// Ordered returns the members of the given kinds among the children of one parent, in the order of their
+// creation. Their numbers, which are the parent's counter, give it until the counter comes near its end at
+// 2147483647: then Ordered fails with ErrUsedUp. Past the end ZooKeeper 3.8 gives that number to each child,
+// and negative numbers to children created while the create before them is still under way.
+func Ordered(names []string, kinds ...Kind) ([]Member, error) {
+	members := Members(names, kinds...)
 	slices.SortFunc(members, func(a, b Member) int {
-		// Nodes of one transaction have one czxid, and consecutive numbers.
-		return cmp.Or(cmp.Compare(a.Czxid, b.Czxid), cmp.Compare(a.Seq-b.Seq, 0), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), strings.Compare(a.Name, b.Name))
 	})
+	if n := len(members); n > 0 && (members[0].Seq < 0 || members[n-1].Seq > lastNumber) {
+		return nil, ErrUsedUp
+	}
 	return members, nil
-}
-
-// numbered reports whether the numbers of members, which are sorted by them, give the order.
-func numbered(members []Member) bool {
-	if len(members) == 0 {
-		return true
-	}
-	if members[0].Seq < 0 || members[len(members)-1].Seq > trusted {
-		return false
-	}
-	for i := 1; i < len(members); i++ {
-		if members[i].Seq == members[i-1].Seq {
-			return false
-		}
-	}
-	return true
 }
 
 // Rule returns the predecessor of the member at the given index: the one that it waits for, nil if

@@ -46,12 +46,6 @@ func (n *Node) Remove() <-chan error {
 	return outcome
 }
 
-// RemoveDoubtful is Remove for a node that may or may not exist.
-func (n *Node) RemoveDoubtful() <-chan error {
-	n.doubtful = true
-	return n.Remove()
-}
-
 func (n *Node) remove(ctx context.Context, outcome chan<- error) {
 	report := func(err error) {
 		select {
