@@ -119,7 +119,7 @@ func run(ctx context.Context, cfg settings, onListen func(addr string)) (err err
 		Console:     cfg.ConsoleURL,
 		Checks: map[string]httpapi.Check{
 			"mysql":     {Ask: mysqldb.ReadyCheck(base.DB)},
-			"redis":     {Ask: flags.Ping, Optional: true},
+			"redis":     {Ask: flags.Ready, Optional: true},
 			"zookeeper": {Ask: ids.Ready},
 			"token":     {Ask: stock.CheckToken},
 		},

@@ -18,3 +18,14 @@ func TestDefaultsOfMySQLHaveNoEffect(t *testing.T) {
 	must(t, g.Members[0].Exec(t.Context(), "SET GLOBAL super_read_only = OFF", "SET GLOBAL offline_mode = OFF"))
 	defaultsHaveNoEffect(t, g.Members[0], serverstest.Spoil(t, g.Members[0]))
 }
+
+// TestReadyCheckOfMySQL is TestReadyCheckOfAReadOnlyServer for MySQL's own variable.
+func TestReadyCheckOfMySQL(t *testing.T) {
+	t.Parallel()
+	image, err := servers.FromImage(t.Context())
+	must(t, err)
+	server, err := servers.StartMySQL(t.Context(), t.TempDir(), image)
+	must(t, err)
+	t.Cleanup(func() { must(t, server.Kill()) })
+	readyWhileWritable(t, server, "SET GLOBAL super_read_only = ON")
+}

@@ -11,7 +11,6 @@ const (
 	numDuplicate = 1062
 	numNoThread  = 1094 // KILL of a connection that is gone
 	numNoWait    = 3572 // NOWAIT of a row that is held; MariaDB says numLockWait
-	numNoTable   = 1146
 	numLockWait  = 1205
 	numDeadlock  = 1213
 	numReadOnly  = 1290 // super_read_only

@@ -4,10 +4,11 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"strings"
 	"testing"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/serverstest"
 )
 
 // meddling runs a statement in each new connection after it was set up, as a proxy may.
@@ -24,8 +25,8 @@ func (m meddling) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// TestReadyCheckSeesItsOwnWrites: a server whose commits other connections do not see is not ready.
-func TestReadyCheckSeesItsOwnWrites(t *testing.T) {
+// TestReadyCheckOfTransactions: a server whose commits other connections do not see is not ready.
+func TestReadyCheckOfTransactions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, meddle string
@@ -43,16 +44,35 @@ func TestReadyCheckSeesItsOwnWrites(t *testing.T) {
 					return meddling{base, c.meddle}
 				}})
 				check := mysqldb.ReadyCheck(db)
-				if err := check(t.Context()); err == nil || !strings.Contains(err.Error(), "migrate up") {
-					t.Errorf("without the table: %v; want what to do", err)
-				}
-				must(t, db.Exec("CREATE TABLE write_check (id INT PRIMARY KEY, writes BIGINT NOT NULL) ENGINE = InnoDB").Error)
 				for range 3 {
 					if err := check(t.Context()); !errors.Is(err, c.want) || err != nil && c.want == nil {
 						t.Errorf("%d connections: %v; want %v", conns, err, c.want)
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestReadyCheckOfAReadOnlyServer: a server that refuses writes later on is not ready until it takes them again.
+func TestReadyCheckOfAReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	readyWhileWritable(t, serverstest.Start(t, servers.StartMySQL), "SET GLOBAL read_only = ON")
+}
+
+func readyWhileWritable(t *testing.T, server *servers.MySQL, close string) {
+	t.Helper()
+	must(t, server.Exec(t.Context(), "CREATE DATABASE shop", "CREATE TABLE shop.stock (id INT PRIMARY KEY)",
+		"CREATE USER plain@'%' IDENTIFIED BY 'plain'", "GRANT SELECT, INSERT ON shop.* TO plain@'%'"))
+	db, err := mysqldb.Open(server.DSN("plain", "plain", "shop"), mysqldb.Options{})
+	must(t, err)
+	defer func() { must(t, mysqldb.Close(db)) }()
+	check := mysqldb.ReadyCheck(db)
+	for i, readOnly := range []bool{false, true, false} {
+		must(t, server.Exec(t.Context(), map[bool]string{false: "SET GLOBAL read_only = OFF", true: close}[readOnly]))
+		wrote, ready := db.Exec("INSERT INTO stock VALUES (?)", i).Error, check(t.Context())
+		if (wrote != nil) != readOnly || errors.Is(ready, mysqldb.ErrReadOnly) != readOnly || ready != nil && !readOnly {
+			t.Errorf("read-only: %t; writes %v, ready %v", readOnly, wrote, ready)
 		}
 	}
 }

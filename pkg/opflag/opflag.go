@@ -123,6 +123,14 @@ func (f *Flags) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Ready asks Redis to set a flag that nobody takes: a server at its maxmemory answers, and sets nothing.
+func (f *Flags) Ready(ctx context.Context) error {
+	if err := f.client.Set(ctx, keyPrefix+"ready", 1, time.Second).Err(); err != nil {
+		return fmt.Errorf("set a flag in redis: %w", err)
+	}
+	return nil
+}
+
 // pipelined returns a group whose batches go to Redis as one pipeline of the commands added by add. The answer to a
 // call is true if its command set or deleted the key.
 func (f *Flags) pipelined(

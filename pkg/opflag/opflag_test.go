@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"orderstock/pkg/opflag"
 	"orderstock/pkg/redisdb"
@@ -138,6 +139,27 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// TestAFullRedisIsNotReady: at its maxmemory it answers a PING, and sets no flag.
+func TestAFullRedisIsNotReady(t *testing.T) {
+	t.Parallel()
+	server := serverstest.Start(t, servers.StartRedis)
+	f := open(t, server.Addr(), 0, slog.DiscardHandler, patient)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer func() { _ = client.Close() }()
+	for _, full := range []bool{false, true, false} {
+		limit := map[bool]string{false: "0", true: "1"}[full]
+		if err := client.ConfigSet(t.Context(), "maxmemory", limit).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if ready, set := f.Ready(t.Context()), f.Set(t.Context(), "a"); set == full || (ready == nil) == full {
+			t.Errorf("full: %t; set %t, ready: %v", full, set, ready)
 		}
 	}
 }

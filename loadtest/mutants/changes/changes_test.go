@@ -46,10 +46,6 @@ var unread = map[string]map[string]string{
 		"updated_at":    "a clock of the services, which the verdict does not trust",
 		"version":       "the record of one strategy; a write that it should have turned away shows in the pieces",
 	},
-	"write_check": {
-		"id":     "a service's own check that the database keeps writes; no request writes it",
-		"writes": "a service's own check that the database keeps writes; no request writes it",
-	},
 	"stock_buckets": {"bucket": "only the sum of a product's buckets means anything"},
 }
 
