@@ -1,0 +1,149 @@
+// Package books reads a shop's databases by the queries of its file: MySQL, MariaDB and PostgreSQL, and any other by a
+// command that prints CSV.
+package books
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"orderstock/loadtest/judge/shop"
+)
+
+// Row is an item of an order or of a deduction.
+type Row struct {
+	ID      string      `json:"id"`
+	Key     string      `json:"key,omitempty"`
+	Product string      `json:"product"`
+	Pieces  shop.Pieces `json:"pieces"`
+	// State is "" if the query has none, and shop.Null if it is NULL.
+	State string `json:"state,omitempty"`
+}
+
+func (r Row) String() string {
+	text := fmt.Sprintf("order %s: %s of product %s", r.ID, r.Pieces, r.Product)
+	if r.Product == "" {
+		text = fmt.Sprintf("order %s without items", r.ID)
+	}
+	if r.Key != "" {
+		text += ", key " + r.Key
+	}
+	if r.State != "" {
+		text += ", state " + shop.ShowState(r.State)
+	}
+	return text
+}
+
+// Level is a row of the stock. A product may have several.
+type Level struct {
+	Product string      `json:"product"`
+	Pieces  shop.Pieces `json:"pieces"`
+}
+
+// Books is what the queries found. A part without a query is nil.
+type Books struct {
+	Levels            []Level
+	Orders            []Row
+	Deductions        []Row
+	HasKeys, HasState bool // whether the orders have the column
+}
+
+// Level returns the pieces of a product, and whether the stock has it.
+func (b *Books) Level(product string) (sum shop.Pieces, found bool) {
+	for _, l := range b.Levels {
+		if l.Product == product {
+			sum, found = sum+l.Pieces, true
+		}
+	}
+	return sum, found
+}
+
+// Equal reports whether two reads found the same.
+func (b *Books) Equal(other *Books) bool { return reflect.DeepEqual(b, other) }
+
+// sort makes the order of rows without meaning the same in each read.
+func (b *Books) sort() {
+	for _, rows := range [][]Row{b.Orders, b.Deductions} {
+		slices.SortFunc(rows, func(x, y Row) int {
+			return cmp.Or(strings.Compare(x.ID, y.ID), strings.Compare(x.Product, y.Product),
+				cmp.Compare(x.Pieces, y.Pieces), strings.Compare(x.Key, y.Key), strings.Compare(x.State, y.State))
+		})
+	}
+	slices.SortFunc(b.Levels, func(x, y Level) int {
+		return cmp.Or(strings.Compare(x.Product, y.Product), cmp.Compare(x.Pieces, y.Pieces))
+	})
+}
+
+// table is the result of a query: lower-case names of columns, and rows of texts. NULL is shop.Null.
+type table struct {
+	columns []string
+	rows    [][]string
+}
+
+// column returns the index of the first of names that the table has, or -1.
+func (t *table) column(names ...string) int {
+	for _, name := range names {
+		if i := slices.Index(t.columns, name); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// take fills a part of the books.
+func (b *Books) take(part string, t *table) error {
+	id, key := t.column("id", "order_id"), t.column("key", "idempotency_key")
+	product, pieces, state := t.column("product", "product_id"), t.column("pieces", "quantity"), t.column("state", "status")
+	if product < 0 || pieces < 0 || part != "stock" && id < 0 {
+		want := "id, product and pieces, optionally key and state"
+		switch part {
+		case "stock":
+			want = "product and pieces"
+		case "deductions":
+			want = "order_id, product and pieces"
+		}
+		return fmt.Errorf("the query of books.%s has the columns %s: want %s; name them with AS",
+			part, strings.Join(t.columns, ", "), want)
+	}
+	rows := make([]Row, 0, len(t.rows))
+	for _, cells := range t.rows {
+		row := Row{Product: shop.ID(notNull(cells[product]))}
+		if id >= 0 {
+			row.ID = shop.ID(notNull(cells[id]))
+		}
+		if key >= 0 {
+			row.Key = shop.ID(notNull(cells[key]))
+		}
+		if state >= 0 {
+			row.State = cells[state]
+		}
+		if text := notNull(cells[pieces]); text != "" {
+			var err error
+			if row.Pieces, err = shop.ParsePieces(text); err != nil {
+				return fmt.Errorf("the query of books.%s: %w", part, err)
+			}
+		}
+		rows = append(rows, row)
+	}
+	switch part {
+	case "orders":
+		b.Orders, b.HasKeys, b.HasState = rows, key >= 0, state >= 0
+	case "deductions":
+		b.Deductions = rows
+	default:
+		b.Levels = []Level{}
+		for _, row := range rows {
+			b.Levels = append(b.Levels, Level{row.Product, row.Pieces})
+		}
+	}
+	return nil
+}
+
+func notNull(text string) string {
+	if text == shop.Null {
+		return ""
+	}
+	return text
+}

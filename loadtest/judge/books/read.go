@@ -1,0 +1,207 @@
+package books
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/csv"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"orderstock/loadtest/judge/shop"
+)
+
+// Reader reads the books of a shop. It is used by one goroutine at a time.
+type Reader struct {
+	dir  string
+	file *shop.Books
+	open map[string]*sql.DB // by DSN
+}
+
+// NewReader returns a Reader of the file's books. Commands run in the folder of the file.
+func NewReader(f *shop.File) *Reader {
+	return &Reader{dir: f.Dir, file: f.Books, open: map[string]*sql.DB{}}
+}
+
+// Close closes the connections.
+func (r *Reader) Close() {
+	for _, db := range r.open {
+		_ = db.Close() // nothing is written
+	}
+}
+
+// part is a query of the books.
+type part struct {
+	name string
+	*shop.Query
+}
+
+// parts returns the queries, by where they are asked.
+func (r *Reader) parts() (dsns []string, byDSN map[string][]part, commands []part) {
+	byDSN = map[string][]part{}
+	for _, p := range []part{{"stock", r.file.Stock}, {"orders", r.file.Orders}, {"deductions", r.file.Deductions}} {
+		switch {
+		case p.Query == nil:
+		case p.Command != "":
+			commands = append(commands, p)
+		default:
+			if byDSN[p.DSN] == nil {
+				dsns = append(dsns, p.DSN)
+			}
+			byDSN[p.DSN] = append(byDSN[p.DSN], p)
+		}
+	}
+	return dsns, byDSN, commands
+}
+
+// Read reads the books, all queries of one database from one snapshot.
+func (r *Reader) Read(ctx context.Context, vars shop.Vars) (*Books, error) {
+	b := &Books{}
+	dsns, byDSN, commands := r.parts()
+	for _, dsn := range dsns {
+		if err := r.snapshot(ctx, dsn, byDSN[dsn], vars, b); err != nil {
+			return nil, fmt.Errorf("read the books: %w", err)
+		}
+	}
+	for _, p := range commands {
+		if err := r.command(ctx, p, vars, b); err != nil {
+			return nil, fmt.Errorf("read the books: %w", err)
+		}
+	}
+	b.sort()
+	return b, nil
+}
+
+func (r *Reader) snapshot(ctx context.Context, dsn string, parts []part, vars shop.Vars, b *Books) error {
+	db, err := r.database(dsn)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // read-only
+	for _, p := range parts {
+		query, err := vars.Text(p.Query.Query)
+		if err != nil {
+			return err
+		}
+		t, err := rowsOf(ctx, tx, strings.TrimSuffix(strings.TrimSpace(query), ";"))
+		if err == nil {
+			err = b.take(p.name, t)
+		} else {
+			err = fmt.Errorf("the query of books.%s: %w", p.name, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rowsOf(ctx context.Context, tx *sql.Tx, query string) (*table, error) {
+	rows, err := tx.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	t := &table{}
+	for _, name := range names {
+		t.columns = append(t.columns, strings.ToLower(name))
+	}
+	cells, into := make([]any, len(names)), make([]any, len(names))
+	for i := range cells {
+		into[i] = &cells[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		texts := make([]string, len(cells))
+		for i, cell := range cells {
+			texts[i] = text(cell)
+		}
+		t.rows = append(t.rows, texts)
+	}
+	return t, rows.Err()
+}
+
+// database returns the open database of a DSN.
+func (r *Reader) database(dsn string) (*sql.DB, error) {
+	if db := r.open[dsn]; db != nil {
+		return db, nil
+	}
+	expanded, err := shop.Vars{}.Text(dsn)
+	if err != nil {
+		return nil, err
+	}
+	db, err := open(expanded)
+	if err == nil {
+		r.open[dsn] = db
+	}
+	return db, err
+}
+
+// Exec executes the statements of a reset.
+func (r *Reader) Exec(ctx context.Context, dsn string, statements []string) error {
+	db, err := r.database(dsn)
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("sql %q: %w", statement, err)
+		}
+	}
+	return nil
+}
+
+// command gives the query to a command on its standard input, and reads CSV with a head from its output. An empty cell
+// is NULL.
+func (r *Reader) command(ctx context.Context, p part, vars shop.Vars, b *Books) error {
+	query, err := vars.Text(p.Query.Query)
+	if err != nil {
+		return err
+	}
+	line, err := vars.Text(p.Command)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(query+"\n")
+	var failed bytes.Buffer
+	cmd.Stderr = &failed
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("the command of books.%s: %w: %s", p.name, err, strings.TrimSpace(failed.String()))
+	}
+	records, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(out, []byte("\ufeff")))).ReadAll()
+	if err != nil {
+		return fmt.Errorf("the command of books.%s: want CSV: %w", p.name, err)
+	}
+	if len(records) == 0 && p.name != "stock" { // some programs print no head without rows
+		return b.take(p.name, &table{columns: []string{"id", "key", "product", "pieces", "state"}})
+	}
+	if len(records) == 0 {
+		return fmt.Errorf("the command of books.%s printed nothing: want CSV with a head", p.name)
+	}
+	t := &table{}
+	for _, name := range records[0] {
+		t.columns = append(t.columns, strings.ToLower(strings.TrimSpace(name)))
+	}
+	for _, cells := range records[1:] {
+		for i := range cells {
+			if cells[i] == "" {
+				cells[i] = shop.Null
+			}
+		}
+		t.rows = append(t.rows, cells)
+	}
+	return b.take(p.name, t)
+}

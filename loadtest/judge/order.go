@@ -1,0 +1,133 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/judge/shop"
+)
+
+// Item is a product and the pieces of it that an order buys.
+type Item struct {
+	Product string      `json:"product"`
+	Pieces  shop.Pieces `json:"pieces"`
+}
+
+// Order is one order of a phase with all its calls.
+type Order struct {
+	Key    string `json:"key"`
+	Basket []Item `json:"basket"`
+	Calls  []Call `json:"calls"`
+}
+
+// Call is one call and its answer. Times count from the start of the phase.
+type Call struct {
+	// Kind is the reason for the call.
+	Kind Kind          `json:"kind"`
+	Sent time.Duration `json:"sent_ns"`
+	Done time.Duration `json:"done_ns"`
+	// Status and Body are the answer's; the body is cut. Status is 0 if there was none.
+	Status int    `json:"status,omitempty"`
+	Body   string `json:"body,omitempty"`
+	// Failure says why there is no answer. Unsent means that the service cannot have executed the call.
+	Failure string `json:"failure,omitempty"`
+	Unsent  bool   `json:"unsent,omitempty"`
+	shop.Reading
+}
+
+// Kind is the reason for a call.
+type Kind string
+
+const (
+	// First is the first call of an order, and Click the second of a double click.
+	First Kind = "first"
+	Click Kind = "click"
+	// Lost is a first call whose answer is lost on the way, after the service has executed it.
+	Lost Kind = "lost"
+	// Repeat is sent under the same key after the first call has ended, Late at the end of the phase.
+	Repeat Kind = "repeat"
+	Late   Kind = "late"
+	// Buyer is a step of the buyer that failed, so that no order was sent.
+	Buyer Kind = "buyer"
+)
+
+// String describes the call in a line.
+func (c Call) String() string {
+	text := fmt.Sprintf("%-6s at %7.1f ms, %7.1f ms: ", c.Kind, ms(c.Sent), ms(c.Done-c.Sent))
+	switch {
+	case c.Failure != "":
+		return text + c.Failure
+	case c.Kind == Lost:
+		return text + "the answer was lost on the way"
+	}
+	return text + fmt.Sprintf("%d %s → %s", c.Status, c.Body, c.Reading)
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// reached reports whether the service may have executed a call of the order.
+func (o *Order) reached() bool {
+	return slices.ContainsFunc(o.Calls, func(c Call) bool { return !c.Unsent && c.Kind != Buyer })
+}
+
+func (o *Order) any(means shop.Means) bool {
+	return slices.ContainsFunc(o.Calls, func(c Call) bool { return c.Means == means })
+}
+
+// end is the meaning of all answers to the order together.
+func (o *Order) end() shop.Means {
+	for _, means := range []shop.Means{shop.Accepted, shop.Rejected, shop.Pending} {
+		if o.any(means) {
+			return means
+		}
+	}
+	return shop.Unknown
+}
+
+// ids returns the different order ids in answers with those meanings.
+func (o *Order) ids(means ...shop.Means) (ids []string) {
+	for _, c := range o.Calls {
+		if c.Order != "" && slices.Contains(means, c.Means) && !slices.Contains(ids, c.Order) {
+			ids = append(ids, c.Order)
+		}
+	}
+	return ids
+}
+
+func (o *Order) pieces(product string) (sum shop.Pieces) {
+	for _, it := range o.Basket {
+		if it.Product == product {
+			sum += it.Pieces
+		}
+	}
+	return sum
+}
+
+// sent is when the order's first call was sent.
+func (o *Order) sent() time.Duration {
+	if len(o.Calls) == 0 {
+		return 0
+	}
+	return slices.MinFunc(o.Calls, func(a, b Call) int { return int(a.Sent - b.Sent) }).Sent
+}
+
+// done is when its last call had ended, or never if the service may still work on one.
+func (o *Order) done() (last time.Duration) {
+	for _, c := range o.Calls {
+		if c.Failure != "" && !c.Unsent || c.Kind == Lost {
+			return 1 << 62
+		}
+		last = max(last, c.Done)
+	}
+	return last
+}
+
+func (o *Order) basket() string {
+	parts := make([]string, len(o.Basket))
+	for i, it := range o.Basket {
+		parts[i] = it.Pieces.String() + " of product " + it.Product
+	}
+	return strings.Join(parts, ", ")
+}

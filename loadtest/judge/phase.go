@@ -1,0 +1,398 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"orderstock/loadtest/fire"
+	"orderstock/loadtest/judge/books"
+	"orderstock/loadtest/judge/send"
+	"orderstock/loadtest/judge/shop"
+)
+
+// phase is a phase in progress.
+type phase struct {
+	*run
+	name   string
+	number int
+	vars   shop.Vars
+	stock  map[string]shop.Pieces
+	before *books.Books
+	orders []*prepared
+	start  time.Time
+	kills  int
+
+	ready, ended atomic.Int64 // buyers, and orders with all their calls
+	mu           sync.Mutex   // guards the calls of orders
+}
+
+// prepared is an order whose buyer is ready: its request is bytes.
+type prepared struct {
+	Order
+	session *send.Session
+	vars    shop.Vars
+	wire    *send.Wire // nil if a step of the buyer failed
+}
+
+// judge runs the phase and judges it. An error is a reason not to know.
+func (p *phase) judge(ctx context.Context, first bool) (*Verdict, error) {
+	if err := p.open(ctx, first); err != nil {
+		return nil, err
+	}
+	if err := p.plan(); err != nil {
+		return nil, err
+	}
+	stop := fire.ShowProgress(ctx, p.Progress, p.progress, p.line)
+	err := p.fire(ctx)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	return p.verdict(ctx)
+}
+
+// open brings the stock to where the file says, and reads the books.
+func (p *phase) open(ctx context.Context, first bool) error {
+	p.vars = shop.Vars{"run": p.id, "phase": p.name}
+	if !first && len(p.f.Reset) == 0 && !p.f.Fresh() && p.f.Books == nil {
+		return errors.New("the stock is not known after the first phase: reset: brings it back, or name the products " +
+			"with {{phase}}")
+	}
+	if err := p.reset(ctx); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	p.stock = map[string]shop.Pieces{}
+	for name, pieces := range p.f.Stock {
+		product, err := p.vars.Text(name)
+		if err != nil {
+			return err
+		}
+		p.stock[shop.ID(product)] = pieces
+	}
+	if p.f.Books == nil {
+		return nil
+	}
+	var err error
+	if p.before, err = p.reader.Read(ctx, p.vars); err != nil || p.before.Levels == nil {
+		return err
+	}
+	return p.stocked()
+}
+
+// stocked returns an error unless the books have the stock of the file.
+func (p *phase) stocked() error {
+	for product, want := range p.stock {
+		level, found := p.before.Level(product)
+		switch {
+		case !found && len(p.before.Levels) == 0:
+			return errors.New("the query of books.stock finds no product")
+		case !found:
+			return fmt.Errorf("the query of books.stock finds no product %q; it finds %s", product, p.found())
+		case level != want && len(p.f.Reset) == 0:
+			return fmt.Errorf("the books have %s pieces of product %s, and the file says %s: reset: in the file brings it there",
+				level, product, want)
+		case level != want:
+			return fmt.Errorf("after reset, the books have %s pieces of product %s, and the file says %s", level, product, want)
+		}
+	}
+	return nil
+}
+
+// found names some of the products in the books.
+func (p *phase) found() string {
+	var names []string
+	for _, l := range p.before.Levels[:min(5, len(p.before.Levels))] {
+		names = append(names, fmt.Sprintf("%q", l.Product))
+	}
+	return strings.Join(names, ", ")
+}
+
+// mostOrders bounds the default number of orders.
+const mostOrders = 2000
+
+// plan draws the orders.
+func (p *phase) plan() error {
+	baskets := make([][]Item, len(p.f.Order.Baskets))
+	for i, basket := range p.f.Order.Baskets {
+		for name, pieces := range basket {
+			product, err := p.vars.Text(name)
+			if err != nil {
+				return err
+			}
+			baskets[i] = append(baskets[i], Item{shop.ID(product), pieces})
+		}
+		slices.SortFunc(baskets[i], func(a, b Item) int { return strings.Compare(a.Product, b.Product) })
+	}
+	n := p.Orders
+	if n == 0 {
+		n = min(enough(p.stock, baskets), mostOrders)
+	}
+	draw := p.random(0)
+	for i := range n {
+		o := &prepared{}
+		o.Key = fmt.Sprintf("%s-%s-%d", p.id, p.name, i)
+		o.Basket = baskets[draw.IntN(len(baskets))]
+		o.vars = p.vars.With(shop.Vars{
+			"key": o.Key, "n": p.number*1_000_000 + i + 1, "uuid": uuid.NewSHA1(uuid.NameSpaceURL, []byte(o.Key)).String(),
+		})
+		if len(o.Basket) == 1 {
+			o.vars["product"], o.vars["pieces"] = o.Basket[0].Product, o.Basket[0].Pieces
+		}
+		if item := p.f.Order.Item; item != nil {
+			items := []any{}
+			for _, it := range o.Basket {
+				value, err := o.vars.With(shop.Vars{"product": it.Product, "pieces": it.Pieces}).Value(item)
+				if err != nil {
+					return err
+				}
+				items = append(items, value)
+			}
+			o.vars["items"] = items
+		}
+		p.orders = append(p.orders, o)
+	}
+	return nil
+}
+
+// random returns random numbers that depend on the seed, the phase and what they are for.
+func (p *phase) random(use uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(p.Seed, uint64(p.number)<<32|use))
+}
+
+// enough returns how many orders ask for half as many pieces again as there are, of each product that is ordered.
+func enough(stock map[string]shop.Pieces, baskets [][]Item) (orders int) {
+	for product, pieces := range stock {
+		var each float64
+		for _, basket := range baskets {
+			o := Order{Basket: basket}
+			each += float64(o.pieces(product)) / float64(len(baskets))
+		}
+		if each > 0 {
+			orders = max(orders, int(math.Ceil(1.5*float64(pieces)/each)), 10)
+		}
+	}
+	return orders
+}
+
+// fire gets the buyers ready and sends the orders of the phase.
+func (p *phase) fire(ctx context.Context) error {
+	if err := p.buyers(ctx); err != nil {
+		return err
+	}
+	p.start = time.Now()
+	switch p.name {
+	case Together:
+		return p.together(ctx)
+	case Repeated:
+		return p.repeated(ctx)
+	case Killed:
+		return p.killed(ctx)
+	}
+	return p.each(ctx, 1, p.orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, First) })
+}
+
+// each does work for each order that has a request, by so many clients.
+func (p *phase) each(
+	ctx context.Context, clients int, orders []*prepared, work func(context.Context, *prepared),
+) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(clients)
+	for _, o := range orders {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if o.wire != nil {
+				work(ctx, o)
+			}
+			p.ended.Add(1)
+			return ctx.Err()
+		})
+	}
+	return group.Wait()
+}
+
+// buyers does the steps of each order's buyer.
+func (p *phase) buyers(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(min(p.Clients, 16))
+	for _, o := range p.orders {
+		group.Go(func() error {
+			defer p.ready.Add(1)
+			return p.buyer(ctx, o)
+		})
+	}
+	return group.Wait()
+}
+
+func (p *phase) buyer(ctx context.Context, o *prepared) error {
+	o.session = p.sender.Session()
+	for i := range p.f.Buyer {
+		step := &p.f.Buyer[i]
+		items := []Item{{}}
+		if step.Each == "item" {
+			items = o.Basket
+		}
+		for _, it := range items {
+			vars := o.vars
+			if step.Each == "item" {
+				vars = vars.With(shop.Vars{"product": it.Product, "pieces": it.Pieces})
+			}
+			captured, failed := p.step(ctx, o.session, step, vars)
+			if failed != nil {
+				o.Calls = append(o.Calls, *failed)
+				return ctx.Err()
+			}
+			o.vars = o.vars.With(captured)
+		}
+	}
+	rendered, err := p.f.Order.Render(p.f.Target, o.vars)
+	if err != nil {
+		return fmt.Errorf("order: %w", err)
+	}
+	o.wire, err = o.session.Wire(rendered)
+	return err
+}
+
+// step sends one request of a buyer or a reset, and returns what it captures, or the call that failed.
+func (p *phase) step(
+	ctx context.Context, session *send.Session, r *shop.Request, vars shop.Vars,
+) (captured shop.Vars, failed *Call) {
+	call := &Call{Kind: Buyer, Reading: shop.Reading{Means: shop.Unknown}}
+	rendered, err := r.Render(p.f.Target, vars)
+	if err == nil {
+		var a *shop.Answer
+		if a, err = session.Do(ctx, rendered, r.Follow); err == nil {
+			call.Status, call.Body = a.Status, cut(string(a.Body), bodyShown)
+			if captured, err = capture(r, a, vars); err == nil && send.Succeeded(r, a) {
+				return captured, nil
+			}
+			if !send.Succeeded(r, a) {
+				call.Note = rendered.Method + " " + rendered.URL.Path
+				if reading := p.f.Read(a, vars); reading.Means == shop.Rejected {
+					call.Reading = reading
+				}
+				return nil, call
+			}
+		}
+	}
+	call.Failure, call.Unsent = err.Error(), true
+	return nil, call
+}
+
+// capture returns the parts of an answer that a request names.
+func capture(r *shop.Request, a *shop.Answer, vars shop.Vars) (shop.Vars, error) {
+	captured := shop.Vars{}
+	for name, c := range r.Capture {
+		value, ok := c.From(a, vars)
+		if !ok {
+			return nil, fmt.Errorf("capture %s: nothing at %s in the answer %d %s", name, &c, a.Status,
+				cut(string(a.Body), bodyShown))
+		}
+		captured[name] = value
+	}
+	return captured, nil
+}
+
+func (p *phase) progress() (now, total int64) {
+	n := int64(len(p.orders))
+	if len(p.f.Buyer) > 0 {
+		return p.ready.Load() + p.ended.Load(), 2 * n
+	}
+	return p.ended.Load(), n
+}
+
+func (p *phase) line() string {
+	if p.ended.Load() == 0 && len(p.f.Buyer) > 0 {
+		return fmt.Sprintf("%s: %d of %d buyers are ready", p.name, p.ready.Load(), len(p.orders))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ends := map[shop.Means]int{}
+	for _, o := range p.orders {
+		if len(o.Calls) > 0 {
+			ends[o.end()]++
+		}
+	}
+	return fmt.Sprintf("%s: accepted %d  rejected %d  other %d",
+		p.name, ends[shop.Accepted], ends[shop.Rejected], ends[shop.Pending]+ends[shop.Unknown])
+}
+
+// verdict waits until the books are quiet, and judges.
+func (p *phase) verdict(ctx context.Context) (*Verdict, error) {
+	e := Evidence{Stock: p.stock, Moved: p.moved, Passing: map[string]bool{}}
+	for _, o := range p.orders {
+		e.Orders = append(e.Orders, &o.Order)
+	}
+	if p.f.Books == nil {
+		return Judge(e), nil
+	}
+	e.Before, e.Sold, e.Void = p.before, p.f.Books.Sold, p.f.Books.Void
+	return p.settle(ctx, e)
+}
+
+// readEvery is the pause between two reads of the books.
+const readEvery = 200 * time.Millisecond
+
+// settle judges by the books once two reads found the same and nothing in them is wrong, or the time to settle is over.
+func (p *phase) settle(ctx context.Context, e Evidence) (*Verdict, error) {
+	deadline := time.Now().Add(time.Duration(p.f.Settle))
+	for last := (*books.Books)(nil); ; last = e.After {
+		var err error
+		if e.After, err = p.reader.Read(ctx, p.vars); err != nil {
+			return nil, err
+		}
+		e.passed(last)
+		if e.After.HasState && len(e.Sold) == 0 {
+			return nil, errors.New("the orders have a state: books.sold must say which ones hold their pieces")
+		}
+		same, over := last != nil && last.Equal(e.After), time.Now().After(deadline)
+		if same || over {
+			fresh := e
+			fresh.added = nil
+			v := Judge(fresh)
+			if over && !same {
+				v.Reasons = append(v.Reasons, fmt.Sprintf("the books still change %s after the last answer",
+					time.Duration(p.f.Settle)))
+				v.Outcome = v.Outcome.Or("unknown")
+			}
+			if over || len(v.Violations) == 0 && len(v.Reasons) == 0 {
+				fresh.index()
+				p.moved = p.moved || fresh.moved()
+				return v, nil
+			}
+		}
+		select {
+		case <-time.After(readEvery):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// passed notes which states orders have left since the last read.
+func (e *Evidence) passed(last *books.Books) {
+	if last == nil {
+		return
+	}
+	now := map[string]string{}
+	for _, row := range e.After.Orders {
+		now[row.ID] = row.State
+	}
+	for _, row := range last.Orders {
+		if state, ok := now[row.ID]; ok && e.class(row.State) == open && e.class(state) != open {
+			e.Passing[row.State] = true
+		}
+	}
+}

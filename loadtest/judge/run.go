@@ -1,0 +1,201 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/judge/books"
+	"orderstock/loadtest/judge/send"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+)
+
+// The phases. The phase in which a shop fails says which kind of bug it has.
+const (
+	// Alone: one client after another.
+	Alone = "alone"
+	// Together: calls that overlap. All but their last bytes are sent before, then the last bytes at once.
+	Together = "together"
+	// Repeated: double clicks, answers that are lost after the service has executed the call, and repeats.
+	Repeated = "repeated"
+	// Killed: kill -9 in the middle, a restart, and repeats.
+	Killed = "killed"
+)
+
+// Phases returns the phases in their order.
+func Phases() []string { return []string{Alone, Together, Repeated, Killed} }
+
+// Config configures Run. The zero value of a field means its default.
+type Config struct {
+	File *shop.File
+	// Name is the file's name in the result.
+	Name string
+	// Orders is the number of orders of each phase. Default: half as much again as empties the stock, at most 2000.
+	Orders int
+	// Clients is the number of calls at the same time. Default 40.
+	Clients int
+	// Seed chooses baskets and repeats. Default 1.
+	Seed uint64
+	// Hosts are allowed beside this machine.
+	Hosts []string
+	// Phases to run. Default: all that the file allows.
+	Phases []string
+	// Progress, if not nil, shows the work. Done, if not nil, is called after each phase.
+	Progress io.Writer
+	Done     func(Phase)
+}
+
+// Phase is the result of one phase.
+type Phase struct {
+	Name string `json:"phase"`
+	// Skipped says why the phase was not run, although nothing is wrong; else "".
+	Skipped string `json:"skipped,omitempty"`
+	Verdict
+	// Kills counts the kills.
+	Kills int   `json:"kills,omitempty"`
+	Took  int64 `json:"took_ms"`
+}
+
+// Result is the judgement on a shop.
+type Result struct {
+	File    string         `json:"file"`
+	Target  string         `json:"target"`
+	Run     string         `json:"run"`
+	Seed    uint64         `json:"seed"`
+	Outcome verify.Outcome `json:"verdict"`
+	Phases  []Phase        `json:"phases"`
+	// Reasons say why nothing could be judged.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// run is a judgement in progress.
+type run struct {
+	Config
+	f       *shop.File
+	id      string
+	sender  *send.Sender
+	reader  *books.Reader // nil without books
+	service *service      // nil without service
+	moved   bool          // the queries have seen orders of this shop
+}
+
+// begin starts what a run needs. An error is a reason not to know.
+func begin(ctx context.Context, cfg Config) (*run, error) {
+	cfg.Clients, cfg.Seed = cmp.Or(cfg.Clients, 40), cmp.Or(cfg.Seed, 1)
+	r := &run{
+		Config: cfg, f: cfg.File, id: strings.ToLower(rand.Text()[:8]),
+		sender: send.New(cfg.Hosts, time.Duration(cfg.File.Timeout)),
+	}
+	r.reader = books.NewReader(cfg.File)
+	target, err := r.target()
+	if err != nil {
+		return r, err
+	}
+	if r.f.Service != nil {
+		r.service = &service{conf: r.f.Service, dir: r.f.Dir, target: target, sender: r.sender}
+		if err := r.service.begin(ctx); err != nil {
+			return r, err
+		}
+	}
+	if err := r.sender.Reach(ctx, target); err != nil {
+		return r, fmt.Errorf("nothing answers at %s: %w", r.f.Target, err)
+	}
+	return r, nil
+}
+
+func (r *run) target() (*url.URL, error) {
+	text, err := shop.Vars{}.Text(r.f.Target)
+	if err != nil {
+		return nil, err
+	}
+	return url.Parse(text)
+}
+
+// end stops what begin started.
+func (r *run) end() {
+	if r.service != nil {
+		r.service.end()
+	}
+	r.reader.Close()
+	r.sender.Close()
+}
+
+// Run judges a shop. An error means that ctx ended or that a name of a phase is wrong; everything else is in the
+// result.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	if err := checkPhases(cfg.Phases); err != nil {
+		return nil, err
+	}
+	r, err := begin(ctx, cfg)
+	defer r.end()
+	result := &Result{File: cfg.Name, Target: cfg.File.Target, Run: r.id, Seed: r.Seed, Outcome: verify.Pass}
+	if err != nil {
+		result.Outcome, result.Reasons = verify.Unknown, []string{err.Error()}
+		return result, ctx.Err()
+	}
+	shown := 0
+	for i, name := range Phases() {
+		if len(cfg.Phases) > 0 && !slices.Contains(cfg.Phases, name) {
+			continue
+		}
+		p := r.runPhase(ctx, name, i, shown == 0)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if p.Skipped == "" {
+			shown++
+			result.Outcome = result.Outcome.Or(p.Outcome)
+		}
+		result.Phases = append(result.Phases, p)
+		if cfg.Done != nil {
+			cfg.Done(p)
+		}
+	}
+	if shown == 0 {
+		result.Outcome, result.Reasons = verify.Unknown, []string{"no phase could be run"}
+	}
+	return result, nil
+}
+
+func checkPhases(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(Phases(), name) {
+			return fmt.Errorf("phase %q: want %s", name, strings.Join(Phases(), ", "))
+		}
+	}
+	return nil
+}
+
+// skipped says why a phase is not run for this file, or returns "".
+func (r *run) skipped(name string) string {
+	switch {
+	case name == Repeated && r.f.Order.Repeats == "none":
+		return "repeats: none"
+	case name == Killed && r.service == nil:
+		return "no service: in the file"
+	}
+	return ""
+}
+
+// runPhase runs and judges one phase.
+func (r *run) runPhase(ctx context.Context, name string, number int, first bool) Phase {
+	p := Phase{Name: name, Skipped: r.skipped(name)}
+	if p.Skipped != "" {
+		return p
+	}
+	start := time.Now()
+	w := &phase{run: r, name: name, number: number}
+	v, err := w.judge(ctx, first)
+	if err != nil {
+		v = &Verdict{Outcome: verify.Unknown, Orders: len(w.orders), Unknown: len(w.orders), Reasons: []string{err.Error()}}
+	}
+	p.Verdict, p.Kills, p.Took = *v, w.kills, time.Since(start).Milliseconds()
+	return p
+}

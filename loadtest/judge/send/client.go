@@ -1,0 +1,135 @@
+// Package send sends a shop's requests: those of buyers and resets by a client with cookies, and orders over plain
+// connections, so that several can arrive at the same moment.
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"slices"
+	"time"
+
+	"orderstock/loadtest/judge/shop"
+)
+
+// Sender sends requests to this machine and the hosts that the user allows. It is safe for concurrent use.
+type Sender struct {
+	hosts     []string
+	timeout   time.Duration
+	transport *http.Transport
+}
+
+// New returns a Sender. The timeout bounds each request.
+func New(hosts []string, timeout time.Duration) *Sender {
+	s := &Sender{hosts: hosts, timeout: timeout}
+	s.transport = &http.Transport{DialContext: s.dial, MaxIdleConnsPerHost: 64, DisableCompression: true}
+	return s
+}
+
+// Close closes the idle connections.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// ErrNotSent means that a request did not reach the service as a whole, so the service did not execute it.
+var ErrNotSent = errors.New("not sent")
+
+func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	if !shop.Allowed(host, s.hosts) {
+		return nil, fmt.Errorf("%w: %s is not this machine; to judge it all the same, give --host %s", ErrNotSent, host, host)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	return conn, nil
+}
+
+// Reach returns an error unless a connection to the address can be made.
+func (s *Sender) Reach(ctx context.Context, u *url.URL) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	conn, err := s.dial(ctx, "tcp", hostPort(u))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Session is one buyer with cookies. It is used by one goroutine at a time.
+type Session struct {
+	s      *Sender
+	client http.Client
+}
+
+// Session returns a buyer without cookies.
+func (s *Sender) Session() *Session {
+	jar, _ := cookiejar.New(nil) // has no error without options
+	return &Session{s: s, client: http.Client{Transport: s.transport, Jar: jar, Timeout: s.timeout}}
+}
+
+// Do sends a request and reads the answer. Redirects are followed only if follow says so.
+func (b *Session) Do(ctx context.Context, r *shop.Rendered, follow bool) (*shop.Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL, err)
+	}
+	withBody(req, r)
+	b.client.CheckRedirect = nil
+	if !follow {
+		b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, unwrapURL(err))
+	}
+	return readAnswer(resp)
+}
+
+// Follow follows the redirect in an answer to an order, with the session's cookies.
+func (b *Session) Follow(ctx context.Context, from *url.URL, a *shop.Answer) (*shop.Answer, error) {
+	b.client.Jar.SetCookies(from, (&http.Response{Header: a.Header}).Cookies())
+	location := a.Header.Get("Location")
+	if location == "" || a.Status < 300 || a.Status > 399 {
+		return a, nil
+	}
+	to, err := from.Parse(location)
+	if err != nil {
+		return nil, fmt.Errorf("redirect to %q: %w", location, err)
+	}
+	return b.Do(ctx, &shop.Rendered{Method: http.MethodGet, URL: to, Header: http.Header{}}, true)
+}
+
+func unwrapURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// longest bounds the part of an answer that is read, in bytes.
+const longest = 4 << 20
+
+func readAnswer(resp *http.Response) (*shop.Answer, error) {
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, longest))
+	if err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	return &shop.Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+}
+
+// Succeeded reports whether the answer is one of a request that did its work.
+func Succeeded(r *shop.Request, a *shop.Answer) bool {
+	if len(r.Expect) > 0 {
+		return slices.Contains(r.Expect, a.Status)
+	}
+	return a.Status < http.StatusBadRequest
+}

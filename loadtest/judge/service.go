@@ -1,0 +1,191 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"orderstock/loadtest/judge/send"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/pkg/servers/procgroup"
+)
+
+// service kills and starts the shop's process or container.
+type service struct {
+	conf   *shop.Service
+	dir    string
+	target *url.URL
+	sender *send.Sender
+
+	cmd    *exec.Cmd // the process, if the judge started it
+	ended  chan struct{}
+	output *os.File
+}
+
+// begin starts the service, if the judge is to; else it must serve already.
+func (s *service) begin(ctx context.Context) error {
+	if s.conf.Kill != "" || s.conf.Container != "" {
+		return s.awaitReady(ctx)
+	}
+	if s.sender.Reach(ctx, s.target) == nil {
+		return fmt.Errorf("another process answers at %s already: stop it, as the judge starts the service itself", s.target)
+	}
+	return s.start(ctx)
+}
+
+// start starts the service and waits until it is ready.
+func (s *service) start(ctx context.Context) (err error) {
+	switch {
+	case s.conf.Container != "":
+		err = s.command(ctx, "docker start '"+s.conf.Container+"'")
+	case s.conf.Kill != "":
+		err = s.command(ctx, s.conf.Start)
+	default:
+		err = s.launch()
+	}
+	if err != nil {
+		return err
+	}
+	return s.awaitReady(ctx)
+}
+
+// launch starts the process in its own group.
+func (s *service) launch() (err error) {
+	if s.output == nil {
+		if s.output, err = os.CreateTemp("", "loadtest-judge-service-*.log"); err != nil {
+			return fmt.Errorf("start the service: %w", err)
+		}
+	}
+	s.cmd = exec.Command("sh", "-c", s.conf.Start) //nolint:noctx // it ends with kill or end
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, s.output, s.output
+	procgroup.Lead(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start the service: %w", err)
+	}
+	s.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		_ = cmd.Wait() // how it ended is in its state
+		close(ended)
+	}(s.cmd, s.ended)
+	return nil
+}
+
+// awaitReady waits until the service answers.
+func (s *service) awaitReady(ctx context.Context) error {
+	ready := s.target.JoinPath(s.conf.Ready)
+	request := &shop.Rendered{Method: http.MethodGet, URL: ready, Header: http.Header{}}
+	deadline := time.Now().Add(time.Duration(s.conf.Within))
+	for {
+		a, err := s.sender.Session().Do(ctx, request, false)
+		if err == nil && (s.conf.Ready == "" || a.Status < http.StatusBadRequest) {
+			return nil
+		}
+		select {
+		case <-s.ended: // never, if it is not the judge's child
+			return fmt.Errorf("the service ended before it was ready: %s%s", s.cmd.ProcessState, s.lastLines())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			if err == nil {
+				err = fmt.Errorf("%d %s", a.Status, cut(string(a.Body), bodyShown))
+			}
+			return fmt.Errorf("the service is not ready after %s: GET %s: %w%s",
+				time.Duration(s.conf.Within), ready, err, s.lastLines())
+		}
+	}
+}
+
+// kill kills the service without a warning. It returns an error if something still serves then.
+func (s *service) kill(ctx context.Context) (err error) {
+	switch {
+	case s.conf.Container != "":
+		err = s.command(ctx, "docker kill -s KILL '"+s.conf.Container+"'")
+	case s.conf.Kill != "":
+		err = s.command(ctx, s.conf.Kill)
+	default:
+		err = s.killGroup()
+	}
+	if err != nil {
+		return err
+	}
+	for limit := time.Now().Add(5 * time.Second); s.sender.Reach(ctx, s.target) == nil; {
+		if time.Now().After(limit) {
+			return fmt.Errorf("the service was killed, and another process answers at %s", s.target)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil
+}
+
+func (s *service) killGroup() error {
+	select {
+	case <-s.ended:
+		return fmt.Errorf("the service has ended by itself: %s%s", s.cmd.ProcessState, s.lastLines())
+	default:
+	}
+	if err := procgroup.Kill(s.cmd.Process.Pid); err != nil {
+		return fmt.Errorf("kill the service: %w", err)
+	}
+	<-s.ended
+	return nil
+}
+
+func (s *service) command(ctx context.Context, line string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.conf.Within))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir = s.dir
+	cmd.WaitDelay = time.Second // a service that it leaves in the background may keep its output open
+	out, err := cmd.CombinedOutput()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// stopWithin bounds a friendly stop.
+const stopWithin = 5 * time.Second
+
+// end stops the service, if the judge started it.
+func (s *service) end() {
+	if s.ended != nil {
+		_ = procgroup.Terminate(s.cmd.Process.Pid) // fails only if it has ended
+		select {
+		case <-s.ended:
+		case <-time.After(stopWithin):
+		}
+		_ = procgroup.Kill(s.cmd.Process.Pid) // and what it left behind
+		<-s.ended
+	}
+	if s.output != nil {
+		_ = s.output.Close()
+		_ = os.Remove(s.output.Name())
+	}
+}
+
+// lastLines returns the end of the service's output, on new lines.
+func (s *service) lastLines() string {
+	if s.output == nil {
+		return ""
+	}
+	const most = 1000
+	info, err := s.output.Stat()
+	if err != nil || info.Size() == 0 {
+		return ""
+	}
+	from := max(0, info.Size()-most)
+	text, err := io.ReadAll(io.NewSectionReader(s.output, from, most))
+	if err != nil {
+		return ""
+	}
+	return "\n" + strings.TrimSpace(string(text))
+}

@@ -1,0 +1,377 @@
+package shop
+
+import (
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// checker collects the mistakes of a file.
+type checker struct {
+	f        *File
+	hosts    []string
+	mistakes []error
+}
+
+func (c *checker) say(at At, format string, args ...any) {
+	c.mistakes = append(c.mistakes, mistake(at, format, args...))
+}
+
+func (c *checker) file() {
+	f := c.f
+	switch {
+	case f.Target == "":
+		c.say(f.At, "target is missing: the address of the service, such as http://127.0.0.1:8080")
+	default:
+		c.address(f.At, "target", f.Target)
+	}
+	if len(f.Stock) == 0 {
+		c.say(f.At, `stock is missing: the pieces of each product before the first order, such as {"1": 100}`)
+	}
+	known := names{"run": true, "phase": true}
+	for i := range f.Reset {
+		c.step(&f.Reset[i], known)
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Stock)) {
+		c.vars(f.At, known, name)
+	}
+	if f.Books != nil {
+		c.books(f.Books, known)
+	}
+	known = known.with("key", "uuid", "n")
+	c.order(known)
+	c.answers()
+	if f.Service != nil {
+		c.service(f.Service)
+	}
+}
+
+// names are the variables that have values at a place in the file.
+type names map[string]bool
+
+func (n names) with(more ...string) names {
+	both := maps.Clone(n)
+	for _, name := range more {
+		both[name] = true
+	}
+	return both
+}
+
+// vars says which variables of texts have no value.
+func (c *checker) vars(at At, known names, in ...any) {
+	found, kinds := holes(in)
+	for i, name := range found {
+		if kind := kinds[i]; kind != "" && kind != "number" && kind != "string" {
+			c.say(at, "{{%s|%s}}: want number or string after the bar", name, kind)
+		}
+		variable, env := strings.CutPrefix(name, "env.")
+		if _, set := os.LookupEnv(variable); env && set || known[name] {
+			continue
+		}
+		if env {
+			c.say(at, "{{%s}}: the environment variable %s is not set", name, variable)
+			continue
+		}
+		c.say(at, "{{%s}} has no value here; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	}
+}
+
+func (c *checker) step(s *Step, known names) {
+	request := s.Target() != ""
+	kinds := 0
+	for _, is := range []bool{request, len(s.SQL) > 0, s.Command != "", s.Restart} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		c.say(s.At, "a step of reset is one of a request, sql, command and restart: true")
+		return
+	}
+	switch {
+	case request:
+		c.request(&s.Request, known, "stock")
+	case len(s.SQL) > 0:
+		for _, statement := range s.SQL {
+			c.vars(s.At, known, statement)
+		}
+		dsn := s.DSN
+		if dsn == "" && c.f.Books != nil {
+			dsn = c.f.Books.DSN
+		}
+		if dsn == "" {
+			c.say(s.At, "sql needs a dsn, here or under books")
+		}
+		c.dsn(s.At, dsn)
+	case s.Restart && c.f.Service == nil:
+		c.say(s.At, "restart needs service")
+	}
+	c.vars(s.At, known, s.Command)
+}
+
+// request checks a request and adds the names that it captures.
+func (c *checker) request(r *Request, known names, each string) {
+	methods, bodies := 0, 0
+	for _, path := range []string{r.Get, r.Post, r.Put, r.Patch, r.Delete, r.URL} {
+		if path != "" {
+			methods++
+		}
+	}
+	for _, is := range []bool{r.JSON != nil, r.Form != nil, r.Body != ""} {
+		if is {
+			bodies++
+		}
+	}
+	switch target := r.Target(); {
+	case methods != 1:
+		c.say(r.At, "a request has one of get, post, put, patch, delete and url")
+		return
+	case strings.Contains(target, "://"):
+		c.address(r.At, "the request", target)
+	case !strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "{{"):
+		c.say(r.At, "path %q: want one that begins with /, or an address", target)
+	}
+	if bodies > 1 {
+		c.say(r.At, "a request has one of json, form and body")
+	}
+	if r.Each != "" && r.Each != each {
+		c.say(r.At, "each: %s: %s", r.Each, map[string]string{
+			"stock": "in reset, want stock", "item": "in buyer, want item", "": "the order is one request",
+		}[each])
+	}
+	here := known
+	if r.Each != "" {
+		here = known.with("product", "pieces")
+	}
+	c.vars(r.At, here, r.texts()...)
+	for name := range r.Capture {
+		known[name] = true
+	}
+}
+
+func (c *checker) order(known names) {
+	f := c.f
+	if f.Order.At == (At{}) {
+		c.say(f.At, "order is missing: the request that orders")
+		return
+	}
+	single := c.baskets(known)
+	if single {
+		known = known.with("product", "pieces")
+	}
+	if f.Order.Item != nil {
+		c.vars(f.Order.At, known.with("product", "pieces"), f.Order.Item)
+		known = known.with("items")
+	}
+	for i := range f.Buyer {
+		c.request(&f.Buyer[i], known, "item")
+	}
+	c.request(&f.Order.Request, known, "")
+	if len(f.Order.Capture) > 0 {
+		c.say(f.Order.At, "the order captures nothing; the order's id is found by order: under answers")
+	}
+	switch f.Order.Repeats {
+	case "key", "none":
+	case "":
+		c.say(f.Order.At, "order.repeats is missing: key, if a repeat of the same bytes is the same order; else none")
+	default:
+		c.say(f.Order.At, "order.repeats %q: want key or none", f.Order.Repeats)
+	}
+	if f.Order.Repeats == "key" && len(f.Buyer) == 0 && !c.orderNames("key", "uuid", "n") {
+		c.say(f.Order.At, "order.repeats is key, but the order holds neither {{key}} nor {{uuid}}: "+
+			"all orders would be the same")
+	}
+}
+
+// orderNames reports whether the order holds one of the variables.
+func (c *checker) orderNames(wanted ...string) bool {
+	found, _ := holes(c.f.Order.texts())
+	return slices.ContainsFunc(found, func(name string) bool { return slices.Contains(wanted, name) })
+}
+
+// baskets checks the baskets, sets their default, and reports whether each has one product.
+func (c *checker) baskets(known names) (single bool) {
+	o := &c.f.Order
+	if len(o.Baskets) == 0 {
+		if len(c.f.Stock) > 1 {
+			c.say(o.At, `the stock has several products: order.baskets must say what an order buys, such as [{"1": 2}]`)
+		}
+		for name := range c.f.Stock {
+			o.Baskets = []map[string]Pieces{{name: Whole}}
+		}
+		return true
+	}
+	single = true
+	for _, basket := range o.Baskets {
+		single = single && len(basket) == 1
+		if len(basket) == 0 {
+			c.say(o.At, "a basket is empty")
+		}
+		for name := range basket {
+			if _, ok := c.f.Stock[name]; !ok {
+				c.say(o.At, "order.baskets has product %q, and stock does not", name)
+			}
+			c.vars(o.At, known, name)
+		}
+	}
+	return single
+}
+
+// otherwise are statuses that say something else than "sold out" in most services.
+var otherwise = map[int]string{
+	401: "a login that failed", 403: "a login that failed", 404: "a wrong path", 405: "a wrong method",
+	422: "a wrong body", 400: "a wrong body", 429: "a limit of requests",
+}
+
+func (c *checker) answers() {
+	if len(c.f.Answers) == 0 {
+		c.say(c.f.At, "answers is missing: what the answers to the order mean")
+	}
+	accepted := false
+	for i := range c.f.Answers {
+		r := &c.f.Answers[i]
+		switch {
+		case r.Means == "":
+			c.say(r.At, "means is missing: accepted, rejected, pending or unknown")
+		case len(r.Status) == 0 && !r.says():
+			c.say(r.At, "the answer has no condition: status, contains, matches, headers, or a path such as $.status")
+		case r.Means == Accepted && r.Order == nil:
+			c.say(r.At, "an accepted answer needs the order's id: order: $.id, or {header: Location, regexp: …}")
+		}
+		accepted = accepted || r.Means == Accepted || r.Means == Pending
+		if r.Means == Rejected && !r.says() {
+			c.rejected(r)
+		}
+		if r.Order != nil {
+			c.vars(r.At, names{"key": true, "uuid": true, "n": true, "run": true, "phase": true}, r.Order.Text)
+		}
+	}
+	if len(c.f.Answers) > 0 && !accepted {
+		c.say(c.f.Answers[0].At, "no answer means accepted")
+	}
+}
+
+// rejected refuses statuses that do not say "sold out" by themselves.
+func (c *checker) rejected(r *Rule) {
+	for _, status := range r.Status {
+		if status >= 500 {
+			c.say(r.At, "status %d is no rejection by itself, as the order may have been placed: "+
+				"add contains: with the text that says so", status)
+		} else if also := otherwise[status]; also != "" {
+			c.say(r.At, "status %d may also be %s: add contains: with the text that says sold out", status, also)
+		}
+	}
+}
+
+func (c *checker) books(b *Books, known names) {
+	if b.Stock == nil && b.Orders == nil {
+		c.say(b.At, "books has neither stock nor orders")
+	}
+	for name, q := range map[string]*Query{"stock": b.Stock, "orders": b.Orders, "deductions": b.Deductions} {
+		if q == nil {
+			continue
+		}
+		if q.DSN == "" && q.Command == "" {
+			q.DSN, q.Command = b.DSN, b.Command
+		}
+		switch {
+		case strings.TrimSpace(q.Query) == "":
+			c.say(q.At, "books.%s has no query", name)
+		case (q.DSN == "") == (q.Command == ""):
+			c.say(q.At, "books.%s needs one of dsn and command, here or under books", name)
+		case q.DSN != "":
+			c.dsn(q.At, q.DSN)
+		}
+		c.vars(q.At, known, q.Query, q.Command)
+	}
+	if b.Deductions != nil && b.Orders == nil {
+		c.say(b.Deductions.At, "books.deductions needs books.orders")
+	}
+	for _, state := range b.Void {
+		if slices.Contains(b.Sold, state) {
+			c.say(b.At, "state %s is both in sold and in void", ShowState(state))
+		}
+	}
+}
+
+func (c *checker) service(s *Service) {
+	ways := 0
+	for _, is := range []bool{s.Container != "", s.Start != ""} {
+		if is {
+			ways++
+		}
+	}
+	if ways != 1 || s.Kill != "" && s.Start == "" {
+		c.say(s.At, "service has one of start and container; kill needs start")
+	}
+	if s.Ready != "" && !strings.HasPrefix(s.Ready, "/") {
+		c.say(s.At, "service.ready %q: want a path that begins with /", s.Ready)
+	}
+}
+
+// address says whether an address cannot be used, or is not on this machine.
+func (c *checker) address(at At, what, text string) {
+	expanded, err := Vars{}.Text(text)
+	if err != nil { // it has a variable that is not known yet; the host is checked when the request is sent
+		return
+	}
+	u, err := url.Parse(expanded)
+	if err != nil || u.Scheme != "http" || u.Host == "" {
+		c.say(at, "%s %q: want http://host:port", what, text)
+		return
+	}
+	c.host(at, what, u.Hostname())
+}
+
+func (c *checker) host(at At, what, host string) {
+	if !Allowed(host, c.hosts) {
+		c.say(at, "%s is at %s, which is not this machine; to judge it all the same, give --host %s", what, host, host)
+	}
+}
+
+// Allowed reports whether a host is this machine or one of hosts.
+func Allowed(host string, hosts []string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(hosts, host)
+}
+
+// dsn says whether a database's address cannot be read, or is not on this machine.
+func (c *checker) dsn(at At, text string) {
+	c.vars(at, names{}, text)
+	expanded, err := Vars{}.Text(text)
+	if err != nil || expanded == "" {
+		return
+	}
+	if u, err := url.Parse(expanded); strings.Contains(expanded, "://") {
+		switch {
+		case err != nil:
+			c.say(at, "dsn: want postgres://user:password@host/name or mysql://user:password@host/name")
+		case u.Scheme != "postgres" && u.Scheme != "postgresql" && u.Scheme != "mysql" && u.Scheme != "mariadb":
+			c.say(at, "dsn: a database of %s can be read by command:, not by dsn:", u.Scheme)
+		case u.Host != "":
+			c.host(at, "the database", u.Hostname())
+		}
+		return
+	}
+	cfg, err := mysql.ParseDSN(expanded)
+	if err != nil {
+		c.say(at, "dsn: want postgres://…, mysql://… or user:password@tcp(host:port)/name")
+		return
+	}
+	if host, _, err := net.SplitHostPort(cfg.Addr); err == nil && cfg.Net == "tcp" {
+		c.host(at, "the database", host)
+	}
+}
+
+// ShowState returns a state as it is shown.
+func ShowState(state string) string {
+	if state == Null {
+		return "NULL"
+	}
+	return state
+}

@@ -1,0 +1,131 @@
+package shop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Target returns the path or the address of the request.
+func (r *Request) Target() string {
+	_, target := r.line()
+	return target
+}
+
+func (r *Request) line() (method, target string) {
+	for method, target := range map[string]string{
+		http.MethodGet: r.Get, http.MethodPost: r.Post, http.MethodPut: r.Put,
+		http.MethodPatch: r.Patch, http.MethodDelete: r.Delete,
+	} {
+		if target != "" {
+			return method, target
+		}
+	}
+	method = strings.ToUpper(r.Method)
+	if method == "" {
+		method = http.MethodGet
+	}
+	return method, r.URL
+}
+
+// texts returns everything in the request that may hold variables.
+func (r *Request) texts() []any {
+	out := []any{r.Target(), r.Body, r.JSON}
+	for _, table := range []map[string]string{r.Headers, r.Form} {
+		for name, value := range table {
+			out = append(out, name, value)
+		}
+	}
+	for _, capture := range r.Capture {
+		out = append(out, capture.Text)
+	}
+	return out
+}
+
+// Rendered is a request with the values of its variables.
+type Rendered struct {
+	Method string
+	URL    *url.URL
+	Header http.Header
+	Body   []byte
+}
+
+// Render fills in the variables. A path is one of the address base.
+func (r *Request) Render(base string, vars Vars) (*Rendered, error) {
+	method, target := r.line()
+	target, err := vars.Text(target)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(target, "://") {
+		if base, err = vars.Text(base); err != nil {
+			return nil, err
+		}
+		target = strings.TrimSuffix(base, "/") + target
+	}
+	out := &Rendered{Method: method, Header: http.Header{}}
+	if out.URL, err = url.Parse(target); err != nil || out.URL.Host == "" {
+		return nil, fmt.Errorf("address %q: want http://host:port/path", target)
+	}
+	kind, err := r.body(out, vars)
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		out.Header.Set("Content-Type", kind)
+	}
+	for name, value := range r.Headers {
+		if value, err = vars.Text(value); err != nil {
+			return nil, err
+		}
+		if strings.ContainsAny(name+value, "\r\n\x00") {
+			return nil, fmt.Errorf("header %s: it has a line break", name)
+		}
+		out.Header.Set(name, value)
+	}
+	return out, nil
+}
+
+// body renders the body and returns its content type.
+func (r *Request) body(out *Rendered, vars Vars) (kind string, err error) {
+	switch {
+	case r.JSON != nil:
+		value, err := vars.Value(r.JSON)
+		if err != nil {
+			return "", err
+		}
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(value); err != nil {
+			return "", fmt.Errorf("body: %w", err)
+		}
+		out.Body = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+		return "application/json", nil
+	case r.Form != nil:
+		form := url.Values{}
+		for name, value := range r.Form {
+			key, err := vars.Text(name)
+			if err == nil {
+				value, err = vars.Text(value)
+			}
+			if err != nil {
+				return "", err
+			}
+			form.Set(key, value)
+		}
+		out.Body = []byte(form.Encode())
+		return "application/x-www-form-urlencoded", nil
+	case r.Body != "":
+		text, err := vars.Text(r.Body)
+		out.Body = []byte(text)
+		if err == nil && json.Valid(out.Body) {
+			return "application/json", nil
+		}
+		return "text/plain; charset=utf-8", err
+	}
+	return "", nil
+}

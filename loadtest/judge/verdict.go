@@ -1,0 +1,195 @@
+// Package judge finds out whether a shop sells more than it has, makes two orders of one click, forgets an order that it
+// acknowledged, or answers two things about one order. It knows the shop only by its user's file, package shop. Judge is
+// a pure function of the calls, their answers and the books.
+//
+//	result, err := judge.Run(ctx, judge.Config{File: file})
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+)
+
+// Violation is an invariant that does not hold.
+type Violation struct {
+	Invariant string `json:"invariant"`
+	Says      string `json:"says"`
+	Count     int    `json:"count"`
+	// Examples are the first few.
+	Examples []Example `json:"examples"`
+}
+
+// Example is one violation that can be followed: all calls of its key, and the rows.
+type Example struct {
+	Text  string   `json:"text"`
+	Key   string   `json:"key,omitempty"`
+	Calls []Call   `json:"calls,omitempty"`
+	Rows  []string `json:"rows,omitempty"`
+}
+
+// Verdict is the judgement on a phase.
+type Verdict struct {
+	Outcome verify.Outcome `json:"verdict"`
+	// Orders were to be sent. Served is how many were accepted, rejected or are pending; the rest is unknown.
+	Orders   int `json:"orders"`
+	Served   int `json:"served"`
+	Accepted int `json:"accepted"`
+	Rejected int `json:"rejected"`
+	Pending  int `json:"pending"`
+	Unknown  int `json:"unknown"`
+	// Checked names the invariants that could be judged.
+	Checked    []string    `json:"checked"`
+	Violations []Violation `json:"violations,omitempty"`
+	// Reasons say why the outcome is unknown.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Loud returns a sentence if the shop served clearly less than it was asked, else "".
+func (v *Verdict) Loud() string {
+	if v.Orders == 0 || 10*v.Served >= 9*v.Orders {
+		return ""
+	}
+	return fmt.Sprintf("SERVED %d OF %d", v.Served, v.Orders)
+}
+
+// Violated returns the names of the invariants that do not hold.
+func (v *Verdict) Violated() (names []string) {
+	for _, found := range v.Violations {
+		names = append(names, found.Invariant)
+	}
+	return names
+}
+
+// Judge judges a phase.
+func Judge(e Evidence) *Verdict {
+	e.index()
+	v := &Verdict{Orders: len(e.Orders)}
+	for _, o := range e.Orders {
+		switch o.end() {
+		case shop.Accepted:
+			v.Accepted++
+		case shop.Rejected:
+			v.Rejected++
+		case shop.Pending:
+			v.Pending++
+		default:
+			v.Unknown++
+		}
+	}
+	v.Served = v.Orders - v.Unknown
+	blind := e.After != nil && v.Accepted > 0 && !e.moved() && !e.Moved
+	unlisted := e.unlisted()
+	for _, i := range invariants {
+		useless := i.books && (e.After == nil || blind || len(unlisted) > 0) ||
+			i.name == RejectedOnlyWhenShort && v.Accepted+v.Pending == 0
+		if useless {
+			continue
+		}
+		v.Checked = append(v.Checked, i.name)
+		f := finding{Violation{Invariant: i.name, Says: i.says}}
+		if i.check(&e, &f); f.Count > 0 {
+			v.Violations = append(v.Violations, f.Violation)
+		}
+	}
+	if blind {
+		v.Reasons = append(v.Reasons, "orders were accepted, and neither the stock nor the orders in the books have "+
+			"changed: do the queries read the database of this service?")
+	}
+	for _, state := range unlisted {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("orders are in the state %s, which is in none of books.sold and "+
+			"books.void: add it to the one that it is", shop.ShowState(state)))
+	}
+	v.Reasons = append(v.Reasons, e.shows(v)...)
+	v.Outcome = verify.Pass
+	if len(v.Reasons) > 0 {
+		v.Outcome = verify.Unknown
+	}
+	if len(v.Violations) > 0 {
+		v.Outcome = verify.Violation
+	}
+	return v
+}
+
+// shows says what keeps the phase from showing that the shop is right.
+func (e *Evidence) shows(v *Verdict) (reasons []string) {
+	switch {
+	case v.Orders == 0:
+		return []string{"no order was sent"}
+	case 2*v.Served < v.Orders:
+		reasons = append(reasons, fmt.Sprintf("most orders have no known end: %s", e.unclear()))
+	}
+	if v.Accepted+v.Pending == 0 {
+		return append(reasons, "no order was accepted, so nothing could be shown")
+	}
+	asked := slices.ContainsFunc(e.products(), func(p string) bool {
+		return e.sum(p, shop.Accepted, shop.Pending, shop.Rejected, shop.Unknown) > e.Stock[p]
+	})
+	void := slices.ContainsFunc(e.added, func(en *entry) bool { return e.voided(en) })
+	switch {
+	case !asked:
+		reasons = append(reasons, "no more was ordered than there is, so it could not show whether the shop oversells: "+
+			"give more --orders, or less stock")
+	case v.Rejected == 0 && !void:
+		text := "more was ordered than there is, nothing was rejected, and nothing was accepted too much"
+		if v.Unknown > 0 {
+			text += ": is the refusal under answers? " + e.unclear()
+		}
+		reasons = append(reasons, text)
+	}
+	return reasons
+}
+
+// unclear describes the answers that could not be read.
+func (e *Evidence) unclear() string {
+	var texts []string
+	for _, o := range e.Orders {
+		if o.end() != shop.Unknown {
+			continue
+		}
+		text := "not sent"
+		if n := len(o.Calls); n > 0 {
+			c := o.Calls[n-1]
+			if text = c.Failure; text == "" {
+				text = fmt.Sprintf("%d %s", c.Status, cut(c.Body, 100))
+			}
+			if c.Note != "" {
+				text += " (" + c.Note + ")"
+			}
+			if c.Kind == Buyer {
+				text = "a step of the buyer failed: " + text
+			}
+		}
+		texts = append(texts, strings.TrimSpace(text))
+	}
+	return counted(texts, 3)
+}
+
+func cut(text string, most int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
+// unlisted returns the states of orders in the books that are in neither list, and are not known to be passing: none
+// was seen to leave it, and orders with an answer for good are in it.
+func (e *Evidence) unlisted() (states []string) {
+	anySold := slices.ContainsFunc(e.added, func(en *entry) bool { return e.has(en, sold) })
+	for _, en := range e.added {
+		for _, row := range en.rows {
+			if e.class(row.State) != open || e.Passing[row.State] || slices.Contains(states, row.State) {
+				continue
+			}
+			final := en.order != nil && (en.order.any(shop.Accepted) || en.order.any(shop.Rejected))
+			if final || !anySold {
+				states = append(states, row.State)
+			}
+		}
+	}
+	return states
+}
