@@ -54,8 +54,7 @@ build: ## Compile all commands into bin/
 	@$(SETUP) -version '$(VERSION)' order-service stock-service migrate loadtest dev
 
 .PHONY: cross
-cross: ## Compile all commands for Windows and macOS; keeps nothing
-	GOOS=windows $(GO) build ./cmd/...
+cross: ## Compile all commands for macOS; keeps nothing
 	GOOS=darwin $(GO) build ./cmd/...
 
 .PHONY: demo

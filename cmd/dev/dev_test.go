@@ -149,10 +149,10 @@ func TestAKilledServiceStartsAgain(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Kill() })
 	ctx, stop := context.WithCancel(t.Context())
-	said, ended := make(chan string, 1), make(chan struct{})
+	said, began, ended := make(chan string, 1), make(chan int, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		revive(ctx, s, func(text string) { said <- text })
+		revive(ctx, s, func(text string) { said <- text }, func() error { began <- s.Pid(); return nil })
 	}()
 	first := s.Pid()
 	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
@@ -161,8 +161,8 @@ func TestAKilledServiceStartsAgain(t *testing.T) {
 	if text := <-said; text != "stock-1 has ended: starting it again" {
 		t.Error(text)
 	}
-	for s.Pid() == 0 || s.Pid() == first {
-		time.Sleep(10 * time.Millisecond) // a poll of another process
+	if pid := <-began; pid == 0 || pid == first {
+		t.Errorf("began as process %d, and was %d", pid, first)
 	}
 	stop()
 	<-ended
@@ -180,22 +180,28 @@ func TestStatusHasALineForEach(t *testing.T) {
 	}
 	well, dead := serve(http.StatusOK), httptest.NewServer(nil)
 	dead.Close()
+	ended := exec.CommandContext(t.Context(), "true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	self := os.Getpid()
 	s := state{Programs: []program{
-		{Name: "order-1", URL: well, Ops: "http://127.0.0.1:9"},
-		{Name: "redis", Addr: strings.TrimPrefix(well, "http://")},
+		{Name: "order-1", Pid: self, URL: well, Ops: "http://127.0.0.1:9"},
+		{Name: "redis", Pid: self, Addr: strings.TrimPrefix(well, "http://")},
 	}}
 	var out strings.Builder
 	if !s.print(t.Context(), &out) {
 		t.Errorf("not ready:\n%s", out.String())
 	}
-	s.Programs = append(s.Programs, program{Name: "order-2", URL: serve(http.StatusServiceUnavailable)},
-		program{Name: "stock-1", URL: dead.URL})
+	s.Programs = append(s.Programs, program{Name: "order-2", Pid: self, URL: serve(http.StatusServiceUnavailable)},
+		program{Name: "stock-1", Pid: self, URL: dead.URL},
+		program{Name: "stock-2", Pid: ended.Process.Pid, URL: well}) // a stranger answers
 	if s.print(t.Context(), &out) {
 		t.Errorf("ready:\n%s", out.String())
 	}
 	for _, want := range []string{
 		`order-1 +ready +` + well + ` +http://127.0.0.1:9/metrics`, `redis +ready +127`,
-		`order-2 +not ready +http`, `stock-1 +down +http`,
+		`order-2 +not ready +http`, `stock-1 +down +http`, `stock-2 +down +http`,
 	} {
 		if !regexp.MustCompile(`(?m)^` + want).MatchString(out.String()) {
 			t.Errorf("no line like %q in\n%s", want, out.String())

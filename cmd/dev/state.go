@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"orderstock/loadtest/stack"
+	"orderstock/pkg/servers"
 )
 
 // state describes a running stack. Its holder writes it for the other commands.
@@ -26,6 +27,8 @@ type state struct {
 type program struct {
 	Name string `json:"name"`
 	Addr string `json:"addr"`
+	// Pid is its process: another one may answer at the address.
+	Pid int `json:"pid"`
 	// URL is a service's address, and Ops the address of its /metrics; "" for a server.
 	URL string `json:"url,omitempty"`
 	Ops string `json:"ops,omitempty"`
@@ -35,11 +38,14 @@ type program struct {
 
 func stateOf(st *stack.Stack) state {
 	s := state{Pid: os.Getpid(), Env: st.LoadtestEnv()}
+	add := func(p *servers.Server, url, ops string) {
+		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), Pid: p.Pid(), URL: url, Ops: ops})
+	}
 	for _, p := range st.Services() {
-		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), URL: p.URL(), Ops: "http://" + p.OpsAddr})
+		add(p.Server, p.URL(), "http://"+p.OpsAddr)
 	}
 	for _, p := range st.Servers.All() {
-		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr()})
+		add(p, "", "")
 	}
 	return s
 }

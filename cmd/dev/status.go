@@ -16,6 +16,7 @@ import (
 	"orderstock/loadtest/stack"
 	"orderstock/pkg/command"
 	"orderstock/pkg/health"
+	"orderstock/pkg/servers/procgroup"
 )
 
 func statusCommand() *cobra.Command {
@@ -65,8 +66,12 @@ Its logs:       .run/data
 	return ready
 }
 
-// state returns a program's state in a word or two. It asks a service; a server must accept a connection.
+// state returns a program's state in a word or two. It asks a service; a server must accept a connection. Another
+// process that answers in its place counts for nothing.
 func (p program) state(ctx context.Context) string {
+	if !procgroup.Alive(p.Pid) {
+		return "down"
+	}
 	if p.URL == "" {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()

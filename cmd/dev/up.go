@@ -170,6 +170,7 @@ func hold(ctx context.Context, cfg stack.Config) (err error) {
 	command.Progress(os.Stderr)("starting the console")
 	page, err := startConsole(ctx, root, cfg.Dir, st, about)
 	if err == nil {
+		about.Pid = page.Pid()
 		err = keepUp(ctx, dir, st, about)
 	}
 	stop, cancel := stopping(ctx)
@@ -182,14 +183,20 @@ func hold(ctx context.Context, cfg stack.Config) (err error) {
 
 // keepUp writes the stack's addresses for the other commands, and starts services again that end, until ctx ends.
 func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
-	s := stateOf(st)
-	s.Programs = append([]program{page}, s.Programs...)
-	if err := s.write(dir); err != nil {
+	var one sync.Mutex
+	write := func() error {
+		one.Lock()
+		defer one.Unlock()
+		s := stateOf(st)
+		s.Programs = append([]program{page}, s.Programs...)
+		return s.write(dir)
+	}
+	if err := write(); err != nil {
 		return err
 	}
 	var all sync.WaitGroup
 	for _, service := range st.Services() {
-		all.Go(func() { revive(ctx, service.Server, command.Progress(os.Stderr)) })
+		all.Go(func() { revive(ctx, service.Server, command.Progress(os.Stderr), write) })
 	}
 	all.Wait()
 	return forget(dir)
@@ -199,7 +206,8 @@ func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) erro
 const revivePause = time.Second
 
 // revive starts the service again whenever its process has ended, as compose does, until ctx ends.
-func revive(ctx context.Context, s *servers.Server, say func(string)) {
+// Then it calls began, as the service is another process now.
+func revive(ctx context.Context, s *servers.Server, say func(string), began func() error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -210,7 +218,7 @@ func revive(ctx context.Context, s *servers.Server, say func(string)) {
 			return
 		}
 		say(s.Name() + " has ended: starting it again")
-		if err := s.Restart(ctx); err != nil {
+		if err := errors.Join(s.Restart(ctx), began()); err != nil {
 			say(err.Error())
 		}
 	}

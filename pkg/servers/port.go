@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 )
 
 var (
@@ -53,6 +54,18 @@ func PortOr(want int) (int, error) {
 		}
 	}
 	return FreePort()
+}
+
+// taken reports whether a process of this machine listens on addr. Only an address of this network can be tried.
+func taken(addr string) bool {
+	if addr == "" {
+		return false
+	}
+	l, err := net.Listen("tcp", addr) //nolint:noctx // does not wait
+	if err == nil {
+		_ = l.Close() // nothing was accepted
+	}
+	return errors.Is(err, syscall.EADDRINUSE)
 }
 
 func freeAddr() (string, error) {

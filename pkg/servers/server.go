@@ -213,6 +213,9 @@ func (s *Server) launch() (_ *process, logged int64, err error) {
 	if s.proc != nil && s.proc.running() {
 		return nil, 0, fmt.Errorf("start %s: it runs already", s.spec.Name)
 	}
+	if taken(s.spec.Addr) {
+		return nil, 0, fmt.Errorf("start %s: another process listens on %s", s.spec.Name, s.spec.Addr)
+	}
 	log, err := os.OpenFile(s.LogPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, 0, fmt.Errorf("start %s: %w", s.spec.Name, err)
@@ -255,7 +258,7 @@ func (s *Server) awaitReady(ctx context.Context, p *process) error {
 		try, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := s.spec.Ready(try)
 		cancel()
-		if err == nil {
+		if err == nil && p.running() { // or another process has answered
 			return nil
 		}
 		select {

@@ -233,6 +233,27 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 	}
 }
 
+// TestAStrangersAnswerIsNotReadiness: neither one who holds the port, nor one who takes it as the process ends.
+func TestAStrangersAnswerIsNotReadiness(t *testing.T) {
+	t.Parallel()
+	stranger, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stranger.Close() }()
+	answers := func(context.Context) error { return nil }
+	for want, spec := range map[string]servers.Spec{
+		"another process listens": {Args: []string{"-c", "sleep 60"}, Addr: stranger.Addr().String(), Ready: answers},
+		"the process ended":       {Args: []string{"-c", "exit 1"}, Ready: func(ctx context.Context) error { <-ctx.Done(); return nil }},
+	} {
+		spec.Name, spec.Path, spec.Dir = "guest", "/bin/sh", t.TempDir()
+		if s, err := servers.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+			_ = s.Kill()
+		}
+	}
+}
+
 func TestStopTellsOfABadEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-//go:build unix
-
+// Package procgroup starts a command as the leader of a new process group, and signals the
+// whole group by the leader's process id. A Ctrl-C at the terminal does not reach such a group.
 package procgroup
 
 import (
@@ -34,3 +34,6 @@ func Pause(pid int) error { return syscall.Kill(-pid, syscall.SIGSTOP) }
 
 // Resume lets the group that pid leads go on. If it is not paused, Resume does nothing.
 func Resume(pid int) error { return syscall.Kill(-pid, syscall.SIGCONT) }
+
+// Alive reports whether the process exists.
+func Alive(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) == nil }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package fire
 
 import "golang.org/x/sys/unix"

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package fire
-
-// raiseOpenFiles does nothing: there is no limit of open files to raise.
-func raiseOpenFiles(Config) {}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package chaos
-
-import "time"
-
-// Now reads the clock.
-func Now() Moment { return Moment(time.Now().UnixNano()) }
