@@ -34,8 +34,8 @@ Exit code: 0 everything holds, 1 violation, 2 cannot tell.`,
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkTimes(cmd.Flags()) }
 	root.SetOut(out)
 	root.SetErr(progress)
-	root.AddCommand(fireCommand(), verifyCommand(), demoCommand(), runCommand(), benchCommand(), consoleCommand(), traceCommand(),
-		tokenCommand())
+	root.AddCommand(fireCommand(), verifyCommand(), demoCommand(), runCommand(), benchCommand(), consoleCommand(),
+		traceCommand(), judgeCommand(), tokenCommand())
 	return root
 }
 

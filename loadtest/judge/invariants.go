@@ -184,8 +184,9 @@ func rejectedOnlyWhenShort(e *Evidence, f *finding) {
 			if other.end() == shop.Rejected && other.done() <= from {
 				continue
 			}
+			orders := max(1, len(other.ids(shop.Accepted, shop.Pending))) // more than one is a violation itself
 			for _, it := range other.Basket {
-				left[it.Product] -= it.Pieces
+				left[it.Product] -= it.Pieces * shop.Pieces(orders)
 			}
 		}
 		if !slices.ContainsFunc(o.Basket, func(it Item) bool { return left[it.Product] < it.Pieces }) {

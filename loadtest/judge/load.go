@@ -160,6 +160,7 @@ func (p *phase) repeated(ctx context.Context) error {
 
 // again repeats orders at the end of a phase, when the stock is sold.
 func (p *phase) again(ctx context.Context, orders []*prepared) error {
+	p.ended.Add(-int64(len(orders)))
 	return p.each(ctx, max(1, p.Clients/2), orders, func(ctx context.Context, o *prepared) { p.call(ctx, o, Late) })
 }
 

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"slices"
 
 	"github.com/go-sql-driver/mysql"
 
 	"orderstock/loadtest/judge"
 	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
 )
 
 // Judge serves a shop over an empty database, which the DSN of an administrator names, and judges it. Several may run
@@ -54,4 +56,14 @@ func Found(r *judge.Result) (phase string, violated []string) {
 		}
 	}
 	return "", nil
+}
+
+// Judged reports whether the shop was judged for what it does: in the phase that it names, by the invariant that it
+// names, or as right.
+func (s Shop) Judged(r *judge.Result) bool {
+	phase, violated := Found(r)
+	if s.Phase == "" {
+		return r.Outcome == verify.Pass
+	}
+	return phase == s.Phase && slices.Contains(violated, s.Violates)
 }

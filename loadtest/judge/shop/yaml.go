@@ -28,7 +28,9 @@ func (m *Mistake) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", m.At.Line, m.At.Column, m.Text)
 }
 
-func mistake(at At, format string, args ...any) error { return &Mistake{at, fmt.Sprintf(format, args...)} }
+func mistake(at At, format string, args ...any) error {
+	return &Mistake{at, fmt.Sprintf(format, args...)}
+}
 
 // at returns the place of a node: of its first key, if it is a mapping.
 func at(n ast.Node) At {

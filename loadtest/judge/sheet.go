@@ -1,0 +1,154 @@
+package judge
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"orderstock/loadtest/report"
+	"orderstock/loadtest/verify"
+)
+
+// Line describes the phase in a line.
+func (p *Phase) Line() string {
+	if p.Skipped != "" {
+		return fmt.Sprintf("%-9s not run    %s", p.Name, p.Skipped)
+	}
+	line := fmt.Sprintf("%-9s %-10s %s", p.Name, strings.ToUpper(string(p.Outcome)), p.served())
+	if loud := p.Loud(); loud != "" {
+		line += "  " + loud
+	}
+	return line
+}
+
+func (p *Phase) served() string {
+	if p.Orders == 0 {
+		return "no order was sent"
+	}
+	text := fmt.Sprintf("orders=%d accepted=%d rejected=%d", p.Orders, p.Accepted, p.Rejected)
+	if p.Pending > 0 {
+		text += fmt.Sprintf(" pending=%d", p.Pending)
+	}
+	text += fmt.Sprintf(" unknown=%d", p.Unknown)
+	if p.Kills > 0 {
+		text += fmt.Sprintf(" kills=%d", p.Kills)
+	}
+	return text
+}
+
+// Write prints the phase: its line, the reasons, and for each violation the first example with its calls and rows.
+func (p *Phase) Write(w io.Writer) {
+	fmt.Fprintln(w, p.Line())
+	for _, reason := range p.Reasons {
+		fmt.Fprintln(w, indented("unknown: "+reason, "  "))
+	}
+	for _, v := range p.Violations {
+		fmt.Fprintf(w, "  %s: %d× %s\n", v.Invariant, v.Count, v.Examples[0].Text)
+		for _, line := range v.Examples[0].lines() {
+			fmt.Fprintln(w, indented(line, "      "))
+		}
+	}
+}
+
+func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
+
+// linesShown bounds the calls and the rows of an example that are printed.
+const linesShown = 6
+
+func (e *Example) lines() (lines []string) {
+	for i, c := range e.Calls {
+		if i == linesShown {
+			lines = append(lines, fmt.Sprintf("… and %d more calls", len(e.Calls)-i))
+			break
+		}
+		lines = append(lines, c.String())
+	}
+	for i, row := range e.Rows {
+		if i == linesShown {
+			lines = append(lines, fmt.Sprintf("… and %d more rows", len(e.Rows)-i))
+			break
+		}
+		lines = append(lines, "books: "+row)
+	}
+	return lines
+}
+
+// String returns the last line of the judgement.
+func (r *Result) String() string {
+	line := "VERDICT: " + strings.ToUpper(string(r.Outcome))
+	for i := range r.Phases {
+		if p := &r.Phases[i]; p.Skipped == "" {
+			line += " " + p.Name + "=" + string(p.Outcome)
+		}
+	}
+	for i := range r.Phases {
+		if loud := r.Phases[i].Loud(); loud != "" {
+			line += ", " + r.Phases[i].Name + " " + loud
+		}
+	}
+	return line
+}
+
+// Sheet describes the result.
+func (r *Result) Sheet() report.Sheet {
+	s := report.Sheet{
+		Title: "A shop, judged: " + r.File, Word: strings.ToUpper(string(r.Outcome)), Sentence: r.sentence(),
+		Facts: []report.Fact{
+			{Name: "Target", Value: r.Target}, {Name: "Run", Value: r.Run}, {Name: "Seed", Value: fmt.Sprint(r.Seed)},
+		},
+	}
+	phases := report.NewTable("phase", "verdict", "orders", "accepted", "rejected", "pending", "unknown", "violated")
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		if p.Skipped != "" {
+			phases.Add(false, p.Name, "not run: "+p.Skipped, "", "", "", "", "", "")
+			continue
+		}
+		word := strings.ToUpper(string(p.Outcome))
+		if loud := p.Loud(); loud != "" {
+			word += " **" + loud + "**"
+		}
+		phases.Add(p.Outcome == verify.Violation || p.Loud() != "", p.Name, word, p.Orders, p.Accepted, p.Rejected,
+			p.Pending, p.Unknown, strings.Join(p.Violated(), ", "))
+	}
+	s.Add(report.Part{Title: "The phases", Table: phases, Says: strings.Join(r.Reasons, "\n")})
+	for i := range r.Phases {
+		r.Phases[i].parts(&s)
+	}
+	return s
+}
+
+// sentence is the headline.
+func (r *Result) sentence() string {
+	for i := range r.Phases {
+		if p := &r.Phases[i]; len(p.Violations) > 0 {
+			return p.Name + ": " + p.Violations[0].Examples[0].Text
+		}
+	}
+	for i := range r.Phases {
+		if loud := r.Phases[i].Loud(); loud != "" {
+			return r.Phases[i].Name + ": " + loud
+		}
+	}
+	if r.Outcome == verify.Pass {
+		return "Every phase holds what a shop must hold"
+	}
+	return "Nothing wrong was seen, and not everything could be shown"
+}
+
+// parts adds what was wrong or unknown in the phase.
+func (p *Phase) parts(s *report.Sheet) {
+	if len(p.Reasons) > 0 {
+		s.Add(report.Part{Title: p.Name + ": unknown", Says: strings.Join(p.Reasons, "\n")})
+	}
+	for _, v := range p.Violations {
+		t := report.NewTable("example", "what was seen")
+		for i := range v.Examples {
+			e := &v.Examples[i]
+			t.Add(true, e.Text, strings.Join(e.lines(), " · "))
+		}
+		s.Add(report.Part{
+			Title: p.Name + ": " + v.Invariant, Says: fmt.Sprintf("%d times. What must hold: %s.", v.Count, v.Says), Table: t,
+		})
+	}
+}

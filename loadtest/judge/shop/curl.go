@@ -1,0 +1,316 @@
+package shop
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// curl is a parsed command of curl.
+type curl struct {
+	method, address string
+	headers         []string // "Name: value"
+	data            []string
+	json            bool
+}
+
+// option is what an option of curl does with its value.
+type option func(c *curl, value string)
+
+// options are the options of curl with a value, by their long names and letters.
+var options = map[string]option{
+	"--request": func(c *curl, v string) { c.method = v }, "-X": func(c *curl, v string) { c.method = v },
+	"--header": addHeader, "-H": addHeader, "--url": func(c *curl, v string) { c.address = v },
+	"--data": addData, "-d": addData, "--data-raw": addData, "--data-binary": addData, "--data-ascii": addData,
+	"--data-urlencode": func(c *curl, v string) {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			v = name + "=" + url.QueryEscape(value)
+		}
+		addData(c, v)
+	},
+	"--json": func(c *curl, v string) { addData(c, v); c.json = true },
+	"--user": addUser, "-u": addUser, "--cookie": addCookie, "-b": addCookie,
+}
+
+// ignored are options with a value that say nothing about the request.
+const ignored = " --output -o --max-time -m --user-agent -A --referer -e --write-out -w --cookie-jar -c " +
+	"--connect-timeout --retry --proxy -x --cacert --cert -E --key "
+
+func addHeader(c *curl, v string) { c.headers = append(c.headers, v) }
+func addData(c *curl, v string)   { c.data = append(c.data, v) }
+func addCookie(c *curl, v string) { addHeader(c, "Cookie: "+v) }
+func addUser(c *curl, v string) {
+	addHeader(c, "Authorization: Basic "+base64.StdEncoding.EncodeToString([]byte(v)))
+}
+
+// parseCurl reads a command line, as a browser copies it.
+func parseCurl(command string) (*curl, error) {
+	words, err := shellWords(command)
+	if err != nil {
+		return nil, err
+	}
+	if len(words) > 0 && words[0] == "curl" {
+		words = words[1:]
+	}
+	c := &curl{}
+	for i := 0; i < len(words); i++ {
+		name, value, joined := cutOption(words[i])
+		do, known := options[name]
+		switch {
+		case !strings.HasPrefix(name, "-"):
+			c.address = name
+			continue
+		case name == "-F" || name == "--form":
+			return nil, errors.New("curl: a form with parts cannot be described; use body: with its text")
+		case !known && !strings.Contains(ignored, " "+name+" "):
+			continue // an option without a value
+		case !joined && i+1 == len(words):
+			return nil, fmt.Errorf("curl: %s has no value", name)
+		case !joined:
+			i++
+			value = words[i]
+		}
+		if known {
+			do(c, value)
+		}
+	}
+	if c.address == "" {
+		return nil, errors.New("curl: the command has no address")
+	}
+	return c, nil
+}
+
+// cutOption splits "--request=POST", "-XPOST" and "-sXPOST" into the option and its value.
+func cutOption(word string) (name, value string, joined bool) {
+	if strings.HasPrefix(word, "--") || !strings.HasPrefix(word, "-") || len(word) < 2 {
+		if name, value, joined = strings.Cut(word, "="); strings.HasPrefix(word, "--") {
+			return name, value, joined
+		}
+		return word, "", false
+	}
+	for i, letter := range word[1:] {
+		name = "-" + string(letter)
+		if _, known := options[name]; known || strings.Contains(ignored, " "+name+" ") {
+			return name, word[i+2:], i+2 < len(word)
+		}
+	}
+	return name, "", false
+}
+
+// shellWords splits a command as a shell does, with quotes and backslashes.
+func shellWords(text string) (words []string, err error) {
+	var word strings.Builder
+	quote, started := rune(0), false
+	runes := []rune(text)
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch {
+		case quote == '\'' && r != '\'', quote == '"' && r != '"' && r != '\\':
+			word.WriteRune(r)
+		case r == quote && quote != 0:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, started = r, true
+		case r == '\\' && i+1 < len(runes):
+			i++
+			if runes[i] != '\n' {
+				word.WriteRune(runes[i])
+				started = true
+			}
+		case strings.ContainsRune(" \t\r\n", r):
+			if started || word.Len() > 0 {
+				words, started = append(words, word.String()), false
+				word.Reset()
+			}
+		default:
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("curl: a quote %c is not closed", quote)
+	}
+	if started || word.Len() > 0 {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// FromCurl returns a file for the order that a command of curl places, with comments where its user must look.
+func FromCurl(command string) (string, error) {
+	c, err := parseCurl(command)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(c.address, "://") {
+		c.address = "http://" + c.address
+	}
+	u, err := url.Parse(c.address)
+	if err != nil || u.Host == "" {
+		return "", fmt.Errorf("curl: %q is no address", c.address)
+	}
+	body := strings.Join(c.data, "&")
+	method := strings.ToLower(c.method)
+	if method == "" {
+		method = "get"
+		if len(c.data) > 0 {
+			method = "post"
+		}
+	}
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(body))
+	decoder.UseNumber()
+	isJSON := decoder.Decode(&value) == nil && body != ""
+	product, found := guess(value, "product_id", "productid", "product", "sku", "variant_id", "item_id", "id")
+	if !found {
+		product = "1"
+	}
+	headers, keyed := c.kept(isJSON)
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "target: %s://%s\n", u.Scheme, u.Host)
+	fmt.Fprintf(b, "stock: {%s: 100} # the product's name in the books, and its pieces before the first order\n",
+		quoted(product))
+	b.WriteString(newReset)
+	b.WriteString(newBuyer)
+	b.WriteString("order:\n")
+	fmt.Fprintf(b, "  %s: %s\n", methodOf(method), quoted(u.RequestURI()))
+	if !slices.Contains(methods, method) {
+		fmt.Fprintf(b, "  method: %s\n", strings.ToUpper(method))
+	}
+	if len(headers) > 0 {
+		b.WriteString("  headers:\n    " + strings.Join(headers, "\n    ") + "\n")
+	}
+	b.WriteString(bodyLines(body, value, isJSON))
+	if keyed {
+		b.WriteString("  repeats: key # a repeat under the same key is the same order\n")
+	} else {
+		b.WriteString("  repeats: none # key, if a repeat of the same bytes is the same order; then put {{key}} into it\n")
+	}
+	b.WriteString(newAnswers)
+	return b.String(), nil
+}
+
+var methods = []string{"get", "post", "put", "patch", "delete"}
+
+func methodOf(method string) string {
+	if slices.Contains(methods, method) {
+		return method
+	}
+	return "url"
+}
+
+// kept returns the headers as lines, and whether one is a key.
+func (c *curl) kept(isJSON bool) (lines []string, keyed bool) {
+	for _, header := range c.headers {
+		name, value, _ := strings.Cut(header, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		lower := strings.ToLower(name)
+		note := ""
+		switch {
+		case lower == "content-length" || lower == "host" || lower == "accept-encoding" || lower == "connection":
+			continue
+		case lower == "content-type" && isJSON && strings.HasPrefix(value, "application/json"):
+			continue
+		case strings.Contains(lower, "idempotency"):
+			value, keyed = "{{key}}", true
+		case lower == "authorization" || lower == "cookie":
+			note = " # if each order needs its own buyer, log in under buyer and write {{token}} here"
+		}
+		lines = append(lines, quoted(name)+": "+quoted(value)+note)
+	}
+	return lines, keyed
+}
+
+// bodyLines returns the body as a part of the order.
+func bodyLines(body string, value any, isJSON bool) string {
+	if isJSON {
+		text, err := json.Marshal(value)
+		if err == nil {
+			return "  json: " + string(text) + "\n"
+		}
+	}
+	if body == "" {
+		return ""
+	}
+	form, err := url.ParseQuery(body)
+	if err != nil || !strings.Contains(body, "=") {
+		return "  body: " + quoted(body) + "\n"
+	}
+	lines := "  form:\n"
+	for _, pair := range strings.Split(body, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if name, err = url.QueryUnescape(name); err == nil {
+			lines += "    " + quoted(name) + ": " + quoted(form.Get(name)) + "\n"
+		}
+	}
+	return lines
+}
+
+// guess returns the first value under one of the names in a value of JSON.
+func guess(value any, names ...string) (text string, found bool) {
+	for _, name := range names {
+		if text, found = find(value, name); found {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+func find(value any, name string) (string, bool) {
+	switch value := value.(type) {
+	case []any:
+		for _, each := range value {
+			if text, found := find(each, name); found {
+				return text, true
+			}
+		}
+	case map[string]any:
+		for key, each := range value {
+			_, list := each.([]any)
+			_, object := each.(map[string]any)
+			if strings.EqualFold(key, name) && !list && !object && each != nil {
+				return plain(each), true
+			}
+		}
+		for _, each := range value {
+			if text, found := find(each, name); found {
+				return text, true
+			}
+		}
+	}
+	return "", false
+}
+
+// quoted returns text as YAML.
+func quoted(text string) string {
+	out, err := json.Marshal(text)
+	if err != nil {
+		return text
+	}
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(out))
+}
+
+const newReset = `# reset: # brings the stock there before each phase; without it, only one phase can be judged
+#   - sql: UPDATE products SET stock = 100 WHERE id = 1
+`
+
+const newBuyer = `# buyer: # once for each order, before: register, log in, fill the cart
+#   - post: /login
+#     json: {email: "{{key}}@example.com", password: Secret-123}
+#     capture: {token: $.access_token}
+`
+
+const newAnswers = `answers: # the first match counts; what none matches is unknown
+  - {status: [200, 201], means: accepted, order: $.id} # where the order's id is in the answer
+  - {status: [400, 409, 422], contains: [stock, sold out], means: rejected} # the text of the refusal
+# books: # what the databases say; without them the answers alone are judged
+#   dsn: postgres://user:password@127.0.0.1/shop # or mysql://…; or command: sqlite3 -csv -header shop.db
+#   stock: SELECT id AS product, stock AS pieces FROM products
+#   orders: SELECT o.id, i.product_id AS product, i.quantity AS pieces, o.status AS state FROM orders o JOIN order_items i ON i.order_id = o.id
+#   sold: [CONFIRMED, PAID]
+#   void: [CANCELLED]
+# service: {start: exec ./server, ready: /health} # for kills: a command, or container: NAME
+`

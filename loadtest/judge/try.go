@@ -1,0 +1,188 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"orderstock/loadtest/judge/books"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+)
+
+// Try sends one order, its repeat, and orders until the shop is sold out, one after another. It prints how each answer
+// was read and which rows changed, so that its user sees whether the file describes the shop. The result has the one
+// phase "try".
+func Try(ctx context.Context, cfg Config, w io.Writer) (*Result, error) {
+	r, err := begin(ctx, cfg)
+	defer r.end()
+	result := &Result{File: cfg.Name, Target: cfg.File.Target, Run: r.id, Seed: r.Seed, Outcome: verify.Unknown}
+	if err != nil {
+		result.Reasons = []string{err.Error()}
+		return result, ctx.Err()
+	}
+	t := &trying{phase: &phase{run: r, name: "try", number: len(Phases())}, w: w}
+	p := Phase{Name: "try"}
+	v, err := t.run(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		v = &Verdict{Outcome: verify.Unknown, Orders: len(t.orders), Unknown: len(t.orders), Reasons: []string{err.Error()}}
+	}
+	p.Verdict = *v
+	result.Outcome, result.Phases = v.Outcome, []Phase{p}
+	return result, nil
+}
+
+// trying is a trial order in progress.
+type trying struct {
+	*phase
+	w    io.Writer
+	last *books.Books
+}
+
+func (t *trying) say(what, format string, args ...any) {
+	fmt.Fprintf(t.w, "%-7s %s\n", what, strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n        "))
+}
+
+func (t *trying) run(ctx context.Context) (*Verdict, error) {
+	if err := t.open(ctx, true); err != nil {
+		return nil, err
+	}
+	if n := len(t.f.Reset); n > 0 {
+		t.say("reset", "%d steps done", n)
+	}
+	t.last = t.before
+	for _, product := range (&Evidence{Stock: t.stock}).products() {
+		t.say("stock", "%s of product %s", t.stock[product], product)
+	}
+	if err := t.plan(); err != nil {
+		return nil, err
+	}
+	planned := t.orders
+	for i, o := range planned {
+		t.orders = planned[:i+1]
+		on, err := t.one(ctx, o, i)
+		if err != nil || !on {
+			if err != nil {
+				return nil, err
+			}
+			break
+		}
+	}
+	t.summary()
+	if err := t.changes(ctx); err != nil {
+		return nil, err
+	}
+	return t.verdict(ctx)
+}
+
+// hopeless is the number of orders without a known end after which a try gives up.
+const hopeless = 3
+
+// one sends an order, shows the first ones, and reports whether to go on.
+func (t *trying) one(ctx context.Context, o *prepared, i int) (on bool, err error) {
+	if err := t.buyer(ctx, o); err != nil {
+		return false, err
+	}
+	if o.wire == nil {
+		t.say("buyer", "a step failed: %s", o.Calls[0].problem())
+		return false, nil
+	}
+	if i == 0 {
+		head, _, _ := strings.Cut(string(o.wire.Bytes), "\r\n")
+		t.say("order", "%s  (%s)", head, o.basket())
+	}
+	c := t.call(ctx, o, First)
+	if i == 0 {
+		t.show(c)
+		if err := t.changes(ctx); err != nil {
+			return false, err
+		}
+		if t.f.Order.Repeats == "key" {
+			t.say("repeat", "the same bytes")
+			t.show(t.call(ctx, o, Repeat))
+			if err := t.changes(ctx); err != nil {
+				return false, err
+			}
+		}
+	}
+	if c.Means == shop.Rejected {
+		t.say("order", "number %d", i+1)
+		t.show(c)
+		return false, nil
+	}
+	n := len(t.orders)
+	return n < hopeless || slices.ContainsFunc(t.orders[n-hopeless:], func(o *prepared) bool {
+		return o.end() != shop.Unknown
+	}), nil
+}
+
+func (t *trying) show(c Call) {
+	switch {
+	case c.Failure != "":
+		t.say("", "→ %s", c.Failure)
+	default:
+		t.say("", "→ %d %s\nread as: %s", c.Status, c.Body, c.Reading)
+	}
+}
+
+// changes shows what has changed in the books.
+func (t *trying) changes(ctx context.Context) error {
+	if t.f.Books == nil {
+		return nil
+	}
+	now, err := t.reader.Read(ctx, t.vars)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, product := range (&Evidence{Stock: t.stock}).products() {
+		was, _ := t.last.Level(product)
+		is, _ := now.Level(product)
+		if was != is {
+			changed = true
+			t.say("", "books: product %s: %s → %s", product, was, is)
+		}
+	}
+	for _, part := range []struct {
+		name     string
+		was, now []books.Row
+	}{{"", t.last.Orders, now.Orders}, {"deduction of ", t.last.Deductions, now.Deductions}} {
+		var added []books.Row
+		for _, row := range part.now {
+			if !slices.Contains(part.was, row) {
+				added = append(added, row)
+			}
+		}
+		for i, row := range added {
+			if i == rowsShown {
+				t.say("", "books: … and %d more rows", len(added)-i)
+				break
+			}
+			t.say("", "books: new row: %s%s", part.name, row)
+		}
+		changed = changed || len(added) > 0
+	}
+	if !changed {
+		t.say("", "books: nothing has changed")
+	}
+	t.last = now
+	return nil
+}
+
+// rowsShown bounds the rows that are shown at a time.
+const rowsShown = 3
+
+// summary says what became of all orders.
+func (t *trying) summary() {
+	ends := map[shop.Means]int{}
+	for _, o := range t.orders {
+		ends[o.end()]++
+	}
+	t.say("then", "%d orders: accepted %d, rejected %d, pending %d, unknown %d", len(t.orders),
+		ends[shop.Accepted], ends[shop.Rejected], ends[shop.Pending], ends[shop.Unknown])
+}
