@@ -64,11 +64,21 @@ func migrated(t *testing.T, schema string) string {
 // stockService runs the real stock service; around wraps its handler.
 func stockService(t *testing.T, around func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
-	db, err := mysqldb.Open(migrated(t, migrations.Stock), mysqldb.Options{})
+	return stockServiceWith(t, "conditional-update", migrated(t, migrations.Stock), around)
+}
+
+func stockServiceWith(
+	t *testing.T, name, dsn string, around func(http.Handler) http.Handler,
+) *httptest.Server {
+	t.Helper()
+	db, err := mysqldb.Open(dsn, mysqldb.Options{MaxConns: 64})
 	must(t, err)
 	ledger := stockdb.New(db, nil)
 	flags := opflag.Open(serverstest.Redis(t).Addr(), quiet)
-	strategy, err := deduct.New("conditional-update", deduct.Config{Ledger: ledger})
+	strategy, err := deduct.New(name, deduct.Config{Ledger: ledger, Config: coordination.Config{
+		ZooKeeper: []string{serverstest.ZooKeeper(t).Addr()}, Root: serverstest.ZooKeeperRoot(t),
+		SessionTimeout: 5 * time.Second, Log: quiet,
+	}})
 	must(t, err)
 	handler := stockhttp.New(stock.NewService(flags, ledger, strategy), stockhttp.Config{Token: token}, quiet)
 	server := httptest.NewServer(around(contracttest.Read(t, stockhttp.OpenAPI).Check(t, handler)))

@@ -17,11 +17,12 @@ const (
 	Internal
 	RateLimited
 	OrderRejected
+	StockLocked
 )
 
 var problemNames = [...]string{
 	"", "other", "overloaded", "unavailable", "stock_unavailable", "unknown_outcome", "internal", "rate_limited",
-	"order_rejected",
+	"order_rejected", "stock_locked",
 }
 
 func (p Problem) String() string { return problemNames[p] }
@@ -37,7 +38,7 @@ func ParseProblem(code string) Problem {
 // NothingChanged reports whether the code promises that the call had no effect.
 func (p Problem) NothingChanged() bool {
 	switch p {
-	case Overloaded, Unavailable, StockUnavailable, RateLimited:
+	case Overloaded, Unavailable, StockUnavailable, StockLocked, RateLimited:
 		return true
 	case NoProblem, OtherProblem, UnknownOutcome, Internal, OrderRejected:
 	}

@@ -23,8 +23,8 @@ type Placement struct {
 // the caller, and the reconciler finishes the rest.
 //
 // If the request's key has an order already, which the insert finds out, Place returns that order's answer and places
-// no second one. After ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded, ErrStockUnavailable and
-// ErrUnavailable no order was placed. After ErrUnanswered one may have been.
+// no second one. After ErrKeyReused, ErrUnknownGoods, ErrTotalOverflow, ErrOverloaded, ErrStockUnavailable,
+// operation.ErrLocked and ErrUnavailable no order was placed. After ErrUnanswered one may have been.
 func (s *Service) Place(ctx context.Context, r Request) (Placement, error) {
 	release, err := s.admit()
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Service) admit() (release func(), err error) {
 
 // draft returns the order to be written, with an id and the stock service's prices.
 func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
-	if s.stock.Down() {
-		return Order{}, fmt.Errorf("place order: %w", ErrStockUnavailable)
+	if err := s.stock.Refuses(nil); err != nil {
+		return Order{}, fmt.Errorf("place order: %w", err)
 	}
 	items, err := s.catalogue.price(ctx, r.items)
 	if err != nil {
@@ -90,6 +90,9 @@ func (s *Service) draft(ctx context.Context, r Request) (Order, error) {
 	id, err := s.ids.Next()
 	if err != nil {
 		return Order{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if err := s.stock.Refuses(items); err != nil { // last: an order that passes must go on to Deduct
+		return Order{}, fmt.Errorf("place order: %w", err)
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	return Order{
@@ -185,7 +188,7 @@ func (s *Service) call(ctx context.Context, o Order) (done bool, end Order) {
 		}
 		return true, end
 	}
-	request.Logger(ctx).Warn("stock service not available, order left to the reconciler", "error", err.Error())
+	request.Logger(ctx).Warn("not deducted, order left to the reconciler", "error", err.Error())
 	s.stats.Unsettled.Add(1)
 	return true, o
 }

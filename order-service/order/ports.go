@@ -76,11 +76,11 @@ func (op Operation) of(o Order) bool {
 // Stock is the stock service.
 type Stock interface {
 	// Deduct takes the items from the stock under the flag, all or none. It retries if that may help. After
-	// ErrStockUnavailable nothing was done; after ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods
+	// ErrStockUnavailable and operation.ErrLocked nothing was done; after ErrOutcomeUnknown it may have been. ErrFlagConflict and ErrUnknownGoods
 	// are final.
 	Deduct(ctx context.Context, flag string, items []Item) (Operation, error)
 	// Cancel ends the flag for good: with a tombstone, or by returning a deduction. Errors: ErrStockUnavailable,
-	// ErrOutcomeUnknown.
+	// operation.ErrLocked, ErrOutcomeUnknown.
 	Cancel(ctx context.Context, flag string) (Operation, error)
 	// Recorded returns the flag's operation in the ledger, and whether there is
 	// one. Errors: ErrStockUnavailable, ErrBooksDisagree.
@@ -89,8 +89,10 @@ type Stock interface {
 	Prices(ctx context.Context, goodsIDs []int64) (map[int64]int64, error)
 	// Oversold returns the products whose level is below zero. It may return ErrStockUnavailable.
 	Oversold(ctx context.Context, goodsIDs []int64) ([]int64, error)
-	// Down reports whether calls are known to fail now.
-	Down() bool
+	// Refuses returns the error with which a deduction of the items is known to fail now: ErrStockUnavailable for any
+	// items, even none, or an operation.Locked. After nil, call Deduct: from time to time one order for a product that is
+	// held passes, to find out whether it still is.
+	Refuses(items []Item) error
 }
 
 // Flags sets operation flags in Redis, as a hint for the stock service. A

@@ -118,7 +118,8 @@ func (r *Reconciler) Run(ctx context.Context) error {
 
 // Round takes the oldest unsettled orders that follow the last round's, at most a batch of each status, and drives each
 // one step or to its outcome. It reports whether there were more, and returns the error that stopped it: the
-// database's, ErrStockUnavailable, or ErrOutcomeUnknown if the stock service answered for none of them.
+// database's, ErrStockUnavailable, or ErrOutcomeUnknown if the stock service answered for none of them. Whatever stops
+// it, the next round goes on with the orders that follow.
 func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 	r.service.stats.Rounds.Add(1)
 	now, err := r.service.store.Now(ctx)
@@ -126,28 +127,29 @@ func (r *Reconciler) Round(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	limit := now.Add(-r.service.cfg.PendingLimit)
+	var stopped []error
 	for _, status := range []Status{Cancelling, Pending} {
 		found, err := r.service.store.Stuck(ctx, status, r.after[status], limit, r.cfg.Batch)
 		if err != nil {
 			return false, err
 		}
+		begun, err := r.driveAll(ctx, found, now)
+		stopped = append(stopped, err)
 		r.after[status] = 0
-		if len(found) == r.cfg.Batch {
-			r.after[status] = found[len(found)-1].ID
+		if begun < len(found) || begun == r.cfg.Batch {
+			r.after[status] = found[max(begun, 1)-1].ID
 			more = true
 		}
-		if err := r.driveAll(ctx, found, now); err != nil {
-			return false, err
-		}
 	}
-	return more, nil
+	err = errors.Join(stopped...)
+	return more && err == nil, err
 }
 
-// driveAll drives the orders, which were read at now, several at a time. Once the stock service is down it begins no
-// more, but lets running ones finish: a circuit breaker may be probing the service with their calls. It returns
-// ErrStockUnavailable if any order met it, and ErrOutcomeUnknown if any order met it and none was settled. Any other
-// failure concerns its order alone and is only logged.
-func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time) error {
+// driveAll drives the orders, which were read at now, several at a time, and returns how many it began. Once the stock
+// service is down it begins no more, but lets running ones finish: a circuit breaker may be probing the service with
+// their calls. It returns ErrStockUnavailable if any order met it, and ErrOutcomeUnknown if any order met it and none
+// was settled. Any other failure, such as a held row, concerns its order alone and is only logged.
+func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time) (begun int, err error) {
 	var (
 		all     errgroup.Group
 		down    atomic.Bool
@@ -159,6 +161,7 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 		if ctx.Err() != nil || down.Load() {
 			break
 		}
+		begun++
 		all.Go(func() error {
 			ctx, ended := r.cfg.Begin(ctx, o)
 			end, err := r.service.drive(ctx, o, now.Sub(o.UpdatedAt))
@@ -179,12 +182,12 @@ func (r *Reconciler) driveAll(ctx context.Context, orders []Order, now time.Time
 		})
 	}
 	if err := all.Wait(); err != nil || settled.Load() {
-		return err
+		return begun, err
 	}
 	if i := slices.IndexFunc(failed, func(err error) bool { return errors.Is(err, ErrOutcomeUnknown) }); i >= 0 {
-		return failed[i]
+		return begun, failed[i]
 	}
-	return nil
+	return begun, nil
 }
 
 // drive takes an order that has been unsettled for age to its outcome. It completes a requested cancellation. Otherwise
@@ -194,6 +197,9 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	ctx, stop := context.WithTimeout(ctx, driveLimit)
 	defer stop()
 	if o.Status == Cancelling {
+		if err := s.stock.Refuses(o.Items); err != nil {
+			return o, err
+		}
 		return s.ended(s.cancel(ctx, o, o.Reason))
 	}
 	op, err := s.recorded(ctx, o)
@@ -205,6 +211,9 @@ func (s *Service) drive(ctx context.Context, o Order, age time.Duration) (Order,
 	}
 	if age > s.cfg.CancelAfter {
 		return s.ended(s.cancel(ctx, o, ReasonExpired))
+	}
+	if err := s.stock.Refuses(o.Items); err != nil {
+		return o, err
 	}
 	_, err = s.stock.Deduct(ctx, o.Flag(), o.Items)
 	switch {

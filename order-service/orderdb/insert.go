@@ -47,7 +47,7 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 	for i, place := range places {
 		sorted[i] = orders[place]
 	}
-	done, err := mysqldb.SetAside(ctx, &d.inserting, sorted, insertion{err: mysqldb.ErrHeld}, d.keysHeld, d.insertSorted)
+	done, err := mysqldb.SetAside(ctx, &d.inserting, sorted, d.keysHeld, d.insertSorted)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +58,8 @@ func (d *DB) insert(ctx context.Context, orders []order.Order) ([]insertion, err
 	return outs, nil
 }
 
-// keysHeld reports for each order whether another transaction holds its key.
-func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error) {
+// keysHeld refuses each order whose key another transaction holds.
+func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]*insertion, error) {
 	var keys []string
 	for _, o := range orders {
 		if o.Key != "" {
@@ -67,9 +67,11 @@ func (d *DB) keysHeld(ctx context.Context, orders []order.Order) ([]bool, error)
 		}
 	}
 	found, err := mysqldb.Held(ctx, d.db, "orders", "idempotency_key", keys)
-	held := make([]bool, len(orders))
+	held := make([]*insertion, len(orders))
 	for i, o := range orders {
-		held[i] = found[o.Key]
+		if found[o.Key] {
+			held[i] = &insertion{err: mysqldb.ErrHeld}
+		}
 	}
 	return held, err
 }

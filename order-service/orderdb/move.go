@@ -50,19 +50,21 @@ func (d *DB) Move(ctx context.Context, m order.Move) (bool, error) {
 }
 
 func (d *DB) move(ctx context.Context, moves []order.Move) ([]moved, error) {
-	return mysqldb.SetAside(ctx, &d.moving, moves, moved{err: mysqldb.ErrHeld}, d.rowsHeld, d.update)
+	return mysqldb.SetAside(ctx, &d.moving, moves, d.rowsHeld, d.update)
 }
 
-// rowsHeld reports for each move whether another transaction holds its order.
-func (d *DB) rowsHeld(ctx context.Context, moves []order.Move) ([]bool, error) {
+// rowsHeld refuses each move whose order another transaction holds.
+func (d *DB) rowsHeld(ctx context.Context, moves []order.Move) ([]*moved, error) {
 	ids := make([]int64, len(moves))
 	for i, m := range moves {
 		ids[i] = m.ID
 	}
 	found, err := mysqldb.Held(ctx, d.db, "orders", "id", ids)
-	held := make([]bool, len(moves))
+	held := make([]*moved, len(moves))
 	for i, id := range ids {
-		held[i] = found[id]
+		if found[id] {
+			held[i] = &moved{err: mysqldb.ErrHeld}
+		}
 	}
 	return held, err
 }

@@ -31,6 +31,7 @@ var problems = []struct {
 	{order.ErrNotFound, http.StatusNotFound, "order_not_found", 0},
 	{order.ErrRejected, http.StatusConflict, "order_rejected", 0},
 	{order.ErrUnanswered, http.StatusServiceUnavailable, "unknown_outcome", time.Second},
+	{operation.ErrLocked, http.StatusServiceUnavailable, "stock_locked", time.Second},
 	{order.ErrOverloaded, http.StatusServiceUnavailable, "overloaded", time.Second},
 	{order.ErrStockUnavailable, http.StatusServiceUnavailable, "stock_unavailable", time.Second},
 	{order.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", time.Second},
@@ -45,7 +46,11 @@ func problemOf(err error) *problem.Problem {
 			if _, more, ok := strings.Cut(err.Error(), detail); ok && row.status < http.StatusInternalServerError {
 				detail += more
 			}
-			return problem.New(row.status, row.code, "%s", detail).After(row.retryAfter)
+			p := problem.New(row.status, row.code, "%s", detail).After(row.retryAfter)
+			if locked := (operation.Locked{}); errors.As(err, &locked) {
+				p.GoodsID = operation.FormatGoodsID(locked.GoodsID)
+			}
+			return p
 		}
 	}
 	return nil

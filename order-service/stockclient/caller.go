@@ -11,6 +11,7 @@ import (
 
 	"orderstock/order-service/order"
 	"orderstock/pkg/batch"
+	"orderstock/pkg/operation"
 	"orderstock/pkg/stockapi"
 )
 
@@ -31,6 +32,7 @@ type Caller struct {
 	budget *budget
 	ledger *batch.Group[string, record]
 	counts counts
+	held   operation.Held
 }
 
 var _ order.Stock = (*Caller)(nil)
@@ -47,7 +49,7 @@ func New(client *stockapi.Client, cfg Config) *Caller {
 	promauto.With(cfg.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "order_stock_breaker_open", Help: "1 while calls are kept from all stock services.",
 	}, func() float64 {
-		if c.Down() {
+		if c.Refuses(nil) != nil {
 			return 1
 		}
 		return 0
@@ -59,9 +61,13 @@ func New(client *stockapi.Client, cfg Config) *Caller {
 // Close waits for the reads in flight.
 func (c *Caller) Close() { c.ledger.Close() }
 
-// Down implements order.Stock. It reports whether no replica may be called, so that an order would only be written and
-// left to the reconciler.
-func (c *Caller) Down() bool { return c.client.Down() }
+// Refuses implements order.Stock. An order that it refuses would only be written and left to the reconciler.
+func (c *Caller) Refuses(items []order.Item) error {
+	if c.client.Down() {
+		return fmt.Errorf("%w: no replica may be called", order.ErrStockUnavailable)
+	}
+	return c.held.Pass(unpriced(items))
+}
 
 // checkLimit bounds CheckToken: a stock service that does not answer is no reason to keep a caller waiting.
 const checkLimit = 500 * time.Millisecond
@@ -89,6 +95,8 @@ func unknown(err error) bool {
 // ErrOutcomeUnknown, unless the flag is in conflict.
 func domain(err error, mayHaveBeenDone bool) error {
 	switch {
+	case errors.Is(err, operation.ErrLocked) && !mayHaveBeenDone:
+		return err
 	case errors.Is(err, stockapi.ErrFlagConflict):
 		return fmt.Errorf("%w: %w", order.ErrFlagConflict, err)
 	case errors.Is(err, stockapi.ErrUnknownGoods) && !mayHaveBeenDone:

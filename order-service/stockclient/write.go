@@ -14,25 +14,37 @@ import (
 
 // Deduct implements order.Stock.
 func (c *Caller) Deduct(ctx context.Context, flag string, items []order.Item) (order.Operation, error) {
-	unpriced := make([]operation.Item, len(items))
-	for i, item := range items {
-		unpriced[i] = operation.Item{GoodsID: item.GoodsID, Num: item.Num}
-	}
-	sent := stockapi.ItemsOf(unpriced)
-	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
+	wanted := unpriced(items)
+	sent := stockapi.ItemsOf(wanted)
+	op, err := c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
 		return c.client.Deduct(ctx, flag, sent)
 	})
+	c.held.Learn(wanted, err)
+	return op, err
+}
+
+func unpriced(items []order.Item) []operation.Item {
+	bare := make([]operation.Item, len(items))
+	for i, item := range items {
+		bare[i] = operation.Item{GoodsID: item.GoodsID, Num: item.Num}
+	}
+	return bare
 }
 
 // Cancel implements order.Stock.
 func (c *Caller) Cancel(ctx context.Context, flag string) (order.Operation, error) {
-	return c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
+	op, err := c.write(ctx, func(ctx context.Context) (stockapi.Operation, error) {
 		return c.client.Cancel(ctx, flag)
 	})
+	c.held.Learn(nil, err)
+	return op, err
 }
 
+// lockedPause is the pause after a try that met a held row: a transaction that is merely busy ends in that time.
+const lockedPause = 300 * time.Millisecond
+
 // write sends a request, repeatable by its flag, until it is answered, the tries or the budget are used up, or ctx
-// ends.
+// ends. A held row costs no budget: few orders that want it pass Refuses.
 func (c *Caller) write(
 	ctx context.Context, send func(context.Context) (stockapi.Operation, error),
 ) (order.Operation, error) {
@@ -49,6 +61,9 @@ func (c *Caller) write(
 		mayHaveBeenDone = mayHaveBeenDone || unknown(err)
 		if stockapi.Final(err) || breakerOpen(err) || errors.Is(err, stockapi.ErrUnauthorized) {
 			return op, retry.Stop(err)
+		}
+		if errors.Is(err, operation.ErrLocked) {
+			return op, retry.After(err, lockedPause)
 		}
 		if tries < c.cfg.Tries && !c.budget.withdraw() {
 			c.counts.noBudget.Inc()
@@ -84,7 +99,7 @@ func (c *Caller) try(
 		return op, err
 	}
 	c.counts.tries.Inc()
-	if err != nil && !stockapi.Final(err) {
+	if err != nil && !stockapi.Final(err) && !errors.Is(err, operation.ErrLocked) {
 		c.counts.failed.Inc()
 	}
 	return op, err

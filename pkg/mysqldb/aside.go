@@ -32,16 +32,17 @@ func (c *Caution) on() bool { return time.Now().UnixNano() < c.until.Load() }
 const maxWaits = 3
 
 // SetAside calls write with a batch of items, and returns the results in the order of the items. If the transaction
-// waits too long for a row, SetAside calls write again without the items whose rows are held, and returns refused as
-// their result. While c remembers such a wait, it calls held first, so that no further batch waits.
+// waits too long for a row, SetAside calls write again without the items whose rows are held. While c remembers such a
+// wait, it calls held first, so that no further batch waits.
 //
-// held reports for each item whether another transaction holds a row that it needs, for example by the function Held.
-func SetAside[T, R any](ctx context.Context, c *Caution, items []T, refused R,
-	held func(ctx context.Context, items []T) ([]bool, error),
+// held returns the result of each item that needs a row of another transaction, found for example by the function Held,
+// and nil for each other item.
+func SetAside[T, R any](ctx context.Context, c *Caution, items []T,
+	held func(ctx context.Context, items []T) ([]*R, error),
 	write func(ctx context.Context, items []T) ([]R, error),
 ) ([]R, error) {
 	for wait := 1; ; wait++ {
-		results, err := writeFree(ctx, c, items, refused, held, write)
+		results, err := writeFree(ctx, c, items, held, write)
 		if !IsLockWait(err) {
 			return results, err
 		}
@@ -52,8 +53,8 @@ func SetAside[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	}
 }
 
-func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
-	held func(ctx context.Context, items []T) ([]bool, error),
+func writeFree[T, R any](ctx context.Context, c *Caution, items []T,
+	held func(ctx context.Context, items []T) ([]*R, error),
 	write func(ctx context.Context, items []T) ([]R, error),
 ) ([]R, error) {
 	if !c.on() {
@@ -65,9 +66,12 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	}
 	var free []T
 	for i, item := range items {
-		if !aside[i] {
+		if aside[i] == nil {
 			free = append(free, item)
 		}
+	}
+	if len(free) < len(items) {
+		c.raise()
 	}
 	var written []R
 	if len(free) > 0 {
@@ -77,8 +81,8 @@ func writeFree[T, R any](ctx context.Context, c *Caution, items []T, refused R,
 	}
 	results := make([]R, len(items))
 	for i := range items {
-		if aside[i] {
-			results[i] = refused
+		if aside[i] != nil {
+			results[i] = *aside[i]
 			continue
 		}
 		results[i], written = written[0], written[1:]
@@ -93,21 +97,24 @@ const (
 	lookPause = 20 * time.Millisecond
 )
 
-// heldForLong reports for each item whether held reported it at every look.
-func heldForLong[T any](
-	ctx context.Context, items []T, held func(ctx context.Context, items []T) ([]bool, error),
-) ([]bool, error) {
+// heldForLong returns the result of each item that held refused at every look.
+func heldForLong[T, R any](
+	ctx context.Context, items []T, held func(ctx context.Context, items []T) ([]*R, error),
+) ([]*R, error) {
+	refused := func(r *R) bool { return r != nil }
 	aside, err := held(ctx, items)
-	for look := 1; err == nil && look < looks && slices.Contains(aside, true); look++ {
+	for look := 1; err == nil && look < looks && slices.ContainsFunc(aside, refused); look++ {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(lookPause):
 		}
-		var again []bool
+		var again []*R
 		if again, err = held(ctx, items); err == nil {
 			for i := range aside {
-				aside[i] = aside[i] && again[i]
+				if again[i] == nil {
+					aside[i] = nil
+				}
 			}
 		}
 	}

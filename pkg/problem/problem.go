@@ -18,6 +18,8 @@ type Problem struct {
 	Code      string `json:"code"`
 	Detail    string `json:"detail,omitempty"`
 	RequestID string `json:"request_id,omitempty"`
+	// GoodsID names the product that the problem concerns, if it concerns no other.
+	GoodsID string `json:"goods_id,omitempty"`
 
 	// RetryAfter, if above zero, is sent as the header of that name, in whole seconds rounded up.
 	RetryAfter time.Duration `json:"-"`

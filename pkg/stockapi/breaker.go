@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"orderstock/pkg/operation"
 )
 
 // ErrBreakerOpen is returned, with ErrUnavailable, if nothing was sent because the circuit breaker of every replica is
@@ -24,7 +26,7 @@ type breaker interface {
 const probes = 5
 
 // WithBreakers opens a replica's circuit breaker for openFor if, within a second or two, at least ten calls and six of
-// ten failed; calls for it go to the next one. Refusals by a healthy service are no failures. Writes and reads are
+// ten failed; calls for it go to the next one. Refusals by a healthy service, of one call, are no failures. Writes and reads are
 // counted separately. Each change of a breaker's state is logged to log. Default: no breakers.
 func WithBreakers(openFor time.Duration, log *slog.Logger) Option {
 	return func(c *Client) {
@@ -37,7 +39,7 @@ func WithBreakers(openFor time.Duration, log *slog.Logger) Option {
 				ReadyToTrip: func(n gobreaker.Counts) bool {
 					return n.TotalFailures >= 10 && 10*n.TotalFailures >= 6*counted(n)
 				},
-				IsSuccessful: func(err error) bool { return err == nil || Final(err) },
+				IsSuccessful: func(err error) bool { return err == nil || Final(err) || errors.Is(err, operation.ErrLocked) },
 				IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
 				OnStateChange: func(name string, from, to gobreaker.State) {
 					log.Warn("circuit breaker", "name", name, "from", from.String(), "to", to.String())

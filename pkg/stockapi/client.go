@@ -267,8 +267,12 @@ func refusal(resp *http.Response, raw []byte) error {
 }
 
 func errorOf(p problem.Problem, status int, retryAfter int64) *Error {
+	kind := kindOf(Code(p.Code), status)
+	if id, err := operation.ParseGoodsID(p.GoodsID); err == nil && kind == operation.ErrLocked { //nolint:errorlint // the table's own
+		kind = operation.Locked{GoodsID: id}
+	}
 	return &Error{
 		Code: Code(p.Code), Status: status, Detail: p.Detail,
-		RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: kindOf(Code(p.Code), status),
+		RetryAfter: time.Duration(max(0, retryAfter)) * time.Second, kind: kind,
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"time"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/problem"
 )
 
-// The errors of calls; match with errors.Is. After ErrUnavailable, ErrOverloaded
+// The errors of calls, in addition to operation.ErrLocked; match with errors.Is. After that, ErrUnavailable, ErrOverloaded
 // and ErrUnknownOutcome the same call may succeed if it is sent again with the same
 // flag. After the others it would fail again.
 var (
@@ -37,6 +38,7 @@ type Code string
 const (
 	CodeUnavailable    Code = "unavailable"
 	CodeOverloaded     Code = "overloaded"
+	CodeLocked         Code = "locked"
 	CodeUnknownOutcome Code = "unknown_outcome"
 	CodeFlagConflict   Code = "flag_conflict"
 	CodeUnknownGoods   Code = "unknown_goods"
@@ -62,6 +64,7 @@ var table = map[Code]struct {
 }{
 	CodeUnavailable:    {ErrUnavailable, http.StatusServiceUnavailable, time.Second},
 	CodeOverloaded:     {ErrOverloaded, http.StatusServiceUnavailable, time.Second},
+	CodeLocked:         {operation.ErrLocked, http.StatusServiceUnavailable, time.Second},
 	CodeUnknownOutcome: {ErrUnknownOutcome, http.StatusServiceUnavailable, time.Second},
 	CodeFlagConflict:   {ErrFlagConflict, http.StatusConflict, 0},
 	CodeUnknownGoods:   {ErrUnknownGoods, http.StatusUnprocessableEntity, 0},

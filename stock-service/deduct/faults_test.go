@@ -227,8 +227,8 @@ func TestFaultHGoodsDoNotWaitForEachOther(t *testing.T) {
 		Flag:  flag,
 		Items: []operation.Item{{GoodsID: busy, Num: 1}, {GoodsID: idle, Num: 1}},
 	})
-	if !errors.Is(err, stock.ErrUnavailable) {
-		t.Errorf("goods under another's lock: %v; want unavailable", err)
+	if want := (operation.Locked{GoodsID: busy}); !errors.Is(err, want) {
+		t.Errorf("goods under another's lock: %v; want %v", err, want)
 	}
 	p.WantUnused(t, flag)
 	p.WantLevel(t, busy, 5)

@@ -155,7 +155,7 @@ func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.F
 	switch {
 	case err == nil:
 		return outcomes
-	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable):
+	case errors.Is(err, stock.ErrStaleToken), errors.Is(err, stock.ErrUnavailable), errors.Is(err, operation.ErrLocked):
 		return slices.Repeat([]stock.Outcome{{Err: err}}, len(calls))
 	}
 	g.metrics.broken.Inc()
@@ -179,7 +179,7 @@ func (g *groups) oneByOne(ctx context.Context, calls []*groupCall, fence stock.F
 		if err == nil {
 			outcomes[i] = done[0]
 		}
-		if err := outcomes[i].Err; errors.Is(err, stock.ErrUnavailable) || errors.Is(err, stock.ErrStaleToken) {
+		if err := outcomes[i].Err; errors.Is(err, operation.ErrLocked) || errors.Is(err, stock.ErrStaleToken) {
 			outcomes[i].Err = errors.Join(cause, err)
 		}
 		call.Resolve(outcomes[i].Operation, outcomes[i].Err)

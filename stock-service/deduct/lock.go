@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"orderstock/pkg/operation"
 	"orderstock/pkg/tracing"
 	"orderstock/stock-service/stock"
 )
@@ -46,7 +47,7 @@ func newLocker(cfg Config) locker {
 	return locker{cmp.Or(cfg.LockTimeout, DefaultLockTimeout), cfg.Log, cfg.WrapLock, newLockMetrics(cfg.Metrics)}
 }
 
-// take acquires one lock within ctx. Its error is ErrUnavailable: nothing changed.
+// take acquires one lock within ctx. Its error is ErrUnavailable or operation.ErrLocked: nothing changed.
 func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 	if l.wrap != nil {
 		acquire = l.wrap(acquire)
@@ -58,6 +59,9 @@ func (l *locker) take(ctx context.Context, acquire Acquire) (Lock, error) {
 	lock.record(ctx, "acquire-lock", asked, err)
 	if err != nil {
 		l.metrics.failures.Inc()
+		if errors.Is(err, operation.ErrLocked) {
+			return Lock{}, fmt.Errorf("acquire lock: %w", err)
+		}
 		return Lock{}, fmt.Errorf("%w: acquire lock: %w", stock.ErrUnavailable, err)
 	}
 	l.metrics.wait.Observe(time.Since(asked).Seconds())

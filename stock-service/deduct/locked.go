@@ -2,8 +2,11 @@ package deduct
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"orderstock/pkg/operation"
+	"orderstock/pkg/zklock"
 	"orderstock/stock-service/stock"
 )
 
@@ -22,12 +25,19 @@ func NewLocked(cfg Config, locksFor func(items []operation.Item) []Acquire) *Loc
 }
 
 // EachProduct returns a locksFor for NewLocked that takes one lock for each product. Every operation takes its locks by
-// ascending goods id, so that no two wait for each other.
+// ascending goods id, so that no two wait for each other. If acquire returns operation.ErrLocked or
+// zklock.ErrNotAcquired, somebody else has that lock: the error names the product.
 func EachProduct(acquire func(ctx context.Context, goodsID int64) (Lock, error)) func([]operation.Item) []Acquire {
 	return func(items []operation.Item) []Acquire {
 		all := make([]Acquire, len(items))
 		for i, item := range items {
-			all[i] = func(ctx context.Context) (Lock, error) { return acquire(ctx, item.GoodsID) }
+			all[i] = func(ctx context.Context) (Lock, error) {
+				lock, err := acquire(ctx, item.GoodsID)
+				if errors.Is(err, zklock.ErrNotAcquired) || errors.Is(err, operation.ErrLocked) {
+					err = fmt.Errorf("%w: %w", operation.Locked{GoodsID: item.GoodsID}, err)
+				}
+				return lock, err
+			}
 		}
 		return all
 	}

@@ -2,6 +2,7 @@ package deduct
 
 import (
 	"context"
+	"fmt"
 
 	"orderstock/pkg/coordination"
 	"orderstock/pkg/zklock"
@@ -23,7 +24,7 @@ func OpenSession(cfg Config) *Session {
 func (s *Session) Acquire(ctx context.Context, path string, opts ...zklock.Option) (Lock, error) {
 	session, err := s.Get(ctx)
 	if err != nil {
-		return Lock{}, err
+		return Lock{}, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
 	lock, err := zklock.NewMutex(session, path, append(opts, zklock.WithHooks(s.hooks))...).Acquire(ctx)
 	if err != nil {

@@ -235,7 +235,7 @@ func TestUnknownOutcomeOfAGroupIsSaid(t *testing.T) {
 	for name, again := range map[string]func() ([]stock.Outcome, error){
 		"the database is away": func() ([]stock.Outcome, error) { return nil, stock.ErrUnavailable },
 		"the row is held": func() ([]stock.Outcome, error) {
-			return []stock.Outcome{{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}}, nil
+			return []stock.Outcome{{Err: operation.Locked{GoodsID: 1}}}, nil
 		},
 		"the token is stale": func() ([]stock.Outcome, error) { return nil, stock.ErrStaleToken },
 		"the operation's token is": func() ([]stock.Outcome, error) {

@@ -14,7 +14,7 @@ type Flags interface {
 }
 
 // Ledger keeps operations, levels and flows. In addition to the errors that they name, its methods return
-// ErrUnavailable if the database does not answer.
+// ErrUnavailable if the database does not answer, and its writes operation.ErrLocked if another transaction holds a row.
 type Ledger interface {
 	// Find returns the operations recorded under the flags, by flag. A flag without one is missing.
 	Find(ctx context.Context, flags ...string) (map[string]Operation, error)
@@ -34,8 +34,8 @@ type Ledger interface {
 
 // Deducter executes deductions, and serializes concurrent ones on the same products.
 type Deducter interface {
-	// Deduct records the outcome of the request, or returns the outcome that its flag already has. After ErrUnavailable,
-	// ErrOverloaded, ErrStaleToken, ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome the
+	// Deduct records the outcome of the request, or returns the outcome that its flag already has. After
+	// operation.ErrLocked, ErrUnavailable, ErrOverloaded, ErrStaleToken, ErrUnknownGoods and ErrFlagConflict nothing changed; after ErrUnknownOutcome the
 	// deduction may or may not have been made.
 	Deduct(ctx context.Context, r Request) (Operation, error)
 }
@@ -45,6 +45,7 @@ type Service struct {
 	flags    Flags
 	ledger   Ledger
 	deducter Deducter
+	held     operation.Held
 }
 
 // NewService returns a Service backed by the given ports.
@@ -73,7 +74,12 @@ func (s *Service) Deduct(ctx context.Context, flag string, items []operation.Ite
 			return op.Answer(items)
 		}
 	}
-	return s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
+	if err := s.held.Pass(items); err != nil {
+		return Operation{}, err
+	}
+	op, err := s.deducter.Deduct(ctx, Request{Flag: flag, Items: items})
+	s.held.Learn(items, err)
+	return op, err
 }
 
 // Cancel ends the flag for good. It returns the errors of Ledger.Cancel, and ErrInvalidFlag.
@@ -81,7 +87,27 @@ func (s *Service) Cancel(ctx context.Context, flag string) (Operation, error) {
 	if !validFlag(flag) {
 		return Operation{}, ErrInvalidFlag
 	}
-	return s.ledger.Cancel(ctx, flag)
+	items, err := s.passCancel(ctx, flag)
+	if err != nil {
+		return Operation{}, err
+	}
+	op, err := s.ledger.Cancel(ctx, flag)
+	s.held.Learn(items, err)
+	return op, err
+}
+
+// passCancel returns an error if an item that the cancellation would restore is held. It reads the items only while any
+// product is held.
+func (s *Service) passCancel(ctx context.Context, flag string) ([]operation.Item, error) {
+	if !s.held.Any() {
+		return nil, nil
+	}
+	recorded, err := s.ledger.Find(ctx, flag)
+	if err != nil {
+		return nil, err
+	}
+	items := recorded[flag].Items
+	return items, s.held.Pass(items)
 }
 
 // Restock adds pieces, once under its flag, and returns the product after it. It returns the errors of Ledger.Restock
@@ -90,7 +116,13 @@ func (s *Service) Restock(ctx context.Context, r Restock) (Goods, error) {
 	if err := r.Validate(); err != nil {
 		return Goods{}, err
 	}
-	return s.ledger.Restock(ctx, r)
+	items := []operation.Item{{GoodsID: r.GoodsID, Num: r.Num}}
+	if err := s.held.Pass(items); err != nil {
+		return Goods{}, err
+	}
+	goods, err := s.ledger.Restock(ctx, r)
+	s.held.Learn(items, err)
+	return goods, err
 }
 
 // Recorded returns the operations and the flow rows under the flags. It returns ErrInvalidFlag if any flag is invalid.

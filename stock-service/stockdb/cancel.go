@@ -46,12 +46,12 @@ func (s *DB) cancel(ctx context.Context, flag string) (stock.Operation, error) {
 	switch {
 	case !ok:
 		op = stock.Operation{Flag: flag, State: operation.Cancelled}
-		return op, s.transact(ctx, func(tx *gorm.DB) error { return insertTombstone(tx, op) })
+		return op, s.transact(ctx, nil, func(tx *gorm.DB) error { return insertTombstone(tx, op) })
 	case op.State != operation.Done:
 		return op, nil
 	}
 	op.State, op.Repeat = operation.Restored, false
-	return op, s.transact(ctx, func(tx *gorm.DB) error { return restore(tx, op) })
+	return op, s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error { return restore(tx, op) })
 }
 
 // insertTombstone records a cancellation that arrived first. Two plain inserts that find a row could deadlock, since

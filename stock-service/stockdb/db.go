@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"orderstock/pkg/mysqldb"
+	"orderstock/pkg/operation"
 	"orderstock/stock-service/stock"
 )
 
@@ -45,10 +46,11 @@ const (
 	resolveLimit = time.Second
 )
 
-// transact runs fn in a transaction. It returns fn's decisions (isDecision) and the server's refusal of a row
-// unchanged. If the commit was not answered, the error is ErrUnknownOutcome. Any other error is ErrUnavailable: nothing
-// changed.
-func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
+// transact runs fn in a transaction that writes the rows of these products. It returns fn's decisions (isDecision) and
+// the server's refusal of a row unchanged. If the commit was not answered, the error is ErrUnknownOutcome. After too
+// long a wait for a row it is ErrLocked, which names the product if one of these is held. Any other error is
+// ErrUnavailable: nothing changed.
+func (s *DB) transact(ctx context.Context, goods []int64, fn func(tx *gorm.DB) error) error {
 	stop := s.evictor.Watch(ctx)
 	err := mysqldb.Transact(ctx, s.db, fn)
 	stop()
@@ -59,8 +61,23 @@ func (s *DB) transact(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		return fmt.Errorf("%w: %w", stock.ErrUnknownOutcome, err)
 	case mysqldb.IsRefusal(err):
 		return err
+	case mysqldb.IsLockWait(err):
+		return fmt.Errorf("%w: %w", s.whichLocked(ctx, goods), err)
 	}
 	return fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
+}
+
+// whichLocked returns the Locked of the first of these products that another transaction holds, or else ErrLocked.
+func (s *DB) whichLocked(ctx context.Context, goods []int64) error {
+	ctx, cancel := context.WithTimeout(ctx, resolveLimit)
+	defer cancel()
+	held, err := mysqldb.Held(ctx, s.db, "stock", "goods_id", goods)
+	for _, id := range goods {
+		if err == nil && held[id] {
+			return operation.Locked{GoodsID: id}
+		}
+	}
+	return operation.ErrLocked
 }
 
 var (

@@ -33,7 +33,7 @@ func (s *DB) deduct(
 	err := errMoved
 	for move := 0; move < maxMoves && errors.Is(err, errMoved); move++ {
 		var short int64
-		err = s.transact(ctx, func(tx *gorm.DB) (err error) {
+		err = s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) (err error) {
 			if short, err = take(tx, move == maxMoves-1); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func (s *DB) deduct(
 		if errors.Is(err, errShort) {
 			// The transaction is rolled back, with the items that it took.
 			op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-			err = s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, op) })
+			err = s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, op) })
 		}
 	}
 	return s.settle(ctx, op, err)

@@ -27,17 +27,16 @@ import (
 // primary key reveals one, the group starts over, and looks up all its flags.
 //
 // If another transaction holds the flag or a product of a request for longer than a lock wait, that request is set
-// aside with ErrUnavailable, and the others continue.
+// aside with ErrLocked, and the others continue.
 //
-// The error concerns the group as a whole. After ErrUnavailable and ErrStaleToken nothing changed; after
+// The error concerns the group as a whole. After ErrUnavailable, ErrLocked and ErrStaleToken nothing changed; after
 // ErrUnknownOutcome that is unknown. After any other error nothing changed either: the database refused a row, and each
 // request may succeed by itself.
 func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence stock.Fence) ([]stock.Outcome, error) {
-	refused := stock.Outcome{Err: fmt.Errorf("%w: %w", stock.ErrUnavailable, mysqldb.ErrHeld)}
 	write := func(ctx context.Context, requests []stock.Request) ([]stock.Outcome, error) {
 		if len(requests) == 1 { // fewer statements than a group
 			op, err := s.Deduct(ctx, requests[0], fence)
-			if errors.Is(err, stock.ErrUnavailable) {
+			if errors.Is(err, stock.ErrUnavailable) || mysqldb.IsLockWait(err) {
 				return nil, err
 			}
 			return []stock.Outcome{{Operation: op, Err: err}}, nil
@@ -48,11 +47,11 @@ func (s *DB) DeductGroup(ctx context.Context, requests []stock.Request, fence st
 		}
 		return outcomes, err
 	}
-	return mysqldb.SetAside(ctx, &s.caution, requests, refused, s.held, write)
+	return mysqldb.SetAside(ctx, &s.caution, requests, s.held, write)
 }
 
-// held reports for each request whether another transaction holds its flag or one of its products.
-func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error) {
+// held refuses each request whose flag or product another transaction holds.
+func (s *DB) held(ctx context.Context, requests []stock.Request) ([]*stock.Outcome, error) {
 	flags, goods := distinct(requests)
 	heldFlags, err := mysqldb.Held(ctx, s.db, "operations", "flag", flags)
 	if err != nil {
@@ -62,10 +61,16 @@ func (s *DB) held(ctx context.Context, requests []stock.Request) ([]bool, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", stock.ErrUnavailable, err)
 	}
-	held := make([]bool, len(requests))
+	held := make([]*stock.Outcome, len(requests))
 	for i, r := range requests {
-		ofProduct := func(item operation.Item) bool { return heldGoods[item.GoodsID] }
-		held[i] = heldFlags[r.Flag] || slices.ContainsFunc(r.Items, ofProduct)
+		for _, item := range r.Items {
+			if heldGoods[item.GoodsID] {
+				held[i] = &stock.Outcome{Err: operation.Locked{GoodsID: item.GoodsID}}
+			}
+		}
+		if held[i] == nil && heldFlags[r.Flag] {
+			held[i] = &stock.Outcome{Err: operation.ErrLocked}
+		}
 	}
 	return held, nil
 }
@@ -76,7 +81,7 @@ func (s *DB) deductGroup(
 ) ([]stock.Outcome, error) {
 	flags, goods := distinct(requests)
 	var outcomes []stock.Outcome
-	err := s.transact(ctx, func(tx *gorm.DB) error {
+	err := s.transact(ctx, nil, func(tx *gorm.DB) error { // the caller looks for held rows
 		levels, err := readLevels(tx, goods, "FOR UPDATE")
 		if err != nil {
 			return err

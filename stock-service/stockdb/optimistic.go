@@ -49,10 +49,10 @@ func (s *DB) tryVersions(ctx context.Context, op *stock.Operation) error {
 	}
 	if short != 0 { // it was short when read; the versions no longer matter
 		op.State, op.Reason = operation.Rejected, stock.ShortReason(short)
-		return s.transact(ctx, func(tx *gorm.DB) error { return insertOperations(tx, *op) })
+		return s.transact(ctx, nil, func(tx *gorm.DB) error { return insertOperations(tx, *op) })
 	}
 	op.State, op.Reason = operation.Done, ""
-	return s.transact(ctx, func(tx *gorm.DB) error {
+	return s.transact(ctx, goodsOf(op.Items), func(tx *gorm.DB) error {
 		for _, item := range op.Items {
 			done := tx.Exec("UPDATE stock SET num = num - ?, version = version + 1, updated_at = ?"+
 				" WHERE goods_id = ? AND version = ? AND num >= ?",

@@ -15,7 +15,7 @@ import (
 // Restock implements stock.Ledger.
 func (s *DB) Restock(ctx context.Context, r stock.Restock) (stock.Goods, error) {
 	var goods stock.Goods
-	err := s.transact(ctx, func(tx *gorm.DB) (err error) {
+	err := s.transact(ctx, []int64{r.GoodsID}, func(tx *gorm.DB) (err error) {
 		if err := raiseLevel(tx, r); err != nil {
 			return err
 		}

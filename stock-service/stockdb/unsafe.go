@@ -23,7 +23,7 @@ func (s *DB) overwrite(
 	ctx context.Context, r stock.Request, read func(tx *gorm.DB) (map[int64]*stock.Level, error),
 ) (stock.Operation, error) {
 	op := stock.Operation{Flag: r.Flag, Items: r.Items}
-	err := s.transact(ctx, func(tx *gorm.DB) error {
+	err := s.transact(ctx, goodsOf(r.Items), func(tx *gorm.DB) error {
 		op.State, op.Reason = operation.Done, ""
 		levels, err := read(tx)
 		if err != nil {

@@ -23,6 +23,7 @@ var codes = []struct {
 	{stock.ErrOverloaded, stockapi.CodeOverloaded},
 	{batch.ErrFull, stockapi.CodeOverloaded},
 	{stock.ErrStaleToken, stockapi.CodeUnavailable},
+	{operation.ErrLocked, stockapi.CodeLocked},
 	{stock.ErrUnavailable, stockapi.CodeUnavailable},
 	{stock.ErrInvalidFlag, stockapi.CodeInvalidFlag},
 	{operation.ErrInvalidGoodsID, stockapi.CodeInvalidGoods},
@@ -42,6 +43,9 @@ func problemOf(err error) *problem.Problem {
 			p := stockapi.Problem(row.code, err.Error())
 			if p.Status >= 500 {
 				p.Detail = row.err.Error()
+			}
+			if locked := (operation.Locked{}); row.err == operation.ErrLocked && errors.As(err, &locked) {
+				p.GoodsID = operation.FormatGoodsID(locked.GoodsID)
 			}
 			return p
 		}

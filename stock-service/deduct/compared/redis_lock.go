@@ -40,6 +40,11 @@ func newRedisLock(cfg Config) deduct.Strategy {
 		m := locks.NewMutex("stocklock:"+operation.FormatGoodsID(goodsID), redsync.WithExpiry(redisLockExpiry),
 			redsync.WithTries(math.MaxInt), redsync.WithRetryDelay(redisLockPause)) // until ctx ends
 		if err := m.LockContext(ctx); err != nil {
+			asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), 100*time.Millisecond)
+			defer cancel()
+			if client.Ping(asking).Err() == nil {
+				err = fmt.Errorf("%w: %w", operation.ErrLocked, err)
+			}
 			return deduct.Lock{}, err
 		}
 		alive, end := context.WithDeadline(context.WithoutCancel(ctx), m.Until())

@@ -62,6 +62,9 @@ func (s *zkLock) acquire(ctx context.Context, goodsID int64) (deduct.Lock, error
 			_ = lock.Unlock() // if this fails, the lock ends with the session
 		}
 	})
+	if s.conn.State() == zk.StateHasSession {
+		return deduct.Lock{}, fmt.Errorf("%w: %w", operation.ErrLocked, ctx.Err())
+	}
 	return deduct.Lock{}, ctx.Err()
 }
 
