@@ -27,7 +27,7 @@ func writeReport(
 	if err != nil {
 		return err
 	}
-	return intoFile(file, func(w io.Writer) error { return console.WriteReport(w, record) })
+	return intoFile(file, record.Sheet().Write)
 }
 
 // asJSON says that a command prints its result as JSON, and the text to the standard error.

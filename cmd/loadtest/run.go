@@ -212,7 +212,7 @@ func (cfg *runConfig) play(begin func(*console.Console) (console.Run, error)) ex
 			if cfg.report == "" {
 				return nil
 			}
-			return intoFile(cfg.report, func(w io.Writer) error { return console.WriteReport(w, record) })
+			return intoFile(cfg.report, record.Sheet().Write)
 		})
 		if err != nil {
 			return err

@@ -199,7 +199,7 @@ func (c *Console) keep(
 	c.say("verdict", "%s", v.String())
 	samples, log := c.hub.recorded()
 	record := newRecord(run, v, books, samples, log, c.acts.Strikes())
-	record.Row.HasReport, record.Compare = true, c.runs.compare(p, v.OrdersPerS)
+	record.Compare = c.runs.compare(p, v.OrdersPerS)
 	if p.notCaught(v) {
 		record.Hero.Word, record.Row.Verdict = wordNotCaught, strings.ToLower(wordNotCaught)
 	}

@@ -1,42 +1,36 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/console/page"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/report"
 	"orderstock/loadtest/verify"
 )
 
-// WriteReport writes a record as one HTML file that needs neither server nor
-// network. If scripts are off, it shows the same figures, with the charts as SVG.
-func WriteReport(w io.Writer, r *Record) error {
-	still, err := r.Sheet().Body()
-	if err != nil {
-		return err
-	}
-	return page.WriteReport(w, r.Row.Title+", "+r.Row.Verdict, r, still)
-}
-
-// Sheet describes the record to a browser without scripts.
+// Sheet is the report of the run.
 func (r *Record) Sheet() report.Sheet {
 	s := report.Sheet{Title: r.Row.Title, Facts: []report.Fact{
 		{Name: "Run", Value: r.Row.ID},
 		{Name: "At", Value: r.Row.At.Format("2006-01-02 15:04:05") + " UTC"},
-		{Name: "Variant", Value: r.Row.Variant},
+		{Name: "Fault", Value: strings.Trim(r.Row.Fault+", "+r.Row.Variant, ", ")},
 		{Name: "Strategy", Value: r.Row.Strategy},
 		{Name: "Seed", Value: r.Row.Seed},
+		{Name: "Orders", Value: english.Sprint(r.Row.Orders)},
+		{Name: "Rate", Value: fmt.Sprintf("%.0f orders/s", r.Row.OrdersPerS)},
+		{Name: "99 of 100 within", Value: fmt.Sprintf("%.0f ms", r.Row.P99MS)},
+		{Name: "What broke", Value: cmp.Or(strings.Join(r.Row.Faults, ", "), "nothing")},
 		{Name: "Command", Value: r.Row.Command},
 	}}
 	if r.Hero != nil {
@@ -58,7 +52,9 @@ func (r *Record) Sheet() report.Sheet {
 			}
 			table.Add(i.Violations > 0, i.Says, i.Violations, example)
 		}
-		s.Add(report.Part{Title: "The verdict", Says: r.Verdict.String(), Table: table})
+		says := []string{r.Verdict.String(), fmt.Sprintf("Of %d things that must hold, %d hold.",
+			len(r.Verdict.Invariants), len(r.Verdict.Invariants)-len(r.Verdict.Violated()))}
+		s.Add(report.Part{Title: "The verdict", Says: strings.Join(append(says, r.Verdict.Reasons...), "\n"), Table: table})
 	}
 	if c := r.Compare; c != nil {
 		rate := func(rate float64) string {
@@ -72,12 +68,7 @@ func (r *Record) Sheet() report.Sheet {
 		table.Add(false, catalogue.Fixed, c.FixedSays, rate(c.Fixed))
 		s.Add(report.Part{Title: "The two rates", Table: table})
 	}
-	s.Add(
-		chart("Orders answered per second", r.Samples, "all", "confirmed",
-			func(s Sample) (float64, float64) { return s.OrdersPerS, s.Confirmed }),
-		chart("Time to answer, in ms", r.Samples, "99 of 100 within", "half within",
-			func(s Sample) (float64, float64) { return orAbsent(s.P99MS), orAbsent(s.P50MS) }),
-	)
+	s.Add(r.overTime()...)
 	broke := report.NewTable("What broke", "Where", "Fired", "Came to")
 	for _, f := range r.Faults {
 		times := strconv.Itoa(f.Fired) + "×"
@@ -102,20 +93,49 @@ func orAbsent(ms float64) float64 {
 	return ms
 }
 
-// chart draws two series over time.
-func chart(title string, samples []Sample, first, second string, of func(Sample) (float64, float64)) report.Part {
-	one := report.Line{Name: first, Style: report.Blue}
-	two := report.Line{Name: second, Style: report.GreenDashed} // it may lie over the first
-	for _, s := range samples {
-		a, b := of(s)
-		seconds := float64(s.TMS) / 1000
-		one.Points = append(one.Points, report.Point{X: seconds, Y: a})
-		two.Points = append(two.Points, report.Point{X: seconds, Y: b})
+// overTime draws the samples, with the faults that struck, and lists them.
+func (r *Record) overTime() []report.Part {
+	if len(r.Samples) == 0 {
+		return nil
 	}
-	return report.Part{Title: title, Picture: report.Figure{
-		Label: title, Columns: 1, Width: 440, Height: 120,
-		Charts: []report.Chart{{Below: "seconds", Lines: []report.Line{one, two}}},
-	}.SVG()}
+	line := func(name string, style int, of func(Sample) float64) report.Line {
+		l := report.Line{Name: name, Style: style}
+		for _, s := range r.Samples {
+			l.Points = append(l.Points, report.Point{X: float64(s.TMS) / 1000, Y: of(s)})
+		}
+		return l
+	}
+	var marks []report.Mark
+	for _, f := range r.Faults {
+		if f.FiredMS > 0 {
+			marks = append(marks, report.Mark{X: float64(f.FiredMS) / 1000, Name: f.String()})
+		}
+	}
+	draw := func(title string, lines ...report.Line) report.Part {
+		return report.Part{Title: title, Picture: report.Figure{
+			Label: title, Columns: 1, Width: 720, Height: 160,
+			Charts: []report.Chart{{Below: "seconds", Lines: lines, Marks: marks}},
+		}.SVG()}
+	}
+	table := report.NewTable("After", "All a second", "Confirmed", "Rejected", "Failed", "Half within, ms", "99 of 100 within, ms")
+	for _, s := range r.Samples {
+		row := []any{fmt.Sprintf("%.2f s", float64(s.TMS)/1000)}
+		for _, v := range []float64{s.OrdersPerS, s.Confirmed, s.Rejected, s.Failed, s.P50MS, s.P99MS} {
+			row = append(row, fmt.Sprintf("%.1f", v))
+		}
+		table.Add(false, row...)
+	}
+	return []report.Part{
+		draw("Orders answered per second",
+			line("all", report.Blue, func(s Sample) float64 { return s.OrdersPerS }),
+			line("confirmed", report.GreenDashed, func(s Sample) float64 { return s.Confirmed }), // it may lie over the first
+			line("rejected", report.GreyDashed, func(s Sample) float64 { return s.Rejected }),
+			line("failed", report.Pink, func(s Sample) float64 { return s.Failed })),
+		draw("Time to answer, in ms",
+			line("99 of 100 within", report.Blue, func(s Sample) float64 { return orAbsent(s.P99MS) }),
+			line("half within", report.GreenDashed, func(s Sample) float64 { return orAbsent(s.P50MS) })),
+		{Title: "Over time, in numbers", Table: table, Folded: true},
+	}
 }
 
 // RecordOf makes the record of a run that another part of the load tester fired
@@ -175,5 +195,5 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "orderstock-"+record.Row.ID+".html"))
-	_ = WriteReport(w, record) // an error says that the client has gone
+	_ = record.Sheet().Write(w) // an error says that the client has gone
 }

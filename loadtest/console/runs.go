@@ -149,7 +149,6 @@ type RunRow struct {
 	Verdict    string    `json:"verdict"`
 	Oversold   int64     `json:"oversold"`
 	Faults     []string  `json:"faults"`
-	HasReport  bool      `json:"has_report"`
 	Command    string    `json:"command"` // the command line of the same run
 }
 

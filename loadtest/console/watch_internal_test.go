@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/history"
 	"orderstock/loadtest/verify"
@@ -241,21 +242,26 @@ func TestNotCaughtIsNoPass(t *testing.T) {
 	}
 }
 
-// TestReportWithoutScripts has the compared rates and the events in it, too.
-func TestReportWithoutScripts(t *testing.T) {
+// TestReport has the compared rates, the events, and the faults that struck within the charts.
+func TestReport(t *testing.T) {
 	record := &Record{
 		Compare: &Compare{What: "orders per second", Broken: 12.5, BrokenSays: "a session for each lock"},
 		Log:     []Entry{{TMS: 1500, At: time.Unix(0, 0).UTC(), Text: "paused stock-1"}},
+		Samples: []Sample{{TMS: 250, OrdersPerS: 8, Failed: 3}, {TMS: 2000, OrdersPerS: 9}},
+		Faults: []act.Strike{
+			{What: "kill", Where: "stock-1", Fired: 1, FiredMS: 600}, {What: "kill", Where: "too-late", Fired: 1, FiredMS: 9000},
+		},
 	}
-	sheet, err := record.Sheet().Body()
-	if err != nil {
+	var report strings.Builder
+	if err := record.Sheet().Write(&report); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{
-		"a session for each lock", "12.5", "not run yet", "1.50 s", "00:00:00.000", "paused stock-1",
+	for text, n := range map[string]int{
+		"a session for each lock": 1, "12.5": 1, "not run yet": 1, "1.50 s": 1, "00:00:00.000": 1, "paused stock-1": 1,
+		">kill stock-1</text>": 1, ">failed</text>": 1, ">too-late<": 1, "kill too-late</text>": 0,
 	} {
-		if !strings.Contains(string(sheet), text) {
-			t.Errorf("no %q in %s", text, sheet)
+		if strings.Count(report.String(), text) != n {
+			t.Errorf("%d times %q, want %d, in %s", strings.Count(report.String(), text), text, n, &report)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (r *Report) Sheet() report.Sheet {
 		caught.Add(false, "nothing", "controls, with nothing broken: "+some(controls))
 	}
 	s := report.Sheet{
-		Title: "Broken variants of the services, each of which must be caught", Word: "MISSED",
+		Title: "Broken variants of the services, each of which must be caught", Word: "VIOLATION",
 		Sentence: fmt.Sprintf("%d of %d as expected", ok, len(r.Rows)),
 	}
 	if r.OK() {

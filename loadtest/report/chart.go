@@ -30,6 +30,14 @@ type Chart struct {
 	Title, Below string // above the chart, and of the axis below
 	Log          bool
 	Lines        []Line
+	// Marks are moments on the axis below, each with a name.
+	Marks []Mark
+}
+
+// Mark is a named place on the axis below. One behind the last point is not drawn.
+type Mark struct {
+	X    float64
+	Name string
 }
 
 // Line is one line, by ascending X. Style numbers its colour and its dashes.
@@ -51,7 +59,9 @@ var colours = []string{"#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#
 // Styles of lines that are not simply numbered.
 const (
 	Blue        = 1
+	Pink        = 3
 	GreenDashed = 2 + 8
+	GreyDashed  = 6 + 8
 )
 
 // style returns the colour of the i-th line and its dashes. Lines are broken if the colours repeat.
@@ -210,7 +220,28 @@ func (c area) draw(d *drawing) {
 		}
 		fmt.Fprintf(d, `<path d="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", &path, colour, dash)
 	}
+	c.marks(d, across)
 	c.names(d, up)
+}
+
+// marks draws the marks as vertical lines, and their names as far as there is room.
+func (c area) marks(d *drawing, across func(float64) float64) {
+	free := c.x
+	for _, m := range c.Marks {
+		x, wide := across(m.X), float64(len(m.Name))*letterWidth
+		if x > c.x+c.width {
+			continue
+		}
+		d.line(x, c.y, x, c.y+c.height, `stroke="`+colours[4]+`" class="strike"`)
+		switch {
+		case x >= free && x+wide < c.x+c.width:
+			d.text(x+4, c.y+10, `class="strike"`, m.Name)
+			free = x + wide
+		case x-wide >= free:
+			d.text(x-4, c.y+10, `class="strike" text-anchor="end"`, m.Name)
+			free = x
+		}
+	}
 }
 
 // scales returns how values become places, the numbers below, and the values with a line across the chart.

@@ -38,8 +38,8 @@ type Part struct {
 	// Picture is an SVG, made by this program. In a document it is File, with the text Alt in its place.
 	Picture   template.HTML
 	File, Alt string
-	// Detail leaves the part out of documents.
-	Detail bool
+	// Detail leaves the part out of documents, and Folded shows its title alone on a page until it is opened.
+	Detail, Folded bool
 }
 
 // Add appends the parts that have something to show: words alone, a picture, or a table with rows.

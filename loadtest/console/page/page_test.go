@@ -114,31 +114,6 @@ func TestImportsExist(t *testing.T) {
 	}
 }
 
-func TestReportStandsAlone(t *testing.T) {
-	var b bytes.Buffer
-	record := map[string]any{"row": map[string]string{"title": "</script><script>alert(1)</script>"}}
-	err := page.WriteReport(&b, "run <1>", record, "<p>VIOLATION sold 1,654 of 300</p>")
-	if err != nil {
-		t.Fatal(err)
-	}
-	html := b.String()
-	for _, want := range []string{
-		"<title>run &lt;1&gt;</title>", "<p>VIOLATION sold 1,654 of 300</p>", "function renderReport(",
-		"const count =", "--accent:",
-	} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the report lacks %q", want)
-		}
-	}
-	if n := strings.Count(html, "</script>"); n != 2 {
-		t.Errorf("the report ends %d scripts, want 2: the data and the renderer", n)
-	}
-	outside := regexp.MustCompile(`(?m)^(?:import|export) .*|(?:src|href)="[^"]*"|@import`)
-	if found := outside.FindString(html); found != "" {
-		t.Errorf("the report needs another file: %q", found)
-	}
-}
-
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := fs.ReadFile(page.Files(), name)

@@ -18,6 +18,13 @@ async function call(method, path, body) {
   return value;
 }
 
+// sheet returns the body of a report, which the server has escaped.
+export async function sheet(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`the console answered ${response.status}`);
+  return new DOMParser().parseFromString(await response.text(), "text/html").querySelector("main").innerHTML;
+}
+
 export const get = (path) => call("GET", path);
 export const post = (path, body = {}) => call("POST", path, body);
 

@@ -9,7 +9,7 @@ export function Books() {
   const books = useValue(state.books);
   return html`
     <${Panel} id="books" title="The books" aside=${books?.read_at ? html`<span class="aside">read ${clock(books.read_at).slice(0, 8)}, one snapshot</span>` : null}>
-      ${books?.rows?.length ? html`${booksWords(h, books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(h, books)}`
+      ${books?.rows?.length ? html`${booksWords(books)}${books.scope ? html`<p class="muted">These are ${books.scope}: another process may fire at others.</p>` : null}${booksTable(books)}`
         : html`<${Empty}>No products yet: a run creates its own. While it runs, this table shows how many pieces came in, went out and are there.<//>`}
     <//>`;
 }
@@ -40,7 +40,7 @@ export function Verdict() {
       <p>${invariantsWords(verdict)}.</p>
       <p class="muted">${verdictWords(verdict)}</p>
       ${(verdict.reasons || []).map((why, i) => html`<p class="unsure" key=${i}>${why}</p>`)}
-      ${invariantsTable(h, verdict, all, linked)}
+      ${invariantsTable(verdict, all, linked)}
     <//>`;
 }
 
@@ -92,7 +92,7 @@ export function Events() {
   const shown = all ? newest : newest.slice(0, 12);
   return html`
     <${Panel} id="events" title="Events" aside=${html`<span class="aside">newest first</span>`}>
-      ${log.length ? eventsTable(h, shown, linked) : html`<${Empty}>Nothing has happened yet.<//>`}
+      ${log.length ? eventsTable(shown, linked) : html`<${Empty}>Nothing has happened yet.<//>`}
       ${log.length > 12 ? html`<button type="button" class="quiet" onClick=${() => setAll(!all)}>${all ? "the last 12 only" : `all ${count(log.length)}`}</button>` : null}
     <//>`;
 }

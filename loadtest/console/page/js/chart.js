@@ -166,7 +166,7 @@ function Chart({ chart }) {
         ${shown && at != null ? html`<span class="item">at ${since(shown.t_ms)}</span>` : null}
       </p>
       ${empty ? html`<${Empty}>${unheard ? "Only the process that fires knows how long answers took." : "No order has been sent yet. A run is sampled every 250 ms."}<//>` : null}
-      ${asTable && !empty ? html`<div class="scroll" tabindex="0" role="region" aria-label=${chart.title}>${seriesTable(h, chart, table(chart, samples, over), over.map(overName))}</div>` : null}
+      ${asTable && !empty ? html`<div class="scroll" tabindex="0" role="region" aria-label=${chart.title}>${seriesTable(chart, table(chart, samples, over), over.map(overName))}</div>` : null}
       <div ref=${ref} class="canvas" hidden=${asTable || empty} tabindex=${asTable || empty ? null : 0} role="slider" aria-label="${chart.title}: cursor"
         aria-valuemin="0" aria-valuemax=${Math.max(last, 0)} aria-valuenow=${Math.max(here, 0)} aria-valuetext=${words} onKeyDown=${move} onBlur=${clear}></div>
     </figure>`;

@@ -1,4 +1,4 @@
-// How numbers and times read. Pure functions without imports: the report inlines this file.
+// How numbers and times read. Pure functions without imports.
 
 // count writes a whole number with commas.
 export const count = (n) => (n ?? 0).toLocaleString("en-US", { maximumFractionDigits: 0 });
@@ -51,7 +51,6 @@ const SIGNS = {
   RUNNING: ["…", "running"],
   "NOT JUDGED": ["○", "unsure"],
   "NOT CAUGHT THIS TIME": ["○", "unsure"],
-  MISSED: ["✗", "bad"],
 };
 
 export const sign = (word) => SIGNS[(word || "").toUpperCase()] || ["?", "unsure"];

@@ -60,8 +60,8 @@ export function Hero() {
       <div class="say">
         <p class="what">${run ? html`<b>${run.title}</b> ${runWords(run) ? html`<span>${runWords(run)}</span>` : null}` : "Nothing has been fired yet."}</p>
         <h1 class=${text.length > 32 ? "long" : ""}>
-          ${text ? sentence(h, text) : html`<span class="sentence">${idle}</span>`}
-          ${word ? verdictWord(h, word) : null}
+          ${text ? sentence(text) : html`<span class="sentence">${idle}</span>`}
+          ${word ? verdictWord(word) : null}
         </h1>
         <p class="under">${doing && (isRunning || !hero) ? html`<span class="doing">${doing} …</span> ` : null}
           ${UNDER[word] || attached && ATTACHED || "Press Broken: the published version oversells. Press Fixed: the same buyers, and the books stay right."}
@@ -80,7 +80,7 @@ export function Hero() {
           <button type="button" class="quiet" onClick=${halt}>Stop</button>`
           : whyNot ? notNow(whyNot) : offered && fault && (run?.fault !== fault.letter || run.variant !== offered) ? `This link offers fault ${fault.letter}, ${offered}. Press it to play it.`
           : "Both run on real servers, with the same seed."}</p>
-        ${compare ? compareBars(h, compare) : null}
+        ${compare ? compareBars(compare) : null}
       </div>
     </section>`;
 }

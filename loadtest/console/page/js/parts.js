@@ -1,20 +1,19 @@
-// The parts that the page and the report share. Each takes h, which makes an
-// element from a tag, its attributes and its children: Preact's on the page,
-// one that makes DOM nodes in the report.
+// The parts of the panels.
+import { h } from "./ui.js";
 import { clock, count, many, rate, short, sign, since, span } from "./format.js";
 
 // verdictWord is the verdict as a sign and a word in its colour.
-export const verdictWord = (h, word) => {
+export const verdictWord = (word) => {
   const [mark, kind] = sign(word);
   return h("span", { class: `verdict ${kind}` }, h("span", { class: "sign", "aria-hidden": "true" }, mark), " ", word.toUpperCase());
 };
 
 // sentence sets the numbers of a sentence apart from its words.
-export const sentence = (h, text) =>
+export const sentence = (text) =>
   h("span", { class: "sentence" }, text.split(/(\d[\d,.]*)/).map((piece, i) => (i % 2 ? h("b", { key: i }, piece) : piece)));
 
-const cell = (h, text, attributes = {}) => h("td", { class: "number", ...attributes }, text);
-const head = (h, names) => h("thead", {}, h("tr", {}, names.map(([name, isNumber, title]) =>
+const cell = (text, attributes = {}) => h("td", { class: "number", ...attributes }, text);
+const head = (names) => h("thead", {}, h("tr", {}, names.map(([name, isNumber, title]) =>
   h("th", { scope: "col", class: isNumber ? "number" : "", title }, name))));
 
 const BOOK_COLUMNS = [["Product"],
@@ -22,27 +21,27 @@ const BOOK_COLUMNS = [["Product"],
   ["There", 1, "pieces on the shelf by the stock table"], ["Sold", 1, "pieces confirmed to clients"]];
 
 // booksTable is the ledger compared with the shelf, the products that disagree first.
-export const booksTable = (h, books, most = 8) => {
+export const booksTable = (books, most = 8) => {
   const rows = [...books.rows].sort((a, b) => Boolean(b.wrong) - Boolean(a.wrong));
   const all = books.products || rows.length;
   const sold = (n) => (books.heard === false ? "–" : count(n)); // another process fired, and only that one knows
   const sum = (key) => rows.reduce((all, row) => all + row[key], 0);
   return h("table", { class: "books" },
     h("caption", { class: "hidden" }, "The books: pieces in, out, back and there"),
-    head(h, BOOK_COLUMNS),
+    head(BOOK_COLUMNS),
     h("tbody", {}, rows.slice(0, most).map((row) =>
       h("tr", { class: row.wrong ? "bad" : "", key: row.goods },
         h("th", { scope: "row" }, row.wrong ? h("span", { class: "sign" }, "✗ ") : null, row.name || row.goods),
-        cell(h, count(row.in)), cell(h, count(row.out)), cell(h, count(row.back)), cell(h, count(row.there)), cell(h, sold(row.told))))),
+        cell(count(row.in)), cell(count(row.out)), cell(count(row.back)), cell(count(row.there)), cell(sold(row.told))))),
     rows.length > 1 && all === rows.length
       ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, all > most ? `All ${all}` : "Total"),
-        ["in", "out", "back", "there", "told"].map((key) => cell(h, key === "told" ? sold(sum(key)) : count(sum(key)), { key }))))
+        ["in", "out", "back", "there", "told"].map((key) => cell(key === "told" ? sold(sum(key)) : count(sum(key)), { key }))))
       : all > rows.length ? h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, `All ${count(all)}`),
         h("td", { class: "number", colspan: 5 }, `${count(books.sold)} sold of ${count(books.stock)}`))) : null);
 };
 
 // booksWords says whether the books agree, and if not, where.
-export const booksWords = (h, books) => {
+export const booksWords = (books) => {
   const wrong = books.rows.filter((row) => row.wrong).map((row) => `${row.name || row.goods}: ${row.wrong}`);
   if (books.wrong && !wrong.length) wrong.push(books.wrong);
   if (!wrong.length) return h("p", { class: "good" }, h("span", { class: "sign" }, "✓ "), "The books agree: in − out + back equals there.");
@@ -51,19 +50,19 @@ export const booksWords = (h, books) => {
 };
 
 // invariantsTable lists the invariants that do not hold, or all of them.
-export const invariantsTable = (h, verdict, all, link = (text) => text) => {
+export const invariantsTable = (verdict, all, link = (text) => text) => {
   const list = verdict.invariants || [];
   const shown = all ? list : list.filter((one) => one.violations > 0);
   if (!shown.length) return null;
   return h("table", { class: "invariants" },
     h("caption", { class: "hidden" }, "What must hold, and how often it did not"),
-    head(h, [["What must hold"], ["Broken", 1]]),
+    head([["What must hold"], ["Broken", 1]]),
     h("tbody", {}, shown.map((one) =>
       h("tr", { class: one.violations ? "bad" : "", key: one.name },
         h("th", { scope: "row" }, one.violations ? h("span", { class: "sign" }, "✗ ") : h("span", { class: "sign good" }, "✓ "),
           one.says || one.name, h("small", {}, ` ${one.name}`),
           (one.sample || []).slice(0, 2).map((text, i) => h("small", { class: "sample", key: i }, link(text)))),
-        cell(h, one.violations ? `${count(one.violations)}×` : "0")))));
+        cell(one.violations ? `${count(one.violations)}×` : "0")))));
 };
 
 // invariantsWords counts those that hold.
@@ -79,7 +78,7 @@ export const verdictWords = (verdict) => [
   `${count(verdict.oversold)} sold too many`, `${count(verdict.double_deducted)} deducted twice`].join(" · ");
 
 // faultLine describes an observed fault: armed, fired so many times (or struck, if that is not counted), healed.
-export const faultLine = (h, fault) => {
+export const faultLine = (fault) => {
   const fired = fault.fired > 0;
   const struck = fault.counted === false ? "struck" : `fired ${count(fault.fired)}×`;
   const step = (reached, text) => h("span", { class: reached ? "" : "not-yet" }, text);
@@ -93,13 +92,13 @@ export const faultLine = (h, fault) => {
 const KINDS = { run: "▸", fault: "⚡", books: "≠", verdict: "§", error: "!" };
 
 // eventsTable lists the events with both their times. link may turn parts of a text into links.
-export const eventsTable = (h, log, link = (text) => text) =>
+export const eventsTable = (log, link = (text) => text) =>
   h("table", { class: "events" },
     h("caption", { class: "hidden" }, "Events of the run"),
-    head(h, [["Since start", 1], ["Time"], ["What happened"]]),
+    head([["Since start", 1], ["Time"], ["What happened"]]),
     h("tbody", {}, log.map((entry, i) =>
       h("tr", { class: `kind-${entry.kind}`, key: `${entry.at}${i}` },
-        cell(h, since(entry.t_ms)), h("td", { class: "clock" }, clock(entry.at)),
+        cell(since(entry.t_ms)), h("td", { class: "clock" }, clock(entry.at)),
         h("td", {}, h("span", { class: "sign", "aria-hidden": "true" }, `${KINDS[entry.kind] || "▸"} `), link(entry.text))))));
 
 // The lines of the two charts: key in a sample, words, class, dash.
@@ -116,21 +115,21 @@ export const seriesOf = (chart, samples) =>
   [samples.map((one) => one.t_ms / 1000), ...chart.lines.map(([key]) => samples.map((one) => one[key] ?? null))];
 
 // seriesTable is a chart as a table, with a column for each run that is laid over it.
-export const seriesTable = (h, chart, [times, ...columns], over = []) =>
+export const seriesTable = (chart, [times, ...columns], over = []) =>
   h("table", { class: "series" },
     h("caption", { class: "hidden" }, chart.title),
-    head(h, [["Since start", 1], ...chart.lines.map(([, name]) => [name, 1]), ...over.map((name) => [name, 1])]),
+    head([["Since start", 1], ...chart.lines.map(([, name]) => [name, 1]), ...over.map((name) => [name, 1])]),
     h("tbody", {}, times.map((time, i) =>
-      h("tr", { key: time }, cell(h, since(1000 * time)), columns.map((values, key) => cell(h, values[i] == null ? "" : chart.write(values[i]), { key }))))));
+      h("tr", { key: time }, cell(since(1000 * time)), columns.map((values, key) => cell(values[i] == null ? "" : chart.write(values[i]), { key }))))));
 
 // compareBars sets two rates side by side.
-export const compareBars = (h, compare) => {
+export const compareBars = (compare) => {
   const most = Math.max(compare.broken, compare.fixed, 1e-9);
   const bar = (name, value, says) => h("tr", {},
     h("th", { scope: "row" }, name, says ? h("small", {}, says) : null),
     h("td", { class: "bar" }, h("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none", "aria-hidden": "true" },
       h("rect", { class: "ground", width: 100, height: 12 }), h("rect", { class: "value", width: (100 * (value || 0)) / most, height: 12 }))),
-    cell(h, value ? rate(value) : "not run yet"));
+    cell(value ? rate(value) : "not run yet"));
   const times = compare.broken && compare.fixed ? compare.fixed / compare.broken : 0;
   return h("table", { class: "compare" },
     h("caption", {}, `${compare.what}, side by side`, times > 1.05 ? h("b", {}, `: ${rate(times)} times as many`) : null),

@@ -1,13 +1,12 @@
 // The table of runs: runs over the charts, what holds in one run and not in another, the report.
-import { Empty, h, html, note, Panel, signal, useValue } from "./ui.js";
-import { get } from "./api.js";
+import { Empty, html, note, Panel, signal, useValue } from "./ui.js";
+import { get, sheet } from "./api.js";
 import { overlays, state } from "./state.js";
 import { count, day, rate, sign, span } from "./format.js";
-import { renderReport } from "./report.js";
 
 const MOST = 3; // lines that can still be told apart
 
-// opened is the run whose report is shown, or null.
+// opened is the run whose report is shown, with the report as HTML, or null.
 const opened = signal(null);
 
 const isOver = (id) => overlays.value.some((run) => run.row.id === id);
@@ -39,8 +38,8 @@ async function tick(id, box) {
 }
 
 async function open(id) {
-  if (opened.value?.row.id === id) { opened.value = null; return; }
-  try { opened.value = await get(`api/runs/${id}`); } catch (error) { note(error.message, true); }
+  if (opened.value?.id === id) { opened.value = null; return; }
+  try { opened.value = { id, html: await sheet(`api/runs/${id}/report`) }; } catch (error) { note(error.message, true); }
 }
 
 // Difference lists what held in one of the runs and not in another.
@@ -71,7 +70,7 @@ function Row({ row, isOver, isOpen }) {
       <td class="number">${count(row.orders)}</td><td class="number">${rate(row.orders_per_s)}</td><td class="number">${span(row.p99_ms)}</td>
       <td class="number">${row.oversold ? html`<b class="bad">${count(row.oversold)}</b>` : "0"}</td>
       <td><span class="verdict-small ${kind}">${mark} ${(row.verdict || "unknown").toLowerCase()}</span></td>
-      <td>${row.has_report ? html`<a href="api/runs/${row.id}/report" download="orderstock-${row.id}.html">report<span class="hidden"> of ${row.title} ${day(row.at)}</span></a>` : ""}</td>
+      <td><a href="api/runs/${row.id}/report" download="orderstock-${row.id}.html">report<span class="hidden"> of ${row.title} ${day(row.at)}</span></a></td>
     </tr>`;
 }
 
@@ -86,9 +85,9 @@ export function Runs() {
         <caption class="hidden">Runs, newest first</caption>
         <thead><tr><th scope="col"><span class="hidden">Over the charts</span></th><th scope="col">Run</th><th scope="col">At</th><th scope="col">Strategy</th><th scope="col">Seed</th><th scope="col">Broke</th>
           <th scope="col" class="number">Orders</th><th scope="col" class="number">Orders/s</th><th scope="col" class="number" title="99 of 100 orders were answered within">p99</th><th scope="col" class="number">Sold too many</th><th scope="col">Verdict</th><th scope="col"><span class="hidden">Report</span></th></tr></thead>
-        <tbody>${runs.map((row) => html`<${Row} key=${row.id} row=${row} isOver=${over.some((run) => run.row.id === row.id)} isOpen=${shown?.row.id === row.id} />`)}</tbody>
+        <tbody>${runs.map((row) => html`<${Row} key=${row.id} row=${row} isOver=${over.some((run) => run.row.id === row.id)} isOpen=${shown?.id === row.id} />`)}</tbody>
       </table></div>`}
       ${over.length > 1 ? html`<${Difference} runs=${over} />` : null}
-      ${shown ? html`<div class="sheet"><button type="button" class="quiet" onClick=${() => { opened.value = null; }}>Close this report</button>${renderReport(shown, h)}</div>` : null}
+      ${shown ? html`<div class="sheet"><button type="button" class="quiet" onClick=${() => { opened.value = null; }}>Close this report</button><div dangerouslySetInnerHTML=${{ __html: shown.html }}></div></div>` : null}
     <//>`;
 }

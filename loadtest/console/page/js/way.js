@@ -147,7 +147,7 @@ export function Way() {
       </table>
       ${noFlags ? html`<p class="why">Flags set and taken: ${noFlags}</p>` : null}
       ${all.length ? html`<ul class="plain struck">
-        ${all.map((fault) => html`<li key=${fault.id}>${faultLine(h, fault)}</li>`)}</ul>`
+        ${all.map((fault) => html`<li key=${fault.id}>${faultLine(fault)}</li>`)}</ul>`
         : html`<${Empty}>No process, server or connection is broken.<//>`}
     <//>`;
 }
