@@ -35,9 +35,9 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 
 # The tests with the build tag "alone".
-ALONE := -tags $(TAGS),alone -run '^Test(Readers|SlowSenders|EveryDeduction)' ./cmd/order-service ./loadtest/stack
+ALONE := -tags $(TAGS),alone -run '^Test(Readers|SlowSenders|EveryDeduction)' ./cmd/order-service ./loadtest/system
 
-CLUSTER_TESTS := ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/lab ./loadtest/faults
+CLUSTER_TESTS := ./pkg/mysqldb ./pkg/mysqlgroup ./loadtest/system ./loadtest/faults
 
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 LICENSES    := github.com/google/go-licenses@v1.6.0

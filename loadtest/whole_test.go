@@ -9,17 +9,17 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 )
 
-func fireAt(st *stack.Stack) fire.Config {
+func fireAt(st *system.Stack) fire.Config {
 	return fire.Config{Target: st.Target(), Concurrency: 32}
 }
 
-func judge(t *testing.T, st *stack.Stack, h *history.History) *verify.Verdict {
+func judge(t *testing.T, st *system.Stack, h *history.History) *verify.Verdict {
 	t.Helper()
 	v, err := verify.Run(t.Context(), verify.Config{Databases: st.Databases(), History: h, Settle: time.Minute})
 	if err != nil {
@@ -31,7 +31,7 @@ func judge(t *testing.T, st *stack.Stack, h *history.History) *verify.Verdict {
 // "passes" takes 20 s: it fires for so long that each service can die and return.
 func TestTheWholeStack(t *testing.T) {
 	t.Parallel()
-	bin := stacktest.Build(t)
+	bin := systemtest.Build(t)
 	t.Run("passes, also when services die", func(t *testing.T) { t.Parallel(); passesWhenServicesDie(t, bin) })
 	t.Run("old orders are pruned under load", func(t *testing.T) { t.Parallel(); prunedUnderLoad(t, bin) })
 	t.Run("the unsafe strategy is found out", func(t *testing.T) { t.Parallel(); unsafeIsFoundOut(t, bin) })
@@ -41,7 +41,7 @@ func TestTheWholeStack(t *testing.T) {
 // one of each service killed in the middle.
 func passesWhenServicesDie(t *testing.T, bin string) {
 	t.Helper()
-	st := stacktest.Up(t, bin, func(c *stack.Config) {
+	st := systemtest.Up(t, bin, func(c *system.Config) {
 		short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
 		c.OrderEnv, c.StockEnv = short, short // the dead ones are gone sooner
 	})
@@ -79,7 +79,7 @@ func passesWhenServicesDie(t *testing.T, bin string) {
 // cancellations come in. Nothing is wrong at the end, and the old ones are gone.
 func prunedUnderLoad(t *testing.T, bin string) {
 	t.Helper()
-	st := stacktest.Up(t, bin, func(*stack.Config) {})
+	st := systemtest.Up(t, bin, func(*system.Config) {})
 	cfg := fireAt(st)
 	cfg.Mix = fire.Mix{Goods: 4, Stock: 120, Repeat: 0.2, Cancel: 0.3}
 	cfg.Orders = 200
@@ -145,7 +145,7 @@ func prunedUnderLoad(t *testing.T, bin string) {
 // The verdict comes from the databases: a strategy that oversells is found out.
 func unsafeIsFoundOut(t *testing.T, bin string) {
 	t.Helper()
-	st := stacktest.Up(t, bin, func(c *stack.Config) {
+	st := systemtest.Up(t, bin, func(c *system.Config) {
 		c.OrderServices = -1
 		c.Strategy = "unsafe"
 	})

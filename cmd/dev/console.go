@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/health"
 	"orderstock/pkg/servers"
 )
@@ -45,7 +45,7 @@ func (p program) traced() map[string]string {
 }
 
 // startConsole starts a console attached to the stack. It keeps its runs in the folder out of the module.
-func startConsole(ctx context.Context, root, dir string, st *stack.Stack, page program) (*servers.Server, error) {
+func startConsole(ctx context.Context, root, dir string, st *system.Stack, page program) (*servers.Server, error) {
 	args := []string{
 		"console", "--attach", "--listen", page.Addr, "--out", filepath.Join(root, "out"), "--strategy", st.Strategy(),
 		"--program", ". .run/env && bin/loadtest",

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/servers/procgroup"
 )
 
@@ -19,7 +19,7 @@ func downCommand() *cobra.Command {
 		Short: "Stop the stack of up; repeatable",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := stack.ModuleRoot()
+			root, err := system.ModuleRoot()
 			if err != nil {
 				return err
 			}

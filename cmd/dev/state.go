@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/servers"
 )
 
@@ -36,7 +36,7 @@ type program struct {
 	Token string `json:"token,omitempty"`
 }
 
-func stateOf(st *stack.Stack) state {
+func stateOf(st *system.Stack) state {
 	s := state{Pid: os.Getpid(), Env: st.LoadtestEnv()}
 	add := func(p *servers.Server, url, ops string) {
 		s.Programs = append(s.Programs, program{Name: p.Name(), Addr: p.Addr(), Pid: p.Pid(), URL: url, Ops: ops})

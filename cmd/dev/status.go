@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 	"orderstock/pkg/health"
 	"orderstock/pkg/servers/procgroup"
@@ -25,7 +25,7 @@ func statusCommand() *cobra.Command {
 		Short: "Print what up left running, a line each; exit 0 if all of it is ready, 1 if not",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root, err := stack.ModuleRoot()
+			root, err := system.ModuleRoot()
 			if err != nil {
 				return err
 			}

@@ -7,9 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
-	"orderstock/pkg/compile"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/programs"
 )
@@ -36,22 +35,7 @@ func testCommand() *cobra.Command {
 					return fmt.Errorf("test: %w", err)
 				}
 			}
-			root, err := stack.ModuleRoot()
-			if err != nil {
-				return err
-			}
-			say("compiling the services into " + binDir(root))
-			services := compile.Options{Root: root, Bin: binDir(root), Progress: say}
-			if err := compile.Programs(ctx, services, "order-service", "stock-service"); err != nil {
-				return fmt.Errorf("test: %w", err)
-			}
-			dir, err := os.MkdirTemp("", "orderstock-test-")
-			if err != nil {
-				return fmt.Errorf("test: %w", err)
-			}
-			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-			say("starting MySQL, Redis and ZooKeeper in " + dir)
-			s, err := stack.StartServers(ctx, dir)
+			s, err := system.Open(ctx, system.Options{Progress: say})
 			if err != nil {
 				return err
 			}
@@ -65,7 +49,7 @@ func testCommand() *cobra.Command {
 				servers.EnvTestMySQL+"="+s.MySQL.AdminDSN(),
 				servers.EnvTestRedis+"="+s.Redis.Addr(),
 				servers.EnvTestZooKeeper+"="+s.ZooKeeper.Addr(),
-				stack.EnvTestBin+"="+binDir(root),
+				system.EnvTestBin+"="+s.Bin,
 			), args[0], args[1:]...)
 		},
 	}

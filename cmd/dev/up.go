@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/command"
 	"orderstock/pkg/servers"
@@ -22,7 +22,10 @@ import (
 )
 
 func upCommand() *cobra.Command {
-	var cfg stack.Config
+	var (
+		open system.Options
+		cfg  system.Config
+	)
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Bring everything up, leave it running and print the addresses",
@@ -35,14 +38,14 @@ func upCommand() *cobra.Command {
 			return up(cmd)
 		},
 	}
-	cfg.Flags(cmd.Flags())
+	cfg.Flags(cmd.Flags(), &open.Cluster)
 	return cmd
 }
 
 // up starts the process that holds the stack, and waits until it is ready.
 func up(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	root, err := stack.ModuleRoot()
+	root, err := system.ModuleRoot()
 	if err != nil {
 		return err
 	}
@@ -129,21 +132,24 @@ func follow(ctx context.Context, logPath, dir string, ended <-chan struct{}) err
 
 // holdCommand is the process that up leaves in the background: servers and services are its children, and end with it.
 func holdCommand() *cobra.Command {
-	var cfg stack.Config
+	var (
+		open system.Options
+		cfg  system.Config
+	)
 	cmd := &cobra.Command{
 		Use:    "hold",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return hold(cmd.Context(), cfg)
+			return hold(cmd.Context(), open, cfg)
 		},
 	}
-	cfg.Flags(cmd.Flags())
+	cfg.Flags(cmd.Flags(), &open.Cluster)
 	return cmd
 }
 
-func hold(ctx context.Context, cfg stack.Config) (err error) {
-	root, err := stack.ModuleRoot()
+func hold(ctx context.Context, open system.Options, cfg system.Config) (err error) {
+	root, err := system.ModuleRoot()
 	if err != nil {
 		return err
 	}
@@ -155,7 +161,19 @@ func hold(ctx context.Context, cfg stack.Config) (err error) {
 		return errHeld
 	}
 	defer func() { err = errors.Join(err, held.Unlock()) }()
-	cfg.Dir, cfg.Bin, cfg.Progress = filepath.Join(dir, "data"), binDir(root), command.Progress(os.Stderr)
+	say := command.Progress(os.Stderr)
+	open.Dir, open.Progress = filepath.Join(dir, "data"), say
+	s, err := system.Open(ctx, open)
+	if err != nil {
+		return err
+	}
+	stopped := func(stop func(context.Context) error) {
+		ctx, cancel := stopping(ctx)
+		defer cancel()
+		err = errors.Join(err, stop(ctx))
+	}
+	defer func() { stopped(s.Stop) }()
+	cfg.Dir, cfg.Bin, cfg.Servers, cfg.Progress = s.Dir, s.Bin, s.Servers, say
 	cfg.OrderPort, cfg.StockPort = 8080, 8081
 	about, err := newPage()
 	if err != nil {
@@ -163,7 +181,7 @@ func hold(ctx context.Context, cfg stack.Config) (err error) {
 	}
 	cfg.StockEnv, cfg.OrderEnv = about.traced(), about.traced()
 	cfg.OrderEnv["CONSOLE_URL"] = about.URL
-	st, err := stack.Up(ctx, cfg)
+	st, err := system.Up(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -182,7 +200,7 @@ func hold(ctx context.Context, cfg stack.Config) (err error) {
 }
 
 // keepUp writes the stack's addresses for the other commands, and starts services again that end, until ctx ends.
-func keepUp(ctx context.Context, dir string, st *stack.Stack, page program) error {
+func keepUp(ctx context.Context, dir string, st *system.Stack, page program) error {
 	var one sync.Mutex
 	write := func() error {
 		one.Lock()

@@ -18,8 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/loadtest/console"
-	"orderstock/loadtest/lab"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/commalist"
 	"orderstock/pkg/command"
 	"orderstock/pkg/config"
@@ -221,27 +220,11 @@ func parseWatched(values []string) ([]console.Watched, error) {
 	return all, nil
 }
 
-// withLab calls do with the console of a new lab. Before, it builds the services that can be broken.
+// withLab calls do with the console of a new system that can be broken.
 func withLab(cmd *cobra.Command, out, bin string, do func(*console.Console) error) (err error) {
-	say := command.Progress(cmd.ErrOrStderr())
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		return err
-	}
-	say("compiling the services with all their broken variants into " + bin)
-	if !filepath.IsAbs(bin) {
-		bin = filepath.Join(root, bin)
-	}
-	if err := lab.Build(cmd.Context(), bin, say); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "orderstock-console-")
-	if err != nil {
-		return fmt.Errorf("start console: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	say("starting MySQL, Redis and ZooKeeper")
-	l, err := lab.Start(cmd.Context(), dir, bin)
+	l, err := system.Open(cmd.Context(), system.Options{
+		Bin: bin, Breakable: true, Progress: command.Progress(cmd.ErrOrStderr()),
+	})
 	if err != nil {
 		return err
 	}

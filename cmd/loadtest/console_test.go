@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/command"
 )
 
 // An attached console finds the services' servers by the variables that the services read, and an order's flag in
 // Redis. When it ends, it takes back the file that says where it was.
 func TestConsoleWatchesTheStackThatTheEnvironmentNames(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), func(*stack.Config) {})
+	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
 	for _, env := range []map[string]string{st.LoadtestEnv(), st.ServersEnv()} {
 		for name, value := range env {
 			t.Setenv(name, value)

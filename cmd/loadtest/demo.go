@@ -11,59 +11,58 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
-	"orderstock/pkg/compile"
 )
 
 func demoCommand() *cobra.Command {
 	var (
-		cfg stack.Config
-		r   firing
+		open system.Options
+		cfg  system.Config
+		r    firing
 	)
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Bring everything up, fire orders, print the verdict, stop everything; the exit code is the verdict's",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg.Progress = command.Progress(cmd.ErrOrStderr())
-			return demo(cmd, cfg, &r)
+			open.Progress = command.Progress(cmd.ErrOrStderr())
+			cfg.Progress = open.Progress
+			return demo(cmd, open, cfg, &r)
 		},
 	}
-	cfg.Flags(cmd.Flags())
+	cfg.Flags(cmd.Flags(), &open.Cluster)
 	r.flags(cmd)
 	return cmd
 }
 
-func demo(cmd *cobra.Command, cfg stack.Config, r *firing) (err error) {
+func demo(cmd *cobra.Command, open system.Options, cfg system.Config, r *firing) (err error) {
 	ctx := cmd.Context()
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		return err
-	}
 	if err := errors.Join(cfg.Check(), r.judging.Validate(), r.to.clear()); err != nil {
 		return err
 	}
-	cfg.Bin = filepath.Join(root, "bin")
-	to := compile.Options{Root: root, Bin: cfg.Bin, Progress: cfg.Progress}
-	if err := compile.Programs(ctx, to, "order-service", "stock-service"); err != nil {
+	s, err := system.Open(ctx, open)
+	if err != nil {
 		return err
 	}
-	if cfg.Dir, err = os.MkdirTemp("", "orderstock-demo-"); err != nil {
-		return fmt.Errorf("demo: %w", err)
-	}
 	logs := filepath.Join(filepath.Dir(r.to.verdict()), "logs")
-	defer func() { err = errors.Join(err, keepLogs(cfg.Dir, logs), os.RemoveAll(cfg.Dir)) }()
-	st, err := stack.Up(ctx, cfg)
+	stopping := func(stop func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
+		defer cancel()
+		return stop(ctx)
+	}
+	defer func() {
+		err = errors.Join(err, keepLogs(s.Dir, logs), stopping(s.Stop))
+		cfg.Progress("logs are in " + logs)
+	}()
+	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
+	st, err := system.Up(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 40*time.Second)
-		defer cancel()
 		cfg.Progress("stopping everything")
-		err = errors.Join(err, st.Stop(ctx))
-		cfg.Progress("logs are in " + logs)
+		err = errors.Join(err, stopping(st.Stop))
 	}()
 	target, databases := st.Target(), st.Databases()
 	r.where.OrderURLs, r.where.StockURLs, r.where.StockToken = target.OrderURLs, target.StockURLs, target.StockToken

@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/command"
 )
 
 // A client with file descriptors for a part of its connections proves nothing, and says so, unless it may raise its
 // limit itself.
 func TestTooFewFileDescriptors(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
 	fire := func(limited string, flags ...string) (exit int, output string) {
 		t.Helper()
 		self, err := os.Executable()

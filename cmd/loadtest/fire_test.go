@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/command"
 )
@@ -33,7 +33,7 @@ func earlierRun(t *testing.T) (folder string) {
 
 // One stock replica is dead from the start, and the run is interrupted: the run so far is judged nevertheless.
 func TestAnInterruptedRunIsJudged(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices = 1 })
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices = 1 })
 	if err := st.Stock[1].Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestAnInterruptedRunIsJudged(t *testing.T) {
 
 // "loadtest fire | head" and "loadtest fire > /dev/full" are judged like any other run.
 func TestARunIsJudgedIfNobodyReads(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.StockServices = 1, 1 })
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.StockServices = 1, 1 })
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"orderstock/loadtest/ladder"
 	"orderstock/loadtest/locks"
 	"orderstock/loadtest/report"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 )
 
@@ -143,7 +143,7 @@ func TestSheetsShowTheMeasurements(t *testing.T) {
 
 // The report of orders that were fired says what verdict.json says.
 func TestReportMatchesTheVerdict(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderServices, c.Strategy = 1, ladder.Unsafe })
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderServices, c.Strategy = 1, ladder.Unsafe })
 	for name, value := range st.LoadtestEnv() {
 		t.Setenv(name, value)
 	}

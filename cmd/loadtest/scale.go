@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/compose"
 	"orderstock/loadtest/ladder"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/commalist"
 	"orderstock/stock-service/deduct"
 )
@@ -71,7 +71,7 @@ func measureScale(c *cobra.Command, f *ladderFlags, plan ladder.ScalePlan, parts
 		return fmt.Errorf("--groups must be numbers from 1 to %d", deduct.MaxGroup)
 	}
 	if slices.Contains(parts, scaleCompose) {
-		if _, err := compose.Program(c.Context()); err != nil {
+		if _, err := system.NewCompose(c.Context(), ""); err != nil {
 			return fmt.Errorf("%w, or leave compose out of --parts", err)
 		}
 	}

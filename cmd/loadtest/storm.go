@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"orderstock/loadtest/compose"
-	"orderstock/loadtest/stack"
 	"orderstock/loadtest/storm"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/command"
 )
 
@@ -45,12 +43,7 @@ Writes storm.json and history.jsonl.`,
 	f.StringVar(&cfg.Out, "out", "out", "folder for the results")
 	result.flag(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if cfg.Program = strings.Fields(program); len(cfg.Program) == 0 {
-			if cfg.Program, err = compose.Program(c.Context()); err != nil {
-				return err
-			}
-		}
-		if cfg.Dir, err = stack.ModuleRoot(); err != nil {
+		if cfg.Compose, err = system.NewCompose(c.Context(), program); err != nil {
 			return err
 		}
 		for cfg.Seed == 0 {

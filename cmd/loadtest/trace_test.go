@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trace"
 	"orderstock/pkg/command"
 )
@@ -36,7 +36,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 	env := map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.URL, "OTEL_BSP_SCHEDULE_DELAY": "50", "LOG_LEVEL": "debug",
 	}
-	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) { c.OrderEnv, c.StockEnv = env, env })
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) { c.OrderEnv, c.StockEnv = env, env })
 	for name, value := range st.LoadtestEnv() {
 		t.Setenv(name, value)
 	}
@@ -61,7 +61,7 @@ func TestFiredOrdersAreTraced(t *testing.T) {
 		}
 	}
 	id := spans.Order(order)[0].Trace
-	for name, services := range map[string][]*stack.Service{"order": st.Order, "stock": st.Stock} {
+	for name, services := range map[string][]*system.Service{"order": st.Order, "stock": st.Stock} {
 		var logs []byte
 		for _, s := range services {
 			log, err := os.ReadFile(s.LogPath())

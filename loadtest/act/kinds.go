@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -31,28 +31,28 @@ type Kind struct {
 }
 
 // maker makes the act of an action in a lab.
-type maker func(*lab.Lab, Action) (*trial.Simple, error)
+type maker func(*system.System, Action) (*trial.Simple, error)
 
 // Kinds is the table.
 var Kinds = []Kind{
-	{"kill", "kill the process", OnReplica, onReplica(kill, lab.Repair)},
+	{"kill", "kill the process", OnReplica, onReplica(kill, system.Repair)},
 	{"restart", "start it again, or stop it first if it still runs", OnReplica, onReplica(restart, nil)},
-	{"pause", "stop the process in its tracks; its connections stay open", OnReplica, onReplica(pause, lab.Repair)},
+	{"pause", "stop the process in its tracks; its connections stay open", OnReplica, onReplica(pause, system.Repair)},
 	{"resume", "let a paused process go on", OnReplica, onReplica(resume, nil)},
-	{"kill-server", "kill the server; healing starts it again", OnServer, onServer(kill, lab.Repair)},
+	{"kill-server", "kill the server; healing starts it again", OnServer, onServer(kill, system.Repair)},
 	{"restart-server", "kill the server and start it again", OnServer, onServer(killAndRestart, nil)},
-	{"pause-server", "stop the server in its tracks", OnServer, onServer(pause, lab.Repair)},
+	{"pause-server", "stop the server in its tracks", OnServer, onServer(pause, system.Repair)},
 	{"flush-redis", "delete everything in Redis", OnNothing, flushRedis},
 	{
 		"expire-sessions", "cut every replica off from ZooKeeper, so that its session expires; healing ends it",
 		OnNothing, expireSessions,
 	},
 	{"duplicate", "deliver each request between the services twice", OnNothing, duplicate},
-	{"cut", "close the connections and refuse new ones", OnWire, onWire((*lab.Wire).Cut)},
+	{"cut", "close the connections and refuse new ones", OnWire, onWire((*system.Wire).Cut)},
 	{"slow", "delay each direction by 200 ms", OnWire, onWire(slow)},
-	{"lose-replies", "let requests through and drop what comes back", OnWire, onWire((*lab.Wire).LoseReplies)},
-	{"lose-requests", "drop sent data; the sender gets no error", OnWire, onWire((*lab.Wire).LoseRequests)},
-	{"reset", "answer every connection with a reset", OnWire, onWire((*lab.Wire).Reset)},
+	{"lose-replies", "let requests through and drop what comes back", OnWire, onWire((*system.Wire).LoseReplies)},
+	{"lose-requests", "drop sent data; the sender gets no error", OnWire, onWire((*system.Wire).LoseRequests)},
+	{"reset", "answer every connection with a reset", OnWire, onWire((*system.Wire).Reset)},
 	{"arm-kill", "kill the process at this step", AtStep, armed},
 	{"arm-pause", "pause the process at this step", AtStep, armed},
 	{"arm-error", "fail this step three times", AtStep, armed},

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
 // New makes the action an act of a trial in the lab, whose services run. Arm returns a *problem.Problem if the action
 // does not fit the lab or the state of its target.
-func New(l *lab.Lab, a Action) *trial.Simple {
+func New(l *system.System, a Action) *trial.Simple {
 	made, err := (*trial.Simple)(nil), a.Known()
 	if err == nil {
 		made, err = kindOf(a.Action).in(l, a)
@@ -26,7 +26,7 @@ func New(l *lab.Lab, a Action) *trial.Simple {
 }
 
 // find returns the process of that name.
-func find[P lab.Process](what string, all []P, name string) (p P, err error) {
+func find[P system.Process](what string, all []P, name string) (p P, err error) {
 	names := make([]string, len(all))
 	for i, p := range all {
 		if names[i] = p.Name(); names[i] == name {
@@ -37,22 +37,22 @@ func find[P lab.Process](what string, all []P, name string) (p P, err error) {
 }
 
 // onReplica does something to a replica and, if undo is not nil, undoes it.
-func onReplica(do, undo func(context.Context, lab.Process) error) maker {
-	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
+func onReplica(do, undo func(context.Context, system.Process) error) maker {
+	return func(l *system.System, a Action) (*trial.Simple, error) {
 		r, err := find("replica", l.Replicas(), a.Target)
 		return simple(r, do, undo), err
 	}
 }
 
 // onServer is onReplica for a server.
-func onServer(do, undo func(context.Context, lab.Process) error) maker {
-	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
+func onServer(do, undo func(context.Context, system.Process) error) maker {
+	return func(l *system.System, a Action) (*trial.Simple, error) {
 		p, err := find("server", l.ServerProcesses(), a.Target)
 		return simple(p, do, undo), err
 	}
 }
 
-func simple(p lab.Process, do, undo func(context.Context, lab.Process) error) *trial.Simple {
+func simple(p system.Process, do, undo func(context.Context, system.Process) error) *trial.Simple {
 	s := &trial.Simple{Do: func(ctx context.Context) error { return do(ctx, p) }}
 	if undo != nil {
 		s.Undo = func(ctx context.Context) error { return undo(ctx, p) }
@@ -60,7 +60,7 @@ func simple(p lab.Process, do, undo func(context.Context, lab.Process) error) *t
 	return s
 }
 
-func kill(_ context.Context, p lab.Process) error {
+func kill(_ context.Context, p system.Process) error {
 	if !p.Running() {
 		return conflict("%s is dead already", p.Name())
 	}
@@ -71,53 +71,53 @@ func kill(_ context.Context, p lab.Process) error {
 // nothing else can be done until then.
 const restartWithin = 15 * time.Second
 
-func restart(ctx context.Context, p lab.Process) error {
+func restart(ctx context.Context, p system.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, restartWithin)
 	defer cancel()
 	return p.Restart(ctx)
 }
 
-func killAndRestart(ctx context.Context, p lab.Process) error {
+func killAndRestart(ctx context.Context, p system.Process) error {
 	return errors.Join(p.Kill(), p.Restart(ctx))
 }
 
-func pause(_ context.Context, p lab.Process) error {
+func pause(_ context.Context, p system.Process) error {
 	if !p.Running() {
 		return conflict("%s is dead", p.Name())
 	}
 	return p.Pause()
 }
 
-func resume(_ context.Context, p lab.Process) error {
-	if !lab.Paused(p) {
+func resume(_ context.Context, p system.Process) error {
+	if !system.Paused(p) {
 		return conflict("%s is not paused", p.Name())
 	}
 	return p.Resume()
 }
 
-func flushRedis(l *lab.Lab, _ Action) (*trial.Simple, error) {
+func flushRedis(l *system.System, _ Action) (*trial.Simple, error) {
 	return &trial.Simple{Do: func(ctx context.Context) error {
 		_, err := l.FlushRedis(ctx)
 		return err
 	}}, nil
 }
 
-func expireSessions(l *lab.Lab, _ Action) (*trial.Simple, error) {
-	each := func(do func(*lab.Wire) error) error {
+func expireSessions(l *system.System, _ Action) (*trial.Simple, error) {
+	each := func(do func(*system.Wire) error) error {
 		var errs []error
 		for _, r := range l.Replicas() {
-			errs = append(errs, r.EachWire(lab.ToZooKeeper, do))
+			errs = append(errs, r.EachWire(system.ToZooKeeper, do))
 		}
 		return errors.Join(errs...)
 	}
 	return &trial.Simple{
-		Do:    func(context.Context) error { return each((*lab.Wire).Cut) },
+		Do:    func(context.Context) error { return each((*system.Wire).Cut) },
 		Undo:  func(ctx context.Context) error { return each(mend(ctx)) },
 		Count: l.ExpiredSessions,
 	}, nil
 }
 
-func duplicate(l *lab.Lab, _ Action) (*trial.Simple, error) {
+func duplicate(l *system.System, _ Action) (*trial.Simple, error) {
 	turn := func(on bool) func(context.Context) error {
 		return func(context.Context) error {
 			for _, d := range l.Duplicators {
@@ -134,15 +134,15 @@ func duplicate(l *lab.Lab, _ Action) (*trial.Simple, error) {
 	}}, nil
 }
 
-func slow(w *lab.Wire) error { return w.Slow(200 * time.Millisecond) }
+func slow(w *system.Wire) error { return w.Slow(200 * time.Millisecond) }
 
-func mend(ctx context.Context) func(*lab.Wire) error {
-	return func(w *lab.Wire) error { return w.Mend(ctx) }
+func mend(ctx context.Context) func(*system.Wire) error {
+	return func(w *system.Wire) error { return w.Mend(ctx) }
 }
 
 // onWire does something to a replica's connections to a server.
-func onWire(do func(*lab.Wire) error) maker {
-	return func(l *lab.Lab, a Action) (*trial.Simple, error) {
+func onWire(do func(*system.Wire) error) maker {
+	return func(l *system.System, a Action) (*trial.Simple, error) {
 		r, err := find("replica", l.Replicas(), a.Target)
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func onWire(do func(*lab.Wire) error) maker {
 }
 
 // armed strikes at a step in a replica.
-func armed(l *lab.Lab, a Action) (*trial.Simple, error) {
+func armed(l *system.System, a Action) (*trial.Simple, error) {
 	r, err := find("replica", l.Replicas(), a.Target)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func armed(l *lab.Lab, a Action) (*trial.Simple, error) {
 	}
 	return &trial.Simple{
 		Do:    func(ctx context.Context) error { return r.Arm(ctx, rule) },
-		Undo:  func(ctx context.Context) error { return lab.Repair(ctx, r) },
+		Undo:  func(ctx context.Context) error { return system.Repair(ctx, r) },
 		Count: func(context.Context) (int, error) { return l.Fired(rule) },
 	}, nil
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"sync"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
 // Set has the acts of a lab since its services were started. It is safe for concurrent use: one act is armed or healed
 // at a time. Lab and the functions are set before its first use; the functions do not call the set.
 type Set struct {
-	Lab *lab.Lab
+	Lab *system.System
 	// SinceMS returns the milliseconds since the run began.
 	SinceMS func() int64
 	// Show is called with all strikes when one changes, and Say with a line for a log of events.

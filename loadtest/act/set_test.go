@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"orderstock/loadtest/act"
-	"orderstock/loadtest/lab"
-	"orderstock/loadtest/lab/labtest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 )
 
@@ -18,7 +18,7 @@ func idle(t *testing.T) (s *act.Set, said *[]string) {
 	t.Helper()
 	said = &[]string{}
 	return &act.Set{
-		Lab: labtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]act.Strike) {},
+		Lab: systemtest.Idle(t), SinceMS: func() int64 { return 1 }, Show: func([]act.Strike) {},
 		Say: func(kind, format string, args ...any) {
 			*said = append(*said, kind+": "+fmt.Sprintf(format, args...))
 		},
@@ -54,11 +54,11 @@ func TestRestartEndsFaultsOfItsProcess(t *testing.T) {
 	if got := statuses(s); !slices.Equal(got, want) {
 		t.Errorf("the strikes are %q, want %q", got, want)
 	}
-	if !s.Lab.Redis.Running() || !lab.Paused(s.Lab.MySQL) {
+	if !s.Lab.Redis.Running() || !system.Paused(s.Lab.MySQL) {
 		t.Error("Redis is dead, or MySQL runs")
 	}
-	if err := s.Heal(t.Context()); err != nil || lab.Paused(s.Lab.MySQL) {
-		t.Errorf("healed: %v, MySQL paused: %t", err, lab.Paused(s.Lab.MySQL))
+	if err := s.Heal(t.Context()); err != nil || system.Paused(s.Lab.MySQL) {
+		t.Errorf("healed: %v, MySQL paused: %t", err, system.Paused(s.Lab.MySQL))
 	}
 	wantSaid := []string{
 		"fault: kill-server at redis", "fault: pause-server at mysql", "fault: restart-server at redis",

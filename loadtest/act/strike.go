@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -123,9 +123,9 @@ func (a *Armed) fired(now int64, n int) (first bool) {
 }
 
 // away returns the first replica that is dead or paused, or "".
-func away(l *lab.Lab) string {
+func away(l *system.System) string {
 	for _, r := range l.Replicas() {
-		if !r.Running() || lab.Paused(r) {
+		if !r.Running() || system.Paused(r) {
 			return r.Name()
 		}
 	}

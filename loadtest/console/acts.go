@@ -9,12 +9,12 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
 // own makes the console the owner of a lab; nil is none.
-func (c *Console) own(l *lab.Lab) {
+func (c *Console) own(l *system.System) {
 	c.lab = l
 	c.acts = &act.Set{
 		Lab: l, SinceMS: c.sinceMS, Say: c.say, Show: func(all []act.Strike) { c.hub.set(secFaults, all) },

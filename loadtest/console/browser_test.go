@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"orderstock/loadtest/console"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/servers/programs"
 )
 
@@ -144,7 +144,7 @@ func (b *browser) picture(name string, width, height int64, whole bool) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	root, err := stack.ModuleRoot()
+	root, err := system.ModuleRoot()
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 )
 
 // TestComposeConsoleShowsARunOfTheLoadTester opens the console of a compose stack of three stock services, whose
@@ -29,7 +29,7 @@ func TestComposeConsoleShowsARunOfTheLoadTester(t *testing.T) {
 		"fire", "--orders", "3000", "--concurrency", "200", "--goods", "200", "--stock", "10")
 	load := exec.CommandContext(t.Context(), program[0], args...)
 	var err error
-	if load.Dir, err = stack.ModuleRoot(); err != nil {
+	if load.Dir, err = system.ModuleRoot(); err != nil {
 		t.Fatal(err)
 	}
 	fired := make(chan string, 1)

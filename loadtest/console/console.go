@@ -11,7 +11,7 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/redisdb"
@@ -22,9 +22,9 @@ import (
 type Console struct {
 	hub     *hub
 	runs    *runs
-	lab     *lab.Lab // nil if the console is attached
-	acts    *act.Set // armed in the lab
-	program string   // the load tester's name in a shell
+	lab     *system.System // nil if the console is attached
+	acts    *act.Set       // armed in the lab
+	program string         // the load tester's name in a shell
 	traces  *tracer
 	byHand  byHand // orders
 
@@ -54,7 +54,7 @@ type sale struct {
 
 // Lab returns a console that owns l: it starts the services of each run and may
 // break them. Runs are kept in dir. Callers close l after Run has returned.
-func Lab(l *lab.Lab, dir string) (*Console, error) {
+func Lab(l *system.System, dir string) (*Console, error) {
 	c, err := newConsole(dir)
 	if err != nil {
 		return nil, err

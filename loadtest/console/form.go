@@ -3,7 +3,7 @@ package console
 import (
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/stock-service/deduct/strategy"
 )
 
@@ -30,7 +30,7 @@ func (c *Console) form() Form {
 	f := Form{
 		Steps: faultpoint.Steps, Whens: act.Whens, Actions: act.Kinds,
 		Program: c.program,
-		Wires:   []string{lab.ToMySQL, lab.ToRedis, lab.ToZooKeeper, lab.ToStock},
+		Wires:   []string{system.ToMySQL, system.ToRedis, system.ToZooKeeper, system.ToStock},
 		Defaults: Scenario{
 			Path: "order", Orders: 800, Concurrency: 200, Goods: 5, Stock: 300, ItemsMax: 3, NumMax: 3, Repeat: 0.1,
 		},

@@ -10,7 +10,7 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/lab/labtest"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 )
 
@@ -18,7 +18,7 @@ import (
 // come back stays broken, is named, and is tried again.
 func TestHealOrder(t *testing.T) {
 	c := testConsole(t)
-	c.own(labtest.Idle(t))
+	c.own(systemtest.Idle(t))
 	c.view = &view{}
 	var (
 		order []string
@@ -69,7 +69,7 @@ func TestHealOrder(t *testing.T) {
 // TestStopWhileServicesStart leaves no services, and says so.
 func TestStopWhileServicesStart(t *testing.T) {
 	c := testConsole(t)
-	c.own(labtest.Idle(t))
+	c.own(systemtest.Idle(t))
 	c.view = &view{orders: ordersDB(t), stock: ordersDB(t)}
 	c.hub.set(secReplicas, []Member{{Name: "stock-1", Kind: "stock", State: stateReady}})
 	ctx, stop := context.WithCancel(t.Context())

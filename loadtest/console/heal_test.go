@@ -14,7 +14,7 @@ import (
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/verify"
 )
 
@@ -99,7 +99,7 @@ func TestRestartAndResumeHeal(t *testing.T) {
 	if got := now.statuses(); !slices.Equal(got, want) {
 		t.Errorf("the faults are\n%q, want\n%q", got, want)
 	}
-	if wire := now.Faults[3].Wire; wire != lab.ToMySQL {
+	if wire := now.Faults[3].Wire; wire != system.ToMySQL {
 		t.Errorf("the page marks the connection to %q, want that to MySQL", wire)
 	}
 	if _, err := s.console.Heal(t.Context()); err != nil {

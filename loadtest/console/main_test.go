@@ -19,15 +19,14 @@ import (
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/catalogue"
 	"orderstock/loadtest/console"
-	"orderstock/loadtest/lab"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trace"
 )
 
 // stage is a console with its own lab, served on a port of 127.0.0.1.
 type stage struct {
 	console *console.Console
-	lab     *lab.Lab
+	lab     *system.System
 	server  *console.Server
 	url     string
 	out     string
@@ -51,30 +50,16 @@ func theStage(t *testing.T) *stage {
 }
 
 func openStage() (_ *stage, end func(), err error) {
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		return nil, nil, err
-	}
-	bin := filepath.Join(root, "bin", "faults")
 	ctx, cancel := context.WithCancel(context.Background()) // outlives the test that asks first
-	if err := lab.Build(ctx, bin, nil); err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	dir, err := os.MkdirTemp("", "orderstock-console-test-")
+	l, err := system.Open(ctx, system.Options{Bin: filepath.Join("bin", "faults"), Breakable: true})
 	if err != nil {
 		cancel()
 		return nil, nil, err
 	}
-	l, err := lab.Start(ctx, dir, bin)
-	if err != nil {
-		cancel()
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	s := &stage{lab: l, out: filepath.Join(dir, "out")}
+	s := &stage{lab: l, out: filepath.Join(l.Dir, "out")}
 	if s.console, err = console.Lab(l, s.out); err != nil {
 		cancel()
-		return nil, nil, errors.Join(err, l.Close(), os.RemoveAll(dir))
+		return nil, nil, errors.Join(err, l.Close())
 	}
 	s.server = console.NewServer(s.console, console.ServerConfig{})
 	web := httptest.NewServer(s.server.Handler())
@@ -86,7 +71,7 @@ func openStage() (_ *stage, end func(), err error) {
 		cancel()
 		web.CloseClientConnections()
 		web.Close()
-		if err := errors.Join(<-ran, l.Close(), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(<-ran, l.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}, nil

@@ -10,13 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 )
 
 // member is a replica of a service.
 type member struct {
 	name, kind, url, ops string
-	replica              *lab.Replica // nil if attached
+	replica              *system.Service // nil if attached
 }
 
 // replicas returns the lab's replicas, or one for each address that the watched
@@ -99,11 +99,11 @@ func (m member) state(ctx context.Context) Member {
 }
 
 // stateOf returns the state of a process that is dead, paused or starting, or "".
-func stateOf(p lab.Process) string {
+func stateOf(p system.Process) string {
 	switch {
 	case !p.Running():
 		return stateDead
-	case lab.Paused(p):
+	case system.Paused(p):
 		return statePaused
 	case p.Starting():
 		return stateStarting

@@ -6,11 +6,10 @@ import (
 	"sync"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 )
 
-// figures are the services' metrics by name, as stack.Metrics reads them, summed up over replicas.
+// figures are the services' metrics by name, as system.Metrics reads them, summed up over replicas.
 type figures map[string]float64
 
 // readMetrics reads the metrics of the replicas that serve them. They count
@@ -23,11 +22,11 @@ func (c *Console) readMetrics(ctx context.Context, s *view) error {
 		asked   sync.WaitGroup
 	)
 	for i, m := range members {
-		if m.ops == "" || m.replica != nil && (!m.replica.Running() || lab.Paused(m.replica)) {
+		if m.ops == "" || m.replica != nil && (!m.replica.Running() || system.Paused(m.replica)) {
 			continue
 		}
 		// The tiles show a replica that does not answer.
-		asked.Go(func() { each[i], _ = stack.Metrics(ctx, probe, m.ops+"/metrics") })
+		asked.Go(func() { each[i], _ = system.Metrics(ctx, probe, m.ops+"/metrics") })
 	}
 	asked.Wait()
 	now := figures{}
@@ -100,7 +99,7 @@ func (c *Console) readEdges(ctx context.Context, s *view) error {
 		return nil
 	}
 	for _, m := range s.members {
-		if !m.replica.Running() || lab.Paused(m.replica) {
+		if !m.replica.Running() || system.Paused(m.replica) {
 			continue
 		}
 		reached, err := m.replica.Reached(ctx)

@@ -13,8 +13,8 @@ import (
 
 	"orderstock/loadtest/console"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 )
 
 // watch attaches a console to a stack until the test ends.
@@ -40,7 +40,7 @@ func TestAttachedConsoleTracesAnOrderByHand(t *testing.T) {
 	t.Parallel()
 	receiver := httptest.NewUnstartedServer(nil)
 	t.Cleanup(receiver.Close)
-	st := stacktest.Up(t, stacktest.Build(t), func(c *stack.Config) {
+	st := systemtest.Up(t, systemtest.Build(t), func(c *system.Config) {
 		c.OrderEnv = map[string]string{"CONSOLE_OTLP_ENDPOINT": "http://" + receiver.Listener.Addr().String()}
 		c.StockEnv = c.OrderEnv
 	})

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"orderstock/loadtest/catalogue"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/redisdb"
 	"orderstock/pkg/zklock"
 )
@@ -30,7 +30,7 @@ type view struct {
 }
 
 // labView returns the view of a lab whose services run as a variant, in an environment.
-func labView(l *lab.Lab, v catalogue.Variant, env map[string]string) (*view, error) {
+func labView(l *system.System, v catalogue.Variant, env map[string]string) (*view, error) {
 	partitions, _ := strconv.Atoi(env["STOCK_PARTITIONS"]) // none: the default
 	s, err := openView(Target{
 		Target: l.Target(), Databases: l.Databases(),
@@ -69,7 +69,7 @@ func openView(t Target) (*view, error) {
 
 // openReader opens a database for a few small reads at a time.
 func openReader(dsn string) (*sql.DB, error) {
-	db, err := lab.OpenDB(dsn)
+	db, err := system.OpenDB(dsn)
 	if err != nil {
 		return nil, err
 	}

@@ -8,13 +8,13 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqlgroup"
 	"orderstock/pkg/servers"
 )
 
-// The faults of a cluster (lab.StartCluster). They strike alone.
+// The faults of a cluster (system.StartCluster). They strike alone.
 const (
 	PrimaryKilled      = "primary-killed"
 	PrimaryFrozen      = "primary-frozen"   // thawed 5 s after another took over
@@ -76,7 +76,7 @@ func ClusterCells() []Cell {
 // writesAgainWithin. Undo restarts the processes that are still down.
 type clustered struct {
 	trial.Simple
-	lab *lab.Lab
+	lab *system.System
 	// mend, if not nil, does the operator's part before the cluster can heal.
 	mend func(ctx context.Context) error
 
@@ -85,7 +85,7 @@ type clustered struct {
 }
 
 // newClustered returns the fault of that name, or nil if it is none of clusterFaults.
-func newClustered(l *lab.Lab, name string) trial.Act {
+func newClustered(l *system.System, name string) trial.Act {
 	f := &clustered{lab: l, Simple: trial.Simple{For: time.Second}}
 	switch name {
 	case PrimaryKilled:

@@ -12,8 +12,8 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
 	"orderstock/pkg/servers"
@@ -39,7 +39,7 @@ func TestAsynchronousReplicationIsCaught(t *testing.T) {
 		cfg.Addr[len("127.0.0.1:"):]+", SOURCE_USER = '"+cfg.User+"', SOURCE_PASSWORD = '"+cfg.Passwd+
 		"', SOURCE_SSL = 1, SOURCE_AUTO_POSITION = 1", "START REPLICA"))
 
-	st := up(t, &stack.Servers{MySQL: source, Redis: redis(t), ZooKeeper: zookeeper(t)}, "")
+	st := up(t, &system.Servers{MySQL: source, Redis: redis(t), ZooKeeper: zookeeper(t)}, "")
 	h := fireWhile(t, st, func() error {
 		time.Sleep(2 * time.Second) // of traffic
 		err := replica.Exec(t.Context(), "STOP REPLICA IO_THREAD")
@@ -61,7 +61,7 @@ func TestAsynchronousReplicationIsCaught(t *testing.T) {
 // same row at the primary. No lock isolates them. Each order service has its own stock service, and nothing is
 // reconciled: the members stop on a duplicate key if one operation is written at both.
 func TestWritableSecondariesAreCaught(t *testing.T) {
-	s, err := stack.StartCluster(t.Context(), t.TempDir(), nil)
+	s, err := system.StartCluster(t.Context(), t.TempDir(), nil)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Kill()) })
 	secondary := s.Cluster.MySQL.Members[1] // the group began with the first
@@ -99,11 +99,11 @@ func zookeeper(t *testing.T) *servers.ZooKeeper {
 }
 
 // up starts two services of each kind. Calls go to both stock services in turn.
-func up(t *testing.T, s *stack.Servers, strategy string) *stack.Stack {
+func up(t *testing.T, s *system.Servers, strategy string) *system.Stack {
 	t.Helper()
 	accounts := migrations.DefaultAccounts()
-	st, err := stack.Up(t.Context(), stack.Config{
-		Dir: t.TempDir(), Bin: stacktest.Build(t), Servers: s, Accounts: accounts, Strategy: strategy,
+	st, err := system.Up(t.Context(), system.Config{
+		Dir: t.TempDir(), Bin: systemtest.Build(t), Servers: s, Accounts: accounts, Strategy: strategy,
 		OrderEnv: map[string]string{"STOCK_SPREAD": "true"},
 	})
 	must(t, err)
@@ -112,7 +112,7 @@ func up(t *testing.T, s *stack.Servers, strategy string) *stack.Stack {
 }
 
 // fireWhile fires orders for five seconds while do is called.
-func fireWhile(t *testing.T, st *stack.Stack, do func() error) *history.History {
+func fireWhile(t *testing.T, st *system.Stack, do func() error) *history.History {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -11,12 +11,12 @@ import (
 	"strings"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 )
 
 // keepEvidence writes the evidence of a failing run to a folder of out: the run with its seed and verdict, the clients'
 // history, the services' logs, ZooKeeper's sessions with their nodes, and the contents of both databases.
-func keepEvidence(ctx context.Context, l *lab.Lab, r *Run, out string) error {
+func keepEvidence(ctx context.Context, l *system.System, r *Run, out string) error {
 	dir := filepath.Join(out, fmt.Sprintf("%s@%d", strings.ReplaceAll(r.Cell.Name(), "/", "-"), r.Seed))
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("keep evidence: %w", err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/mysqldb"
 	"orderstock/pkg/mysqlgroup"
 	"orderstock/pkg/redisdb"
@@ -20,7 +20,7 @@ import (
 
 // awaitWhole returns once all MySQL servers are in the group. A member that was cut off or frozen, and gave up, rejoins
 // by "migrate group up".
-func awaitWhole(ctx context.Context, l *lab.Lab) error {
+func awaitWhole(ctx context.Context, l *system.System) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterSettleLimit)
 	defer cancel()
 	whole := func(ctx context.Context) error {
@@ -86,7 +86,7 @@ func (f *clustered) awaitNone(ctx context.Context) error {
 }
 
 // redisMaster returns the master according to the Sentinels.
-func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
+func redisMaster(ctx context.Context, l *system.System) (*servers.Redis, error) {
 	addr, err := redisdb.Master(ctx, l.Cluster.Redis.Sentinels[0].Addr(), servers.RedisMaster)
 	if err != nil {
 		return nil, fmt.Errorf("find the master of Redis: %w", err)
@@ -100,7 +100,7 @@ func redisMaster(ctx context.Context, l *lab.Lab) (*servers.Redis, error) {
 }
 
 // awaitOtherRedis waits until the Sentinels name another master.
-func awaitOtherRedis(ctx context.Context, l *lab.Lab, than *servers.Redis) error {
+func awaitOtherRedis(ctx context.Context, l *system.System, than *servers.Redis) error {
 	return await(ctx, 60*time.Second, "for another master of Redis", func(ctx context.Context) error {
 		master, err := redisMaster(ctx, l)
 		if err == nil && master == than {

@@ -4,18 +4,18 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
 // New returns the fault of a cell, for a lab whose services run. The seed decides which replica it strikes, and at
 // which arrival.
-func New(l *lab.Lab, c Cell, seed uint64) trial.Act {
+func New(l *system.System, c Cell, seed uint64) trial.Act {
 	return faultOf(l, c, rand.New(rand.NewPCG(seed, hash(c.Name()))))
 }
 
 // faultOf returns the fault of a cell.
-func faultOf(l *lab.Lab, c Cell, rng *rand.Rand) trial.Act {
+func faultOf(l *system.System, c Cell, rng *rand.Rand) trial.Act {
 	if c.Step != Around {
 		return newStrike(l, pointOf(c.Step), c, rng)
 	}

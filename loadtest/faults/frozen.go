@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/mysqldb"
 )
@@ -21,8 +21,8 @@ var frozenFor = map[service]time.Duration{orderService: 8 * time.Second, stockSe
 
 // newFrozen returns the fault that pauses a replica inside a transaction, after its rows are written. Other orders must
 // keep finishing at half the previous rate or more. The orders held by a frozen order service are repeated elsewhere.
-func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *demanding {
-	at := point{step: faultpoint.InsertItems, by: by, wire: lab.ToMySQL}
+func newFrozen(l *system.System, by service, rng *rand.Rand) *demanding {
+	at := point{step: faultpoint.InsertItems, by: by, wire: system.ToMySQL}
 	if by == stockService {
 		at.step = faultpoint.InsertFlow
 	}
@@ -72,7 +72,7 @@ func newFrozen(l *lab.Lab, by service, rng *rand.Rand) *demanding {
 }
 
 // repeatHeld keeps sending the orders held by the frozen first order service to the second, until stop is called.
-func repeatHeld(ctx context.Context, l *lab.Lab) (stop func(), err error) {
+func repeatHeld(ctx context.Context, l *system.System) (stop func(), err error) {
 	held, err := heldOrders(ctx, l)
 	if err != nil {
 		return func() {}, err
@@ -94,7 +94,7 @@ func repeatHeld(ctx context.Context, l *lab.Lab) (stop func(), err error) {
 }
 
 // heldOrders returns the body of each order that is inserted and not committed, by its key.
-func heldOrders(ctx context.Context, l *lab.Lab) (map[string]string, error) {
+func heldOrders(ctx context.Context, l *system.System) (map[string]string, error) {
 	const query = "SELECT idempotency_key, GROUP_CONCAT(CONCAT('{\"goods_id\":\"', goods_id, '\",\"num\":', num, '}'))" +
 		" FROM orders JOIN order_items ON order_id = id WHERE idempotency_key IS NOT NULL GROUP BY idempotency_key"
 	read := func(isolation sql.IsolationLevel) (map[string]string, error) {

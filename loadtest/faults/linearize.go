@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
 	"orderstock/loadtest/linear"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/migrations"
 	"orderstock/pkg/mysqldb"
@@ -24,7 +24,7 @@ type levels struct {
 }
 
 // watchLevels reads the levels of all products that are created from now on.
-func watchLevels(ctx context.Context, l *lab.Lab) (*levels, error) {
+func watchLevels(ctx context.Context, l *system.System) (*levels, error) {
 	var newest int64
 	if err := l.StockDB.QueryRowContext(ctx, "SELECT COALESCE(MAX(goods_id), 0) FROM stock").Scan(&newest); err != nil {
 		return nil, fmt.Errorf("read newest product: %w", err)
@@ -49,7 +49,7 @@ func (w *levels) stop() []linear.Call {
 	return w.reads
 }
 
-func readLevels(ctx context.Context, l *lab.Lab, above int64) (linear.Call, error) {
+func readLevels(ctx context.Context, l *system.System, above int64) (linear.Call, error) {
 	read := linear.Call{Kind: linear.Read, Begin: time.Now().UnixNano()}
 	var err error
 	read.Items, err = mysqldb.All(ctx, l.StockDB, func(it *linear.Item) []any { return []any{&it.GoodsID, &it.Num} },
@@ -66,7 +66,7 @@ func readLevels(ctx context.Context, l *lab.Lab, above int64) (linear.Call, erro
 // linearize searches for a linearization of the run: the outcomes of its orders in the database, within the times of
 // the clients' calls, and the levels read during the run. A search that times out proves nothing; the run is still
 // judged by its invariants.
-func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) error {
+func (r *Run) linearize(ctx context.Context, l *system.System, reads []linear.Call) error {
 	calls, err := r.calls(ctx, l)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (r *Run) linearize(ctx context.Context, l *lab.Lab, reads []linear.Call) er
 }
 
 // calls converts the run's orders into a history of the stock.
-func (r *Run) calls(ctx context.Context, l *lab.Lab) ([]linear.Call, error) {
+func (r *Run) calls(ctx context.Context, l *system.System) ([]linear.Call, error) {
 	h := r.history
 	settled := time.Now().UnixNano() // every outcome is known by now
 	start := h.Started.UnixNano()
@@ -178,7 +178,7 @@ type outcome struct {
 }
 
 // outcomes returns the outcomes of the run's orders, by number. Orders without an operation are omitted.
-func outcomes(ctx context.Context, l *lab.Lab, h *history.History) (map[int]outcome, error) {
+func outcomes(ctx context.Context, l *system.System, h *history.History) (map[int]outcome, error) {
 	names := migrations.DefaultAccounts()
 	nanos := func(column string) string {
 		return "COALESCE(1000 * TIMESTAMPDIFF(MICROSECOND, '1970-01-01', " + column + "), 0)"

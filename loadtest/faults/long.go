@@ -12,7 +12,7 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -53,7 +53,7 @@ type demanding struct {
 }
 
 // newLong returns the fault of that name, or nil if it is none of Alone.
-func newLong(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
+func newLong(l *system.System, name string, rng *rand.Rand) trial.Act {
 	switch name {
 	case OrderFrozen:
 		return newFrozen(l, orderService, rng)
@@ -70,7 +70,7 @@ func newLong(l *lab.Lab, name string, rng *rand.Rand) trial.Act {
 }
 
 // newGone returns the fault whose act stops a server. Orders must keep finishing at 0.8 of the rate before, or more.
-func newGone(l *lab.Lab, kill *trial.Simple) *demanding {
+func newGone(l *system.System, kill *trial.Simple) *demanding {
 	p := pace{orders: l.OrderDB}
 	return &demanding{
 		Simple: trial.Simple{
@@ -94,7 +94,7 @@ func newGone(l *lab.Lab, kill *trial.Simple) *demanding {
 
 // newRecovering returns the fault whose act pauses a server. After the heal, every order service must confirm an order
 // within recoverWithin.
-func newRecovering(l *lab.Lab, pause *trial.Simple) *demanding {
+func newRecovering(l *system.System, pause *trial.Simple) *demanding {
 	var unmet error
 	return &demanding{
 		Simple: trial.Simple{
@@ -104,7 +104,7 @@ func newRecovering(l *lab.Lab, pause *trial.Simple) *demanding {
 				if err := pause.Heal(ctx); err != nil {
 					return err
 				}
-				unmet = atOnce(l.Orders, func(r *lab.Replica) error { return confirms(ctx, l, r) })
+				unmet = atOnce(l.Orders, func(r *system.Service) error { return confirms(ctx, l, r) })
 				return ctx.Err()
 			},
 		},
@@ -118,7 +118,7 @@ const settledAfter = 10 * time.Second
 // newLeaderCut returns the fault that cuts the replies of the stock services to the order service that reconciles, so
 // it leaves its orders unfinished. It has struck once there is such an order. Another must take the lead and settle
 // them while the fault lasts.
-func newLeaderCut(l *lab.Lab) *demanding {
+func newLeaderCut(l *system.System) *demanding {
 	cut := &trial.Simple{} // until the leader is known
 	var unmet error
 	return &demanding{
@@ -129,7 +129,7 @@ func newLeaderCut(l *lab.Lab) *demanding {
 				if err != nil {
 					return err
 				}
-				cut = act.New(l, act.Action{Action: "lose-replies", Target: leader, Wire: lab.ToStock})
+				cut = act.New(l, act.Action{Action: "lose-replies", Target: leader, Wire: system.ToStock})
 				return cut.Arm(ctx)
 			},
 			Count: func(ctx context.Context) (int, error) { return older(ctx, l, 2*stockTimeout) },
@@ -147,7 +147,7 @@ func newLeaderCut(l *lab.Lab) *demanding {
 }
 
 // leaderOf returns the name of the order service that was the last to lead, by the services' logs.
-func leaderOf(l *lab.Lab) (leader string, err error) {
+func leaderOf(l *system.System) (leader string, err error) {
 	since := ""
 	for _, r := range l.Orders {
 		log, err := os.ReadFile(r.LogPath())
@@ -169,7 +169,7 @@ func leaderOf(l *lab.Lab) (leader string, err error) {
 
 // older counts the orders that have been PENDING or CANCELLING for longer than age. A client may cancel an order long
 // after it was placed.
-func older(ctx context.Context, l *lab.Lab, age time.Duration) (n int, err error) {
+func older(ctx context.Context, l *system.System, age time.Duration) (n int, err error) {
 	since := time.Now().UTC().Add(-age)
 	err = l.OrderDB.QueryRowContext(ctx,
 		"SELECT COUNT(*) FROM orders WHERE status = 'PENDING' AND created_at < ? OR status = 'CANCELLING' AND updated_at < ?",
@@ -181,7 +181,7 @@ func older(ctx context.Context, l *lab.Lab, age time.Duration) (n int, err error
 }
 
 // confirms places orders at one order service until one is confirmed, for at most recoverWithin.
-func confirms(ctx context.Context, l *lab.Lab, r *lab.Replica) error {
+func confirms(ctx context.Context, l *system.System, r *system.Service) error {
 	target := l.Target()
 	target.OrderURLs = []string{r.URL()}
 	return await(ctx, recoverWithin, "for an order of "+r.Name(), func(ctx context.Context) error {

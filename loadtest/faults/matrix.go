@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 )
 
 // Cell is one experiment of the matrix.
@@ -96,26 +96,26 @@ type point struct {
 const noReplyYet = "a step that has not begun has no reply to lose"
 
 var points = []point{
-	{step: faultpoint.InsertOrder, by: orderService, wire: lab.ToMySQL},
-	{step: faultpoint.SetFlag, by: orderService, wire: lab.ToRedis},
-	{step: faultpoint.CallStock, by: orderService, wire: lab.ToStock},
-	{step: faultpoint.TakeFlag, by: stockService, wire: lab.ToRedis},
-	{step: faultpoint.LookupFlow, by: stockService, wire: lab.ToMySQL, reach: flagsNotSet},
-	{step: faultpoint.AcquireLock, by: stockService, wire: lab.ToZooKeeper},
-	{step: faultpoint.UpdateStock, by: stockService, wire: lab.ToMySQL},
-	{step: faultpoint.InsertFlow, by: stockService, wire: lab.ToMySQL},
-	{step: faultpoint.Commit, by: stockService, wire: lab.ToMySQL},
-	{step: faultpoint.ReleaseLock, by: stockService, wire: lab.ToZooKeeper},
-	{step: faultpoint.Reply, by: stockService, wire: lab.ToStock},
-	{step: faultpoint.Confirm, by: orderService, wire: lab.ToStock},
-	{step: faultpoint.SetStatus, by: orderService, wire: lab.ToMySQL},
-	{step: faultpoint.CancelFlag, by: orderService, wire: lab.ToStock},
-	{step: faultpoint.CancelOrder, by: orderService, wire: lab.ToMySQL},
-	{step: faultpoint.Reconcile, by: orderService, wire: lab.ToStock, alone: true, reach: statusNotSet},
+	{step: faultpoint.InsertOrder, by: orderService, wire: system.ToMySQL},
+	{step: faultpoint.SetFlag, by: orderService, wire: system.ToRedis},
+	{step: faultpoint.CallStock, by: orderService, wire: system.ToStock},
+	{step: faultpoint.TakeFlag, by: stockService, wire: system.ToRedis},
+	{step: faultpoint.LookupFlow, by: stockService, wire: system.ToMySQL, reach: flagsNotSet},
+	{step: faultpoint.AcquireLock, by: stockService, wire: system.ToZooKeeper},
+	{step: faultpoint.UpdateStock, by: stockService, wire: system.ToMySQL},
+	{step: faultpoint.InsertFlow, by: stockService, wire: system.ToMySQL},
+	{step: faultpoint.Commit, by: stockService, wire: system.ToMySQL},
+	{step: faultpoint.ReleaseLock, by: stockService, wire: system.ToZooKeeper},
+	{step: faultpoint.Reply, by: stockService, wire: system.ToStock},
+	{step: faultpoint.Confirm, by: orderService, wire: system.ToStock},
+	{step: faultpoint.SetStatus, by: orderService, wire: system.ToMySQL},
+	{step: faultpoint.CancelFlag, by: orderService, wire: system.ToStock},
+	{step: faultpoint.CancelOrder, by: orderService, wire: system.ToMySQL},
+	{step: faultpoint.Reconcile, by: orderService, wire: system.ToStock, alone: true, reach: statusNotSet},
 }
 
 // nextLock is the point between the locks of a group: the process holds one and asks for the next.
-var nextLock = point{step: faultpoint.NextLock, by: stockService, wire: lab.ToZooKeeper}
+var nextLock = point{step: faultpoint.NextLock, by: stockService, wire: system.ToZooKeeper}
 
 // basketPoints are where the holder of several locks is struck: between the first and the last, with all of them, in
 // the transaction, around its commit, and while the locks are released.

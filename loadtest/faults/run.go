@@ -11,7 +11,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqldb"
@@ -75,7 +75,7 @@ func (r *Run) violate(requirement string, n int, format string, args ...any) {
 }
 
 // Once runs one cell in a lab whose services run. Some cells replace load by another.
-func Once(ctx context.Context, l *lab.Lab, c Cell, load fire.Config, seed uint64) *Run {
+func Once(ctx context.Context, l *system.System, c Cell, load fire.Config, seed uint64) *Run {
 	began := time.Now()
 	r := &Run{Cell: c, Seed: seed, Outcome: verify.Pass}
 	if err := r.run(ctx, l, load); err != nil {
@@ -86,7 +86,7 @@ func Once(ctx context.Context, l *lab.Lab, c Cell, load fire.Config, seed uint64
 }
 
 // run takes the run from its traffic to its verdict.
-func (r *Run) run(ctx context.Context, l *lab.Lab, load fire.Config) error {
+func (r *Run) run(ctx context.Context, l *system.System, load fire.Config) error {
 	rng := rand.New(rand.NewPCG(r.Seed, hash(r.Cell.Name())))
 	fault := faultOf(l, r.Cell, rng)
 	several := load.Mix.Several
@@ -247,7 +247,7 @@ func served(c history.Call) bool {
 }
 
 // count computes the figures of the verdict.
-func (r *Run) count(ctx context.Context, l *lab.Lab) error {
+func (r *Run) count(ctx context.Context, l *system.System) error {
 	v := r.Verdict
 	r.OK, r.Rejected, r.Cancelled = v.Confirmed, v.Rejected, v.Cancelled
 	for _, i := range v.Invariants {
@@ -262,7 +262,7 @@ func (r *Run) count(ctx context.Context, l *lab.Lab) error {
 }
 
 // countGivenUp counts the CANCELLED orders that no client cancelled.
-func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
+func (r *Run) countGivenUp(ctx context.Context, l *system.System) error {
 	cancelled, err := mysqldb.All(ctx, l.OrderDB, mysqldb.One[string],
 		"SELECT idempotency_key FROM orders WHERE status = 'CANCELLED' AND idempotency_key LIKE ?", r.history.Run+"-%")
 	if err != nil {
@@ -279,7 +279,7 @@ func (r *Run) countGivenUp(ctx context.Context, l *lab.Lab) error {
 }
 
 // freshOrder places orders until one is confirmed at once: the system works again.
-func (r *Run) freshOrder(ctx context.Context, l *lab.Lab) error {
+func (r *Run) freshOrder(ctx context.Context, l *system.System) error {
 	limit := time.Now().Add(recoverWithin)
 	for {
 		h, err := fireOne(ctx, l.Target())

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqldb"
 )
 
 // settle waits until no order is unfinished, and records how long each one took after everything was healed.
-func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
+func (r *Run) settle(ctx context.Context, l *system.System, healed time.Time) error {
 	limit := healed.Add(settleWithin)
 	if t := time.Now().Add(settleWithin / 2); t.After(limit) {
 		limit = t // the last calls ended long after the fault did
@@ -47,7 +47,7 @@ func (r *Run) settle(ctx context.Context, l *lab.Lab, healed time.Time) error {
 }
 
 // unfinished returns the orders without a final state.
-func unfinished(ctx context.Context, l *lab.Lab) (map[int64]bool, error) {
+func unfinished(ctx context.Context, l *system.System) (map[int64]bool, error) {
 	ids := map[int64]bool{}
 	for id, err := range mysqldb.Rows(ctx, l.OrderDB, mysqldb.One[int64],
 		"SELECT id FROM orders WHERE status IN ('PENDING','CANCELLING')") {
@@ -75,7 +75,7 @@ func await(ctx context.Context, limit time.Duration, what string, done func(cont
 }
 
 // awaitReady waits until every replica is ready.
-func awaitReady(ctx context.Context, l *lab.Lab) error {
+func awaitReady(ctx context.Context, l *system.System) error {
 	return await(ctx, 30*time.Second, "until all replicas are ready again", func(ctx context.Context) error {
 		for _, r := range l.Replicas() {
 			if err := r.Ready(ctx); err != nil {

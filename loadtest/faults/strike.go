@@ -13,7 +13,7 @@ import (
 
 	"orderstock/loadtest/act"
 	"orderstock/loadtest/faults/faultpoint"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -21,20 +21,20 @@ import (
 // replica passes it and nobody knows which, it is armed in all.
 type strike struct {
 	trial.Simple
-	lab      *lab.Lab
+	lab      *system.System
 	point    point
 	kind     string
 	outage   time.Duration
 	rule     faultpoint.Rule
-	replicas []*lab.Replica
+	replicas []*system.Service
 	target   int // the index of the armed replica; -1 for all
 
 	hangUp   func() // ends the server that a replica calls from its point, and waits for; nil if there is none
 	mu       sync.Mutex
-	poisoned []*lab.Wire
+	poisoned []*system.Wire
 }
 
-func newStrike(l *lab.Lab, p point, c Cell, rng *rand.Rand) *strike {
+func newStrike(l *system.System, p point, c Cell, rng *rand.Rand) *strike {
 	s := &strike{lab: l, point: p, kind: c.Fault, outage: cmp.Or(c.Outage, outage), replicas: l.Orders}
 	if p.by == stockService {
 		s.replicas = l.Stocks
@@ -87,7 +87,7 @@ func (s *strike) Reach(ctx context.Context) error {
 func (s *strike) arm(ctx context.Context) (err error) {
 	called := ""
 	if s.rule.Action == faultpoint.Call {
-		if called, s.hangUp, err = lab.Serve(http.HandlerFunc(s.answer)); err != nil {
+		if called, s.hangUp, err = system.Serve(http.HandlerFunc(s.answer)); err != nil {
 			return err
 		}
 	}
@@ -126,10 +126,10 @@ func (s *strike) answer(w http.ResponseWriter, r *http.Request) {
 // poison breaks the step's wire of replica i.
 func (s *strike) poison(i int) error {
 	wires := s.replicas[i].Wires[s.point.wire]
-	if s.point.by == stockService && s.point.wire == lab.ToStock { // the wires of its callers
+	if s.point.by == stockService && s.point.wire == system.ToStock { // the wires of its callers
 		wires = nil
 		for _, r := range s.lab.Orders {
-			wires = append(wires, r.Wires[lab.ToStock][i])
+			wires = append(wires, r.Wires[system.ToStock][i])
 		}
 	}
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/mysqlgroup"
 )
@@ -54,8 +54,8 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, fmt.Errorf("execute faults: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // scratch: the evidence was copied to Out
-	bin := filepath.Join(dir, "bin")
-	if err := lab.Build(ctx, bin, nil); err != nil {
+	o := system.Options{Bin: filepath.Join(dir, "bin"), Breakable: true, Cluster: cfg.Cluster}
+	if err := o.Build(ctx); err != nil {
 		return nil, err
 	}
 
@@ -79,9 +79,8 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 	)
 	for i := range cfg.Lanes {
 		working.Go(func() {
-			lane := &lane{
-				dir: filepath.Join(dir, fmt.Sprint("lane-", i)), bin: bin, out: filepath.Join(cfg.Out, "faults"),
-			}
+			lane := &lane{open: o, out: filepath.Join(cfg.Out, "faults")}
+			lane.open.Dir = filepath.Join(dir, fmt.Sprint("lane-", i))
 			defer func() { errs[i] = errors.Join(errs[i], lane.close()) }()
 			for j := range todo {
 				if ctx.Err() != nil {
@@ -105,10 +104,11 @@ func Execute(ctx context.Context, cfg Config) (*Report, error) {
 
 // lane runs cells one after the other in its own lab.
 type lane struct {
-	dir, bin, out string
-	lab           *lab.Lab
-	since         int               // runs since the services started
-	env           map[string]string // of the services
+	open  system.Options
+	out   string
+	lab   *system.System
+	since int               // runs since the services started
+	env   map[string]string // of the services
 }
 
 // envOf returns the environment of the services for a cell. In cells around the system and cells of a cluster, the
@@ -128,11 +128,7 @@ func envOf(c Cell) map[string]string {
 
 func (w *lane) run(ctx context.Context, c Cell, seed uint64) (*Run, error) {
 	if w.lab == nil {
-		start := lab.Start
-		if c.Cluster {
-			start = lab.StartCluster
-		}
-		l, err := start(ctx, w.dir, w.bin)
+		l, err := system.Open(ctx, w.open)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/act"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -28,11 +28,11 @@ var around = map[string]struct {
 		{Action: "kill", Target: "order-%d"}, {Action: "kill", Target: "stock-%d"}, // any
 	}},
 	NetworkSlow: {1500 * time.Millisecond, []act.Action{
-		{Action: "slow", Target: "order-1", Wire: lab.ToStock}, {Action: "slow", Target: "order-2", Wire: lab.ToStock},
+		{Action: "slow", Target: "order-1", Wire: system.ToStock}, {Action: "slow", Target: "order-2", Wire: system.ToStock},
 	}},
 	CutOneWay: {1500 * time.Millisecond, []act.Action{ // one order service cannot send, the other cannot receive
-		{Action: "lose-requests", Target: "order-1", Wire: lab.ToStock},
-		{Action: "lose-replies", Target: "order-2", Wire: lab.ToStock},
+		{Action: "lose-requests", Target: "order-1", Wire: system.ToStock},
+		{Action: "lose-replies", Target: "order-2", Wire: system.ToStock},
 	}},
 	Duplicated: {1500 * time.Millisecond, []act.Action{{Action: "duplicate"}}},
 }
@@ -47,7 +47,7 @@ type together struct {
 // add adds the fault around the system of that name. Flushes go first: they delete flags of orders that the other
 // faults hold up. Faults of wires go first too, one by one: adding a toxic to a connection while another fault closes
 // it can block forever.
-func (t *together) add(l *lab.Lab, name string, rng *rand.Rand) {
+func (t *together) add(l *system.System, name string, rng *rand.Rand) {
 	var acts []*trial.Simple
 	if name == RedisFlushed {
 		acts = append(acts, flushing(l))
@@ -122,7 +122,7 @@ func atOnce[T any](all []T, do func(T) error) error {
 
 // flushing keeps emptying Redis until it is healed, since one flush might fall between two flags. It counts the flushes
 // that deleted something, and waits briefly for the first.
-func flushing(l *lab.Lab) *trial.Simple {
+func flushing(l *system.System) *trial.Simple {
 	var (
 		count atomic.Int32
 		busy  sync.WaitGroup

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"orderstock/loadtest/compose"
 	"orderstock/loadtest/fire"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers"
@@ -37,7 +36,7 @@ type ComposeRatio struct {
 
 // composed is the compose file's stack. It implements trial.System.
 type composed struct {
-	compose.Project
+	system.Compose
 	password     string // for all of secrets, in place of .env
 	front, mysql string // addresses in the containers' network
 }
@@ -50,10 +49,7 @@ var secrets = []string{
 // newComposed returns a separate project of the compose file, which is not up yet.
 func newComposed(ctx context.Context) (c *composed, err error) {
 	c = &composed{password: rand.Text()}
-	if c.Dir, err = stack.ModuleRoot(); err != nil {
-		return nil, err
-	}
-	if c.Program, err = compose.Program(ctx); err != nil {
+	if c.Compose, err = system.NewCompose(ctx, ""); err != nil {
 		return nil, err
 	}
 	c.Env = []string{
@@ -81,9 +77,11 @@ func MeasureCompose(ctx context.Context, cfg Config, turns int) (s *ComposeScale
 		return nil, err
 	}
 	cfg.Dir, cfg.Warmup = filepath.Join(c.Dir, "out", "scale-direct"), 2*time.Second
-	if cfg.Bin, err = build(ctx, cfg); err != nil {
+	o := system.Options{Progress: cfg.Progress}
+	if err := o.Build(ctx); err != nil {
 		return nil, err
 	}
+	cfg.Bin = o.Bin
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 		defer cancel()
@@ -180,12 +178,12 @@ func (c *composed) addr(ctx context.Context, service string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return compose.Output(exec.CommandContext(ctx, "docker", "inspect", "-f",
+	return system.Output(exec.CommandContext(ctx, "docker", "inspect", "-f",
 		"{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", id))
 }
 
 // servers finds the containers' addresses, and returns the servers.
-func (c *composed) servers(ctx context.Context) (*stack.Servers, error) {
+func (c *composed) servers(ctx context.Context) (*system.Servers, error) {
 	var redis, zookeeper string
 	for _, s := range []struct {
 		to            *string
@@ -199,7 +197,7 @@ func (c *composed) servers(ctx context.Context) (*stack.Servers, error) {
 		}
 		*s.to = ip + s.port
 	}
-	return &stack.Servers{
+	return &system.Servers{
 		MySQL: servers.AttachMySQLServer(c.mysql, "root", c.password), Redis: servers.AttachRedis(redis),
 		ZooKeeper: servers.AttachZooKeeper(zookeeper),
 	}, nil

@@ -16,7 +16,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/migrations"
@@ -38,8 +38,8 @@ type variant struct {
 type contestant struct {
 	variant
 	system trial.System
-	stack  *stack.Stack // the system, unless that is in containers
-	direct *direct      // nil unless the strategy is Direct
+	stack  *system.Stack // the system, unless that is in containers
+	direct *direct       // nil unless the strategy is Direct
 	// begin, if not nil, is called before each turn. The end that it returns is called after the turn.
 	begin func(context.Context) (end func() error, err error)
 
@@ -113,13 +113,13 @@ func open(ctx context.Context, cfg Config, v variant, path string) (*contestant,
 	maps.Copy(env, v.env)
 	orderEnv := maps.Clone(env)
 	maps.Copy(orderEnv, v.orderEnv)
-	sc := stack.Config{
+	sc := system.Config{
 		Dir: filepath.Join(cfg.Dir, suffix[1:]), Bin: cmp.Or(v.bin, cfg.Bin), Servers: cfg.Servers,
 		OrderServices: 1, StockServices: v.replicas, Strategy: v.strategy, Accounts: accounts,
 		ZooKeeperRoot: "/orderstock" + suffix, OrderEnv: orderEnv, StockEnv: env,
 	}
 	if v.bin != "" { // another build may not look for stock services in ZooKeeper
-		sc.Route = func(_ string, real stack.Addresses) (stack.Addresses, error) { return real, nil }
+		sc.Route = func(_ string, real system.Addresses) (system.Addresses, error) { return real, nil }
 	}
 	if v.strategy == Direct {
 		sc.Strategy = Default // of the service that makes the products
@@ -127,7 +127,7 @@ func open(ctx context.Context, cfg Config, v variant, path string) (*contestant,
 	if path == PathDeduct || v.strategy == Direct {
 		sc.OrderServices = -1
 	}
-	st, err := stack.Up(ctx, sc)
+	st, err := system.Up(ctx, sc)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 	"orderstock/order-service/order"
 	"orderstock/order-service/orderdb"
 	"orderstock/pkg/mysqldb"
@@ -39,7 +39,7 @@ type direct struct {
 }
 
 // openDirect opens the databases of the stack's services, with as many connections as the services have.
-func openDirect(st *stack.Stack) (*direct, error) {
+func openDirect(st *system.Stack) (*direct, error) {
 	orderDSN, stockDSN := st.ServiceDSNs()
 	d := &direct{}
 	var err error

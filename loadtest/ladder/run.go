@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"orderstock/loadtest/stack"
+	"orderstock/loadtest/system"
 )
 
 // Config configures the measurements. Every field but Plan, Seed and Progress is required.
@@ -14,7 +14,7 @@ type Config struct {
 	// Plan selects the rows of Run.
 	Plan Plan
 	// Servers serve every row.
-	Servers *stack.Servers
+	Servers *system.Servers
 	// Bin is the folder of the services' binaries, and Dir the folder of the run's logs.
 	Bin, Dir string
 	// Warmup is sent and judged before each turn, but not measured. Measure is the measured time of each turn. Run

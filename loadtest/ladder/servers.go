@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"orderstock/loadtest/stack"
-	"orderstock/pkg/compile"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/zklock"
 )
@@ -39,45 +36,25 @@ func OnServers(ctx context.Context, mysql string, cfg Config, measure func(Confi
 	default:
 		return fmt.Errorf("--mysql %q: want docker, local or auto", mysql)
 	}
-	cfg.Dir, err = os.MkdirTemp("", "orderstock-ladder-")
+	s, err := system.Open(ctx, system.Options{MySQL: options, Progress: cfg.Progress})
 	if err != nil {
-		return fmt.Errorf("make the run's folder: %w", err)
-	}
-	defer func() {
-		if err == nil {
-			err = os.RemoveAll(cfg.Dir)
-		} else {
-			cfg.say("the logs are in %s", cfg.Dir)
-		}
-	}()
-	if cfg.Bin, err = build(ctx, cfg); err != nil {
-		return err
-	}
-	cfg.say("starting MySQL, Redis and ZooKeeper")
-	if cfg.Servers, err = stack.StartServers(ctx, cfg.Dir, options...); err != nil {
 		return err
 	}
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		err = errors.Join(err, cfg.Servers.Stop(clean))
+		if err != nil {
+			s.KeepDir()
+			cfg.say("the logs are in %s", s.Dir)
+		}
+		err = errors.Join(err, s.Stop(clean))
 	}()
+	cfg.Dir, cfg.Bin, cfg.Servers = s.Dir, s.Bin, s.Servers
 	cfg.say("warming ZooKeeper up")
 	if err := warmUp(ctx, cfg.Servers.ZooKeeper.Addr(), cfg.Measure); err != nil {
 		return err
 	}
 	return measure(cfg)
-}
-
-// build compiles the services, and returns the folder of their binaries.
-func build(ctx context.Context, cfg Config) (bin string, err error) {
-	root, err := stack.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	cfg.say("building the services")
-	bin = filepath.Join(root, "bin")
-	return bin, compile.Programs(ctx, compile.Options{Root: root, Bin: bin}, "order-service", "stock-service")
 }
 
 // warmFor is how long ZooKeeper is kept busy at most before anything is measured.

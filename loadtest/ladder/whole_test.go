@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"orderstock/loadtest/ladder"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/pkg/servers"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -27,8 +27,8 @@ func TestASmallLadder(t *testing.T) {
 			Strategies: []string{"redis-prededuct", ladder.Direct}, Replicas: []int{1}, Clients: []int{8}, Goods: []int{1},
 			Paths: []string{ladder.PathDeduct, ladder.PathOrder}, Faults: true,
 		},
-		Servers: &stack.Servers{MySQL: serverstest.MySQL(t), Redis: redis, ZooKeeper: serverstest.ZooKeeper(t)},
-		Bin:     stacktest.Build(t), Dir: t.TempDir(),
+		Servers: &system.Servers{MySQL: serverstest.MySQL(t), Redis: redis, ZooKeeper: serverstest.ZooKeeper(t)},
+		Bin:     systemtest.Build(t), Dir: t.TempDir(),
 		Warmup: 20 * time.Millisecond, Measure: 2 * time.Second, Table: io.Discard,
 	})
 	if err != nil {

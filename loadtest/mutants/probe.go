@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/pkg/stockapi"
 )
 
@@ -17,17 +17,17 @@ const flagConflict = "flag-conflict-refused"
 
 // probe sends calls that the load tester never sends, after a run of traffic over the products, and returns the names
 // of the invariants that it found broken.
-type probe func(ctx context.Context, l *lab.Lab, goods []history.Goods) (broken []string, err error)
+type probe func(ctx context.Context, l *system.System, goods []history.Goods) (broken []string, err error)
 
 // negativeQuantity orders minus five pieces.
-func negativeQuantity(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]string, error) {
+func negativeQuantity(ctx context.Context, l *system.System, goods []history.Goods) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return nil, l.Orders[0].PostOrder(ctx, "", fmt.Sprintf(`{"items":[{"goods_id":"%d","num":-5}]}`, goods[0].ID))
 }
 
 // changedBody deducts one piece, and then asks for two under the same flag.
-func changedBody(ctx context.Context, l *lab.Lab, goods []history.Goods) ([]string, error) {
+func changedBody(ctx context.Context, l *system.System, goods []history.Goods) ([]string, error) {
 	client, err := stockapi.NewClient([]string{l.Stocks[0].URL()}, l.Target().StockToken)
 	if err != nil {
 		return nil, err

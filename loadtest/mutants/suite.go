@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +14,8 @@ import (
 	"orderstock/loadtest/faults"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/lab"
 	"orderstock/loadtest/mutants/changes"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 )
@@ -44,16 +42,7 @@ const tries = 3
 func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 	cfg.Print = cmp.Or(cfg.Print, io.Discard)
 	cfg.Tries = cmp.Or(max(cfg.Tries, 0), tries)
-	dir, err := os.MkdirTemp("", "orderstock-mutants-")
-	if err != nil {
-		return nil, fmt.Errorf("execute mutants: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // scratch
-	bin := filepath.Join(dir, "bin")
-	if err := lab.Build(ctx, bin, nil); err != nil {
-		return nil, err
-	}
-	l, err := lab.Start(ctx, dir, bin)
+	l, err := system.Open(ctx, system.Options{Breakable: true})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +74,7 @@ func Execute(ctx context.Context, cfg Config) (_ *Report, err error) {
 }
 
 // run runs the mutant under its fault until it is caught, or has run with all its seeds.
-func (m Mutant) run(ctx context.Context, l *lab.Lab, first uint64, seeds int) (Row, error) {
+func (m Mutant) run(ctx context.Context, l *system.System, first uint64, seeds int) (Row, error) {
 	row := Row{Mutant: m.Name, Expected: m.Expected, Cell: m.Cell}
 	switch {
 	case m.AbsorbedBy != "":
@@ -131,7 +120,7 @@ func (m Mutant) run(ctx context.Context, l *lab.Lab, first uint64, seeds int) (R
 var errProvesNothing = errors.New("the run proves nothing")
 
 // once runs the mutant under its fault and returns the invariants found broken.
-func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, error) {
+func (m Mutant) once(ctx context.Context, l *system.System, seed uint64) ([]string, error) {
 	env := maps.Clone(faults.Env)
 	env["MUTANT"] = m.Switches
 	if m.Strict {
@@ -170,7 +159,7 @@ func (m Mutant) once(ctx context.Context, l *lab.Lab, seed uint64) ([]string, er
 }
 
 // calm runs the mutant without a fault: it fires the load, runs the mutant's probe or change, and judges all of it.
-func (m Mutant) calm(ctx context.Context, l *lab.Lab) (broken []string, err error) {
+func (m Mutant) calm(ctx context.Context, l *system.System) (broken []string, err error) {
 	load := m.Load
 	if load.Orders == 0 {
 		load = little
@@ -201,7 +190,7 @@ func (m Mutant) calm(ctx context.Context, l *lab.Lab) (broken []string, err erro
 }
 
 // verdict returns the verdict on the run. An unknown one is an error.
-func verdict(ctx context.Context, l *lab.Lab, h *history.History) (*verify.Verdict, error) {
+func verdict(ctx context.Context, l *system.System, h *history.History) (*verify.Verdict, error) {
 	t := trial.On(l, fire.Config{})
 	t.Books.Settle = 2 * time.Second
 	v, err := t.Judge(ctx, h)
@@ -212,7 +201,7 @@ func verdict(ctx context.Context, l *lab.Lab, h *history.History) (*verify.Verdi
 }
 
 // tryChanges records one run of each kind and tries changes to each.
-func tryChanges(ctx context.Context, l *lab.Lab, n int) (*changes.Counts, error) {
+func tryChanges(ctx context.Context, l *system.System, n int) (*changes.Counts, error) {
 	all := &changes.Counts{Missed: []string{}}
 	kinds := changes.Kinds()
 	for _, kind := range kinds {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"orderstock/loadtest/compose"
 	"orderstock/loadtest/fire"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
@@ -46,7 +46,7 @@ var services = []string{"mysql", "redis", "zookeeper", "stock-service", "order-s
 type container struct{ id, name string }
 
 // project is a stack of the compose file.
-type project struct{ compose.Project }
+type project struct{ system.Compose }
 
 // errDown is the advice if a part of the stack is missing.
 var errDown = errors.New(
@@ -88,7 +88,7 @@ func (c project) target(ctx context.Context) (fire.Target, error) {
 // strike breaks a container and mends it, even if ctx ends.
 func (c project) strike(ctx context.Context, target container, action Action) error {
 	docker := func(args ...string) error {
-		_, err := compose.Output(exec.CommandContext(context.WithoutCancel(ctx), "docker", append(args, target.id)...))
+		_, err := system.Output(exec.CommandContext(context.WithoutCancel(ctx), "docker", append(args, target.id)...))
 		return err
 	}
 	var away time.Duration

@@ -15,17 +15,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"orderstock/loadtest/compose"
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 )
 
-// Config configures Run. Dir, Program and Out are required.
+// Config configures Run. Compose and Out are required.
 type Config struct {
-	// Dir is the folder of docker-compose.yml, and Program docker-compose or docker compose. The stack must be up.
-	Dir     string
-	Program []string
+	// Compose is the stack, which must be up.
+	Compose system.Compose
 	// Random is the number of random faults after the sweep over all containers.
 	Random int
 	// Orders is the minimum number of orders. The faults may need more.
@@ -65,7 +64,7 @@ type Result struct {
 
 // Run breaks the stack and judges the result. All containers run again when it returns, even with an error.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	c := project{compose.Project{Dir: cfg.Dir, Program: cfg.Program}}
+	c := project{cfg.Compose}
 	targets, err := c.containers(ctx)
 	if err != nil {
 		return nil, err

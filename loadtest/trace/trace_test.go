@@ -17,8 +17,8 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trace"
 	"orderstock/pkg/tracing/otlp"
 )
@@ -41,7 +41,7 @@ func receive(t *testing.T) receiver {
 }
 
 // exporting lets both services send every span at once.
-func (r receiver) exporting(c *stack.Config) {
+func (r receiver) exporting(c *system.Config) {
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
 	c.OrderEnv, c.StockEnv = env, env
 }
@@ -110,7 +110,7 @@ var more = []string{"release-lock", "twin", "again", "redis.pipeline set", "redi
 
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	bin := stacktest.Build(t)
+	bin := systemtest.Build(t)
 	t.Run("one order is one trace", func(t *testing.T) { t.Parallel(); oneOrderIsOneTrace(t, bin) })
 	t.Run("a group is linked with its orders", func(t *testing.T) { t.Parallel(); groupIsLinked(t, bin) })
 	t.Run("the reconciler goes on with the trace", func(t *testing.T) { t.Parallel(); reconcilerGoesOn(t, bin) })
@@ -123,7 +123,7 @@ func oneOrderIsOneTrace(t *testing.T, bin string) {
 	for _, strategy := range []string{"grouped", "sequential"} {
 		t.Run(strategy, func(t *testing.T) {
 			r := receive(t)
-			st := stacktest.Up(t, bin, func(c *stack.Config) { r.exporting(c); c.Strategy = strategy })
+			st := systemtest.Up(t, bin, func(c *system.Config) { r.exporting(c); c.Strategy = strategy })
 			h := r.fire(t, fire.Config{Target: st.Target(), Orders: 1, Concurrency: 1, Mix: fire.Mix{Goods: 1, Repeat: 1}}, 1)
 			spans := r.await(t, h.Calls[0].Order, has(append(steps, more...)...))
 			var began int64
@@ -168,7 +168,7 @@ func oneOrderIsOneTrace(t *testing.T, bin string) {
 func groupIsLinked(t *testing.T, bin string) {
 	t.Helper()
 	r := receive(t)
-	st := stacktest.Up(t, bin, r.exporting)
+	st := systemtest.Up(t, bin, r.exporting)
 	// One order asks for the product's price; the others then come together.
 	h := r.fire(t, fire.Config{
 		Target: st.Target(), Orders: 200, Concurrency: 50, Mix: fire.Mix{Goods: 1, Stock: 1000},
@@ -201,7 +201,7 @@ func groupIsLinked(t *testing.T, bin string) {
 func reconcilerGoesOn(t *testing.T, bin string) {
 	t.Helper()
 	r := receive(t)
-	st := stacktest.Up(t, bin, func(c *stack.Config) {
+	st := systemtest.Up(t, bin, func(c *system.Config) {
 		r.exporting(c)
 		c.OrderServices, c.StockServices = 1, 1
 		c.OrderEnv = maps.Clone(c.OrderEnv)
@@ -259,7 +259,7 @@ func reconcilerGoesOn(t *testing.T, bin string) {
 func offByDefault(t *testing.T, bin string) {
 	t.Helper()
 	r := receive(t)
-	st := stacktest.Up(t, bin, func(c *stack.Config) {
+	st := systemtest.Up(t, bin, func(c *system.Config) {
 		env := map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": r.url}
 		c.StockEnv = env
 	})

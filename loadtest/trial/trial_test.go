@@ -12,8 +12,8 @@ import (
 
 	"orderstock/loadtest/fire"
 	"orderstock/loadtest/history"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/loadtest/trial"
 	"orderstock/loadtest/verify"
 	"orderstock/pkg/servers/serverstest"
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m, serverstest.Goroutines().
 
 // A stock service is killed in the middle of a load and started again; the run is struck once, kept and judged.
 func TestRun(t *testing.T) {
-	st := stacktest.Up(t, stacktest.Build(t), func(*stack.Config) {})
+	st := systemtest.Up(t, systemtest.Build(t), func(*system.Config) {})
 	victim := st.Stock[0]
 	ready := false
 	keep := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 )
 
 // victim is a process built with the tag "faults" that passes commit/before at each GET /step.
@@ -139,7 +139,7 @@ func TestActions(t *testing.T) {
 			code, _ := v.step(30 * time.Second)
 			answered <- code
 		}()
-		for limit := time.Now().Add(10 * time.Second); !lab.Paused(v); time.Sleep(time.Millisecond) {
+		for limit := time.Now().Add(10 * time.Second); !system.Paused(v); time.Sleep(time.Millisecond) {
 			if time.Now().After(limit) {
 				t.Fatal("the process is not stopped")
 			}

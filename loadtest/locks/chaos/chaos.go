@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"orderstock/loadtest/lab"
+	"orderstock/loadtest/system"
 	"orderstock/loadtest/trial"
 	"orderstock/pkg/servers"
 )
@@ -109,7 +109,7 @@ type member struct {
 	worker string
 
 	mu    sync.Mutex // of one change of the wires after the other
-	wires []*lab.Wire
+	wires []*system.Wire
 }
 
 func (r *round) lock() string    { return r.path + "/lock" }
@@ -190,7 +190,7 @@ func (r *round) prepare(ctx context.Context) (err error) {
 			Hold: 4 * time.Millisecond, LongHold: sessionTimeout * 7 / 4,
 		}
 		for _, addr := range addrs {
-			wire, err := lab.NewWire(lab.ToZooKeeper, addr)
+			wire, err := system.NewWire(system.ToZooKeeper, addr)
 			if err != nil {
 				return err
 			}
@@ -258,8 +258,8 @@ func (r *round) faults(ctx context.Context) []fault {
 			if err != nil {
 				return err
 			}
-			r.later(ctx, func() error { return m.each(func(w *lab.Wire) error { return w.Mend(ctx) }) })
-			return m.each(func(w *lab.Wire) error { return errors.Join(w.Mend(ctx), w.Reset()) })
+			r.later(ctx, func() error { return m.each(func(w *system.Wire) error { return w.Mend(ctx) }) })
+			return m.each(func(w *system.Wire) error { return errors.Join(w.Mend(ctx), w.Reset()) })
 		}},
 		{"connections are cut", func() error { return r.anybody().cut(ctx) }},
 		{"a process is killed", func() error {
@@ -340,10 +340,10 @@ func (r *round) holder() (*member, error) {
 
 // cut breaks the connections; new ones are let through.
 func (m *member) cut(ctx context.Context) error {
-	return m.each(func(w *lab.Wire) error { return errors.Join(w.Cut(), w.Mend(ctx)) })
+	return m.each(func(w *system.Wire) error { return errors.Join(w.Cut(), w.Mend(ctx)) })
 }
 
-func (m *member) each(do func(*lab.Wire) error) error {
+func (m *member) each(do func(*system.Wire) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var errs []error

@@ -11,8 +11,8 @@ import (
 	_ "github.com/go-sql-driver/mysql" // for sql.Open
 
 	"orderstock/loadtest/mutants/changes"
-	"orderstock/loadtest/stack"
-	"orderstock/loadtest/stack/stacktest"
+	"orderstock/loadtest/system"
+	"orderstock/loadtest/system/systemtest"
 	"orderstock/migrations"
 	"orderstock/pkg/servers/serverstest"
 )
@@ -86,12 +86,12 @@ var tries = flag.Int("changes", 24_000, "how many changes to try")
 // Every change in the books or the answers of a run is found.
 // It takes 12 s: two recorded runs are judged hundreds of times.
 func TestEveryChangeIsFound(t *testing.T) {
-	bin := stacktest.Build(t)
+	bin := systemtest.Build(t)
 	kinds := changes.Kinds()
 	for _, kind := range kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			short := map[string]string{"ZOOKEEPER_SESSION_TIMEOUT": "3s", "PENDING_LIMIT": "3s"}
-			st := stacktest.Up(t, bin, func(c *stack.Config) { c.OrderEnv, c.StockEnv = short, short })
+			st := systemtest.Up(t, bin, func(c *system.Config) { c.OrderEnv, c.StockEnv = short, short })
 			base, err := kind.Record(t.Context(), st, func(context.Context) error {
 				return errors.Join(st.Stock[1].Kill(), st.Order[1].Kill())
 			})

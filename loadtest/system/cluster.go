@@ -1,0 +1,60 @@
+package system
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"orderstock/pkg/mysqlgroup"
+	"orderstock/pkg/servers"
+)
+
+// Cluster is several servers of each kind, so that any one server may die. The other fields of Servers then hold the
+// addresses of all servers of a kind together.
+type Cluster struct {
+	MySQL     *servers.MySQLGroup
+	Redis     *servers.RedisFailover
+	ZooKeeper *servers.Ensemble
+	// Group is the configuration for forming the group of MySQL servers again.
+	Group mysqlgroup.Config
+}
+
+// StartCluster starts three MySQL servers and forms a group of them, a Redis with a replica and three Sentinels, and
+// three ZooKeeper servers, each in a folder of dir. member(i), if not nil, are further options of MySQL server i,
+// counted from 0.
+func StartCluster(ctx context.Context, dir string, member func(i int) []servers.Option) (*Servers, error) {
+	var c Cluster
+	_, err := servers.StartAll(
+		func() (_ servers.Killer, err error) {
+			c.MySQL, err = servers.StartMySQLGroup(ctx, filepath.Join(dir, "mysql"), 3, member)
+			return c.MySQL, err
+		},
+		func() (_ servers.Killer, err error) {
+			c.Redis, err = servers.StartRedisFailover(ctx, filepath.Join(dir, "redis"))
+			return c.Redis, err
+		},
+		func() (_ servers.Killer, err error) {
+			c.ZooKeeper, err = servers.StartEnsemble(ctx, filepath.Join(dir, "zookeeper"), 3, servers.WithArgs("-Xmx256m"))
+			return c.ZooKeeper, err
+		},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("start cluster: %w", err)
+	}
+	c.Group = mysqlgroup.Config{AdminDSN: c.MySQL.MySQL().AdminDSN(), Password: rand.Text()}
+	if err := mysqlgroup.Up(ctx, c.Group); err != nil {
+		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.All().Kill())
+	}
+	return &Servers{
+		MySQL: c.MySQL.MySQL(), Redis: servers.AttachRedis(c.Redis.Addr()),
+		ZooKeeper: servers.AttachZooKeeper(c.ZooKeeper.Addr()), Cluster: &c,
+	}, nil
+}
+
+// All returns every server.
+func (c *Cluster) All() servers.Fleet {
+	return slices.Concat(c.MySQL.Fleet, c.Redis.Fleet, c.ZooKeeper.Fleet)
+}

@@ -1,0 +1,87 @@
+package system
+
+import (
+	"cmp"
+	"crypto/rand"
+
+	"orderstock/migrations"
+	"orderstock/stock-service/deduct/strategy"
+)
+
+// Config configures Up. Dir, Bin and Servers are required; the zero value of any other field means its default.
+type Config struct {
+	// Dir is the run's folder, for data and logs. It is created if missing.
+	Dir string
+	// Bin is the folder that holds the binaries order-service and stock-service.
+	Bin string
+
+	// Servers are the servers to use.
+	Servers *Servers
+
+	// OrderServices and StockServices are the numbers of services. Default 2; a negative number means none. They share
+	// this machine's processors: each gets an equal share as its GOMAXPROCS, at least 1, unless that is set for this
+	// process.
+	OrderServices, StockServices int
+	// OrderPort and StockPort are the ports of the first service of each kind, if they are free. Default, and otherwise:
+	// free ones.
+	OrderPort, StockPort int
+	// OrderEnv and StockEnv are added to the environment of every service of that kind, and override this package's
+	// settings.
+	OrderEnv, StockEnv map[string]string
+	// Strategy is the stock services' deduction strategy. Default: strategy.Default. One that oversells is allowed.
+	Strategy string
+	// Route, if not nil, is called before a service starts, with the service's name ("order-1", "stock-2", …) and the real
+	// addresses that it would call. The service gets the addresses returned. Default: an order service finds the stock
+	// services in ZooKeeper.
+	Route func(service string, real Addresses) (Addresses, error)
+
+	// Accounts names databases and users. Default: migrations.DefaultAccounts.
+	// Users without a password get a random one.
+	Accounts migrations.Accounts
+	// Token is the stock services' bearer token. Default: random.
+	Token string
+	// ZooKeeperRoot is the ZooKeeper root of the services. Default "/orderstock".
+	ZooKeeperRoot string
+
+	// Progress, if not nil, gets a short description of each step.
+	Progress func(doing string)
+}
+
+// Addresses are the addresses given to a service, as host:port.
+type Addresses struct {
+	MySQL     string
+	Redis     string
+	ZooKeeper []string
+	// Stock are the stock services; nil for a stock service.
+	Stock []string
+}
+
+func (c Config) withDefaults() Config {
+	c.OrderServices = cmp.Or(c.OrderServices, 2)
+	c.StockServices = cmp.Or(c.StockServices, 2)
+	c.Strategy = cmp.Or(c.Strategy, strategy.Default)
+	c.Token = cmp.Or(c.Token, rand.Text())
+	c.ZooKeeperRoot = cmp.Or(c.ZooKeeperRoot, "/orderstock")
+	if c.Accounts == (migrations.Accounts{}) {
+		c.Accounts = migrations.DefaultAccounts()
+	}
+	for _, u := range []*migrations.User{
+		&c.Accounts.OrderApp, &c.Accounts.StockApp, &c.Accounts.Migrator,
+		&c.Accounts.Verifier,
+	} {
+		u.Password = cmp.Or(u.Password, rand.Text())
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	return c
+}
+
+// list returns the environment in the form of a command.
+func list(env map[string]string) []string {
+	var out []string
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	return out
+}

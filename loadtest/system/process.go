@@ -1,0 +1,77 @@
+package system
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Process is a replica or a server.
+type Process interface {
+	Name() string
+	Running() bool
+	Starting() bool
+	Pid() int
+	Kill() error
+	Pause() error
+	Resume() error
+	Restart(ctx context.Context) error
+}
+
+// Repair makes a process run again after any fault: it restarts a dead one, resumes a paused one, and disarms a
+// replica.
+func Repair(ctx context.Context, p Process) error {
+	for {
+		if !p.Running() {
+			if err := p.Restart(ctx); err != nil {
+				return err
+			}
+		}
+		err := p.Resume()
+		if r, ok := p.(*Service); ok && err == nil {
+			err = r.Disarm(ctx)
+		}
+		if err == nil || p.Running() && ctx.Err() != nil {
+			return err
+		}
+		// It does not answer yet, or a rule that was still armed has killed or stopped it: try again.
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// ServerProcesses returns MySQL, Redis and ZooKeeper, which are no cluster.
+func (s *System) ServerProcesses() []Process { return []Process{s.MySQL, s.Redis, s.ZooKeeper} }
+
+// RepairServers restarts dead servers and resumes paused ones.
+func (s *System) RepairServers(ctx context.Context) error { return repair(ctx, s.ServerProcesses()) }
+
+// RepairReplicas restarts dead replicas, resumes paused ones, and disarms all.
+func (s *System) RepairReplicas(ctx context.Context) error { return repair(ctx, s.Replicas()) }
+
+func repair[P Process](ctx context.Context, all []P) error {
+	var errs []error
+	for _, p := range all {
+		if err := Repair(ctx, p); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.Name(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Paused reports whether a process is stopped by a signal.
+func Paused(p interface{ Pid() int }) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	if err != nil {
+		return false
+	}
+	// The state follows the name, which is in parentheses and may hold anything.
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
+	return strings.HasPrefix(rest, "T")
+}

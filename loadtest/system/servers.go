@@ -1,0 +1,54 @@
+package system
+
+import (
+	"context"
+	"path/filepath"
+
+	"orderstock/pkg/servers"
+)
+
+// Servers are the three servers of the services. Each was started by this process or attached to.
+type Servers struct {
+	MySQL     *servers.MySQL
+	Redis     *servers.Redis
+	ZooKeeper *servers.ZooKeeper
+	// Cluster is not nil if there are several of each kind; the fields above then name them together.
+	Cluster *Cluster
+}
+
+// StartServers starts the three servers together, each in a folder of dir, MySQL with further options.
+func StartServers(ctx context.Context, dir string, mysql ...servers.Option) (*Servers, error) {
+	var s Servers
+	_, err := servers.StartAll(
+		func() (_ servers.Killer, err error) {
+			s.MySQL, err = servers.StartMySQL(ctx, filepath.Join(dir, "mysql"), mysql...)
+			return s.MySQL, err
+		},
+		func() (_ servers.Killer, err error) {
+			s.Redis, err = servers.StartRedis(ctx, filepath.Join(dir, "redis"))
+			return s.Redis, err
+		},
+		func() (_ servers.Killer, err error) {
+			s.ZooKeeper, err = servers.StartZooKeeper(ctx, filepath.Join(dir, "zookeeper"))
+			return s.ZooKeeper, err
+		},
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// Stop stops the servers that this process started, together.
+func (s *Servers) Stop(ctx context.Context) error { return s.All().Stop(ctx) }
+
+// Kill kills the servers that this process started.
+func (s *Servers) Kill() error { return s.All().Kill() }
+
+// All returns every server.
+func (s *Servers) All() servers.Fleet {
+	if s.Cluster != nil {
+		return s.Cluster.All()
+	}
+	return servers.Fleet{s.MySQL.Server, s.Redis.Server, s.ZooKeeper.Server}
+}
