@@ -9,31 +9,39 @@ import (
 	"orderstock/loadtest/history"
 )
 
-// entry judges everything under one flag.
+// entry judges everything under one flag, if it concerns the run: its keys, its flags or its products.
 func (j *judge) entry(e *Entry) {
-	n := j.orderOf(e)
-	j.sumUp(e, n)
+	n, restock := j.orderOf(e), j.h.RestockOf(e.Flag)
 	garbled := j.splitItems(e)
+	if n < 0 && restock < 0 && j.touched(e) == 0 {
+		return
+	}
+	j.sumUp(e, n)
 	j.once(e, n)
 	j.complete(e, n, garbled)
-	restock := j.h.RestockOf(e.Flag)
+	foreign := false
 	switch {
 	case restock >= 0:
 		j.restock(e, restock)
 	case n >= 0 && !j.seen[n]:
 		j.seen[n] = true
 		j.ours(e, n)
-	case (j.touched(e) != 0 || n >= 0) && !j.isDeclared(e):
-		j.add(Unexplained, e.Flag, n, j.touched(e), "no rows without a request of the run", "%s", e.summary())
-		for _, d := range j.deducts {
-			if _, ours := j.h.Product(d.GoodsID); ours {
-				j.v.DoubleDeducted++
-			}
-		}
+	case j.isDeclared(e):
+	case n < 0 && j.mayBeOthers(e):
+		foreign = true
+		j.foreign(e)
+	default:
+		j.unexplained(e.Flag, n, j.touched(e), e.summary(), j.deductRows())
 	}
 	if !e.Pruned || len(e.Orders) > 0 {
-		j.matches(e, n)
+		j.matches(e, n, foreign)
 	}
+}
+
+// unexplained reports rows without a request of the run, among them deduct rows of the run's products.
+func (j *judge) unexplained(flag []byte, n int, product int64, summary string, deducts int64) {
+	j.add(Unexplained, flag, n, product, "no rows without a request of the run", "%s", summary)
+	j.v.DoubleDeducted += deducts
 }
 
 // orderOf returns the run's order number for an entry, found by its key or, on PathDeduct, by its flag. It returns -1
@@ -181,8 +189,9 @@ func (j *judge) complete(e *Entry, n int, garbled bool) {
 	}
 }
 
-// matches compares an order with its operation, and its rows with each other.
-func (j *judge) matches(e *Entry, n int) {
+// matches compares an order with its operation, and its rows with each other. The operation of a foreign order may be
+// newer or older than the order: the two databases are read one after the other, and others go on.
+func (j *judge) matches(e *Entry, n int, foreign bool) {
 	if len(e.Orders) == 0 {
 		switch {
 		case j.h.Path == history.PathDeduct && n >= 0:
@@ -196,7 +205,9 @@ func (j *judge) matches(e *Entry, n int) {
 		return
 	}
 	o := &e.Orders[0]
-	j.status(e, o, n)
+	if !foreign {
+		j.status(e, o, n)
+	}
 	valid, sum := len(e.Items) > 0, int64(0)
 	for i, it := range e.Items {
 		valid = valid && it.Num > 0 && (i == 0 || it.GoodsID != e.Items[i-1].GoodsID)

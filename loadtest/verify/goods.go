@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// goodsSum sums the flow rows of one product.
+// goodsSum sums the flow rows of one product of the run.
 type goodsSum struct {
 	all int64
-	// Pieces, positive if the signs are right. Restocked counts only the run's restock if the product is one of the run's.
+	// Pieces, positive if the signs are right. Restocked counts only the run's restock and declared ones.
 	restocked, deducted, restored int64
 	level                         bool // the product has a stock level
-	// The flow rows by order, for the products of the run only.
+	// The flow rows by order.
 	deducts, restores []pieces
 }
 
@@ -30,39 +30,43 @@ func (j *judge) sum(goods int64) *goodsSum {
 	return s
 }
 
-// sumUp adds the flow rows of an entry to the sums of their products.
+// sumUp adds the flow rows of an entry to the sums of the run's products.
 func (j *judge) sumUp(e *Entry, n int) {
 	for i := range e.Flows {
 		r := &e.Flows[i]
+		g, ours := j.h.Product(r.Goods)
+		if !ours {
+			continue
+		}
 		s := j.sum(r.Goods)
 		s.all += r.Num
-		g, ours := j.h.Product(r.Goods)
 		switch r.Kind {
 		case Restock:
-			if !ours || j.h.RestockOf(e.Flag) == g || j.declared[string(e.Flag)] {
+			if j.h.RestockOf(e.Flag) == g || j.declared[string(e.Flag)] {
 				s.restocked += r.Num
 			}
 		case Deduct:
 			s.deducted -= r.Num
-			if ours {
-				s.deducts = append(s.deducts, pieces{int32(n), -r.Num})
-			}
+			s.deducts = append(s.deducts, pieces{int32(n), -r.Num})
 		case Restore:
 			s.restored += r.Num
-			if ours {
-				s.restores = append(s.restores, pieces{int32(n), r.Num})
-			}
+			s.restores = append(s.restores, pieces{int32(n), r.Num})
 		case Pruned: // deducted, not restored
 			s.deducted -= r.Num
 		}
 	}
 }
 
-// levels compares each stock level, and the pieces in its buckets, with the sum of its flow rows.
+// levels compares the stock level of each product of the run, and the pieces in its buckets, with the sum of its flow
+// rows.
 func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 	for p, err := range products {
 		if err != nil {
 			return err
+		}
+		i, ours := j.h.Product(p.Goods)
+		if !ours {
+			continue
 		}
 		s := j.sum(p.Goods)
 		if s.level {
@@ -76,7 +80,7 @@ func (j *judge) levels(products iter.Seq2[ProductRow, error]) error {
 			j.add(StockBalances, nil, -1, p.Goods, "the sum of the flow rows, "+strconv.FormatInt(s.all, 10), "%d pieces",
 				p.Num+p.Buckets)
 		}
-		if i, ours := j.h.Product(p.Goods); ours && (string(p.Name) != j.h.GoodsName() || p.Price != j.h.Goods[i].Price) {
+		if string(p.Name) != j.h.GoodsName() || p.Price != j.h.Goods[i].Price {
 			j.add(Unexplained, nil, -1, p.Goods, "the name and price that the run set, "+j.h.GoodsName()+" and "+
 				strconv.FormatInt(j.h.Goods[i].Price, 10), "%s and %d", p.Name, p.Price)
 		}

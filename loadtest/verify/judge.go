@@ -20,7 +20,8 @@ type Terms struct {
 
 // Judge compares books with the history of a run. It is a pure function: the same books and history have the same
 // verdict. The books must be a state that the requests of the run can lead to, and every answer one that the services
-// may have given at that time. Rows from outside the run are only checked for agreement with each other.
+// may have given at that time. Rows that concern neither the run's keys nor its products are left out. If others ordered
+// the run's products, the outcome is Unknown.
 //
 // It keeps a few bytes for each order of the run. If the books cannot be read to the end, the outcome is Unknown,
 // unless the rest contains a violation.
@@ -52,6 +53,10 @@ type judge struct {
 	seen     []bool // by order: the books have it
 	sold     []int64
 	rejected []rejectedOrder
+	// Orders of the run's products by others: the number of those with a key, the first of them, and those without.
+	others     int
+	firstOther string
+	keyless    []foreignOrder
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
@@ -100,6 +105,7 @@ func (j *judge) close() {
 			j.answers(n, end{}) // the books do not have the order
 		}
 	}
+	j.strangers()
 	j.pieces()
 	j.rejections()
 }

@@ -37,65 +37,102 @@ func (d *database) close() { // read-only: no error matters
 	_ = d.stock.Close()
 }
 
-// books returns the content of the databases. Rows are read as they are used, each table from one snapshot. Stock
-// levels are read last; nothing changes, since traffic has ended.
-func (d *database) books(ctx context.Context) Books {
-	return Books{
-		Entries: func(yield func(*Entry, error) bool) {
-			s, err := d.sources(ctx)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			s.entries(yield)
-		},
-		Products: read(ctx, d.stock, "read stock levels", `SELECT s.goods_id, s.name, s.price, s.num,
-			COALESCE(SUM(b.num), 0), LEAST(s.num, COALESCE(MIN(b.num), s.num))
-			FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id
-			GROUP BY s.goods_id, s.name, s.price, s.num`,
-			func(r *ProductRow) []any { return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Buckets, &r.Least} }),
+// books returns the content of the databases, each from one snapshot, so that others may go on writing. The stock
+// database's snapshot is the older one: each of its operations already has its order. Rows are read as they are used.
+// The caller must call done after it has used the books.
+func (d *database) books(ctx context.Context) (books Books, done func(), err error) {
+	stock, err := d.stock.snapshot(ctx)
+	if err != nil {
+		return Books{}, nil, fmt.Errorf("read stock database: %w", err)
 	}
+	orders, err := d.orders.snapshot(ctx)
+	if err != nil {
+		stock.end(ctx)
+		return Books{}, nil, fmt.Errorf("read order database: %w", err)
+	}
+	done = func() {
+		stock.end(ctx)
+		orders.end(ctx)
+	}
+	s, err := tables(ctx, orders, stock)
+	if err != nil {
+		done()
+		return Books{}, nil, fmt.Errorf("read order database: %w", err)
+	}
+	return Books{Entries: s.entries, Products: levels(ctx, stock)}, done, nil
 }
 
-// sources returns the tables. The stock side is begun first, so each of its operations already has its order.
-func (d *database) sources(ctx context.Context) (*sources, error) {
-	const orders, stock = "read order database", "read stock database"
+// levels returns the stock levels of a snapshot.
+func levels(ctx context.Context, stock *snapshot) iter.Seq2[ProductRow, error] {
+	return explained("read stock levels", mysqldb.Rows(ctx, stock, func(r *ProductRow) []any {
+		return []any{&r.Goods, &r.Name, &r.Price, &r.Num, &r.Buckets, &r.Least}
+	}, `SELECT s.goods_id, s.name, s.price, s.num, COALESCE(SUM(b.num), 0), LEAST(s.num, COALESCE(MIN(b.num), s.num))
+		FROM stock s LEFT JOIN stock_buckets b ON b.goods_id = s.goods_id GROUP BY s.goods_id, s.name, s.price, s.num`))
+}
+
+// tables returns the other tables of the snapshots.
+func tables(ctx context.Context, orders, stock *snapshot) (*sources, error) {
 	s := &sources{pruned: map[string]bool{}}
-	for flag, err := range read(ctx, d.orders, orders, "SELECT order_id FROM pruned", mysqldb.One[string]) {
+	for flag, err := range mysqldb.Rows(ctx, orders, mysqldb.One[string], "SELECT order_id FROM pruned") {
 		if err != nil {
 			return nil, err
 		}
 		s.pruned[flag] = true
 	}
-	ordersByFlag, err := d.orders.byFlag(ctx, "id", "orders")
+	ordersByFlag, ofOrder, err := orders.byFlag(ctx, "id", "orders")
 	if err != nil {
 		return nil, err
 	}
-	itemsByFlag, err := d.orders.byFlag(ctx, "order_id", "order_items")
+	itemsByFlag, ofItems, err := orders.byFlag(ctx, "order_id", "order_items")
 	if err != nil {
 		return nil, err
 	}
-	s.operations = read(ctx, d.stock, stock,
-		"SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations ORDER BY flag",
-		func(r *OperationRow) []any { return []any{&r.Flag, status{&r.State}, &r.Reason, &r.Items, &r.Fenced} })
-	s.flows = read(ctx, d.stock, stock,
-		"SELECT flag, goods_id, kind, num FROM stock_flow ORDER BY flag, goods_id, kind",
-		func(r *FlowRow) []any { return []any{&r.Flag, &r.Goods, &r.Kind, &r.Num} })
-	s.restocks = read(ctx, d.stock, stock,
-		"SELECT flag, goods_id, name, price FROM restocks ORDER BY flag, goods_id",
-		func(r *RestockRow) []any { return []any{&r.Flag, &r.Goods, &r.Name, &r.Price} })
-	s.orders = read(ctx, d.orders, orders,
-		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total FROM orders ORDER BY "+ordersByFlag,
+	const inOrders, inStock = "read order database", "read stock database"
+	s.operations = explained(inStock, pages(ctx, stock, page[OperationRow]{
+		"SELECT flag, state, reason, items, fencing_token <> REPEAT('\\0', 16) FROM operations", "flag", "",
+		func(r *OperationRow) []any { return []any{&r.Flag, status{&r.State}, &r.Reason, &r.Items, &r.Fenced} },
+		func(r *OperationRow) any { return string(r.Flag) },
+	}))
+	s.flows = explained(inStock, pages(ctx, stock, page[FlowRow]{
+		"SELECT flag, goods_id, kind, num FROM stock_flow", "flag", ", goods_id, kind",
+		func(r *FlowRow) []any { return []any{&r.Flag, &r.Goods, &r.Kind, &r.Num} },
+		func(r *FlowRow) any { return string(r.Flag) },
+	}))
+	s.restocks = explained(inStock, pages(ctx, stock, page[RestockRow]{
+		"SELECT flag, goods_id, name, price FROM restocks", "flag", ", goods_id",
+		func(r *RestockRow) []any { return []any{&r.Flag, &r.Goods, &r.Name, &r.Price} },
+		func(r *RestockRow) any { return string(r.Flag) },
+	}))
+	s.orders = explained(inOrders, pages(ctx, orders, page[OrderRow]{
+		"SELECT id, status, outcome, reason, idempotency_key, body_hash, total FROM orders", ordersByFlag, "",
 		func(r *OrderRow) []any {
 			return []any{&r.ID, status{&r.Status}, status{&r.Outcome}, &r.Reason, &r.Key, &r.BodyHash, &r.Total}
-		})
-	s.items = read(ctx, d.orders, orders,
-		"SELECT order_id, goods_id, num, price FROM order_items ORDER BY "+itemsByFlag+", goods_id",
-		func(r *ItemRow) []any { return []any{&r.Order, &r.GoodsID, &r.Num, &r.Price} })
+		},
+		func(r *OrderRow) any { return ofOrder(r.ID) },
+	}))
+	s.items = explained(inOrders, pages(ctx, orders, page[ItemRow]{
+		"SELECT order_id, goods_id, num, price FROM order_items", itemsByFlag, ", goods_id",
+		func(r *ItemRow) []any { return []any{&r.Order, &r.GoodsID, &r.Num, &r.Price} },
+		func(r *ItemRow) any { return ofItems(r.Order) },
+	}))
 	return s, nil
 }
 
-// reader streams the rows of one database, which may be larger than memory.
+// explained adds the beginning of an error's text.
+func explained[T any](doing string, rows iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", doing, err)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// reader reads one database, which may be larger than memory.
 type reader struct {
 	*sql.DB
 	// group is nil unless the DSN names the members of a group. The primary is read.
@@ -107,49 +144,13 @@ func openReader(dsn string) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A cursor waits while the others catch up; the server must not mistake it for a dead client.
+	// The snapshot of one database waits while the other is read; the server must not mistake it for a dead client.
 	connector, err := mysqldb.Connector(cfg, mysqldb.Options{IdleTimeout: time.Hour})
 	if err != nil {
 		return nil, err
 	}
 	group, _ := connector.(*mysqldb.Group)
 	return &reader{sql.OpenDB(connector), group}, nil
-}
-
-// byFlag returns an expression that sorts orders by flag (the id in decimal), like the tables of the stock side. If all
-// ids have the same number of digits, as snowflakes do, that is the column itself.
-func (r *reader) byFlag(ctx context.Context, column, table string) (string, error) {
-	var least, most sql.NullInt64
-	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table
-	if err := r.QueryRowContext(ctx, query).Scan(&least, &most); err != nil {
-		return "", fmt.Errorf("read order database: %w", err)
-	}
-	if least.Int64 > 0 && len(decimal(least.Int64)) == len(decimal(most.Int64)) {
-		return column, nil
-	}
-	return "CAST(" + column + " AS CHAR CHARACTER SET latin1) COLLATE latin1_bin", nil
-}
-
-// read yields the rows of a query, from one snapshot of the database that is taken with the first row. columns returns
-// where the columns of a row go. doing begins the text of an error.
-func read[T any](ctx context.Context, from *reader, doing, query string, columns func(*T) []any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		tx, err := from.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-		if err != nil {
-			var none T
-			yield(none, fmt.Errorf("%s: %w", doing, err))
-			return
-		}
-		defer func() { _ = tx.Rollback() }() // read-only
-		for row, err := range mysqldb.Rows(ctx, tx, columns, query) {
-			if err != nil {
-				err = fmt.Errorf("%s: %w", doing, err)
-			}
-			if !yield(row, err) {
-				return
-			}
-		}
-	}
 }
 
 // status scans a column with the name of a status. NULL is none.

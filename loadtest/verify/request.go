@@ -66,6 +66,7 @@ func (j *judge) ours(e *Entry, n int) {
 	placed, cancelled := j.answers(n, did)
 	switch {
 	case placed:
+	case j.h.Path == history.PathDeduct && did.status == history.Cancelled && cancelled: // a tombstone needs no deduction
 	case len(j.replies) == 0:
 		j.add(Unexplained, e.Flag, n, 0, "nothing: no call of the run placed it", "%s", e.summary())
 	default:

@@ -28,7 +28,12 @@ func Read(ctx context.Context, d Databases) (*Tables, error) {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	defer db.close()
-	books, t := db.books(ctx), &Tables{}
+	books, done, err := db.books(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	defer done()
+	t := &Tables{}
 	for e, err := range books.Entries {
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)

@@ -8,8 +8,10 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"orderstock/loadtest/history"
@@ -36,7 +38,7 @@ type Config struct {
 }
 
 // Run judges a run. It first waits for unfinished orders, for at most Settle; an order that is still unfinished then is
-// a violation. Traffic must have ended, or the verdict may be wrong.
+// a violation. The run must have ended. Others may go on, with other products.
 //
 // If a database or the history cannot be read, the outcome is Unknown, unless the rest contains a violation. An error
 // means that the configuration is unusable, or that ctx ended.
@@ -58,15 +60,11 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 			h = &history.History{Path: history.PathOrder}
 		}
 	}
-	waited, err := settle(ctx, db.orders, h, cfg.Settle)
+	waited, err := settle(ctx, db.orders, h, cfg)
 	if cfg.Settled != nil {
 		cfg.Settled(waited)
 	}
-	books := db.books(ctx)
-	if err != nil {
-		books.Entries = func(yield func(*Entry, error) bool) { yield(nil, err) }
-	}
-	v := Judge(books, h, cfg.Terms)
+	v := db.judge(ctx, h, cfg.Terms, err)
 	v.measured(h.Measure())
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("verify: %w", ctx.Err())
@@ -79,6 +77,18 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		v.ReadFrom = db.stock.group.Primary()
 	}
 	return v, nil
+}
+
+// judge judges the present books; failed, if not nil, is why they cannot be read.
+func (d *database) judge(ctx context.Context, h *history.History, terms Terms, failed error) *Verdict {
+	books, done, err := d.books(ctx)
+	if failed = cmp.Or(failed, err); failed != nil {
+		books.Entries = func(yield func(*Entry, error) bool) { yield(nil, failed) }
+	}
+	if err == nil {
+		defer done()
+	}
+	return Judge(books, h, terms)
 }
 
 // Validate returns an error for numbers that Run refuses.
@@ -102,15 +112,14 @@ func (v *Verdict) conclude() {
 	}
 }
 
-// settle waits until no order is unfinished and no call of the run can still be in progress, for at most limit.
-func settle(ctx context.Context, orders *reader, h *history.History, limit time.Duration) (time.Duration, error) {
+// settle waits until no order of the run, and no declared one, is unfinished and no call of the run can still be in
+// progress, for at most cfg.Settle.
+func settle(ctx context.Context, orders *reader, h *history.History, cfg Config) (time.Duration, error) {
 	start := time.Now()
-	deadline := start.Add(limit)
+	deadline := start.Add(cfg.Settle)
 	quiet := lastWork(h)
 	for {
-		var n int
-		err := orders.QueryRowContext(ctx,
-			"SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING')").Scan(&n)
+		n, err := unfinished(ctx, orders, h, cfg.Declared)
 		if err != nil {
 			return time.Since(start), fmt.Errorf("order database: count unfinished orders: %w", err)
 		}
@@ -124,6 +133,20 @@ func settle(ctx context.Context, orders *reader, h *history.History, limit time.
 			return time.Since(start), ctx.Err()
 		}
 	}
+}
+
+// unfinished counts the unfinished orders of the run, and the declared ones.
+func unfinished(ctx context.Context, orders *reader, h *history.History, declared []string) (n int, err error) {
+	query, args := "idempotency_key LIKE ?", []any{h.Run + "-%"}
+	if len(declared) > 0 {
+		query += " OR idempotency_key IN (?" + strings.Repeat(",?", len(declared)-1) + ")"
+		for _, key := range declared {
+			args = append(args, key)
+		}
+	}
+	err = orders.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM orders WHERE status IN ('PENDING','CANCELLING') AND ("+query+")", args...).Scan(&n)
+	return n, err
 }
 
 // lastWork returns the time after which no call of the run can be in progress: a call without an answer may take its

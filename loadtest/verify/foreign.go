@@ -1,0 +1,95 @@
+package verify
+
+import (
+	"bytes"
+	"fmt"
+
+	"orderstock/loadtest/history"
+)
+
+// foreignOrder is an order of the run's products that no call of the run placed: somebody else ordered, or a service
+// did it by itself.
+type foreignOrder struct {
+	flag, summary string
+	hash          string // of its items
+	product       int64
+	deducts       int64 // rows of the run's products
+}
+
+// mayBeOthers reports whether others may have made an entry of the run's products: an order, without the name of the
+// run in its key. Restocks and deductions without an order are no customers' calls.
+func (j *judge) mayBeOthers(e *Entry) bool {
+	return len(e.Orders) == 1 && len(e.Restocks) == 0 && !bytes.HasPrefix(e.Orders[0].Key, []byte(j.h.Run))
+}
+
+// foreign takes down a foreign order.
+func (j *judge) foreign(e *Entry) {
+	o := &e.Orders[0]
+	if o.Key != nil {
+		if j.others++; j.others == 1 {
+			j.firstOther = e.summary()
+		}
+		return
+	}
+	j.keyless = append(j.keyless, foreignOrder{
+		string(e.Flag), e.summary(), string(o.BodyHash), j.touched(e), j.deductRows(),
+	})
+}
+
+// deductRows counts the current entry's deduct rows of the run's products.
+func (j *judge) deductRows() (rows int64) {
+	for _, d := range j.deducts {
+		if _, ours := j.h.Product(d.GoodsID); ours {
+			rows++
+		}
+	}
+	return rows
+}
+
+// strangers decides who placed the foreign orders. No service invents a key. Orders without a key are the service's
+// second orders if they are too many, and too much like the run's own calls, for chance.
+func (j *judge) strangers() {
+	if j.secondOrders(false) || j.secondOrders(true) {
+		for _, o := range j.keyless {
+			j.unexplained([]byte(o.flag), -1, o.product, o.summary, o.deducts)
+		}
+		j.keyless = nil
+	}
+	if len(j.keyless) > 0 && j.others == 0 {
+		j.firstOther = "flag " + j.keyless[0].flag + ", " + j.keyless[0].summary
+	}
+	if n := j.others + len(j.keyless); n > 0 {
+		j.v.Reasons = append(j.v.Reasons, fmt.Sprintf("others ordered the run's products while it ran, %d times: %s", n,
+			j.firstOther))
+	}
+}
+
+// leastSecond is how many orders without a key are needed to accuse a service of them.
+const leastSecond = 10
+
+// secondOrders reports whether the orders without a key have the items of as many different calls of the run, repeats
+// or all that place an order, and are a quarter of those calls or more.
+func (j *judge) secondOrders(all bool) bool {
+	if len(j.keyless) < leastSecond || j.h.Path != history.PathOrder {
+		return false
+	}
+	calls, placed, unused := 0, make([]bool, j.h.Orders()), map[string]int{}
+	for i := range j.h.Calls {
+		c := &j.h.Calls[i]
+		if c.Kind == history.Cancel {
+			continue
+		}
+		if all || placed[c.Op] {
+			hash := history.BodyHash(j.h.Items(int(c.Op)))
+			unused[string(hash[:])]++
+			calls++
+		}
+		placed[c.Op] = true
+	}
+	for _, o := range j.keyless {
+		if unused[o.hash]--; unused[o.hash] < 0 {
+			return false
+		}
+	}
+	return 4*len(j.keyless) >= calls
+}

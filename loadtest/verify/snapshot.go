@@ -1,0 +1,97 @@
+package verify
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"iter"
+
+	"orderstock/pkg/mysqldb"
+)
+
+// snapshot is one state of a database: a read-only transaction, on a connection of its own.
+type snapshot struct{ *sql.Conn }
+
+// snapshot begins a snapshot. The caller must end it.
+func (r *reader) snapshot(ctx context.Context) (*snapshot, error) {
+	conn, err := r.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range []string{
+		"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			_ = conn.Close() // the error says enough
+			return nil, err
+		}
+	}
+	return &snapshot{conn}, nil
+}
+
+// end ends the snapshot. It was only read, so no error matters.
+func (s *snapshot) end(ctx context.Context) {
+	_, _ = s.ExecContext(ctx, "ROLLBACK")
+	_ = s.Close()
+}
+
+// byFlag returns an expression that sorts orders by flag (the id in decimal), like the tables of the stock side, and its
+// value for an id. If all ids have the same number of digits, as snowflakes do, that is the column itself.
+func (s *snapshot) byFlag(ctx context.Context, column, table string) (by string, of func(id int64) any, err error) {
+	var least, most sql.NullInt64
+	query := "SELECT MIN(" + column + "), MAX(" + column + ") FROM " + table
+	if err := s.QueryRowContext(ctx, query).Scan(&least, &most); err != nil {
+		return "", nil, err
+	}
+	if least.Int64 > 0 && len(decimal(least.Int64)) == len(decimal(most.Int64)) {
+		return column, func(id int64) any { return id }, nil
+	}
+	return "CAST(" + column + " AS CHAR CHARACTER SET latin1) COLLATE latin1_bin",
+		func(id int64) any { return string(decimal(id)) }, nil
+}
+
+// pageRows is how many rows one query reads. A connection has one query at a time, so the tables of a snapshot are
+// read by turns.
+const pageRows = 5000
+
+// page describes how a table is read.
+type page[T any] struct {
+	// query reads the table, by is the expression to sort by, and then is the rest of the order, with its comma.
+	query, by, then string
+	columns         func(*T) []any
+	// at returns the row's value of by.
+	at func(*T) any
+}
+
+// pages yields a table in order. Each page begins with the value that ended the one before, past the rows of that value
+// that were read: the rows of one value may be more than a page.
+func pages[T any](ctx context.Context, from *snapshot, p page[T]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		where, args, past := "", []any(nil), 0
+		for {
+			rows, err := mysqldb.All(ctx, from, p.columns, fmt.Sprintf("%s%s ORDER BY %s%s LIMIT %d, %d", p.query, where, p.by,
+				p.then, past, pageRows), args...)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if len(rows) < pageRows {
+				return
+			}
+			last := p.at(&rows[len(rows)-1])
+			if where == "" || args[0] != last {
+				past = 0
+			}
+			for i := len(rows) - 1; i >= 0 && p.at(&rows[i]) == last; i-- {
+				past++
+			}
+			where, args = " WHERE "+p.by+" >= ?", []any{last}
+		}
+	}
+}
