@@ -49,13 +49,13 @@ type Request struct {
 	Patch  string `yaml:"patch"`
 	Delete string `yaml:"delete"`
 	// URL is a path or an address, and Method its method, GET by default.
-	URL     string            `yaml:"url"`
-	Method  string            `yaml:"method"`
-	Headers map[string]string `yaml:"headers"`
+	URL     string `yaml:"url"`
+	Method  string `yaml:"method"`
+	Headers Table  `yaml:"headers"`
 	// JSON, Form or Body is the body.
-	JSON any               `yaml:"json"`
-	Form map[string]string `yaml:"form"`
-	Body string            `yaml:"body"`
+	JSON any    `yaml:"json"`
+	Form Table  `yaml:"form"`
+	Body string `yaml:"body"`
 	// Capture gives names to parts of the answer.
 	Capture map[string]Capture `yaml:"capture"`
 	// Follow follows redirects.

@@ -34,7 +34,7 @@ func (r *Request) line() (method, target string) {
 // texts returns everything in the request that may hold variables.
 func (r *Request) texts() []any {
 	out := []any{r.Target(), r.Body, r.JSON}
-	for _, table := range []map[string]string{r.Headers, r.Form} {
+	for _, table := range []Table{r.Headers, r.Form} {
 		for name, value := range table {
 			out = append(out, name, value)
 		}

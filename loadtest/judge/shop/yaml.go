@@ -129,6 +129,28 @@ func (t *Texts) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
+// Table holds texts by their names.
+type Table map[string]string
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (t *Table) UnmarshalYAML(n ast.Node) error {
+	values, err := pairs(n)
+	if err != nil {
+		return err
+	}
+	*t = Table{}
+	for _, v := range values {
+		name, _, err := scalar(v.Key)
+		if err != nil {
+			return err
+		}
+		if (*t)[name], _, err = scalar(v.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Numbers is one number or a list of them.
 type Numbers []int
 
