@@ -50,6 +50,18 @@ func Chromium() (string, error) {
 // Prometheus returns the path of Prometheus. The package holds promtool as well.
 func Prometheus() (string, error) { return find(debian.prometheus, "prometheus") }
 
+// PostgreSQL returns the folder of PostgreSQL's programs. Debian keeps them apart for each version.
+func PostgreSQL() (string, error) {
+	if found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); err == nil && len(found) > 0 {
+		return filepath.Dir(found[len(found)-1]), nil
+	}
+	path, err := find(debian.postgresql, "initdb")
+	return filepath.Dir(path), err
+}
+
+// SQLite returns the path of the shell of SQLite.
+func SQLite() (string, error) { return find(debian.sqlite, "sqlite3") }
+
 // Find returns the path of the first of names that is installed.
 func Find(names ...string) (string, error) { return find(nil, names...) }
 

@@ -10,7 +10,9 @@ import (
 )
 
 // debian lists the Debian packages for servers and tests.
-var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromium, prometheus, make []string }{
+var debian = struct {
+	mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromium, prometheus, make, postgresql, sqlite []string
+}{
 	mysql:      []string{"default-mysql-server"},
 	redis:      []string{"redis-server"},
 	zookeeper:  []string{"zookeeper", "default-jre-headless"}, // together, so that one install is enough
@@ -21,6 +23,8 @@ var debian = struct{ mysql, redis, zookeeper, javac, gcc, curator, kazoo, chromi
 	chromium:   []string{"chromium"},
 	prometheus: []string{"prometheus"}, // with promtool
 	make:       []string{"make"},
+	postgresql: []string{"postgresql"},
+	sqlite:     []string{"sqlite3"},
 }
 
 // MissingError means that a program is not installed, and names the packages that hold it.
@@ -46,7 +50,7 @@ func Missing() []*MissingError {
 }
 
 // MissingForTests returns the missing programs among the additional ones of the project's tests: make, a C compiler, a
-// Java compiler, Curator and kazoo, the other clients of the lock, Chromium and Prometheus.
+// Java compiler, Curator and kazoo, the other clients of the lock, Chromium, Prometheus, PostgreSQL and SQLite.
 func MissingForTests(ctx context.Context) []*MissingError {
 	return missing(
 		func() error { _, err := find(debian.make, "make"); return err },
@@ -54,6 +58,8 @@ func MissingForTests(ctx context.Context) []*MissingError {
 		func() error { _, err := javac(); return err },
 		func() error { _, err := Chromium(); return err },
 		func() error { _, err := Prometheus(); return err },
+		func() error { _, err := PostgreSQL(); return err },
+		func() error { _, err := SQLite(); return err },
 		func() error {
 			if found, err := filepath.Glob("/usr/share/java/curator-recipes*.jar"); err != nil || len(found) == 0 {
 				return &MissingError{Program: "Apache Curator", Packages: debian.curator}
