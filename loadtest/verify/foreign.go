@@ -31,7 +31,7 @@ func (j *judge) foreign(e *Entry) {
 		}
 		return
 	}
-	j.keyless = append(j.keyless, foreignOrder{
+	j.unclaimed = append(j.unclaimed, foreignOrder{
 		string(e.Flag), e.summary(), string(o.BodyHash), j.touched(e), j.deductRows(),
 	})
 }
@@ -50,15 +50,15 @@ func (j *judge) deductRows() (rows int64) {
 // second orders if they are too many, and too much like the run's own calls, for chance.
 func (j *judge) strangers() {
 	if j.secondOrders(false) || j.secondOrders(true) {
-		for _, o := range j.keyless {
+		for _, o := range j.unclaimed {
 			j.unexplained([]byte(o.flag), -1, o.product, o.summary, o.deducts)
 		}
-		j.keyless = nil
+		j.unclaimed = nil
 	}
-	if len(j.keyless) > 0 && j.others == 0 {
-		j.firstOther = "flag " + j.keyless[0].flag + ", " + j.keyless[0].summary
+	if len(j.unclaimed) > 0 && j.others == 0 {
+		j.firstOther = "flag " + j.unclaimed[0].flag + ", " + j.unclaimed[0].summary
 	}
-	if n := j.others + len(j.keyless); n > 0 {
+	if n := j.others + len(j.unclaimed); n > 0 {
 		j.v.Reasons = append(j.v.Reasons, fmt.Sprintf("others ordered the run's products while it ran, %d times: %s", n,
 			j.firstOther))
 	}
@@ -70,7 +70,7 @@ const leastSecond = 10
 // secondOrders reports whether the orders without a key have the items of as many different calls of the run, repeats
 // or all that place an order, and are a quarter of those calls or more.
 func (j *judge) secondOrders(all bool) bool {
-	if len(j.keyless) < leastSecond || j.h.Path != history.PathOrder {
+	if len(j.unclaimed) < leastSecond || j.h.Path != history.PathOrder {
 		return false
 	}
 	calls, placed, unused := 0, make([]bool, j.h.Orders()), map[string]int{}
@@ -86,10 +86,10 @@ func (j *judge) secondOrders(all bool) bool {
 		}
 		placed[c.Op] = true
 	}
-	for _, o := range j.keyless {
+	for _, o := range j.unclaimed {
 		if unused[o.hash]--; unused[o.hash] < 0 {
 			return false
 		}
 	}
-	return 4*len(j.keyless) >= calls
+	return 4*len(j.unclaimed) >= calls
 }

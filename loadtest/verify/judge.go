@@ -56,7 +56,7 @@ type judge struct {
 	// Orders of the run's products by others: the number of those with a key, the first of them, and those without.
 	others     int
 	firstOther string
-	keyless    []foreignOrder
+	unclaimed    []foreignOrder
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
