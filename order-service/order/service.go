@@ -140,10 +140,11 @@ func (s *Service) inTurn(ctx context.Context, slots *semaphore.Weighted, pause t
 		return fmt.Errorf("%w: %w", ErrOverloaded, err)
 	}
 	start := time.Now()
-	err := read(ctx)
-	if s.stats.InFlight.Load() == 0 {
-		pause = 0
-	}
-	time.AfterFunc(pause*time.Since(start), func() { slots.Release(1) })
-	return err
+	defer func() { // after a panic, too
+		if s.stats.InFlight.Load() == 0 {
+			pause = 0
+		}
+		time.AfterFunc(pause*time.Since(start), func() { slots.Release(1) })
+	}()
+	return read(ctx)
 }

@@ -29,7 +29,8 @@ type Config struct {
 type Caller struct {
 	client *stockapi.Client
 	cfg    Config
-	budget *budget
+	budget *budget // of deductions and cancellations
+	reads  *budget // of reads, which must not use up the others' retries
 	ledger *batch.Group[string, record]
 	counts counts
 	held   operation.Held
@@ -45,7 +46,7 @@ func New(client *stockapi.Client, cfg Config) *Caller {
 	if cfg.Tries == 0 {
 		cfg.Tries = 3
 	}
-	c := &Caller{client: client, cfg: cfg, budget: newBudget(), counts: newCounts(cfg.Metrics)}
+	c := &Caller{client: client, cfg: cfg, budget: newBudget(), reads: newBudget(), counts: newCounts(cfg.Metrics)}
 	promauto.With(cfg.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "order_stock_breaker_open", Help: "1 while calls are kept from all stock services.",
 	}, func() float64 {

@@ -185,6 +185,31 @@ func TestRetriesHaveABudget(t *testing.T) {
 	}
 }
 
+// While reads fail, deductions keep their retries.
+func TestReadsHaveTheirOwnBudget(t *testing.T) {
+	var refused atomic.Bool
+	s := newServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || !refused.Swap(true) {
+			problem(503, "unavailable", "")(w, r)
+			return
+		}
+		done(w, r)
+	})
+	c := newCallerResting(t, s, time.Nanosecond, stockclient.Config{})
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if _, err := c.Prices(t.Context(), []int64{7}); !errors.Is(err, order.ErrStockUnavailable) {
+				t.Errorf("a read that fails: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := c.Deduct(t.Context(), "1", items); err != nil {
+		t.Errorf("the deduction was not tried again: %v", err)
+	}
+}
+
 func TestTheBreakerOpensAndCloses(t *testing.T) {
 	var sick atomic.Bool
 	sick.Store(true)

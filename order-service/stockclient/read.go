@@ -19,6 +19,8 @@ const (
 	maxFlags = 200
 	// maxGoods bounds the products of one request.
 	maxGoods = 400
+	// readTries bounds the tries of a read of products.
+	readTries = 2
 )
 
 // record is a flag's record in the ledger. found is false if there is none; err is not nil if the record contradicts
@@ -125,12 +127,15 @@ func (c *Caller) goods(ctx context.Context, goodsIDs []int64) ([]stockapi.Goods,
 	for i, id := range goodsIDs {
 		ids[i] = strconv.FormatInt(id, 10)
 	}
-	again := retry.Policy{First: 10 * time.Millisecond, Max: 10 * time.Millisecond, Tries: 2, InTime: true}
+	c.reads.deposit()
+	tries := uint(0)
+	again := retry.Policy{First: 10 * time.Millisecond, Max: 10 * time.Millisecond, Tries: readTries, InTime: true}
 	return retry.Do(ctx, again, func() ([]stockapi.Goods, error) {
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 		defer cancel()
 		goods, err := c.client.Stock(ctx, ids...)
-		if err != nil && (breakerOpen(err) || stockapi.Final(err) || !c.budget.withdraw()) {
+		tries++
+		if err != nil && (breakerOpen(err) || stockapi.Final(err) || tries < readTries && !c.reads.withdraw()) {
 			err = retry.Stop(err)
 		}
 		return goods, err

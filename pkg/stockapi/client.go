@@ -48,12 +48,12 @@ type Client struct {
 // maxAnswer bounds the body of an answer, in bytes.
 const maxAnswer = 16 << 20
 
-// NewClient returns a client of the stock services at the base URLs, such as http://stock-service:8081. If a name has
-// several addresses, new connections use them in turn. Callers must Close the client.
+// NewClient returns a client of the stock services at the base URLs, such as http://stock-service:8081. Callers must
+// Close the client.
 func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 	d := newDialer()
 	c := &Client{
-		token: token, dialer: d, http: &http.Client{Transport: d.transport()}, partitions: operation.Partitions,
+		token: token, dialer: d, http: &http.Client{Transport: d.transport(), CheckRedirect: stay}, partitions: operation.Partitions,
 		hedge: hedgeDelay, newBreaker: func(string) breaker { return closed{} },
 	}
 	for _, opt := range opts {
@@ -68,6 +68,9 @@ func NewClient(bases []string, token string, opts ...Option) (*Client, error) {
 	}
 	return c, nil
 }
+
+// stay keeps the client, and so the token, at the address that it was given.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Option changes a client.
 type Option func(*Client)
@@ -116,7 +119,7 @@ func (c *Client) Deduct(ctx context.Context, flag string, items []Item) (Operati
 		}
 		var op Operation
 		err := c.callAt(ctx, r, http.MethodPut, "/v1/operations/"+url.PathEscape(flag), DeductRequest{Items: items}, &op)
-		return op, err
+		return checked(op, err)
 	})
 }
 
@@ -168,13 +171,13 @@ func writes(r *replica) breaker { return r.writes }
 func reads(r *replica) breaker { return r.reads }
 
 // call makes a call to the replicas in turn.
-func call[T any](
+func call[T interface{ whole() bool }](
 	ctx context.Context, c *Client, guard func(*replica) breaker, method, path string, body any,
 ) (T, error) {
 	order := shifted(c.inTurn(c.fleet.Load()), triesOf(ctx))
 	return at(ctx, order, guard, func(ctx context.Context, r *replica) (answer T, err error) {
 		err = c.callAt(ctx, r, method, path, body, &answer)
-		return answer, err
+		return checked(answer, err)
 	})
 }
 
@@ -194,6 +197,17 @@ func (c *Client) callAt(ctx context.Context, r *replica, method, path string, bo
 	}
 	return nil
 }
+
+// checked returns errNotWhole if an answer lacks a required member: it is JSON, but not the stock service's, for example
+// a front's.
+func checked[T interface{ whole() bool }](answer T, err error) (T, error) {
+	if err == nil && !answer.whole() {
+		err = errNotWhole
+	}
+	return answer, err
+}
+
+var errNotWhole = fmt.Errorf("%w: the answer lacks a required member", ErrUnknownOutcome)
 
 // open sends one request to the replica. It returns an error for any status but 2xx;
 // otherwise the caller reads the body and closes it.

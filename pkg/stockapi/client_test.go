@@ -7,8 +7,10 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -113,7 +115,7 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 	count := func(n *atomic.Int64) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			n.Add(1)
-			_, _ = w.Write([]byte(`{}`))
+			_, _ = w.Write([]byte(`{"flag":"f","state":"DONE"}`))
 		}
 	}
 	c := client(t, server(t, count(&a)), refusing, server(t, count(&b)))
@@ -127,6 +129,62 @@ func TestSpreadsAndFailsOver(t *testing.T) {
 	}
 	if _, err := client(t, refusing, refusingToo).Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
 		t.Errorf("all refuse: %v; want unavailable: nothing was done", err)
+	}
+}
+
+// A name's first address may be of a network that this machine does not have.
+func TestEveryAddressOfANameIsTried(t *testing.T) {
+	var asked atomic.Int64
+	base := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Connection", "close")
+		_, _ = w.Write([]byte(`{"flag":"f","state":"DONE"}`))
+	})
+	u, err := url.Parse(base)
+	must(t, err)
+	names := net.DefaultResolver
+	defer func() { net.DefaultResolver = names }()
+	net.DefaultResolver = resolver(t, net.ParseIP("2001:db8::1"), net.ParseIP("127.0.0.1"))
+	c := client(t, "http://stock.test.:"+u.Port())
+	for range 4 {
+		if _, err := c.Cancel(t.Context(), "f"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A front's redirect is not followed: the token stays, and nothing was done.
+func TestTheTokenFollowsNoRedirect(t *testing.T) {
+	stranger := server(t, func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a stranger got %s with %q", r.URL, r.Header.Get("Authorization"))
+	})
+	for _, status := range []int{301, 302, 307, 308} {
+		c := client(t, server(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, stranger+r.URL.Path, status)
+		}))
+		if _, err := c.Cancel(t.Context(), "f"); !errors.Is(err, stockapi.ErrUnavailable) {
+			t.Errorf("%d: %v; want unavailable", status, err)
+		}
+		if _, err := c.Stock(t.Context(), "1"); !errors.Is(err, stockapi.ErrUnavailable) {
+			t.Errorf("%d: %v; want unavailable", status, err)
+		}
+	}
+}
+
+// JSON that is not the stock service's, as a front may answer, is no answer.
+func TestAnAnswerWithoutItsMembersIsNone(t *testing.T) {
+	for _, body := range []string{"{}", "null", `{"status":"ok"}`} {
+		c := client(t, server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+		_, deducted := c.Deduct(t.Context(), "f", nil)
+		_, cancelled := c.Cancel(t.Context(), "f")
+		_, flows := c.Flows(t.Context(), "f")
+		_, goods := c.Stock(t.Context(), "1")
+		_, restocked := c.Restock(t.Context(), "1", stockapi.RestockRequest{})
+		for i, err := range []error{deducted, cancelled, flows, goods, restocked} {
+			if !errors.Is(err, stockapi.ErrUnknownOutcome) {
+				t.Errorf("%s to call %d: %v; want unknown", body, i, err)
+			}
+		}
 	}
 }
 
@@ -176,7 +234,8 @@ func replicas(t *testing.T, failure http.HandlerFunc, opts ...stockapi.Option) (
 				failure(w, r)
 				return
 			}
-			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
+			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"},`+
+				`"flag":"a","state":"DONE","operations":[],"flows":[]}`+"\n")
 		})
 	}
 	c, err := stockapi.NewClient([]string{replica(0), replica(1)}, "secret",
@@ -241,7 +300,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	for i := range calls {
 		urls = append(urls, server(t, func(w http.ResponseWriter, _ *http.Request) {
 			calls[i].Add(1)
-			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"}}`+"\n")
+			_, _ = io.WriteString(w, `{"index":0,"operation":{"flag":"a","state":"DONE"},`+
+				`"flag":"a","state":"DONE","operations":[],"flows":[]}`+"\n")
 		}))
 	}
 	c, err := stockapi.NewClient(nil, "secret", stockapi.WithDiscovery(), stockapi.WithSharedRequests(2),

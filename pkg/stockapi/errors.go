@@ -124,7 +124,7 @@ func kindOf(code Code, status int) error {
 	switch {
 	case status == http.StatusUnauthorized:
 		return ErrUnauthorized
-	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests:
+	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, status < 400: // not followed
 		return ErrUnavailable
 	case status >= 400 && status < 500:
 		return ErrInvalid

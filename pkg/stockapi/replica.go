@@ -211,15 +211,17 @@ var errNoAnswer = errors.New("no answer")
 type sender[T any] func(ctx context.Context, r *replica) (T, error)
 
 // to sends the call to the replica, and records the result in its breaker and in the replica.
-func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (T, error) {
+func (send sender[T]) to(ctx context.Context, r *replica, done func(error)) (value T, err error) {
+	err = errNoAnswer // of a send that panics
 	r.sent()
-	value, err := send(ctx, r)
-	r.ended()
-	done(err)
-	if unanswered(err) {
-		r.eject()
-	}
-	return value, err
+	defer func() {
+		r.ended()
+		done(err)
+		if unanswered(err) {
+			r.eject()
+		}
+	}()
+	return send(ctx, r)
 }
 
 // tries is a call in flight to one or more replicas.

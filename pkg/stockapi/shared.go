@@ -74,6 +74,8 @@ func (c *Client) exchange(ctx context.Context, r *replica, calls []*sharedCall) 
 		switch {
 		case answer.Index < 0 || answer.Index >= len(calls):
 			return fmt.Errorf("%w: answer to deduction %d of %d", ErrUnknownOutcome, answer.Index, len(calls))
+		case answer.Operation != nil && !answer.Operation.whole():
+			return errNotWhole
 		case answer.Operation != nil:
 			calls[answer.Index].Resolve(*answer.Operation, nil)
 		case answer.Problem != nil:

@@ -90,6 +90,8 @@ type Operation struct {
 	Repeat bool `json:"repeat"`
 }
 
+func (o Operation) whole() bool { return o.Flag != "" && o.State != "" }
+
 // Flow is an entry of the ledger; Num is signed.
 type Flow struct {
 	Flag      string         `json:"flag"`
@@ -106,6 +108,8 @@ type FlowsResponse struct {
 	Flows      []Flow      `json:"flows"`
 }
 
+func (r FlowsResponse) whole() bool { return r.Operations != nil && r.Flows != nil }
+
 // Goods is a product: the answer to GET /v1/stock/{goods_id} and to a restock.
 type Goods struct {
 	GoodsID string `json:"goods_id"`
@@ -115,6 +119,8 @@ type Goods struct {
 	Num   int64 `json:"num"`
 }
 
+func (g Goods) whole() bool { return g.GoodsID != "" }
+
 // StockResponse answers GET /v1/stock?after=&limit= with a page, and
 // GET /v1/stock?goods_id=a&goods_id=b with these products.
 type StockResponse struct {
@@ -122,6 +128,8 @@ type StockResponse struct {
 	// Next is the value of after for the next page, or empty on the last.
 	Next string `json:"next,omitempty"`
 }
+
+func (r StockResponse) whole() bool { return r.Goods != nil }
 
 // RestockRequest is the body of POST /v1/stock/{goods_id}/restock. Name and Price, if given, replace the product's. A
 // new product has no name and the price 0 by default.

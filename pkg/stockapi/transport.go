@@ -8,16 +8,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync/atomic"
-	"syscall"
 	"time"
 )
 
-// dialer connects to the replicas. If a name has several addresses, connections use them in turn, and so spread over
-// the replicas.
+// dialer connects to the replicas.
 type dialer struct {
 	net.Dialer
-	turn       atomic.Uint64
 	serverName string // in the certificates; empty: the host that is called
 }
 
@@ -59,39 +55,11 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 	return conn, nil
 }
 
-// dial connects to the next address of the name. If that refuses the connection,
-// it tries the one after it. Its error is errUnreached.
+// dial connects to an address of the name. Its error is errUnreached.
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := d.dialOne(ctx, network, addr)
+	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreached, err)
 	}
 	return conn, nil
-}
-
-func (d *dialer) dialOne(ctx context.Context, network, addr string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	addrs := []string{host}
-	if net.ParseIP(host) == nil {
-		if addrs, err = net.DefaultResolver.LookupHost(ctx, host); err != nil {
-			return nil, err
-		}
-	}
-	first := d.turn.Add(1)
-	var refused error
-	for i := range addrs {
-		next := addrs[(first+uint64(i))%uint64(len(addrs))]
-		conn, err := d.DialContext(ctx, network, net.JoinHostPort(next, port))
-		if err == nil {
-			return conn, nil
-		}
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, err
-		}
-		refused = err
-	}
-	return nil, refused
 }

@@ -139,7 +139,7 @@ func isStale(o stock.Outcome) bool { return errors.Is(o.Err, stock.ErrStaleToken
 // the operations one by one.
 func (g *groups) carryOut(ctx context.Context, calls []*groupCall, fence stock.Fence) []stock.Outcome {
 	g.metrics.size.Observe(float64(len(calls)))
-	if fence == nil {
+	if fence == nil && len(g.keepers) > 0 {
 		g.metrics.unlocked.Inc()
 	}
 	if len(calls) <= 1 {

@@ -28,21 +28,37 @@ func TestWaitersAreCounted(t *testing.T) {
 			}
 		})
 	}
-	waiting := func() float64 {
-		families, err := registry.Gather()
-		must(t, err)
-		for _, f := range families {
-			if f.GetName() == "stock_lock_waiting" {
-				return f.GetMetric()[0].GetGauge().GetValue()
-			}
-		}
-		t.Fatal("no metric stock_lock_waiting")
-		return 0
-	}
+	waiting := func() float64 { return metric(t, registry, "stock_lock_waiting") }
 	eventually(t, "all to be counted", func() bool { return waiting() == waiters })
 	must(t, lock.Release(t.Context()))
 	all.Wait()
 	if n := waiting(); n != 0 {
 		t.Errorf("%v wait after all were served", n)
+	}
+}
+
+// metric returns the value of a counter or gauge.
+func metric(t *testing.T, from prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := from.Gather()
+	must(t, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue() + f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// A strategy without a lock cannot go on without one.
+func TestGroupsOfNoLockAreNotUnlocked(t *testing.T) {
+	p := stocktest.New(t)
+	registry := prometheus.NewRegistry()
+	s := p.Open(t, "grouped-rows", func(c *compared.Config) { c.Metrics = registry })
+	_, err := s.Deduct(t.Context(), one(p, p.Goods(t, 1)))
+	must(t, err)
+	if n := metric(t, registry, "stock_groups_unlocked_total"); n != 0 {
+		t.Errorf("%v groups count as unlocked", n)
 	}
 }

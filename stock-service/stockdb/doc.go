@@ -5,7 +5,7 @@
 //
 // # The order of locks
 //
-// Every transaction locks its rows in one order, so that no two deadlock:
+// Every transaction locks its rows in one order, so that two of them do not deadlock on rows that exist:
 //
 //  1. rows of stock, by ascending goods id,
 //  2. rows of operations, by ascending flag,
@@ -15,4 +15,7 @@
 // A cancellation must know the items of the operation before it can lock their rows. It reads them before the
 // transaction, without locks. A guarded update then shows whether they have changed; if so, the cancellation starts
 // again.
+//
+// A restock looks for its flag in the tables of others after it has written its own, where a row may be missing: two
+// users of one flag may deadlock, and the server ends one. Transact repeats that one.
 package stockdb
