@@ -259,8 +259,8 @@ number = name.split("-")[1]
 sort(children, by number)  // by a piece of the GUID`,
 		Fix: "The number is the ten digits at the end of the name.",
 		Tests: []Link{
-			{"TestFaultNDashesInTheGUID", "pkg/zklock/internal/queue/name_internal_test.go"},
-			{"TestFaultNNumberStandsAtTheEnd", "pkg/zklock/internal/queue/name_internal_test.go"},
+			{"TestFaultNDashesInTheGUID", "pkg/zklock/name_internal_test.go"},
+			{"TestFaultNNumberStandsAtTheEnd", "pkg/zklock/name_internal_test.go"},
 		},
 		Source: Link{"published.SplitName", "loadtest/mutants/published/lock.go"},
 		Load:   lockCrowd,

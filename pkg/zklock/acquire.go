@@ -4,35 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
+// An acquisition in ZooKeeper is this list of steps:
+//
+//	acquire     refuse what cannot work
+//	queueAgain  wait for a session; begin here again if it is lost, or if somebody removes our node
+//	queueUp     make a node: node.create
+//	awaitTurn   list the queue: node.look; while another is before us, watch it, wait, and list again
+//	hold        watch our node: it is the lock's holder now
+//
+// handoff.go puts the process's queue before it, holder.go has the steps of a release.
+
 // acquire queues in ZooKeeper and waits until it is our turn. With try, it returns ErrNotAcquired
-// instead of waiting. If the session is lost during the wait, or somebody removes our node, it queues
-// again. If it fails, no node is left, or the node is being removed.
-func (s *Session) acquire(ctx context.Context, l queue.Line, o options, try bool) (h *holder, err error) {
+// instead of waiting. If it fails, no node is left, or the node is being removed. It fails with
+// ErrNotAcquired and the cause of ctx's end if ctx ends while another is before us, and with the cause alone
+// if it ends while ZooKeeper has not answered.
+func (s *Session) acquire(ctx context.Context, l line, try bool) (h *holder, err error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, notAcquired(ctx)
+	}
+	if l.opts.invalid != nil {
+		return nil, l.opts.invalid
 	}
 	ctx, stop := conn.Until(ctx, s.conn.Context())
 	defer stop()
-	for _, name := range l.Kinds {
-		if name == "" || strings.Contains(name, "/") {
-			return nil, fmt.Errorf("lock name %q is empty or holds a slash: give WithNames another", name)
-		}
-	}
 	err = s.queueAgain(ctx, func(life *conn.Lifetime) error {
 		if try {
 			if err := s.checkFree(ctx, l); err != nil {
 				return err
 			}
 		}
-		h, err = s.queueUp(ctx, life, l, o, try)
+		h, err = s.queueUp(ctx, life, l, try)
 		return err
 	})
 	return h, err
@@ -46,7 +54,7 @@ func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) e
 		if err == nil {
 			err = attempt(life)
 		}
-		if !conn.Temporary(err) && !errors.Is(err, queue.ErrVanished) {
+		if !conn.Temporary(err) && !errors.Is(err, errVanished) {
 			return err
 		}
 		if err := pause.Wait(ctx); err != nil {
@@ -56,17 +64,17 @@ func (s *Session) queueAgain(ctx context.Context, attempt func(*conn.Lifetime) e
 }
 
 // checkFree returns ErrNotAcquired if a contender that came now would have to wait. It writes nothing.
-func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
-	if _, err := s.nodes.Unstick(ctx, l.Dir); err != nil {
+func (s *Session) checkFree(ctx context.Context, l line) error {
+	if _, err := s.nodes.deleteAgain(ctx, l.dir); err != nil {
 		return err
 	}
-	names, err := s.conn.Children(ctx, l.Dir)
+	names, err := s.conn.Children(ctx, l.dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
 	}
 	// The order of the others does not matter: the last one waits for one of them or for none.
-	members := append(queue.Members(names, l.Kinds...), queue.Member{Kind: l.Own})
-	if l.Rule(members, len(members)-1) != nil {
+	members := append(membersOf(names, l.kinds...), member{kind: l.own})
+	if l.before(members, len(members)-1) != "" {
 		return ErrNotAcquired
 	}
 	return nil
@@ -74,92 +82,99 @@ func (s *Session) checkFree(ctx context.Context, l queue.Line) error {
 
 // queueUp makes a queue node and waits for its turn for as long as the session is alive: the place in
 // the queue lasts that long, over reconnects. If it fails, the node is being removed.
-func (s *Session) queueUp(
-	ctx context.Context, life *conn.Lifetime, l queue.Line, o options, try bool,
-) (*holder, error) {
-	node, err := s.nodes.Create(ctx, l, o.node)
+func (s *Session) queueUp(ctx context.Context, life *conn.Lifetime, l line, try bool) (*holder, error) {
+	n, err := s.create(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	for pause := (conn.Pause{}); ; {
-		h, err := s.awaitTurn(ctx, node, life, l, o, try)
+		h, err := n.awaitTurn(ctx, life, try)
 		if err == nil {
 			return h, nil
 		}
-		if (conn.Temporary(err) || errors.Is(err, queue.ErrMoved)) && pause.Wait(ctx) == nil {
+		if (conn.Temporary(err) || errors.Is(err, errMoved)) && pause.Wait(ctx) == nil {
 			if current, err := s.conn.Ready(ctx); err == nil && current == life {
 				continue
 			}
 		}
-		node.Remove()
+		n.remove()
 		return nil, err
 	}
 }
 
 // awaitTurn waits until the node has no predecessor. It looks at the queue again when the predecessor
 // is gone, which may have been a waiter that gave up.
-func (s *Session) awaitTurn(
-	ctx context.Context, node *queue.Node, life *conn.Lifetime, l queue.Line, o options, try bool,
-) (*holder, error) {
+func (n *node) awaitTurn(ctx context.Context, life *conn.Lifetime, try bool) (*holder, error) {
 	for {
-		place, changed, err := node.Look(ctx, life, l)
-		if err != nil {
+		predecessor, changed, err := n.look(ctx, life)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		predecessor := l.Rule(place.Members, place.At)
-		if predecessor == nil {
-			return s.hold(life, place, o)
-		}
-		if try {
+		case predecessor == "":
+			return n.hold(life)
+		case try:
 			return nil, ErrNotAcquired
 		}
-		refused, err := s.nodes.Unstick(ctx, l.Dir)
+		refused, err := n.s.nodes.deleteAgain(ctx, n.dir)
 		if err != nil {
 			return nil, err
 		}
 		var gone <-chan struct{}
 		var watch *conn.Watch
-		if !l.Crowd {
-			watch = s.conn.Watch(l.Dir + "/" + predecessor.Name)
+		if !n.watchParent {
+			watch = n.s.conn.Watch(n.dir + "/" + predecessor)
 			watch.List()
-			switch _, err := watch.Armed(ctx); {
-			case errors.Is(err, zk.ErrNoNode):
+			if _, err := watch.Armed(ctx); errors.Is(err, zk.ErrNoNode) {
 				continue
-			case err != nil:
+			} else if err != nil {
 				return nil, err
 			}
 			gone = watch.Listed()
 		}
+		n.behind.set(true)
 		select {
 		case <-gone:
-			o.woken(l.Dir)
-			node.Listed(watch.Siblings())
+			n.opts.woken(n.dir)
+			n.names = watch.Siblings()
 		case <-changed:
-			o.woken(l.Dir)
-		case <-place.Own.Fired():
+			n.opts.woken(n.dir)
+		case <-n.own.Fired():
 		case <-refused:
 		case <-life.Context().Done():
-			return nil, fmt.Errorf("%w: %w", queue.ErrVanished, context.Cause(life.Context()))
+			err = fmt.Errorf("%w: %w", errVanished, context.Cause(life.Context()))
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			if err = context.Cause(ctx); n.s.conn.Up() {
+				err = notAcquired(ctx)
+			}
+		}
+		n.behind.set(false)
+		if err != nil {
+			return nil, err
 		}
 	}
 }
 
-// hold makes the node at place a holder of the lock. It fails with queue.ErrVanished if the session may
-// be over by now.
-func (s *Session) hold(life *conn.Lifetime, place queue.Place, o options) (*holder, error) {
+// hold makes the node a holder of the lock. It fails with errVanished if the session may be over by now.
+func (n *node) hold(life *conn.Lifetime) (*holder, error) {
 	if !life.Alive() {
-		return nil, fmt.Errorf("%s: %w", place.Node.Path, queue.ErrVanished)
+		return nil, n.vanished()
 	}
-	h := &holder{
-		Node: place.Node, s: s, life: life, czxid: place.Czxid, hooks: o.hooks,
-		behind: len(place.Members) - 1 - place.At,
-	}
+	h := &holder{node: n, life: life}
 	h.ctx, h.cancel = context.WithCancelCause(life.Context())
 	// The session may come back, with the node, after its lifetime has ended by the local clock.
-	life.Keep(h)
-	place.Own.Soon()
-	h.ignore = place.Own.AfterFired(func() { h.changed(place.Own) })
+	life.RemoveAtEnd(h)
+	own := n.own
+	own.SetSoon()
+	h.ignore = own.AfterFired(func() { h.changed(own) })
 	return h, nil
+}
+
+// behind shows that an acquisition waits in ZooKeeper's queue behind another contender.
+type behind struct{ is atomic.Bool }
+
+// set does nothing if b is nil.
+func (b *behind) set(is bool) {
+	if b != nil {
+		b.is.Store(is)
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"orderstock/pkg/servers/serverstest"
 	"orderstock/pkg/zklock"
 )
@@ -51,7 +53,8 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 						if err := lock.Release(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 							t.Error(err)
 						}
-					case !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, zklock.ErrNotAcquired):
+					case !errors.Is(err, context.DeadlineExceeded),
+						errors.Is(err, zklock.ErrNotAcquired) == errors.Is(err, zklock.ErrNoAnswer):
 						t.Error(err)
 					}
 					cancel()
@@ -66,6 +69,58 @@ func TestCancelledAtRandomMoments(t *testing.T) {
 		}
 	}
 	awaitNoWatches(t, s, dir)
+}
+
+// The server removes a container only if it has had a child: acquisitions that are cancelled while they make the
+// path leave none that has not.
+func TestCancelledAcquisitionsLeaveNoPaths(t *testing.T) {
+	const each = 300
+	s, dir := connect(t), serverstest.ZooKeeperRoot(t)
+	for name, lock := range map[string]func(path string) zklock.Locker{
+		"plain":     func(path string) zklock.Locker { return zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)) },
+		"cohort":    func(path string) zklock.Locker { return zklock.NewMutex(s, path) },
+		"semaphore": func(path string) zklock.Locker { return zklock.NewSemaphore(s, path, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all sync.WaitGroup
+			for i := range each {
+				path := fmt.Sprintf("%s/%s-%d/a", dir, name, i)
+				all.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), rand.N(60*time.Millisecond))
+					defer cancel()
+					if lock, err := lock(path).Acquire(ctx); err == nil {
+						_ = lock.Release(ctx) // may meet the end of ctx
+					}
+				})
+				time.Sleep(rand.N(time.Millisecond))
+			}
+			all.Wait()
+			eventually(t, "no container is left that has never had a child", func() bool {
+				return len(unused(t, s, dir)) == 0
+			})
+		})
+	}
+}
+
+// unused returns the nodes below dir that can have children and have never had one.
+func unused(t *testing.T, s *zklock.Session, dir string) (nodes []string) {
+	t.Helper()
+	names, stat, err := s.Conn().Children(dir)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil // it has gone since
+	}
+	must(t, err)
+	switch {
+	case stat.EphemeralOwner > 0: // that of a container is negative
+		return nil
+	case stat.Cversion == 0:
+		return []string{dir}
+	}
+	for _, name := range names {
+		nodes = append(nodes, unused(t, s, dir+"/"+name)...)
+	}
+	return nodes
 }
 
 // awaitNoWatches waits until the server has no watch for the session below the path.

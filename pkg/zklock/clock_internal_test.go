@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -61,5 +62,57 @@ func TestPauseIsSeenByTheClockAlone(t *testing.T) {
 	}
 	if err := lock.Release(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// After such a pause, a release of any kind of lock says that the lock was lost.
+func TestPauseIsSeenByEachKind(t *testing.T) {
+	s, err := Connect(t.Context(), []string{serverstest.ZooKeeper(t).Addr()}, WithSessionTimeout(20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := serverstest.ZooKeeperRoot(t)
+	ctx := WithOwner(t.Context())
+	acquire := map[string]func() (interface{ Release(context.Context) error }, error){}
+	for name, l := range map[string]Locker{
+		"hand-off":               NewMutex(s, dir+"/hand-off"),
+		"no hand-off":            NewMutex(s, dir+"/plain", WithHandoff(1, 0)),
+		"parent":                 NewMutex(s, dir+"/parent", WithParentWatch()),
+		"reentrant":              NewReentrantMutex(s, dir+"/reentrant"),
+		"reentrant, no hand-off": NewReentrantMutex(s, dir+"/reentrant-plain", WithHandoff(1, 0)),
+		"reader":                 NewRWMutex(s, dir+"/read").Reader(),
+		"writer":                 NewRWMutex(s, dir+"/write").Writer(),
+		"semaphore":              NewSemaphore(s, dir+"/semaphore", 2),
+	} {
+		acquire[name] = func() (interface{ Release(context.Context) error }, error) { return l.Acquire(ctx) }
+	}
+	multi := NewMulti(NewMutex(s, dir+"/one"), NewRWMutex(s, dir+"/two").Writer())
+	acquire["multi"] = func() (interface{ Release(context.Context) error }, error) { return multi.Acquire(ctx) }
+	for name, acquire := range acquire {
+		lock, err := acquire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		life := s.conn.Lifetime()
+		timeout := life.Timeout.Swap(0) // the pause: no timer has fired yet
+		if err := lock.Release(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("%s: release after the pause: %v", name, err)
+		}
+		life.Timeout.Store(timeout)
+	}
+	m := NewMutex(s, dir+"/do", WithHandoff(1, 0))
+	err = Do(ctx, m, func(context.Context, *Lock) error {
+		life := s.conn.Lifetime()
+		timeout := life.Timeout.Swap(0)
+		time.AfterFunc(50*time.Millisecond, func() { life.Timeout.Store(timeout) })
+		return nil
+	})
+	if !errors.Is(err, ErrLost) {
+		t.Errorf("Do after the pause: %v", err)
 	}
 }

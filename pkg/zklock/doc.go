@@ -22,11 +22,13 @@
 //     greatest token it has seen and refuse smaller ones; Token shows this in SQL. This holds without
 //     any assumption about time.
 //   - A handle's context ends when the lock is lost: at once if the server says so, and otherwise, by
-//     the local clock, one session timeout after the latest answered request was sent. That is before
-//     the server gives the lock to another holder, if the two clocks run at one rate, the machine's
-//     monotonic clock does not stop while the machine is suspended, and the server that answers is not
-//     itself cut off from its ensemble. If these assumptions hold, work under that context stops in
-//     time. If they do not, the token protects. If someone else deletes the queue node, the context ends
+//     the local clock, one session timeout after the sending of the latest request that was answered
+//     with the leader's help. That is before the server gives the lock to another holder, if the two
+//     clocks run at one rate and the machine's monotonic clock does not stop while the machine is
+//     suspended. A server that is cut off from its ensemble together with this client may have passed a
+//     request on and not yet, in the same half tick, the news that the client is alive: then the other
+//     holder may come up to half a tick earlier, a second with ZooKeeper's default. If these
+//     assumptions hold, work under that context stops in time. If they do not, the token protects. If someone else deletes the queue node, the context ends
 //     as soon as the server says so, and within 100 ms if that happens just after the grant.
 //   - First come, first served, in the order in which ZooKeeper saw the contenders arrive. With local
 //     hand-off, the default of Mutex, that order is among the processes and, in each process, among
@@ -94,9 +96,21 @@
 // counter of a new parent starts again. Curator and kazoo go by the numbers to the end and beyond, and
 // then let two processes hold the lock.
 //
+// # Words
+//
+//   - Connection: a TCP connection to one server. There is one at a time; it may be lost and made again.
+//   - Session: ZooKeeper's session, which outlives connections and owns the nodes. The servers expire it
+//     when they have heard nothing for its timeout. A Session of this package has one after the other.
+//   - Clock: for how long one of ZooKeeper's sessions is alive for certain, counted locally from the
+//     sending of requests. It is read before each grant and at each release.
+//   - Lifetime: a span of time during which a session is known to be alive. It ends by the clock or by
+//     the server's word, and all holders with it. A session that turns out to be alive begins another.
+//   - Node: a place in a lock's queue. Holder: a node that came first. Lock: the handle of one acquisition.
+//
 // # The code
 //
-// mutex.go and acquire.go read from Acquire to the held lock; handoff.go is local hand-off. Package
-// internal/conn is everything that talks to ZooKeeper, internal/queue is how a contender stands in
-// line; their documentation says what may be changed.
+// acquire.go lists the steps of an acquisition, holder.go those of a release. A kind of lock is one file:
+// mutex.go and handoff.go, rwmutex.go, semaphore.go, reentrant.go, multi.go. node.go and remove.go are how a node
+// is made, found again and removed although answers get lost. Package internal/conn is everything that
+// talks to ZooKeeper; its documentation says what may be changed.
 package zklock

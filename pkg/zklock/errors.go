@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // The errors that callers act on; match them with errors.Is.
@@ -14,6 +13,10 @@ var (
 	// ErrNotAcquired says that another holder has the lock: TryAcquire found it taken, or the context
 	// of an acquisition ended first. In the second case the error also matches the context's.
 	ErrNotAcquired = errors.New("zklock: lock not acquired")
+
+	// ErrNoAnswer says that the context of an acquisition ended while ZooKeeper had not answered: nobody may
+	// have the lock. The error also matches the context's.
+	ErrNoAnswer = errors.New("zklock: ZooKeeper has not answered in time")
 
 	// ErrLost says that the lock is no longer this holder's: the ZooKeeper session expired, or may
 	// have by the local clock, or somebody deleted the queue node.
@@ -30,7 +33,11 @@ var (
 	// ErrUsedUp says that ZooKeeper has no more numbers for the children of the lock's node, after 2^31
 	// acquisitions: more than 40 days at 500 a second without a pause. ZooKeeper removes the node when nobody has
 	// used the lock for a minute, and then numbers from 0 again.
-	ErrUsedUp = queue.ErrUsedUp
+	ErrUsedUp = errors.New("zklock: the numbers of the path's children are used up, after 2^31 acquisitions: " +
+		"ZooKeeper begins again at 0 when the path's node is removed, as it is when nobody has used the lock for a minute")
+
+	// ErrQuota says that a quota of ZooKeeper forbids another node on the path.
+	ErrQuota = errors.New("zklock: ZooKeeper's quota exceeded")
 
 	// ErrNoOwner says that a ReentrantMutex was given a context without an owner. See WithOwner.
 	ErrNoOwner = errors.New("zklock: no owner in the context")
@@ -46,18 +53,30 @@ var (
 	errExpired     = fmt.Errorf("%w: %w", ErrLost, conn.ErrExpired)
 )
 
-// acquireError adds the lock's path to err. If ctx has ended, it adds ErrNotAcquired: as far as is
-// known, another holder has the lock.
-func acquireError(ctx context.Context, path string, err error) error {
-	switch {
-	case err == nil:
+// notAcquired returns an error that is ErrNotAcquired and the cause of ctx's end.
+func notAcquired(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", ErrNotAcquired, context.Cause(ctx))
+}
+
+// acquireError adds the lock's path to err. If ctx has ended, and it is not known that another holder has the
+// lock, it adds ErrNoAnswer.
+func (s *Session) acquireError(ctx context.Context, path string, err error) error {
+	if err == nil {
 		return nil
-	case ctx.Err() != nil && !errors.Is(err, ErrSessionClosed):
+	}
+	if ctx.Err() != nil && !errors.Is(err, ErrSessionClosed) {
 		if !errors.Is(err, ctx.Err()) {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-		return fmt.Errorf("acquire %s: %w: %w", path, ErrNotAcquired, err)
-	default:
-		return fmt.Errorf("acquire %s: %w", path, err)
+		if !errors.Is(err, ErrNotAcquired) {
+			err = fmt.Errorf("%w: %w", ErrNoAnswer, err)
+			if errors.Is(err, context.DeadlineExceeded) {
+				s.unanswered.Do(func() { s.conn.Log().Warn("zookeeper has not answered", "lock", path, "cause", err) })
+			}
+		}
 	}
+	if conn.OverQuota(err) {
+		err = fmt.Errorf("%w: %w", ErrQuota, err)
+	}
+	return fmt.Errorf("acquire %s: %w", path, err)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // localQueue is the queue within the process for one path of a Session. The process makes one node in
@@ -22,6 +21,7 @@ type localQueue struct {
 
 	waiting  list.List // of *waiter, first come first
 	withdraw func()    // leaves ZooKeeper's queue, for use while holder is nil
+	behind   behind    // there
 
 	holder   *holder     // nil outside of a turn
 	unhook   func() bool // stops the call of lost at the end of holder's context
@@ -45,25 +45,22 @@ type waiter struct {
 // acquireLocally acquires the lock through the process's queue.
 func (m *Mutex) acquireLocally(ctx context.Context) (*Lock, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, notAcquired(ctx)
 	}
 	q, w := m.join()
 	select {
 	case <-w.ready:
 	case <-ctx.Done():
-		q.leave(w)
-		return nil, context.Cause(ctx)
+		return nil, q.leave(ctx, w)
 	}
 	if w.err != nil {
 		return nil, w.err
 	}
-	lock := newLock(ctx, w.holder.ctx, m.path, w.token, m.opts.hooks)
-	lock.holders = []*holder{w.holder}
-	lock.giveUp = func(ctx context.Context) error { return q.release(ctx, w.holder) }
 	if m.opts.hooks.HandedOver != nil {
 		m.opts.hooks.HandedOver(m.path, w.token.Local > 1)
 	}
-	return lock, nil
+	release := func(ctx context.Context) error { return q.release(ctx, w.holder) }
+	return newLock(ctx, w.holder.ctx, m.path, w.token, w.holder, m.opts.hooks, release), nil
 }
 
 // tryLocally asks ZooKeeper, unless somebody here holds the lock or waits for it.
@@ -89,7 +86,7 @@ func (m *Mutex) join() (*localQueue, *waiter) {
 	w := &waiter{ready: make(chan struct{})}
 	w.element = q.waiting.PushBack(w)
 	switch {
-	case q.holder != nil && !q.holder.alive(): // after a pause of the process, no event has come for it yet
+	case q.holder != nil && q.holder.lost() != nil: // after a pause of the process, no event has come for it yet
 		q.endTurn()
 	case q.holder != nil:
 		q.watchRivals()
@@ -99,11 +96,16 @@ func (m *Mutex) join() (*localQueue, *waiter) {
 	return q, w
 }
 
-// leave takes w out of the queue. With the last waiter the process leaves ZooKeeper's queue, too. A grant
-// that comes at the same time goes to the next waiter.
-func (q *localQueue) leave(w *waiter) {
+// leave takes w out of the queue, because ctx has ended, and returns the error of its acquisition. With the
+// last waiter the process leaves ZooKeeper's queue, too. A grant that comes at the same time goes to the next
+// waiter.
+func (q *localQueue) leave(ctx context.Context, w *waiter) error {
 	q.s.mu.Lock()
 	defer q.s.mu.Unlock()
+	err := context.Cause(ctx)
+	if q.holder != nil || q.behind.is.Load() && q.s.conn.Up() {
+		err = notAcquired(ctx)
+	}
 	switch {
 	case w.element != nil:
 		q.waiting.Remove(w.element)
@@ -115,6 +117,7 @@ func (q *localQueue) leave(w *waiter) {
 	case w.err == nil && !q.handOn(w.holder):
 		w.holder.drop()
 	}
+	return err
 }
 
 // forget takes the queue out of the Session: the next acquisition begins another. The caller holds the mutex.
@@ -130,7 +133,9 @@ func (q *localQueue) takePlace() {
 	q.withdraw = withdraw
 	begun := q.s.conn.Go(func() {
 		defer withdraw()
-		h, err := q.s.acquire(ctx, q.opts.mutexLine(q.path), q.opts, false)
+		l := q.opts.mutexLine(q.path)
+		l.behind = &q.behind
+		h, err := q.s.acquire(ctx, l, false)
 		q.s.mu.Lock()
 		defer q.s.mu.Unlock()
 		q.beginTurn(h, err)
@@ -157,7 +162,7 @@ func (q *localQueue) beginTurn(h *holder, err error) {
 	}
 	q.holder, q.grants, q.watching, q.rival = h, 0, false, false
 	q.unhook = context.AfterFunc(h.ctx, func() { q.lost(h) })
-	if h.behind > 0 {
+	if h.followers > 0 {
 		q.bound()
 	}
 	q.serve(h, nil) // whatever the bounds are: otherwise processes could take the lock from each other unused
@@ -196,7 +201,7 @@ func (q *localQueue) handOn(h *holder) bool {
 	if q.holder != h {
 		return false
 	}
-	if q.waiting.Len() > 0 && h.alive() && (!q.rival || q.left > 0 && conn.Now() < q.until) {
+	if q.waiting.Len() > 0 && h.lost() == nil && (!q.rival || q.left > 0 && conn.Now() < q.until) {
 		q.serve(h, nil)
 		return true
 	}
@@ -246,8 +251,8 @@ func (q *localQueue) watchRivals() {
 				_ = pause.Wait(h.ctx) // the loop checks whether h.ctx has ended
 				continue
 			}
-			members := queue.Members(children.Names, q.opts.names...)
-			if len(members) > 1 || len(members) == 1 && members[0].Name != h.Name() {
+			members := membersOf(children.Names, q.opts.names...)
+			if len(members) > 1 || len(members) == 1 && members[0].name != h.name() {
 				q.s.mu.Lock()
 				defer q.s.mu.Unlock()
 				if q.holder == h {

@@ -8,21 +8,24 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
+
+// A release is this list of steps:
+//
+//	Lock.Release          end the handle, once; note whether the lock was lost before
+//	localQueue.release    if a goroutine here waits, it has the lock, and that is all (handoff.go)
+//	holder.release        end the holder
+//	node.remove           delete the node in the background, for as long as it takes
+//	holder.awaitRemoval   wait for that until the caller's context ends, or the session
 
 // holder is a queue node that has the lock: it came first, is known to be of the current session, and
 // is watched.
 type holder struct {
-	*queue.Node
-	s      *Session
+	*node
 	life   *conn.Lifetime
-	czxid  int64
-	hooks  Hooks
 	ctx    context.Context // ends when the lock is lost or released
 	cancel context.CancelCauseFunc
 	ignore func() bool // the event of the watch on the node, while its first watch is the one
-	behind int         // how many others were in the queue when the node came first, as far as is known
 
 	removal sync.Once
 	removed <-chan error
@@ -30,7 +33,7 @@ type holder struct {
 
 // Remove begins the removal of the node, once. The outcome is for one caller only.
 func (h *holder) Remove() <-chan error {
-	h.removal.Do(func() { h.removed = h.Node.Remove() })
+	h.removal.Do(func() { h.removed = h.remove() })
 	return h.removed
 }
 
@@ -42,7 +45,7 @@ func (h *holder) changed(own *conn.Watch) {
 			h.deleted()
 			return
 		}
-		own = h.s.conn.Watch(h.Path)
+		own = h.s.conn.Watch(h.path)
 		_, err := own.Armed(h.ctx)
 		switch {
 		case err == nil:
@@ -58,24 +61,33 @@ func (h *holder) changed(own *conn.Watch) {
 
 // deleted ends the holder's context, unless our own release has ended it.
 func (h *holder) deleted() {
-	h.life.Forget(h)
+	h.life.KeepAtEnd(h)
 	h.cancel(errNodeDeleted)
 }
 
 // end ends the holder's context, unless it has ended, and leaves the node to the caller.
 func (h *holder) end() {
-	h.life.Forget(h)
+	h.life.KeepAtEnd(h)
 	h.ignore()
 	h.cancel(ErrReleased)
 }
 
-// alive reports whether the lock is held, by all that can be known without asking the server.
-func (h *holder) alive() bool { return h.ctx.Err() == nil && h.life.Left() > 0 }
+// lost returns why the lock is not held any more, by all that can be known without asking the server, or nil.
+// After a pause of the process, no event has come for it yet: only the clock shows it.
+func (h *holder) lost() error {
+	if h.ctx.Err() != nil {
+		return context.Cause(h.ctx)
+	}
+	if h.life.Left() <= 0 {
+		return errSilence
+	}
+	return nil
+}
 
 // release gives the lock up and waits for the delete until ctx ends. The delete is sent even if
 // ctx has ended, and again for as long as it takes. If the lock is lost, release does not wait.
 func (h *holder) release(ctx context.Context) error {
-	lost := context.Cause(h.ctx)
+	lost := h.lost()
 	h.end()
 	removed := h.Remove()
 	if lost != nil {
@@ -84,19 +96,18 @@ func (h *holder) release(ctx context.Context) error {
 	return h.awaitRemoval(ctx, removed)
 }
 
-// awaitRemoval waits for the outcome of Remove until ctx ends or the session is closed.
+// awaitRemoval waits for the outcome of Remove until ctx ends, the lifetime of the session, or the Session.
 func (h *holder) awaitRemoval(ctx context.Context, removed <-chan error) error {
-	session := h.s.conn.Context()
+	life, session := h.life.Context(), h.s.conn.Context()
 	select {
 	case err := <-removed:
-		if errors.Is(err, zk.ErrNoNode) {
-			return errNodeDeleted
-		}
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-session.Done():
 		return context.Cause(session)
+	case <-life.Done():
+		return context.Cause(life)
 	}
 }
 
@@ -108,7 +119,5 @@ func (h *holder) drop() {
 
 // lock makes the handle of a holder that has the lock for itself.
 func (h *holder) lock(ctx context.Context, path string) *Lock {
-	lock := newLock(ctx, h.ctx, path, Token{Czxid: h.czxid}, h.hooks)
-	lock.holders, lock.giveUp = []*holder{h}, h.release
-	return lock
+	return newLock(ctx, h.ctx, path, Token{Czxid: h.czxid}, h, h.opts.hooks, h.release)
 }

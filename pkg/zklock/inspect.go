@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // Status has the holders of a lock and its waiters at one moment, as far as ZooKeeper knows: all
@@ -36,8 +35,8 @@ type Contender struct {
 	Owner   Owner     `json:"owner"`
 }
 
-var modes = map[queue.Kind]string{
-	queue.Lock: "lock", queue.Read: "read", queue.Write: "write", queue.Lease: "lease",
+var modes = map[kind]string{
+	lockKind: "lock", readKind: "read", writeKind: "write", leaseKind: "lease",
 }
 
 // inspectFirst bounds the nodes that Inspect reads of the holders, and of the waiters.
@@ -58,7 +57,7 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
-	members, err := queue.Ordered(names, queue.Lock, queue.Read, queue.Write)
+	members, err := ordered(names, lockKind, readKind, writeKind)
 	if err != nil {
 		return status, fmt.Errorf("inspect %s: %w", path, err)
 	}
@@ -67,7 +66,7 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 		return inspectSemaphore(ctx, s.conn, path)
 	}
 	holding := min(1, len(members))
-	for holding > 0 && holding < len(members) && members[0].Kind == queue.Read && members[holding].Kind == queue.Read {
+	for holding > 0 && holding < len(members) && members[0].kind == readKind && members[holding].kind == readKind {
 		holding++
 	}
 	status.Holding, status.Waiting = holding, len(members)-holding
@@ -85,17 +84,17 @@ func Inspect(ctx context.Context, s *Session, path string) (Status, error) {
 func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, error) {
 	status := Status{Path: path}
 	for dir, part := range map[string]struct {
-		kind queue.Kind
+		kind kind
 		into *[]Contender
 		all  *int
 	}{
-		path + "/leases": {queue.Lease, &status.Holders, &status.Holding},
-		path + "/locks":  {queue.Lock, &status.Waiters, &status.Waiting},
+		path + "/leases": {leaseKind, &status.Holders, &status.Holding},
+		path + "/locks":  {lockKind, &status.Waiters, &status.Waiting},
 	} {
 		names, err := c.Children(ctx, dir)
-		var members []queue.Member
+		var members []member
 		if err == nil {
-			members, err = queue.Ordered(names, part.kind)
+			members, err = ordered(names, part.kind)
 		}
 		if err == nil {
 			*part.all = len(members)
@@ -115,7 +114,7 @@ func inspectSemaphore(ctx context.Context, c *conn.Conn, path string) (Status, e
 }
 
 // contendersOf reads the nodes of the first members, and returns them in order.
-func contendersOf(ctx context.Context, c *conn.Conn, dir string, members []queue.Member) ([]Contender, error) {
+func contendersOf(ctx context.Context, c *conn.Conn, dir string, members []member) ([]Contender, error) {
 	members = members[:min(len(members), inspectFirst)]
 	contenders := make([]Contender, len(members))
 	group, ctx := errgroup.WithContext(ctx)
@@ -134,13 +133,13 @@ func contendersOf(ctx context.Context, c *conn.Conn, dir string, members []queue
 	return slices.DeleteFunc(contenders, func(c Contender) bool { return c.Node == "" }), nil
 }
 
-func contenderOf(ctx context.Context, c *conn.Conn, dir string, m queue.Member) (Contender, error) {
-	node, err := c.Get(ctx, dir+"/"+m.Name)
+func contenderOf(ctx context.Context, c *conn.Conn, dir string, m member) (Contender, error) {
+	node, err := c.Get(ctx, dir+"/"+m.name)
 	if err != nil {
 		return Contender{}, err
 	}
 	return Contender{
-		Node: m.Name, Mode: modes[m.Kind], Token: Token{Czxid: node.Stat.Czxid},
+		Node: m.name, Mode: modes[m.kind], Token: Token{Czxid: node.Stat.Czxid},
 		Since: time.UnixMilli(node.Stat.Ctime), Session: node.Stat.EphemeralOwner, Owner: ownerOf(node.Data),
 	}, nil
 }

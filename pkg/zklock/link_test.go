@@ -148,14 +148,20 @@ func (l *link) elsewhere(t testing.TB) net.Conn {
 // by going on with it over another connection and closing it there.
 func (l *link) expire(t testing.TB) {
 	t.Helper()
-	l.dialing.Lock() // otherwise the session's owner reconnects before it is closed
-	defer l.dialing.Unlock()
+	l.expireUnseen(t)()
+}
+
+// expireUnseen is expire, but the session's owner cannot reconnect, and so does not know of it, until it calls seen.
+func (l *link) expireUnseen(t testing.TB) (seen func()) {
+	t.Helper()
+	l.dialing.Lock()
 	conn := l.elsewhere(t)
 	defer func() { _ = conn.Close() }() // everything has been sent by then
 	closeOp := int32(opClose)
 	bye := binary.BigEndian.AppendUint32(nil, 8)
 	bye = binary.BigEndian.AppendUint32(bye, 1)
 	ask(t, conn, binary.BigEndian.AppendUint32(bye, uint32(closeOp)))
+	return l.dialing.Unlock
 }
 
 // ask sends a packet and reads the answer.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +59,7 @@ type Lock struct {
 	life     context.Context //nolint:containedctx // ctx without the acquirer's values
 	end      context.CancelCauseFunc
 	giveUp   func(context.Context) error
-	holders  []*holder // the queue nodes that it rests on
+	holder   *holder
 	hooks    Hooks
 	since    conn.Instant
 	unhook   func() bool  // nil without a hook for the loss
@@ -68,8 +67,13 @@ type Lock struct {
 }
 
 // newLock makes a handle that ends with life. Its context has the values of ctx, the acquirer's.
-func newLock(ctx, life context.Context, path string, token Token, hooks Hooks) *Lock {
-	l := &Lock{path: path, token: token, hooks: hooks, since: conn.Now(), released: new(atomic.Bool)}
+func newLock(ctx, life context.Context, path string, token Token, h *holder, hooks Hooks,
+	giveUp func(context.Context) error,
+) *Lock {
+	l := &Lock{
+		path: path, token: token, holder: h, hooks: hooks, giveUp: giveUp,
+		since: conn.Now(), released: new(atomic.Bool),
+	}
 	l.life, l.end = context.WithCancelCause(life)
 	l.ctx = lockContext{l.life, ctx}
 	if hooks.Lost != nil {
@@ -101,7 +105,7 @@ func (l *Lock) ValidFor() time.Duration {
 	if l.ctx.Err() != nil {
 		return 0
 	}
-	return max(0, l.holders[0].life.Left())
+	return max(0, l.holder.life.Left())
 }
 
 // Guard returns operations for a multi of the session's connection, or another's. With them the rest
@@ -113,11 +117,7 @@ func (l *Lock) ValidFor() time.Duration {
 //
 // ZooKeeper does not see local hand-off, so release the lock only after the multi was answered.
 func (l *Lock) Guard() []any {
-	operations := make([]any, 0, len(l.holders)+1)
-	for _, h := range l.holders {
-		operations = append(operations, &zk.CheckVersionRequest{Path: h.Path, Version: -1})
-	}
-	return operations
+	return []any{&zk.CheckVersionRequest{Path: l.holder.path, Version: -1}}
 }
 
 // Release gives the lock up, and waits until its queue node is removed. It does not wait if others in
@@ -151,15 +151,12 @@ func (l *Lock) release(ctx context.Context) error {
 	return lost
 }
 
-// lost returns why the lock is lost, or nil. After a pause of the process, no event has come for it yet.
+// lost returns why the lock is lost, or nil.
 func (l *Lock) lost() error {
 	if l.ctx.Err() != nil {
 		return context.Cause(l.ctx)
 	}
-	if slices.ContainsFunc(l.holders, func(h *holder) bool { return !h.alive() }) {
-		return errSilence
-	}
-	return nil
+	return l.holder.lost()
 }
 
 // reportLoss calls the hook Lost, unless the Session was closed.

@@ -14,8 +14,8 @@ func TestLossIsToldOnce(t *testing.T) {
 	for range 5000 {
 		var told atomic.Int64
 		life, lose := context.WithCancelCause(t.Context())
-		l := newLock(t.Context(), life, "/lock", Token{}, Hooks{Lost: func(string, error) { told.Add(1) }})
-		l.giveUp = func(context.Context) error { return nil }
+		l := newLock(t.Context(), life, "/lock", Token{}, nil, Hooks{Lost: func(string, error) { told.Add(1) }},
+			func(context.Context) error { return nil })
 		go lose(ErrLost)
 		<-l.Context().Done()
 		if err := l.Release(t.Context()); !errors.Is(err, ErrLost) {

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // Multi is several locks, of any kinds, that are acquired together or not at all. It sorts them by
@@ -32,7 +32,7 @@ func NewMulti(locks ...Locker) *Multi {
 // the lowest rank stands for them all.
 type lockPlace struct {
 	path string
-	kind queue.Kind
+	kind kind
 	rank int
 	s    *Session
 }
@@ -40,16 +40,16 @@ type lockPlace struct {
 func placeOf(l Locker) lockPlace {
 	switch l := l.(type) {
 	case *Mutex:
-		return lockPlace{l.path, queue.Lock, 1, l.s}
+		return lockPlace{l.path, lockKind, 1, l.s}
 	case *ReentrantMutex: // its owner may have it
-		return lockPlace{l.mutex.path, queue.Lock, 0, l.mutex.s}
+		return lockPlace{l.mutex.path, lockKind, 0, l.mutex.s}
 	case *Semaphore:
-		return lockPlace{l.path, queue.Lease, 0, l.s}
+		return lockPlace{l.path, leaseKind, 0, l.s}
 	case side:
 		if l.write {
-			return lockPlace{l.path, queue.Write, 0, l.s}
+			return lockPlace{l.path, writeKind, 0, l.s}
 		}
-		return lockPlace{l.path, queue.Write, 1, l.s}
+		return lockPlace{l.path, writeKind, 1, l.s}
 	default:
 		return lockPlace{path: l.Path()}
 	}
@@ -85,7 +85,7 @@ func (m *Multi) acquire(ctx context.Context, acquire acquireFunc) (*MultiLock, e
 			return nil, err
 		}
 		if ctx.Err() != nil {
-			return nil, acquireError(ctx, path, context.Cause(ctx))
+			return nil, fmt.Errorf("acquire %s: %w", path, notAcquired(ctx))
 		}
 	}
 }

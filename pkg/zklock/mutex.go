@@ -2,8 +2,6 @@ package zklock
 
 import (
 	"context"
-
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // Mutex is a lock that one holder at a time has, among all processes. It is a cheap value: make one
@@ -22,7 +20,7 @@ type Mutex struct {
 // NewMutex returns the lock on path, an absolute path in ZooKeeper such as "/locks/stock". The nodes
 // of the path need not exist.
 func NewMutex(s *Session, path string, opts ...Option) *Mutex {
-	return &Mutex{s: s, path: path, opts: optionsOf(s, opts)}
+	return &Mutex{s: s, path: path, opts: optionsOf(s, path, opts)}
 }
 
 // Path returns the lock's path in ZooKeeper.
@@ -45,18 +43,18 @@ func (m *Mutex) acquire(ctx context.Context, try bool) (lock *Lock, err error) {
 	default:
 		lock, err = m.acquireLocally(ctx)
 	}
-	return lock, acquireError(ctx, m.path, err)
+	return lock, m.s.acquireError(ctx, m.path, err)
 }
 
 // acquireInQueue acquires the lock without local hand-off.
 func (m *Mutex) acquireInQueue(ctx context.Context, try bool) (*Lock, error) {
-	h, err := m.s.acquire(ctx, m.opts.mutexLine(m.path), m.opts, try)
+	h, err := m.s.acquire(ctx, m.opts.mutexLine(m.path), try)
 	if err != nil {
 		return nil, err
 	}
 	return h.lock(ctx, m.path), nil
 }
 
-func (o *options) mutexLine(path string) queue.Line {
-	return queue.Line{Dir: path, Own: o.names[0], Kinds: o.names, Rule: queue.InTurn, Crowd: o.crowd}
+func (o *options) mutexLine(path string) line {
+	return line{dir: path, own: o.names[0], kinds: o.names, before: inTurn, watchParent: o.watchParent, opts: o}
 }

@@ -1,15 +1,17 @@
 package zklock
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // SessionOption sets one of the With… options of Connect and Wrap.
@@ -56,29 +58,53 @@ func WithAuth(scheme string, secret []byte) SessionOption {
 type Option func(*options)
 
 type options struct {
-	handoffs int
-	handoff  time.Duration
-	crowd    bool // see WithParentWatch
-	acl      []zk.ACL
-	names    []queue.Kind
-	owner    Owner
-	node     queue.Spec // made of acl, owner and hooks
-	hooks    Hooks
+	handoffs    int
+	handoff     time.Duration
+	watchParent bool
+	acl         []zk.ACL
+	names       []kind
+	owner       Owner
+	data        []byte // of a node: owner, encoded
+	invalid     error  // with which all acquisitions fail
+	hooks       Hooks
 }
 
-func optionsOf(s *Session, opts []Option) options {
+func optionsOf(s *Session, path string, opts []Option) options {
 	o := options{
 		handoffs: 4096,
 		handoff:  25 * time.Millisecond,
 		acl:      s.ACL(),
-		names:    []queue.Kind{queue.Lock},
+		names:    []kind{lockKind},
 		owner:    Owner{Host: hostname(), PID: os.Getpid()},
 	}
 	for _, set := range opts {
 		set(&o)
 	}
-	o.node = queue.Spec{ACL: o.acl, Data: o.owner.encode(), Orphaned: o.hooks.Orphaned}
+	o.data, o.invalid = o.owner.encode(), o.check(path)
 	return o
+}
+
+// maxLabel bounds a label, in bytes. A server cuts the connection of a client whose request is longer than a
+// megabyte.
+const maxLabel = 64 << 10
+
+// check returns an error for what ZooKeeper would not take, or would take for something else.
+func (o *options) check(path string) error {
+	parts := strings.Split(path, "/")
+	if len(parts) < 2 || parts[0] != "" || slices.ContainsFunc(parts[1:], func(part string) bool {
+		return part == "" || part == "." || part == ".." || strings.Contains(part, "\x00")
+	}) {
+		return fmt.Errorf("lock path %q: want an absolute path below the root, such as /locks/stock", path)
+	}
+	for _, name := range o.names {
+		if name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("lock name %q is empty or holds a slash: give WithNames another", name)
+		}
+	}
+	if len(o.owner.Label) > maxLabel {
+		return fmt.Errorf("label of %d bytes: give WithLabel at most %d", len(o.owner.Label), maxLabel)
+	}
+	return nil
 }
 
 var hostname = sync.OnceValue(func() string {
@@ -121,7 +147,7 @@ func WithACL(acl []zk.ACL) Option {
 // The names must be the same for all Mutex values on a path. With an empty name, or one with a
 // slash, each acquisition fails. Default: "lock-".
 func WithNames(own string, further ...string) Option {
-	return func(o *options) { o.names = append([]queue.Kind{own}, further...) }
+	return func(o *options) { o.names = append([]kind{own}, further...) }
 }
 
 // WithParentWatch makes each waiter of a Mutex or RWMutex watch the lock's path instead of its
@@ -129,7 +155,7 @@ func WithNames(own string, further ...string) Option {
 // waiters, which then list the queue (the herd effect). It is there to be measured. Local hand-off does
 // not change it: the process still has one waiter in ZooKeeper.
 func WithParentWatch() Option {
-	return func(o *options) { o.crowd = true }
+	return func(o *options) { o.watchParent = true }
 }
 
 // WithLabel sets a label that Inspect shows with the holder's or waiter's host and process, for

@@ -1,10 +1,13 @@
 package zklock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,4 +143,72 @@ func TestServerLosesItsData(t *testing.T) {
 	release(t, acquire(t, m))
 	t.Logf("acquired again after %s", time.Since(began))
 	wantErr(t, lock.Release(ctx), zklock.ErrLost, "release of the lost lock")
+}
+
+// A server that was set back to an older state knows the session, and a node that this client has deleted since. The
+// Session begins a new ZooKeeper session: it must not keep the old one, and with it that node, alive.
+func TestServerIsRestoredToAnOlderState(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s := connectTo(t, server.Addr(), zklock.WithSessionTimeout(4*time.Second))
+	m := zklock.NewMutex(s, "/lock", zklock.WithHandoff(1, 0))
+	lock := acquire(t, m)
+	saved := t.TempDir()
+	server.change(t, func() error { return os.CopyFS(saved, os.DirFS(server.data)) })
+	release(t, lock)
+	for range 10 {
+		must(t, errorOf(s.Conn().Create("/node-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))))
+	}
+	id := s.ID()
+	server.change(t, func() error { return errors.Join(server.wipe(), os.CopyFS(server.data, os.DirFS(saved))) })
+	began := time.Now()
+	release(t, acquire(t, m))
+	t.Logf("acquired again after %s", time.Since(began))
+	if s.ID() == id {
+		t.Error("the old session goes on, with a node that was deleted")
+	}
+}
+
+// A handshake that takes longer than a third of the session timeout succeeds in the end.
+func TestSlowHandshake(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()}, zklock.WithSessionTimeout(timeout),
+		zklock.WithDialer(func(network, address string, limit time.Duration) (net.Conn, error) {
+			conn, err := net.DialTimeout(network, address, limit)
+			return &slowConn{Conn: conn}, err
+		}))
+	must(t, err)
+	closeSession(t, s)
+}
+
+// slowConn sends its first packet, the handshake, after more than a third of two seconds.
+type slowConn struct {
+	net.Conn
+	late sync.Once
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	first := false
+	c.late.Do(func() {
+		first, p = true, bytes.Clone(p)
+		time.AfterFunc(time.Second, func() { _, _ = c.Conn.Write(p) }) // fails if the client has given up
+	})
+	if first {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+func TestConnectRefusesImpossibleTimeouts(t *testing.T) {
+	for _, timeout := range []time.Duration{0, -time.Second, time.Microsecond, 60 * 24 * time.Hour} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		_, err := zklock.Connect(ctx, []string{serverstest.ZooKeeper(t).Addr()}, zklock.WithSessionTimeout(timeout))
+		if err == nil || !strings.Contains(err.Error(), "session timeout") {
+			t.Errorf("a session timeout of %s: %v", timeout, err)
+		}
+		cancel()
+	}
 }

@@ -82,12 +82,11 @@ func (m *ReentrantMutex) acquire(ctx context.Context, try bool) (*Lock, error) {
 		select {
 		case <-h.ready:
 		default:
-			err := ErrNotAcquired
-			if !try {
-				err = conn.Wait(ctx, h.ready)
+			if try {
+				return nil, s.acquireError(ctx, key.path, ErrNotAcquired)
 			}
-			if err != nil {
-				return nil, acquireError(ctx, key.path, err)
+			if conn.Wait(ctx, h.ready) != nil {
+				return nil, s.acquireError(ctx, key.path, notAcquired(ctx))
 			}
 		}
 		if lock, err := m.enterAgain(ctx, key, h); lock != nil || err != nil {
@@ -125,15 +124,13 @@ func (m *ReentrantMutex) enterAgain(ctx context.Context, key holdKey, h *hold) (
 
 // handle makes the handle of one entry. It has no hooks: the mutex's handle calls its own.
 func (m *ReentrantMutex) handle(ctx context.Context, key holdKey, h *hold) *Lock {
-	lock := newLock(ctx, h.lock.life, key.path, h.lock.Token(), Hooks{})
-	lock.holders = h.lock.holders
-	lock.giveUp = func(ctx context.Context) error {
+	release := func(ctx context.Context) error {
 		if !m.leave(key, h) {
 			return nil
 		}
 		return h.lock.Release(ctx)
 	}
-	return lock
+	return newLock(ctx, h.lock.life, key.path, h.lock.token, h.lock.holder, Hooks{}, release)
 }
 
 // leave ends one entry and reports whether it was the last.

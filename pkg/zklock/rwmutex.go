@@ -2,8 +2,6 @@ package zklock
 
 import (
 	"context"
-
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // RWMutex is a lock that many readers hold together, or one writer alone, among all processes. It
@@ -21,7 +19,7 @@ type RWMutex struct {
 // NewRWMutex returns the lock on path, an absolute path in ZooKeeper; see NewMutex. The nodes of the
 // path need not exist.
 func NewRWMutex(s *Session, path string, opts ...Option) *RWMutex {
-	return &RWMutex{s: s, path: path, opts: optionsOf(s, opts)}
+	return &RWMutex{s: s, path: path, opts: optionsOf(s, path, opts)}
 }
 
 // Path returns the lock's path in ZooKeeper.
@@ -71,22 +69,21 @@ func (m side) TryAcquire(ctx context.Context) (*Lock, error) {
 	return m.TryRLock(ctx)
 }
 
-var readOrWrite = []queue.Kind{queue.Read, queue.Write}
+func (m *RWMutex) reading() line { return m.line(readKind, afterLast(writeKind)) }
 
-func (m *RWMutex) reading() queue.Line {
-	return queue.Line{
-		Dir: m.path, Own: queue.Read, Kinds: readOrWrite, Rule: queue.AfterLast(queue.Write), Crowd: m.opts.crowd,
+func (m *RWMutex) writing() line { return m.line(writeKind, inTurn) }
+
+func (m *RWMutex) line(own kind, before rule) line {
+	return line{
+		dir: m.path, own: own, kinds: []kind{readKind, writeKind}, before: before,
+		watchParent: m.opts.watchParent, opts: &m.opts,
 	}
 }
 
-func (m *RWMutex) writing() queue.Line {
-	return queue.Line{Dir: m.path, Own: queue.Write, Kinds: readOrWrite, Rule: queue.InTurn, Crowd: m.opts.crowd}
-}
-
-func (m *RWMutex) acquire(ctx context.Context, l queue.Line, try bool) (lock *Lock, err error) {
-	h, err := m.s.acquire(ctx, l, m.opts, try)
+func (m *RWMutex) acquire(ctx context.Context, l line, try bool) (lock *Lock, err error) {
+	h, err := m.s.acquire(ctx, l, try)
 	if err == nil {
 		lock = h.lock(ctx, m.path)
 	}
-	return lock, acquireError(ctx, m.path, err)
+	return lock, m.s.acquireError(ctx, m.path, err)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // Semaphore is a lock that up to a given number of holders have together, among all processes. All of
@@ -29,9 +28,9 @@ type Semaphore struct {
 // NewSemaphore returns the semaphore on path with the given number of leases. If that is less than 1,
 // each acquisition fails at once. The nodes of the path need not exist.
 func NewSemaphore(s *Session, path string, leases int, opts ...Option) *Semaphore {
-	o := optionsOf(s, opts)
+	o := optionsOf(s, path, opts)
 	o.owner.Leases = leases
-	o.node.Data = o.owner.encode()
+	o.data = o.owner.encode()
 	return &Semaphore{s: s, path: path, leases: leases, opts: o}
 }
 
@@ -51,15 +50,17 @@ func (m *Semaphore) TryAcquire(ctx context.Context) (*Lock, error) { return m.ac
 
 func (m *Semaphore) acquire(ctx context.Context, try bool) (*Lock, error) {
 	lock, err := m.lease(ctx, try)
-	return lock, acquireError(ctx, m.path, err)
+	return lock, m.s.acquireError(ctx, m.path, err)
 }
 
 func (m *Semaphore) lease(ctx context.Context, try bool) (*Lock, error) {
 	switch {
 	case m.leases < 1:
 		return nil, fmt.Errorf("semaphore of %d leases: give NewSemaphore 1 or more", m.leases)
+	case m.opts.invalid != nil:
+		return nil, m.opts.invalid
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, notAcquired(ctx)
 	}
 	requests, stop := conn.Until(ctx, m.s.conn.Context())
 	defer stop()
@@ -79,7 +80,9 @@ func (m *Semaphore) leaseOnce(ctx context.Context, try bool) (*holder, error) {
 	if err := m.checkLeases(ctx, try); err != nil {
 		return nil, err
 	}
-	mutex, err := m.s.acquire(ctx, queue.Line{Dir: m.path + "/locks", Own: queue.Lock, Kinds: []queue.Kind{queue.Lock}, Rule: queue.InTurn}, m.opts, try)
+	mutex, err := m.s.acquire(ctx, line{
+		dir: m.path + "/locks", own: lockKind, kinds: []kind{lockKind}, before: inTurn, opts: &m.opts,
+	}, try)
 	if err != nil {
 		return nil, err
 	}
@@ -89,23 +92,23 @@ func (m *Semaphore) leaseOnce(ctx context.Context, try bool) (*holder, error) {
 	}
 	whileHeld, stop := conn.Until(ctx, mutex.ctx)
 	defer stop()
-	h, err := m.s.queueUp(whileHeld, mutex.life, m.line(), m.opts, try)
+	h, err := m.s.queueUp(whileHeld, mutex.life, m.line(), try)
 	if err != nil && ctx.Err() == nil && mutex.ctx.Err() != nil {
-		err = fmt.Errorf("%s: %w", m.path, queue.ErrVanished)
+		err = fmt.Errorf("%s: %w", m.path, errVanished)
 	}
 	return h, err
 }
 
 // line is the queue of the leases. One contender at a time waits in it, so it may be woken by each
 // change: by one event for each lease that comes back.
-func (m *Semaphore) line() queue.Line {
-	return queue.Line{
-		Dir: m.path + "/leases", Own: queue.Lease, Kinds: []queue.Kind{queue.Lease}, Crowd: true,
-		Rule: func(members []queue.Member, at int) *queue.Member {
+func (m *Semaphore) line() line {
+	return line{
+		dir: m.path + "/leases", own: leaseKind, kinds: []kind{leaseKind}, watchParent: true, opts: &m.opts,
+		before: func(members []member, at int) string {
 			if at < m.leases {
-				return nil
+				return ""
 			}
-			return &members[0] // any of the leases
+			return members[0].name // any of the leases
 		},
 	}
 }
@@ -121,7 +124,7 @@ func (m *Semaphore) checkLeases(ctx context.Context, try bool) error {
 	if err != nil {
 		return err
 	}
-	taken := queue.Members(names, queue.Lease)
+	taken := membersOf(names, leaseKind)
 	for _, t := range taken { // one tells: a lease of a different number was refused
 		other, err := contenderOf(ctx, c, dir, t)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -131,7 +134,7 @@ func (m *Semaphore) checkLeases(ctx context.Context, try bool) error {
 			return err
 		}
 		if leases := other.Owner.Leases; leases != 0 && leases != m.leases { // Curator's leases do not say
-			return fmt.Errorf("%w: %d, %s has one of %d", ErrLeaseCount, m.leases, t.Name, leases)
+			return fmt.Errorf("%w: %d, %s has one of %d", ErrLeaseCount, m.leases, t.name, leases)
 		} else if leases != 0 {
 			break
 		}

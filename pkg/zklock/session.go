@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/time/rate"
 
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // Session is a connection to ZooKeeper that any number of locks share. Make one for a process, not
@@ -19,7 +19,9 @@ import (
 // succeed. Its methods are safe for concurrent use.
 type Session struct {
 	conn  *conn.Conn
-	nodes *queue.Nodes
+	nodes *nodes
+
+	unanswered rate.Sometimes // bounds the log
 
 	mu     sync.Mutex             // guards the maps and all that is in them
 	queues map[string]*localQueue // by the path of the lock
@@ -33,9 +35,8 @@ type Monitor = conn.Monitor
 func NewMonitor(dial zk.Dialer) *Monitor { return conn.NewMonitor(dial) }
 
 // Connect connects to any of the servers, each "host:port", and returns when there is a session, or
-// when ctx ends. Callers must Close it. Spaces around an address are ignored. Names are resolved at
-// every reconnect. One that does not
-// resolve is treated like a server that is down.
+// when ctx ends. Callers must Close it. Spaces around an address are ignored. Names are resolved again when
+// no known address has answered. One that does not resolve is treated like a server that is down.
 func Connect(ctx context.Context, servers []string, opts ...SessionOption) (*Session, error) {
 	c, err := conn.Connect(ctx, servers, sessionOptionsOf(opts))
 	if err != nil {
@@ -59,7 +60,7 @@ func Wrap(ctx context.Context, zkConn *zk.Conn, monitor *Monitor, opts ...Sessio
 
 func newSession(c *conn.Conn) *Session {
 	return &Session{
-		conn: c, nodes: queue.NewNodes(c),
+		conn: c, nodes: newNodes(c), unanswered: rate.Sometimes{Interval: time.Second},
 		queues: map[string]*localQueue{}, holds: map[holdKey]*hold{},
 	}
 }
@@ -105,7 +106,7 @@ func (s *Session) Lost() <-chan struct{} {
 // Close ends all locks of the session: their contexts end with ErrSessionClosed, waiting acquisitions
 // fail with it, and their nodes are removed. Close waits for that, for about ten seconds at most, or
 // twenty if the connection is wrapped. A second Close returns ErrSessionClosed.
-func (s *Session) Close() error { return s.conn.Close(s.nodes.RemoveAll) }
+func (s *Session) Close() error { return s.conn.Close(s.nodes.removeAll) }
 
 // Call runs a request of the client library, which takes no context, until ctx ends, and then returns
 // ctx's cause. The request is sent even if ctx has ended before. One that is left behind goes on until

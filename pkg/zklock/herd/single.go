@@ -2,6 +2,7 @@ package herd
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"path"
@@ -10,7 +11,6 @@ import (
 
 	"orderstock/pkg/zklock"
 	"orderstock/pkg/zklock/internal/conn"
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 // SingleNode is the case study's "low" lock: every contender creates the same ephemeral node, or
@@ -44,7 +44,7 @@ func (m *SingleNode) acquire(ctx context.Context) (*Lock, error) {
 	waiting, stop := conn.Until(ctx, m.conn.Context())
 	defer stop()
 	for {
-		proof := m.path + "." + queue.NewGUID()
+		proof := m.path + "." + rand.Text()
 		release := func(ctx context.Context) error {
 			return m.remove(ctx, func() error {
 				return m.conn.Multi(ctx,

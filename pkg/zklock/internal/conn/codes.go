@@ -92,6 +92,12 @@ func unnamedCode(err error) (code int, ok bool) {
 	return 0, false
 }
 
+// OverQuota reports whether the server refused a request because a quota would be exceeded.
+func OverQuota(err error) bool {
+	code, _ := unnamedCode(err)
+	return code == -125
+}
+
 // Unanswered reports whether it is unknown whether the request was executed.
 func Unanswered(err error) bool {
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -56,6 +57,10 @@ type Auth struct {
 // Connect connects to any of the servers, each "host:port", and returns when there is a session, or
 // when ctx ends.
 func Connect(ctx context.Context, servers []string, o Options) (*Conn, error) {
+	if o.Timeout < time.Millisecond || o.Timeout > math.MaxInt32*time.Millisecond {
+		return nil, fmt.Errorf("connect to ZooKeeper: session timeout %s: want 1ms to %s", o.Timeout,
+			math.MaxInt32*time.Millisecond)
+	}
 	monitor, hosts := NewMonitor(o.Dial), newHosts()
 	servers = slices.Clone(servers)
 	for i := range servers {

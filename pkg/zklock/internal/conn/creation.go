@@ -3,7 +3,9 @@ package conn
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"path"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -31,32 +33,71 @@ type Created struct {
 	Names []string
 }
 
-// CreateInLine creates an ephemeral sequential node and, if list is set, lists the children of its parent.
-// late gets the outcome if ctx ends first. Two calls with one prefix must not overlap.
+// CreateInLine creates an ephemeral sequential node, and the parents that are missing, and, if list is set, lists the
+// children of its parent. late gets the outcome if ctx ends first. Two calls with one prefix must not overlap.
+//
+// The server never removes a container that has not had a child. So CreateInLine goes on when ctx has ended, and
+// removes the parents that it has made if it can make no child.
 func (c *Conn) CreateInLine(
 	ctx context.Context, prefix string, data []byte, acl []zk.ACL, list bool, late func(Created, error),
 ) (Created, error) {
 	return Do(ctx, c, func() (Created, error) {
+		var made []string
 		for {
-			made := c.monitor.expect(prefix)
-			node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
-			c.monitor.expectNoMore(prefix)
-			if code, _ := unnamedCode(err); code == unknownOperation && made != nil {
-				c.monitor.plain.Store(true)
-				continue
+			created, err := c.create2(prefix, data, acl)
+			if errors.Is(err, zk.ErrNoNode) {
+				var more []string
+				more, err = c.makeParents(path.Dir(prefix), acl)
+				if made = append(made, more...); err == nil {
+					continue // one may have been removed meanwhile
+				}
 			}
-			created := Created{Path: node}
-			if err == nil && made != nil && made.session != nil {
-				created.Czxid, created.Session = made.czxid, made.session
+			if err != nil {
+				c.unmake(made)
+				return Created{}, err
 			}
-			if err == nil && list && ctx.Err() == nil {
-				if names, _, err := c.ZK.Children(path.Dir(node)); err == nil {
+			if list && ctx.Err() == nil {
+				if names, _, err := c.ZK.Children(path.Dir(created.Path)); err == nil {
 					created.Names = names
 				}
 			}
-			return created, err
+			return created, nil
 		}
 	}, late)
+}
+
+// create2 creates an ephemeral sequential node.
+func (c *Conn) create2(prefix string, data []byte, acl []zk.ACL) (Created, error) {
+	for {
+		made := c.monitor.expect(prefix)
+		node, err := c.ZK.Create(prefix, data, zk.FlagEphemeralSequential, acl)
+		c.monitor.expectNoMore(prefix)
+		if made != nil && c.monitor.notePlain(err) {
+			continue
+		}
+		created := Created{Path: node}
+		if err == nil && made != nil && made.session != nil {
+			created.Czxid, created.Session = made.czxid, made.session
+		}
+		return created, err
+	}
+}
+
+// unmake deletes nodes that makeParents has made, unless they have children by now.
+func (c *Conn) unmake(made []string) {
+	if len(made) == 0 {
+		return
+	}
+	c.Go(func() {
+		for _, node := range slices.Backward(made) { // the last one is the deepest
+			_ = Retry(c.ctx, func() error { // best effort: another may use it, or have removed it
+				if _, err := c.Ready(c.ctx); err != nil {
+					return err
+				}
+				return c.ZK.Delete(node, -1)
+			})
+		}
+	})
 }
 
 // creation is the part of an expected create's answer after the path.
@@ -76,6 +117,15 @@ func (m *Monitor) expect(prefix string) *creation {
 	defer m.mu.Unlock()
 	m.creations[prefix] = made
 	return made
+}
+
+// notePlain reports whether err is the answer of a server that knows neither create2 nor containers.
+func (m *Monitor) notePlain(err error) bool {
+	code, _ := unnamedCode(err)
+	if code == unknownOperation {
+		m.plain.Store(true)
+	}
+	return code == unknownOperation
 }
 
 func (m *Monitor) expectNoMore(prefix string) {

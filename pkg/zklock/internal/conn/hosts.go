@@ -17,26 +17,31 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// lookupTimeout bounds how long names are resolved before a connection is tried.
-const lookupTimeout = 3 * time.Second
+const (
+	// lookupTimeout bounds how long names are resolved before a connection is tried.
+	lookupTimeout = 3 * time.Second
+	// quickLookup bounds it when addresses are known, after one round in vain; each further one doubles it.
+	quickLookup = 250 * time.Millisecond
+)
 
 // hosts chooses the server to dial next, as a zk.HostProvider. It goes through all addresses of all
-// servers in random order. Before each round and after each lost connection it resolves the names
-// again, since servers move. A name that does not resolve keeps its former addresses.
+// servers in random order. Only after a round in vain does it resolve the names again, since servers move: a
+// session must not be lost to a name server that is silent. A name that does not resolve keeps its former
+// addresses.
 //
 // It makes the library pause for a second before a round if the round before failed, or if the only
-// address is the lost connection's. It spares some of these pauses: with one server each reconnect
+// address is the lost connection's. It leaves some of these pauses out: with one server each reconnect
 // would take a second and each expired session two, and nobody could have the lock.
 type hosts struct {
-	lookup func(ctx context.Context, host string) (addrs []string, err error)
-	spared *rate.Limiter // of pauses
+	lookup  func(ctx context.Context, host string) (addrs []string, err error)
+	noPause *rate.Limiter // allows rounds without the pause
 
 	mu      sync.Mutex
 	servers []server
 	round   []string // addresses still to be tried
 	current string   // the address that was tried last
-	vain    bool     // no server of the round has answered yet
-	unknown error    // why names did not resolve in this round
+	rounds  int      // in a row that no server has answered
+	unknown error    // why names did not resolve
 }
 
 // server is one of the servers that Connect was given.
@@ -46,7 +51,7 @@ type server struct {
 }
 
 func newHosts() *hosts {
-	return &hosts{lookup: net.DefaultResolver.LookupHost, spared: rate.NewLimiter(rate.Every(5*time.Second), 3)}
+	return &hosts{lookup: net.DefaultResolver.LookupHost, noPause: rate.NewLimiter(rate.Every(5*time.Second), 3)}
 }
 
 // Init takes the servers, each "host:port".
@@ -84,10 +89,10 @@ func (h *hosts) Next() (addr string, pause bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.round) == 0 {
-		h.resolve()
+		h.beginRound()
 		same := len(h.round) == 1 && h.round[0] == h.current
-		pause = (h.vain || same) && !h.spared.Allow()
-		h.vain = true
+		pause = (h.rounds > 0 || same) && !h.noPause.Allow()
+		h.rounds++
 	}
 	h.current, h.round = h.round[0], h.round[1:]
 	return h.current, pause
@@ -98,13 +103,34 @@ func (h *hosts) Next() (addr string, pause bool) {
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.round, h.vain = nil, false
+	h.round, h.rounds = nil, 0
 }
 
-// resolve begins a round. The caller holds the mutex.
-func (h *hosts) resolve() {
+// beginRound begins a round with the known addresses. The caller holds the mutex.
+func (h *hosts) beginRound() {
+	known := slices.ContainsFunc(h.servers, func(s server) bool { return len(s.addrs) > 0 })
+	switch {
+	case !known:
+		h.resolve(lookupTimeout)
+	case h.rounds > 0:
+		h.resolve(min(quickLookup<<min(h.rounds-1, 8), lookupTimeout))
+	}
+	for _, s := range h.servers {
+		h.round = append(h.round, s.addrs...)
+	}
+	if len(h.round) == 0 {
+		h.round = append(h.round, net.JoinHostPort(h.servers[0].host, h.servers[0].port))
+	}
+	rand.Shuffle(len(h.round), func(i, j int) { h.round[i], h.round[j] = h.round[j], h.round[i] })
+	if at := slices.Index(h.round, h.current); at >= 0 {
+		h.round = append(slices.Delete(h.round, at, at+1), h.current)
+	}
+}
+
+// resolve resolves the names, within the limit. The caller holds the mutex.
+func (h *hosts) resolve(limit time.Duration) {
 	background := context.Background() //nolint:forbidigo // the library asks without a context
-	ctx, cancel := context.WithTimeout(background, lookupTimeout)
+	ctx, cancel := context.WithTimeout(background, limit)
 	defer cancel()
 	errs := make([]error, len(h.servers))
 	var all errgroup.Group
@@ -123,16 +149,6 @@ func (h *hosts) resolve() {
 	}
 	_ = all.Wait() // the errors are in errs
 	h.unknown = errors.Join(errs...)
-	for _, s := range h.servers {
-		h.round = append(h.round, s.addrs...)
-	}
-	if len(h.round) == 0 {
-		h.round = append(h.round, net.JoinHostPort(h.servers[0].host, h.servers[0].port))
-	}
-	rand.Shuffle(len(h.round), func(i, j int) { h.round[i], h.round[j] = h.round[j], h.round[i] })
-	if at := slices.Index(h.round, h.current); at >= 0 {
-		h.round = append(slices.Delete(h.round, at, at+1), h.current)
-	}
 }
 
 // trouble returns why names did not resolve, or nil.

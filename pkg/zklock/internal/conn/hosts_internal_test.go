@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -81,7 +83,7 @@ func TestNoPauseToAnotherServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := hostsOf(t, names{"zk": test.addrs}, "zk:2181")
-			h.spared = rate.NewLimiter(0, 0)
+			h.noPause = rate.NewLimiter(0, 0)
 			h.Next()
 			for range 5 {
 				h.Connected()
@@ -96,13 +98,37 @@ func TestNoPauseToAnotherServer(t *testing.T) {
 func TestPausesBetweenRounds(t *testing.T) {
 	t.Parallel()
 	h := hostsOf(t, names{"zk": {"10.0.0.1", "10.0.0.2"}}, "zk:2181")
-	h.spared = rate.NewLimiter(0, 1)
+	h.noPause = rate.NewLimiter(0, 1)
 	var pauses []bool
 	for range 6 {
 		_, pause := h.Next()
 		pauses = append(pauses, pause)
 	}
 	if want := []bool{false, false, false, false, true, false}; !slices.Equal(pauses, want) {
-		t.Errorf("pauses %v, want %v: none before the first round, and one round spared", pauses, want)
+		t.Errorf("pauses %v, want %v: none before the first round, and one round without", pauses, want)
 	}
+}
+
+// A name server that is silent delays no reconnect: the known addresses are tried first, and a round in vain
+// prolongs the next by a moment.
+func TestSilentNameServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := hostsOf(t, names{"zk": {"10.0.0.1", "10.0.0.2"}}, "zk:2181")
+		h.Next()
+		h.Connected()
+		h.lookup = func(ctx context.Context, host string) ([]string, error) {
+			<-ctx.Done()
+			return nil, &net.DNSError{Err: "no answer", Name: host, IsTimeout: true}
+		}
+		for round, limit := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond} {
+			began := time.Now()
+			if got, want := next(h, 2), []string{"10.0.0.1:2181", "10.0.0.2:2181"}; !slices.Equal(got, want) {
+				t.Errorf("round %d: the servers %q, want %q", round, got, want)
+			}
+			if d := time.Since(began); d > limit {
+				t.Errorf("round %d: took %s, want %s at most", round, d, limit)
+			}
+		}
+	})
 }

@@ -57,43 +57,43 @@ type Lifetime struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 
-	mu    sync.Mutex
-	ended bool
-	kept  map[Kept]struct{}
+	mu     sync.Mutex
+	ended  bool
+	remove map[Remover]struct{} // at the end
 }
 
-// Kept is something that must go when a lifetime ends by the local clock.
-type Kept interface{ Remove() <-chan error }
+// Remover is something that must go when a lifetime ends by the local clock.
+type Remover interface{ Remove() <-chan error }
 
-// Keep has k removed when the lifetime ends, or now if it has ended. Context ends before the removals begin, so that
-// thousands of them do not delay the holders that wait for its end.
-func (l *Lifetime) Keep(k Kept) {
+// RemoveAtEnd has r removed when the lifetime ends, or now if it has ended. Context ends before the removals begin, so
+// that thousands of them do not delay the holders that wait for its end.
+func (l *Lifetime) RemoveAtEnd(r Remover) {
 	l.mu.Lock()
 	ended := l.ended
 	if !ended {
-		l.kept[k] = struct{}{}
+		l.remove[r] = struct{}{}
 	}
 	l.mu.Unlock()
 	if ended {
-		k.Remove()
+		r.Remove()
 	}
 }
 
-// Forget undoes Keep.
-func (l *Lifetime) Forget(k Kept) {
+// KeepAtEnd undoes RemoveAtEnd.
+func (l *Lifetime) KeepAtEnd(r Remover) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.kept, k)
+	delete(l.remove, r)
 }
 
-// removeKept begins the removal of all that is kept.
-func (l *Lifetime) removeKept() {
+// removeAll begins the removal of all that is to go at the end.
+func (l *Lifetime) removeAll() {
 	l.mu.Lock()
-	kept := l.kept
-	l.ended, l.kept = true, nil
+	all := l.remove
+	l.ended, l.remove = true, nil
 	l.mu.Unlock()
-	for k := range kept {
-		k.Remove()
+	for r := range all {
+		r.Remove()
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *Conn) turnLifetime(up bool, clock *Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lifetime == nil && up && clock != nil && clock.Left() > 0 {
-		l := &Lifetime{Clock: clock, kept: map[Kept]struct{}{}}
+		l := &Lifetime{Clock: clock, remove: map[Remover]struct{}{}}
 		l.ctx, l.end = context.WithCancelCause(context.WithoutCancel(c.ctx))
 		c.lifetime = l
 	}
@@ -165,7 +165,7 @@ func (c *Conn) endLifetime(cause error) {
 		c.log.Warn("zookeeper session over", "session", fmt.Sprintf("%#x", l.ID), "cause", cause)
 	}
 	l.end(fmt.Errorf("%w: %w", ErrLost, cause))
-	c.Go(l.removeKept)
+	c.Go(l.removeAll)
 }
 
 // Lifetime returns the current lifetime, nil while no session is alive.

@@ -22,7 +22,7 @@ type Monitor struct {
 	dial zk.Dialer
 
 	zxid    atomic.Int64 // of the last answer in the newest session; see monitoredConn
-	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.lastSeen
+	refused atomic.Int32 // handshakes in a row that were not answered; see monitoredConn.shake
 
 	plain atomic.Bool // the server knows no create2; see creation.go
 
@@ -111,6 +111,9 @@ func (m *Monitor) established(w *monitoredConn, id int64, timeout time.Duration,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.clock == nil || m.clock.ID != id {
+		if m.clock != nil {
+			m.clock.expired.Store(true) // it has asked for a new one; see monitoredConn.shake
+		}
 		m.clock = &Clock{ID: id}
 		m.clock.heard.Store(int64(sent)) // instants may be negative, in a bubble of testing/synctest
 	}

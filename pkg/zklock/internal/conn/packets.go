@@ -21,10 +21,13 @@ const (
 	helloXid = -1 << 31
 	pingXid  = -2
 
+	opSync       = 9
 	opSetWatches = 101
 	// helloZxid and setWatchesZxid are the places of the last zxid seen in the requests that hold it.
 	helloZxid      = 4 + 4
 	setWatchesZxid = requestHeader
+	// helloSession is the place of the session in a connect request, behind the timeout.
+	helloSession = helloZxid + 8 + 4
 )
 
 // monitoredConn is one TCP connection of the client library. It parses the traffic for the Monitor.
@@ -32,7 +35,8 @@ const (
 // has it, every packet begins with its length and, after the handshake, the request's xid, which the
 // answer repeats.
 //
-// It makes a create2 of some creates; see creation.go. It also keeps the zxid of the last answer instead of the
+// It makes a create2 of some creates, see creation.go, and a sync of each ping: a server that is cut off from its
+// ensemble answers pings for some time, and a sync only by the leader's word. It also keeps the zxid of the last answer instead of the
 // library. The library keeps it without a lock: on a reconnect it sets its watches again, for the
 // changes after that zxid, while new answers may already have moved it on. Then it never learns of a
 // change in between. So monitoredConn takes the zxid out of each answer, and puts the last zxid before the
@@ -69,17 +73,17 @@ type monitoredConn struct {
 // the credentials that are sent again after a reconnect and for requests that meet the library's Close.
 // Then the library's loop would wait for ever, and there would be no further connection.
 func (w *monitoredConn) Write(packet []byte) (int, error) {
+	size := len(packet)
 	w.mu.Lock()
-	xid := int32(helloXid)
+	xid, op := int32(helloXid), int32(0)
 	switch {
 	case w.clock == nil:
-		w.seen = w.lastSeen()
-		packet = w.withSeen(packet, helloZxid)
+		packet = w.shake(packet)
 	case len(packet) >= requestHeader:
-		xid = int32(binary.BigEndian.Uint32(packet[4:]))
-		switch binary.BigEndian.Uint32(packet[8:]) {
+		xid, op = int32(binary.BigEndian.Uint32(packet[4:])), int32(binary.BigEndian.Uint32(packet[8:]))
+		switch op {
 		case opSetWatches:
-			packet = w.withSeen(packet, setWatchesZxid)
+			packet = withInt64(packet, setWatchesZxid, w.seen)
 		case opCreate:
 			if made := w.monitor.expected(packet); made != nil {
 				packet = slices.Clone(packet)
@@ -89,40 +93,56 @@ func (w *monitoredConn) Write(packet []byte) (int, error) {
 		}
 	}
 	if xid == pingXid {
+		packet, op = syncPacket, opSync
 		w.pings++
 	}
-	if !w.probing && (xid != pingXid || w.pings == 1) {
+	if !w.probing && (xid == helloXid || throughTheLeader(op)) && (xid != pingXid || w.pings == 1) {
 		w.probing, w.probeXid, w.probeSent = true, xid, Now()
 	}
 	w.mu.Unlock()
 	if _, err := w.Conn.Write(packet); err != nil {
 		_ = w.Close() // and the failure reaches the library by its next read
 	}
-	return len(packet), nil
+	return size, nil
+}
+
+// syncPacket is a sync of the root with the xid of a ping: the library ignores its answer.
+var syncPacket = []byte{0, 0, 0, 13, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, opSync, 0, 0, 0, 1, '/'}
+
+// throughTheLeader reports whether the answer to a request shows that the server is in touch with the leader, which
+// decides about the end of sessions: writes and syncs. Other servers answer reads, and pings, by themselves.
+func throughTheLeader(op int32) bool {
+	switch op {
+	case opCreate, opCreate2, opSync, 2, 5, 7, 14, 19: // delete, setData, setACL, multi, createContainer
+		return true
+	}
+	return false
 }
 
 // lostHistory is the number of refused handshakes after which the servers are taken to have lost their data.
 const lostHistory = 5
 
-// lastSeen returns the zxid for the handshake. A server refuses a client that has seen a later
-// transaction than itself, and closes the connection without an answer. If all have lost their data,
-// or were set back to an older state, they would do so for ever. So once the session is over by the
-// local clock and several handshakes in a row were refused, this client asks as one that has seen
-// nothing: it gets to know that its session has expired, and begins another.
-func (w *monitoredConn) lastSeen() int64 {
+// shake returns the handshake with the zxid that was seen last. A server refuses a client that has seen a later
+// transaction than itself, and closes the connection without an answer. If all have lost their data, or were set back
+// to an older state, they would do so for ever. So once the session is over by the local clock and several handshakes
+// in a row were refused, this client asks as one that has seen nothing, for a new session: the servers may know the old
+// one from their older state, with nodes that this client has deleted since.
+func (w *monitoredConn) shake(packet []byte) []byte {
 	if w.monitor.refused.Add(1) > lostHistory && w.monitor.over() {
 		w.monitor.zxid.Store(0)
+		packet = withInt64(packet, helloSession, 0)
 	}
-	return w.monitor.zxid.Load()
+	w.seen = w.monitor.zxid.Load()
+	return withInt64(packet, helloZxid, w.seen)
 }
 
-// withSeen returns a copy of the packet with the zxid seen at the given place.
-func (w *monitoredConn) withSeen(packet []byte, at int) []byte {
+// withInt64 returns a copy of the packet with a number at the given place.
+func withInt64(packet []byte, at int, n int64) []byte {
 	if len(packet) < at+8 {
 		return packet
 	}
 	packet = slices.Clone(packet)
-	binary.BigEndian.PutUint64(packet[at:], uint64(w.seen))
+	binary.BigEndian.PutUint64(packet[at:], uint64(n))
 	return packet
 }
 
@@ -210,13 +230,19 @@ func (w *monitoredConn) answered(xid int32, zxid int64) {
 
 // SetReadDeadline shortens the library's deadline for the handshake, which is ten times its read
 // timeout: with a server that accepts and says nothing, the session would be over before the library
-// tried the next server. A twentieth of it is a third of the session timeout.
+// tried the next server. A twentieth of it is a third of the session timeout. Without a session to lose, each
+// handshake in vain doubles it, since the servers may be slow.
 func (w *monitoredConn) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	shaking := w.clock == nil
 	w.mu.Unlock()
 	if shaking && !t.IsZero() {
-		t = time.Now().Add(time.Until(t) / 20)
+		longest := time.Until(t)
+		limit := longest / 20
+		if w.monitor.over() {
+			limit = min(limit<<min(max(w.monitor.refused.Load()-1, 0), 5), longest)
+		}
+		t = time.Now().Add(limit)
 	}
 	return w.Conn.SetReadDeadline(t)
 }

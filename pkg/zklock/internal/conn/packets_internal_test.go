@@ -100,3 +100,45 @@ func TestServerIsToldOfWhatWasSeenBefore(t *testing.T) {
 	write(setWatches(100), setWatches(99))
 	write(get, get)
 }
+
+// Only an answer that needed the leader proves that the session is alive: a server that is cut off from its ensemble
+// goes on answering pings and reads.
+func TestOnlyTheLeaderProvesLife(t *testing.T) {
+	client, server := net.Pipe()
+	defer func() { _, _ = client.Close(), server.Close() }()
+	m := NewMonitor(nil)
+	w := &monitoredConn{Conn: client, monitor: m, creations: map[int32]*creation{}, clock: &Clock{ID: 42}}
+	m.newest, m.clock = w, w.clock
+	ping := packet(int32(pingXid), int32(11))
+	sync := packet(int32(pingXid), int32(opSync), int32(1), []byte("/"))
+	read := packet(int32(1), int32(4), int32(1), []byte("/"), false)
+	write := packet(int32(2), int32(2), int32(1), []byte("/"), int32(-1))
+	for _, step := range []struct {
+		name       string
+		sent, want []byte
+		xid        int32
+		proves     bool
+	}{
+		{"a ping becomes a sync", ping, sync, pingXid, true},
+		{"a read", read, read, 1, false},
+		{"a write", write, write, 2, true},
+	} {
+		received := make(chan []byte)
+		go func() {
+			b := make([]byte, len(step.want))
+			_, _ = io.ReadFull(server, b) // missing bytes show in the comparison
+			received <- b
+		}()
+		if n, err := w.Write(step.sent); err != nil || n != len(step.sent) {
+			t.Errorf("%s: wrote %d of %d bytes, %v", step.name, n, len(step.sent), err)
+		}
+		if got := <-received; !bytes.Equal(got, step.want) {
+			t.Errorf("%s: the server reads %x, want %x", step.name, got, step.want)
+		}
+		w.clock.heard.Store(-1)
+		w.answered(step.xid, 7)
+		if proves := w.clock.heard.Load() >= 0; proves != step.proves {
+			t.Errorf("%s proves life: %v", step.name, proves)
+		}
+	}
+}

@@ -125,22 +125,32 @@ func (c *Conn) GetW(ctx context.Context, node string) (zk.Stat, <-chan zk.Event,
 	return r.value, r.events, err
 }
 
-// MakeParents creates the node dir and the missing ones above it, as containers: the server removes
-// a container that has had children and has none any more, so that a lock for each order leaves no
-// node behind. Servers before 3.5 know no containers; there the nodes are persistent.
+// MakeParents creates the node dir and the missing ones above it; see makeParents.
 func (c *Conn) MakeParents(ctx context.Context, dir string, acl []zk.ACL) error {
-	return MakePath(dir, func(dir string) error {
-		_, err := do(ctx, c, func() (string, error) { return c.ZK.CreateContainer(dir, nil, zk.FlagContainer, acl) })
-		switch {
-		case err == nil, errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode),
-			errors.Is(err, zk.ErrNoAuth), errors.Is(err, zk.ErrInvalidACL), errors.Is(err, zk.ErrInvalidPath),
-			errors.Is(err, ErrClosed), Temporary(err), ctx.Err() != nil:
-			return err
+	_, err := do(ctx, c, func() ([]string, error) { return c.makeParents(dir, acl) })
+	return err
+}
+
+// makeParents creates the node dir and the missing ones above it, as containers: the server removes
+// a container that has had children and has none any more, so that a lock for each order leaves no
+// node behind. Servers before 3.5 know no containers; there the nodes are persistent. It returns the nodes that it
+// has made, from the top down.
+func (c *Conn) makeParents(dir string, acl []zk.ACL) (made []string, err error) {
+	err = MakePath(dir, func(dir string) error {
+		var err error
+		if !c.monitor.plain.Load() {
+			_, err = c.ZK.CreateContainer(dir, nil, zk.FlagContainer, acl)
+			c.monitor.notePlain(err)
 		}
-		// Anything else may be the answer of a server that knows no containers.
-		_, err = c.Create(ctx, dir, nil, zk.FlagPersistent, acl, nil)
+		if c.monitor.plain.Load() {
+			_, err = c.ZK.Create(dir, nil, zk.FlagPersistent, acl)
+		}
+		if err == nil {
+			made = append(made, dir)
+		}
 		return err
 	})
+	return made, err
 }
 
 // MakePath creates the node dir and the missing ones above it, each by create. Any number of clients

@@ -14,7 +14,7 @@ import (
 // so it needs the watch on its node only to queue again early. A holder needs it to learn of its loss.
 const (
 	waitingDelay = time.Second            // from Conn.Watch
-	heldDelay    = 100 * time.Millisecond // from Soon
+	heldDelay    = 100 * time.Millisecond // from SetSoon
 )
 
 // Watch is one watch on a node that exists. All users of the node share it: the client library cannot
@@ -60,8 +60,8 @@ func (w *Watch) Armed(ctx context.Context) (zk.Stat, error) {
 	return w.stat, w.err
 }
 
-// Soon has the watch set within 100 ms, unless it is set or the node is gone by then. It does not wait.
-func (w *Watch) Soon() { w.timer.Reset(heldDelay) }
+// SetSoon has the watch set within 100 ms, unless it is set or the node is gone by then. It does not wait.
+func (w *Watch) SetSoon() { w.timer.Reset(heldDelay) }
 
 // Fired returns a channel that is closed when an armed watch has fired or the Conn is closed.
 func (w *Watch) Fired() <-chan struct{} { return w.fired.Done() }

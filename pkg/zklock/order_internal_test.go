@@ -1,4 +1,4 @@
-package queue_test
+package zklock
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"orderstock/pkg/zklock/internal/queue"
 )
 
 func TestOrdered(t *testing.T) {
@@ -33,16 +31,16 @@ func TestOrdered(t *testing.T) {
 			}
 			names := slices.Clone(want)
 			slices.Reverse(names)
-			members, err := queue.Ordered(append(names, "leases"), queue.Lock)
+			members, err := ordered(append(names, "leases"), lockKind)
 			if c.usedUp {
-				if !errors.Is(err, queue.ErrUsedUp) {
+				if !errors.Is(err, ErrUsedUp) {
 					t.Errorf("error %v", err)
 				}
 				return
 			}
 			var got []string
 			for _, m := range members {
-				got = append(got, m.Name)
+				got = append(got, m.name)
 			}
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("order %q, want %q, %v", got, want, err)

@@ -1,4 +1,4 @@
-package queue
+package zklock
 
 import (
 	"fmt"
@@ -20,9 +20,9 @@ func TestNamesOfOtherClientsAreMembers(t *testing.T) {
 		"lock-0000000012",
 		"_c_3f25-\x00\xff-lock-\n-lock-0000000012",
 	} {
-		m, ok := Parse(name, Lock)
-		if !ok || m.Seq != 12 || m.Name != name {
-			t.Errorf("Parse(%q) = %v, %v", name, m, ok)
+		m, ok := parseName(name, lockKind)
+		if !ok || m.number != 12 || m.name != name {
+			t.Errorf("parseName(%q) = %v, %v", name, m, ok)
 		}
 	}
 }
@@ -34,16 +34,16 @@ func TestForeignNamesAreNoMembers(t *testing.T) {
 		"lock-0000000012x", "LOCK-0000000012", "_c_short-lock-", "lock-0000000012/child",
 		"_c_3f2504e0-4f89-41d3-9a0c-0305e82c3301-__READ__0000000012",
 	} {
-		if m, ok := Parse(name, Lock); ok {
-			t.Errorf("Parse(%q) = %v", name, m)
+		if m, ok := parseName(name, lockKind); ok {
+			t.Errorf("parseName(%q) = %v", name, m)
 		}
 	}
 }
 
 // inOrder returns the members among names whose numbers give the order.
-func inOrder(t *testing.T, names []string, kinds ...Kind) []Member {
+func inOrder(t *testing.T, names []string, kinds ...kind) []member {
 	t.Helper()
-	members, err := Ordered(names, kinds...)
+	members, err := ordered(names, kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,44 +62,44 @@ func TestFaultNDashesInTheGUID(t *testing.T) {
 	}
 	for i := range want {
 		rotated := append(slices.Clone(want[i:]), want[:i]...)
-		members := inOrder(t, rotated, Lock)
+		members := inOrder(t, rotated, lockKind)
 		for at, m := range members {
-			if m.Name != want[at] {
-				t.Errorf("of %q, %q is at %d", rotated, m.Name, at)
+			if m.name != want[at] {
+				t.Errorf("of %q, %q is at %d", rotated, m.name, at)
 			}
 		}
-		if ahead := InTurn(members, 3); ahead == nil || ahead.Name != want[2] {
+		if ahead := inTurn(members, 3); ahead != want[2] {
 			t.Errorf("the fourth waits for %v, want %q", ahead, want[2])
 		}
 	}
 }
 
-// The case study's own names, of the locks in package herd, with dashes, GUIDs and marks of kinds before
+// The case study's own names, of its locks, with dashes, GUIDs and marks of kinds before
 // the number.
 func TestFaultNNumberStandsAtTheEnd(t *testing.T) {
 	for _, c := range []struct {
-		name, prefix string
-		kind         Kind
-		seq          int32
-		ok           bool
+		name string
+		kind kind
+		seq  int32
+		ok   bool
 	}{
-		{"lock-0000000012", "", "lock-", 12, true},
-		{"db-1.eu-west-W-0000000003", "db-1.eu-west", "-W-", 3, true},
-		{"a-R-0000000001-W-0000000002", "a-R-0000000001", "-W-", 2, true},
-		{"6c1b7e0a-1f9d-4a51-9d5e-0123456789ab-R-0000000007", "6c1b7e0a-1f9d-4a51-9d5e-0123456789ab", "-R-", 7, true},
-		{"goods_lock_2147483647", "", "goods_lock_", math.MaxInt32, true},
-		{"goods_lock_-2147483648", "", "goods_lock_", math.MinInt32, true},
-		{"more_goods_lock_0000000001", "more_", "goods_lock_", 1, true},
-		{"lock--2147483648", "", "lock-", math.MinInt32, true},
-		{"lock-9999999999", "", "", 0, false},
-		{"lock-12", "", "", 0, false},
-		{"0000000001", "", "", 0, false},
-		{"", "", "", 0, false},
-		{"lock-00000000x1", "", "", 0, false},
+		{"lock-0000000012", "lock-", 12, true},
+		{"db-1.eu-west-W-0000000003", "-W-", 3, true},
+		{"a-R-0000000001-W-0000000002", "-W-", 2, true},
+		{"6c1b7e0a-1f9d-4a51-9d5e-0123456789ab-R-0000000007", "-R-", 7, true},
+		{"goods_lock_2147483647", "goods_lock_", math.MaxInt32, true},
+		{"goods_lock_-2147483648", "goods_lock_", math.MinInt32, true},
+		{"more_goods_lock_0000000001", "goods_lock_", 1, true},
+		{"lock--2147483648", "lock-", math.MinInt32, true},
+		{"lock-9999999999", "", 0, false},
+		{"lock-12", "", 0, false},
+		{"0000000001", "", 0, false},
+		{"", "", 0, false},
+		{"lock-00000000x1", "", 0, false},
 	} {
-		m, ok := Parse(c.name, "goods_lock_", "-R-", "-W-", Lock)
-		if m.Prefix != c.prefix || m.Kind != c.kind || m.Seq != c.seq || ok != c.ok {
-			t.Errorf("Parse(%q) = %+v, %v", c.name, m, ok)
+		m, ok := parseName(c.name, "goods_lock_", "-R-", "-W-", lockKind)
+		if m.kind != c.kind || m.number != c.seq || ok != c.ok {
+			t.Errorf("parseName(%q) = %+v, %v", c.name, m, ok)
 		}
 	}
 }
@@ -113,15 +113,15 @@ func TestReadersWaitForTheLastWriterBefore(t *testing.T) {
 		sequenced("_c_e-__READ__", 5),
 		sequenced("_c_f-__WRIT__", 6),
 		sequenced("_c_g-__READ__", 7),
-	}, Read, Write)
+	}, readKind, writeKind)
 	for at, want := range []int{-1, -1, 1, 2, 2, 4, 5} { // the index of each one's predecessor
-		rule := AfterLast(Write)
-		if members[at].Kind == Write {
-			rule = InTurn
+		rule := afterLast(writeKind)
+		if members[at].kind == writeKind {
+			rule = inTurn
 		}
 		got := -1
-		if ahead := rule(members, at); ahead != nil {
-			got = slices.IndexFunc(members, func(m Member) bool { return m == *ahead })
+		if ahead := rule(members, at); ahead != "" {
+			got = slices.IndexFunc(members, func(m member) bool { return m.name == ahead })
 		}
 		if got != want {
 			t.Errorf("the one at %d waits for the one at %d, want %d", at, got, want)
@@ -135,17 +135,17 @@ func FuzzParse(f *testing.F) {
 	f.Add("lock--2147483648", int32(math.MaxInt32))
 	f.Add("_c_x-__READ____WRIT__lock-", int32(-1))
 	f.Fuzz(func(t *testing.T, name string, seq int32) {
-		kinds := []Kind{Lock, Read, Write, Lease}
-		if m, ok := Parse(name, kinds...); ok {
-			if m.Name != name || !strings.Contains(name, m.Kind) {
-				t.Errorf("Parse(%q) = %v", name, m)
+		kinds := []kind{lockKind, readKind, writeKind, leaseKind}
+		if m, ok := parseName(name, kinds...); ok {
+			if m.name != name || !strings.Contains(name, m.kind) {
+				t.Errorf("parseName(%q) = %v", name, m)
 			}
 		}
 		// The number is read whatever stands before the kind.
 		for _, k := range kinds {
 			own := sequenced(name+k, seq)
-			if m, ok := Parse(own, k); !ok || m.Seq != seq || m.Kind != k {
-				t.Errorf("Parse(%q) = %v, %v, want %d", own, m, ok, seq)
+			if m, ok := parseName(own, k); !ok || m.number != seq || m.kind != k {
+				t.Errorf("parseName(%q) = %v, %v, want %d", own, m, ok, seq)
 			}
 		}
 	})

@@ -1,0 +1,217 @@
+package zklock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/zklock/internal/conn"
+)
+
+var (
+	// errVanished says that our node is gone, or is not of the current session. A contender that still
+	// wants the lock queues again.
+	errVanished = errors.New("zklock: node in the queue vanished")
+
+	// errMoved says that an earlier node with our GUID has become our place in the queue: look again.
+	errMoved = errors.New("zklock: place in the queue moved")
+)
+
+// line is one queue, and how to stand in it.
+type line struct {
+	dir    string
+	own    kind   // of our node
+	kinds  []kind // of all that stand in it
+	before rule
+	// watchParent says that a waiter is woken by each change of the queue, and not only by the end of its
+	// predecessor.
+	watchParent bool
+	opts        *options
+	behind      *behind // may be nil
+}
+
+// node is our place in a queue: an ephemeral sequential node. Only one goroutine at a time may use it.
+type node struct {
+	line
+	s    *Session
+	guid string
+	path string      // empty while no create was answered
+	own  *conn.Watch // on the node
+	// czxid is the transaction that created the node, and clock that of the session that it belongs to,
+	// by the answer to the create. They are 0 and nil without that answer.
+	czxid int64
+	clock *conn.Clock
+	// names are the children of dir for the next look; nil if it must ask.
+	names []string
+	// followers is how many others were behind the node when it was looked at.
+	followers int
+	// doubtful says that the outcome of a create is unknown: there may be another node with this
+	// GUID, now or in a moment.
+	doubtful bool
+}
+
+// name returns the last part of the node's path.
+func (n *node) name() string { return n.path[strings.LastIndexByte(n.path, '/')+1:] }
+
+// create makes a node in the line, and the parents that are missing. If a create is not answered, it
+// looks for the node by its GUID before it makes another. If create fails, there is no node, or it is
+// being removed.
+func (s *Session) create(ctx context.Context, l line) (*node, error) {
+	n := &node{line: l, s: s, guid: newGUID()}
+	if _, err := s.nodes.deleteAgain(ctx, l.dir); err != nil {
+		return nil, err
+	}
+	if err := conn.Retry(ctx, func() error { return n.createOnce(ctx) }); err != nil {
+		if n.doubtful {
+			n.remove()
+		}
+		return nil, fmt.Errorf("create node in %s: %w", l.dir, err)
+	}
+	return n, nil
+}
+
+func (n *node) createOnce(ctx context.Context) error {
+	if _, err := n.s.conn.Ready(ctx); err != nil {
+		return err
+	}
+	if n.doubtful {
+		found, err := n.find(ctx)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			n.adopt(conn.Created{Path: found[0]}) // if it is not the only one, look finds the others
+			return nil
+		}
+	}
+	prefix := n.dir + "/" + protection(n.guid) + n.line.own
+	created, err := n.s.conn.CreateInLine(ctx, prefix, n.opts.data, n.opts.acl, !n.watchParent, n.createdLate)
+	if err == nil {
+		n.adopt(created)
+	} else if conn.Unanswered(err) { // and not if ctx has ended: then createdLate reads n
+		n.doubtful = true
+	}
+	return err
+}
+
+// createdLate takes the outcome of a create whose caller has gone. It deletes the node itself, as the
+// session may be closed by now.
+func (n *node) createdLate(created conn.Created, err error) {
+	late := *n
+	switch {
+	case err == nil:
+		late.path = created.Path
+		if gone(n.s.nodes.deleteNow(created.Path)) {
+			return
+		}
+	case conn.Unanswered(err):
+		late.doubtful = true
+	default:
+		return
+	}
+	late.remove()
+}
+
+// adopt makes created this node, and begins to watch it.
+func (n *node) adopt(created conn.Created) {
+	n.path, n.czxid, n.clock, n.names = created.Path, created.Czxid, created.Session, created.Names
+	n.s.nodes.add(n.path)
+	n.own = n.s.conn.Watch(n.path)
+}
+
+// find returns the paths of the nodes that have our GUID. It begins with a sync: a create that went through
+// another server may be proposed and not yet committed, and a node found too late would stand ahead of its
+// contender for ever.
+func (n *node) find(ctx context.Context) ([]string, error) {
+	names, err := n.s.conn.SyncedChildren(ctx, n.dir)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return nil, err
+	}
+	var found []string
+	for _, name := range names {
+		if strings.HasPrefix(name, protection(n.guid)) {
+			found = append(found, n.dir+"/"+name)
+		}
+	}
+	return found, nil
+}
+
+// look reads the queue and returns the name of the node's predecessor, "" if it has none. If waiters watch
+// the parent, changed receives the next change of the queue. look fails with errVanished if the node is not
+// there or is not of the session of life, and with errMoved if an earlier node with its GUID has become its
+// place.
+func (n *node) look(ctx context.Context, life *conn.Lifetime) (
+	predecessor string, changed <-chan zk.Event, err error,
+) {
+	names := n.names
+	n.names = nil
+	n.own = n.s.conn.Watch(n.path)
+	switch {
+	case n.watchParent:
+		var listing conn.Listing
+		listing, changed, err = n.s.conn.ChildrenW(ctx, n.dir)
+		names = listing.Names
+	case names == nil:
+		names, err = n.s.conn.Children(ctx, n.dir)
+	}
+	owner, ownErr := n.owner(ctx)
+	if err == nil {
+		err = ownErr
+	}
+	if errors.Is(err, zk.ErrNoNode) || err == nil && owner != life.ID {
+		return "", nil, n.vanished()
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	members, err := ordered(names, n.kinds...)
+	if err != nil {
+		return "", nil, err
+	}
+	if n.doubtful && n.unite(members) {
+		return "", nil, errMoved
+	}
+	at := slices.IndexFunc(members, func(m member) bool { return m.name == n.name() })
+	if at < 0 {
+		return "", nil, n.vanished()
+	}
+	n.followers = len(members) - 1 - at
+	return n.before(members, at), changed, nil
+}
+
+func (n *node) vanished() error { return fmt.Errorf("%s: %w", n.path, errVanished) }
+
+// owner returns the session that the node is of. It is known from the answer to the create. If no answer
+// came, the request that sets the watch on the node returns it.
+func (n *node) owner(ctx context.Context) (int64, error) {
+	if n.clock != nil {
+		return n.clock.ID, nil
+	}
+	stat, err := n.own.Armed(ctx)
+	n.czxid = stat.Czxid
+	return stat.EphemeralOwner, err
+}
+
+// unite makes the earliest member that has our GUID this node, and removes the others: a later one
+// would wait for an earlier one for ever. It reports whether the path has changed.
+func (n *node) unite(members []member) (moved bool) {
+	before, first := n.path, true
+	for _, m := range members {
+		twin := n.dir + "/" + m.name
+		switch {
+		case !strings.HasPrefix(m.name, protection(n.guid)):
+		case first:
+			first = false
+			if twin != n.path {
+				n.adopt(conn.Created{Path: twin})
+			}
+		default:
+			(&node{line: n.line, s: n.s, path: twin}).remove()
+		}
+	}
+	return n.path != before
+}

@@ -1,0 +1,233 @@
+package zklock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"orderstock/pkg/servers/serverstest"
+	"orderstock/pkg/zklock"
+)
+
+// While ZooKeeper is away, an acquisition does not say that somebody has the lock.
+func TestNoAnswerIsNotATakenLock(t *testing.T) {
+	var (
+		mu  sync.Mutex
+		log bytes.Buffer
+	)
+	s, l := dialLink(t, zklock.WithLogger(slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	}), nil))))
+	dir := serverstest.ZooKeeperRoot(t)
+	l.silence()
+	defer l.restore()
+	for name, m := range lockers(s, dir) {
+		ctx, cancel := context.WithTimeout(zklock.WithOwner(t.Context()), 50*time.Millisecond)
+		defer cancel()
+		_, err := m.Acquire(ctx)
+		if !errors.Is(err, zklock.ErrNoAnswer) || errors.Is(err, zklock.ErrNotAcquired) ||
+			!errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(log.String(), "zookeeper has not answered") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// lockers returns a lock of each kind, on different paths.
+func lockers(s *zklock.Session, dir string) map[string]zklock.Locker {
+	return map[string]zklock.Locker{
+		"hand-off":               zklock.NewMutex(s, dir+"/hand-off"),
+		"no hand-off":            zklock.NewMutex(s, dir+"/plain", zklock.WithHandoff(1, 0)),
+		"parent":                 zklock.NewMutex(s, dir+"/parent", zklock.WithParentWatch()),
+		"reentrant":              zklock.NewReentrantMutex(s, dir+"/reentrant"),
+		"reentrant, no hand-off": zklock.NewReentrantMutex(s, dir+"/reentrant-plain", zklock.WithHandoff(1, 0)),
+		"reader":                 zklock.NewRWMutex(s, dir+"/read").Reader(),
+		"writer":                 zklock.NewRWMutex(s, dir+"/write").Writer(),
+		"semaphore":              zklock.NewSemaphore(s, dir+"/semaphore", 2),
+	}
+}
+
+// The server has expired the session, and the client does not know it yet: no release says that all was well.
+func TestReleaseAfterAnUnseenExpiry(t *testing.T) {
+	s, l := dialLink(t)
+	dir := serverstest.ZooKeeperRoot(t)
+	ctx := zklock.WithOwner(t.Context())
+	for name, m := range lockers(s, dir) {
+		lock := acquireWith(t, ctx, m)
+		seen := l.expireUnseen(t)
+		released := make(chan error, 1)
+		go func() { released <- lock.Release(t.Context()) }()
+		time.Sleep(20 * time.Millisecond) // the release has begun, on most machines
+		seen()
+		wantErr(t, <-released, zklock.ErrLost, name)
+	}
+}
+
+// A release without ZooKeeper ends with the session, whatever its context.
+func TestReleaseWithoutZooKeeperEnds(t *testing.T) {
+	t.Parallel()
+	s, l := dialLink(t, zklock.WithSessionTimeout(2*time.Second))
+	dir := serverstest.ZooKeeperRoot(t)
+	ctx := zklock.WithOwner(t.Context())
+	held := map[string]*zklock.Lock{}
+	for name, m := range lockers(s, dir) {
+		held[name] = acquireWith(t, ctx, m)
+	}
+	l.silence()
+	defer l.restore()
+	var all sync.WaitGroup
+	for name, lock := range held {
+		all.Go(func() {
+			if err := lock.Release(context.Background()); !errors.Is(err, zklock.ErrLost) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	await(t, done, "the end of the releases")
+}
+
+// A handle that was copied is released once.
+func TestReleaseOfACopy(t *testing.T) {
+	s, dir := connect(t), serverstest.ZooKeeperRoot(t)
+	m := zklock.NewMutex(s, dir+"/lock")
+	lock := acquire(t, m)
+	stale := *lock
+	release(t, lock)
+	held := acquire(t, m)
+	queued := make(chan struct{})
+	next := begin(signalDone(t.Context(), queued), m)
+	await(t, queued, "the wait")
+	wantErr(t, stale.Release(t.Context()), zklock.ErrReleased, "release of a copy")
+	next.waits(t, s, dir, "a second holder beside the first")
+	release(t, held)
+	release(t, next.wait(t))
+}
+
+func TestCloseIsNoLoss(t *testing.T) {
+	s := connect(t)
+	lost := make(chan error, 1)
+	lock := acquire(t, zklock.NewMutex(s, serverstest.ZooKeeperRoot(t)+"/lock",
+		zklock.WithHooks(zklock.Hooks{Lost: func(_ string, cause error) { lost <- cause }})))
+	closeSession(t, s)
+	await(t, lock.Context().Done(), "the end of the lock")
+	_ = lock.Release(t.Context()) // the session is closed
+	select {
+	case cause := <-lost:
+		t.Errorf("lost by Close: %v", cause)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+func TestImpossibleLocksAreRefused(t *testing.T) {
+	s := connect(t)
+	for _, path := range []string{"", "/", "lock", "/a//b", "/a/", "/a/../b", "/.", "/a\x00b"} {
+		for name, m := range map[string]zklock.Locker{
+			"mutex": zklock.NewMutex(s, path), "plain": zklock.NewMutex(s, path, zklock.WithHandoff(1, 0)),
+			"reentrant": zklock.NewReentrantMutex(s, path), "reader": zklock.NewRWMutex(s, path).Reader(),
+			"semaphore": zklock.NewSemaphore(s, path, 1),
+		} {
+			_, err := m.Acquire(zklock.WithOwner(t.Context()))
+			if err == nil || !strings.Contains(err.Error(), "absolute path") {
+				t.Errorf("%s on %q: %v", name, path, err)
+			}
+			if _, err := m.TryAcquire(zklock.WithOwner(t.Context())); err == nil || errors.Is(err, zklock.ErrNotAcquired) {
+				t.Errorf("try of %s on %q: %v", name, path, err)
+			}
+		}
+	}
+	dir := serverstest.ZooKeeperRoot(t)
+	long := zklock.NewMutex(s, dir+"/lock", zklock.WithLabel(strings.Repeat("x", 2<<20)))
+	if _, err := long.Acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "label") {
+		t.Errorf("a label of 2 MiB: %v", err)
+	}
+	release(t, acquire(t, zklock.NewMutex(s, dir+"/lock", zklock.WithLabel(strings.Repeat("x", 60_000)))))
+}
+
+// Each holder keeps its own node, and not the queue that it saw.
+func TestHoldersKeepNoQueue(t *testing.T) {
+	const (
+		readers = 600
+		most    = 12 << 20 // bytes; all queues are 40 MB
+	)
+	s := connect(t)
+	m := zklock.NewRWMutex(s, serverstest.ZooKeeperRoot(t)+"/"+strings.Repeat("long", 20)+"/lock")
+	before := heap()
+	held := make([]*zklock.Lock, readers)
+	var all sync.WaitGroup
+	for i := range held {
+		all.Go(func() {
+			lock, err := m.RLock(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			held[i] = lock
+		})
+		if i%50 == 0 {
+			all.Wait()
+		}
+	}
+	all.Wait()
+	if grown := int64(heap()) - int64(before); grown > most {
+		t.Errorf("%d readers keep %d bytes, want at most %d", readers, grown, most)
+	}
+	for _, lock := range held {
+		all.Go(func() { check(t, lock.Release(t.Context())) })
+	}
+	all.Wait()
+}
+
+// heap returns the bytes in use after a collection.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// A quota's refusal has a name.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, "-Dzookeeper.enforceQuota=true")
+	s := connectTo(t, server.Addr())
+	quota := "/zookeeper/quota/locks"
+	for _, node := range []string{"/locks", quota, quota + "/zookeeper_limits"} {
+		data := []byte(nil)
+		if strings.HasSuffix(node, "limits") {
+			data = []byte("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=2")
+		}
+		must(t, errorOf(s.Conn().Create(node, data, 0, zk.WorldACL(zk.PermAll))))
+	}
+	must(t, errorOf(s.Conn().Create(quota+"/zookeeper_stats", []byte("count=1,bytes=0"), 0, zk.WorldACL(zk.PermAll))))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var err error
+	for i := 0; err == nil && i < 5; i++ {
+		_, err = zklock.NewMutex(s, "/locks", zklock.WithHandoff(1, 0)).TryAcquire(ctx)
+		if errors.Is(err, zklock.ErrNotAcquired) {
+			_, err = zklock.NewRWMutex(s, "/locks").RLock(ctx)
+		}
+	}
+	wantErr(t, err, zklock.ErrQuota, "an acquisition beyond the quota")
+}
