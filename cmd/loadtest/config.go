@@ -23,8 +23,10 @@ type surroundings struct {
 	OrderURLs  []string `env:"ORDER_URLS" envDefault:"http://127.0.0.1:8080"`
 	StockURLs  []string `env:"STOCK_URLS" envDefault:"http://127.0.0.1:8081"`
 	StockToken string   `env:"SERVICE_TOKEN"`
-	OrderDSN   string   `env:"VERIFY_ORDER_DSN"`
-	StockDSN   string   `env:"VERIFY_STOCK_DSN"`
+	// CancelAfter is the setting of the order services; the verdict needs it to judge expired orders.
+	CancelAfter time.Duration `env:"CANCEL_AFTER" envDefault:"60s"`
+	OrderDSN    string        `env:"VERIFY_ORDER_DSN"`
+	StockDSN    string        `env:"VERIFY_STOCK_DSN"`
 	// ZooKeeperAddrs are the ZooKeeper servers, host:port, several by comma; the console shows the lock's queue there.
 	ZooKeeperAddrs []string `env:"ZOOKEEPER_ADDRS"`
 	// ZooKeeperRoot is the node that all nodes of the project are under.
@@ -49,7 +51,9 @@ func (s surroundings) Check() error {
 func readSurroundings() (surroundings, error) { return config.Read[surroundings]() }
 
 func (s surroundings) target() fire.Target {
-	return fire.Target{OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken}
+	return fire.Target{
+		OrderURLs: s.OrderURLs, StockURLs: s.StockURLs, StockToken: s.StockToken, CancelAfter: s.CancelAfter,
+	}
 }
 
 func (s surroundings) databases() verify.Databases {
@@ -94,6 +98,8 @@ func (o *output) history() string {
 func (s *surroundings) flags(f *pflag.FlagSet) {
 	f.Var(commalist.NewFlag(&s.OrderURLs), "url", "address of an order service; several are used in turn")
 	f.Var(commalist.NewFlag(&s.StockURLs), "stock-url", "address of a stock service; several are used in turn")
+	f.DurationVar(&s.CancelAfter, "cancel-after", s.CancelAfter, "CANCEL_AFTER of the order services: none of the orders "+
+		"may expire before")
 }
 
 // loadFlags adds the flags of the load.

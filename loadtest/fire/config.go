@@ -25,6 +25,8 @@ type Target struct {
 	OrderURLs, StockURLs []string
 	// StockToken is the bearer token of the stock service.
 	StockToken string
+	// CancelAfter is the order services' setting CANCEL_AFTER, for the verdict. Default 60 s, as theirs.
+	CancelAfter time.Duration
 }
 
 // Placed is an order that Config.Place made.
@@ -109,6 +111,7 @@ func (c Config) withDefaults() Config {
 	c.Path = cmp.Or(c.Path, history.PathOrder)
 	c.Concurrency = cmp.Or(c.Concurrency, 200)
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
+	c.CancelAfter = cmp.Or(c.CancelAfter, 60*time.Second)
 	c.Live = cmp.Or(c.Live, &Live{})
 	m := &c.Mix
 	m.Goods, m.Stock = cmp.Or(m.Goods, 5), cmp.Or(m.Stock, 300)
@@ -152,8 +155,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("concurrency %d: want 1 to 10000", c.Concurrency)
 	case !(c.Rate >= 0 && c.Rate <= 1e6) || c.Rate > 0 && c.Rate < LeastRate: // comparisons with NaN are false
 		return fmt.Errorf("rate %v: want 0, or 0.001 to 1000000 orders a second", c.Rate)
-	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0:
-		return errors.New("duration, warm-up, timeout and insist cannot be negative")
+	case c.Duration < 0 || c.Warmup < 0 || c.Timeout < 0 || c.Insist < 0 || c.CancelAfter < 0:
+		return errors.New("duration, warm-up, timeout, insist and cancel-after cannot be negative")
 	case c.Duration > 0 && c.Warmup >= c.Duration:
 		return errors.New("the warm-up must be shorter than the run")
 	}

@@ -33,7 +33,8 @@ func Run(ctx context.Context, cfg Config) (*history.History, error) {
 	h := &history.History{
 		Run:  strconv.FormatInt(now.UnixMilli(), 36) + "x" + strconv.FormatUint(rand.Uint64N(1<<40), 36),
 		Path: cfg.Path, Started: now.UTC(), Warmup: cfg.Warmup, Timeout: cfg.Timeout, Seed: cfg.Mix.Seed,
-		Library: cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,
+		CancelAfter: cfg.CancelAfter,
+		Library:     cfg.Path == history.PathOrder && cfg.Place != nil || cfg.Path == history.PathDeduct && cfg.Deduct != nil,
 	}
 	raiseOpenFiles(cfg)
 	if err := makeGoods(ctx, cfg, h, now); err != nil {

@@ -20,6 +20,7 @@ type headerLine struct {
 	WarmupUs  int64     `json:"warmup_us"`
 	WindowUs  int64     `json:"window_us"`
 	TimeoutUs int64     `json:"timeout_us"`
+	CancelUs  int64     `json:"cancel_after_us,omitempty"`
 	Seed      uint64    `json:"seed"`
 	Asked     int       `json:"asked,omitempty"`
 	Library   bool      `json:"library,omitempty"`
@@ -69,7 +70,7 @@ type footerLine struct {
 func (h *History) Write(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<18)
 	header := headerLine{
-		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library,
+		Run: h.Run, Path: h.Path, Started: h.Started, Seed: h.Seed, Asked: h.Asked, Library: h.Library, CancelUs: h.CancelAfter.Microseconds(),
 		ElapsedUs: h.Elapsed.Microseconds(), WarmupUs: h.Warmup.Microseconds(),
 		WindowUs: h.Window.Microseconds(), TimeoutUs: h.Timeout.Microseconds(), Goods: h.Goods,
 	}

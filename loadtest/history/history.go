@@ -39,7 +39,9 @@ type History struct {
 	Window time.Duration
 	// Timeout bounds each call. A service may work on a call for about that long.
 	Timeout time.Duration
-	Seed    uint64
+	// CancelAfter is the age from which the order service gives an unsettled order up; 0 if it is not known.
+	CancelAfter time.Duration
+	Seed        uint64
 	// Asked is the number of orders that the run was to send; 0 if unbounded.
 	Asked int
 	// Library is true if a client library made the first calls. It may have sent each more than once.

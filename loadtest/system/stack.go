@@ -120,7 +120,10 @@ func (st *Stack) Accounts() migrations.Accounts { return st.cfg.Accounts }
 
 // Target returns the addresses for the load tester.
 func (st *Stack) Target() fire.Target {
-	return fire.Target{OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token}
+	after, _ := time.ParseDuration(st.cfg.OrderEnv["CANCEL_AFTER"]) // no service starts with a wrong one
+	return fire.Target{
+		OrderURLs: urls(st.Order), StockURLs: urls(st.Stock), StockToken: st.cfg.Token, CancelAfter: after,
+	}
 }
 
 // Databases returns the databases for the verifier.
@@ -141,13 +144,17 @@ func (st *Stack) ServiceDSNs() (order, stock string) {
 // LoadtestEnv returns Target and Databases as the environment of the command loadtest.
 func (st *Stack) LoadtestEnv() map[string]string {
 	t, d := st.Target(), st.Databases()
-	return map[string]string{
+	env := map[string]string{
 		"ORDER_URLS":       strings.Join(t.OrderURLs, ","),
 		"STOCK_URLS":       strings.Join(t.StockURLs, ","),
 		"SERVICE_TOKEN":    t.StockToken,
 		"VERIFY_ORDER_DSN": d.OrderDSN,
 		"VERIFY_STOCK_DSN": d.StockDSN,
 	}
+	if t.CancelAfter > 0 {
+		env["CANCEL_AFTER"] = t.CancelAfter.String()
+	}
+	return env
 }
 
 func urls(services []*Service) []string {

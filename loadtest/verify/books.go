@@ -2,6 +2,7 @@ package verify
 
 import (
 	"iter"
+	"time"
 
 	"orderstock/loadtest/history"
 )
@@ -12,6 +13,8 @@ type Books struct {
 	Entries iter.Seq2[*Entry, error]
 	// Products yields the stock levels. They are read after Entries.
 	Products iter.Seq2[ProductRow, error]
+	// At is when they were read, by the clock of the load tester; zero if that is not known.
+	At time.Time
 }
 
 // Entry is everything that the databases hold under one flag: the decimal id of an order, or any other flag.

@@ -19,6 +19,7 @@ const (
 	AnswersTrue           = "answers-true"
 	AnswersOverTime       = "answers-over-time"
 	RejectedOnlyWhenShort = "rejected-only-when-short"
+	ExpiredOnlyWhenDue    = "expired-only-when-due"
 )
 
 // catalogue holds every invariant, in the order of the verdict's table.
@@ -38,6 +39,7 @@ var catalogue = []struct{ name, says string }{
 	{AnswersTrue, "every answer agrees with the books: order, end, items and total; or that nothing has changed"},
 	{AnswersOverTime, "no answer contradicts an earlier one, and of all answers to a key one is the first"},
 	{RejectedOnlyWhenShort, "an order is rejected only while the stock of one of its products is short"},
+	{ExpiredOnlyWhenDue, "an order expires only when `CANCEL_AFTER` has passed since it was first sent, by the client's clock"},
 }
 
 // Invariants returns the names of all invariants that Judge checks.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"orderstock/loadtest/history"
 )
@@ -52,11 +53,12 @@ type judge struct {
 	stocked  []bool // by index of h.Goods: the restock was found
 	seen     []bool // by order: the books have it
 	sold     []int64
+	readAt   time.Duration // when the books were read, since the start of the run
 	rejected []rejectedOrder
 	// Orders of the run's products by others: the number of those with a key, the first of them, and those without.
 	others     int
 	firstOther string
-	unclaimed    []foreignOrder
+	unclaimed  []foreignOrder
 	// Buffers, reused for each entry.
 	op, deducts, restores []history.Item
 	replies               []reply
@@ -84,6 +86,9 @@ func newJudge(h *history.History, v *Verdict, terms Terms) *judge {
 }
 
 func (j *judge) read(books Books) error {
+	if j.readAt = never; !books.At.IsZero() {
+		j.readAt = books.At.Sub(j.h.Started)
+	}
 	for e, err := range books.Entries {
 		if err != nil {
 			return err

@@ -50,6 +50,7 @@ func (d *database) books(ctx context.Context) (books Books, done func(), err err
 		stock.end(ctx)
 		return Books{}, nil, fmt.Errorf("read order database: %w", err)
 	}
+	at := time.Now()
 	done = func() {
 		stock.end(ctx)
 		orders.end(ctx)
@@ -59,7 +60,7 @@ func (d *database) books(ctx context.Context) (books Books, done func(), err err
 		done()
 		return Books{}, nil, fmt.Errorf("read order database: %w", err)
 	}
-	return Books{Entries: s.entries, Products: levels(ctx, stock)}, done, nil
+	return Books{Entries: s.entries, Products: levels(ctx, stock), At: at}, done, nil
 }
 
 // levels returns the stock levels of a snapshot.

@@ -54,6 +54,7 @@ func (j *judge) ours(e *Entry, n int) {
 	if j.h.Path == history.PathOrder {
 		did = end{e.Orders[0].ID, e.Orders[0].Status, e.Orders[0].Outcome}
 		j.order(e, &e.Orders[0], n)
+		j.expiry(e, &e.Orders[0], n)
 	}
 	if len(e.Restocks) > 0 || e.Pruned || j.h.Path == history.PathDeduct && len(e.Orders)+len(e.Items) > 0 ||
 		slices.ContainsFunc(e.Flows, func(r FlowRow) bool { return r.Kind == Restock || r.Kind == Pruned }) {

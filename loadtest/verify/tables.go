@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 )
 
 // Tables are books in memory: small ones, or ones to be changed.
@@ -19,6 +20,8 @@ type Tables struct {
 	Products   []ProductRow
 	// Pruned are the flags of the orders listed as deleted.
 	Pruned []string
+	// At is Books.At.
+	At time.Time
 }
 
 // Read reads both databases into memory.
@@ -33,7 +36,7 @@ func Read(ctx context.Context, d Databases) (*Tables, error) {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	defer done()
-	t := &Tables{}
+	t := &Tables{At: books.At}
 	for e, err := range books.Entries {
 		if err != nil {
 			return nil, fmt.Errorf("verify: %w", err)
@@ -61,7 +64,7 @@ func (t *Tables) Clone() *Tables {
 	return &Tables{
 		Orders: slices.Clone(t.Orders), Items: slices.Clone(t.Items), Operations: slices.Clone(t.Operations),
 		Flows: slices.Clone(t.Flows), Restocks: slices.Clone(t.Restocks), Products: slices.Clone(t.Products),
-		Pruned: slices.Clone(t.Pruned),
+		Pruned: slices.Clone(t.Pruned), At: t.At,
 	}
 }
 
@@ -85,7 +88,7 @@ func (t *Tables) Books() Books {
 	for _, flag := range t.Pruned {
 		s.pruned[flag] = true
 	}
-	return Books{Entries: s.entries, Products: rows(t.Products)}
+	return Books{Entries: s.entries, Products: rows(t.Products), At: t.At}
 }
 
 // rows yields the rows of a table in memory.

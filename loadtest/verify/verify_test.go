@@ -260,6 +260,13 @@ var corruptions = []corruption{
 	{name: "a code that does not fit the status", finds: verify.AnswerWellFormed, history: func(w *world) {
 		w.placed(0).Code = 409
 	}},
+	{name: "an order expired before its time", finds: verify.ExpiredOnlyWhenDue, history: func(w *world) {
+		w.h.CancelAfter = 2 * time.Hour // the run began an hour ago
+	}},
+	{name: "an order told expired before its time", finds: verify.ExpiredOnlyWhenDue, history: func(w *world) {
+		w.h.CancelAfter = 2 * time.Millisecond
+		w.placed(24).Status, w.placed(24).Code = history.Cancelled, 409
+	}},
 	{name: "more acknowledged than there was", finds: verify.NotOversold, history: func(w *world) {
 		for n := range 24 {
 			w.answered(n, history.Confirmed)
