@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"orderstock/loadtest/judge/books"
 	"orderstock/loadtest/judge/shop"
@@ -63,6 +64,7 @@ func (t *trying) run(ctx context.Context) (*Verdict, error) {
 		return nil, err
 	}
 	planned := t.orders
+	t.start = time.Now()
 	for i, o := range planned {
 		t.orders = planned[:i+1]
 		on, err := t.one(ctx, o, i)

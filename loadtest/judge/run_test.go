@@ -1,0 +1,341 @@
+package judge_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+	"orderstock/pkg/servers"
+	"orderstock/pkg/servers/programs"
+	"orderstock/pkg/servers/serverstest"
+)
+
+// parse returns a file, in the folder dir.
+func parse(t *testing.T, dir, text string) *shop.File {
+	t.Helper()
+	f, err := shop.Parse([]byte(text), nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	f.Dir = dir
+	return f
+}
+
+func run(t *testing.T, cfg judge.Config) *judge.Result {
+	t.Helper()
+	r, err := judge.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func text(r *judge.Result) string {
+	out, _ := json.MarshalIndent(r, "", " ")
+	return string(out)
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// A shop of HTML pages on PostgreSQL, which is killed in the middle, passes in all four phases.
+func TestAShopOfPagesPasses(t *testing.T) {
+	t.Parallel()
+	server := serverstest.Start(t, servers.StartPostgreSQL)
+	dsn, addr, dir := server.DSN("postgres"), freeAddr(t), t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := parse(t, dir, fmt.Sprintf(`
+target: http://%[1]s
+stock: {tea: 40.5, cup: 30}
+reset:
+  - sql: |
+      DROP TABLE IF EXISTS inventory, carts, items, orders;
+      CREATE TABLE inventory (product TEXT PRIMARY KEY, available NUMERIC(10,2));
+      CREATE TABLE carts (session TEXT, product TEXT, pieces NUMERIC(10,2));
+      CREATE TABLE orders (id UUID PRIMARY KEY, key TEXT UNIQUE, state TEXT);
+      CREATE TABLE items (order_id UUID, product TEXT, pieces NUMERIC(10,2));
+      INSERT INTO inventory VALUES ('tea', 40.50), ('cup', 30);
+buyer:
+  - get: /login
+    capture: {csrf: {regexp: 'name="csrf" value="([^"]+)"'}, session: {cookie: session}}
+  - post: /cart
+    each: item
+    form: {csrf: "{{csrf}}", product: "{{product}}", pieces: "{{pieces}}"}
+order:
+  post: /checkout
+  form: {csrf: "{{csrf}}", key: "{{key}}"}
+  baskets: [{tea: 0.5}, {tea: 2.5, cup: 1}, {cup: 3}]
+  repeats: key
+answers:
+  - {status: 303, headers: {Location: ^/orders/}, means: accepted, order: {header: Location, regexp: "/orders/(.+)"}}
+  - {status: 200, contains: sold out, means: rejected}
+books:
+  dsn: "%[2]s"
+  stock: SELECT product, available AS pieces FROM inventory
+  orders: SELECT o.id, o.key, i.product, i.pieces, o.state FROM orders o LEFT JOIN items i ON i.order_id = o.id
+  sold: [null]
+service: {start: "SHOP_ADDR=%[1]s SHOP_DSN='%[2]s' exec %[3]s", ready: /health}
+`, addr, dsn, self))
+	r := run(t, judge.Config{File: f, Clients: 12})
+	if r.Outcome != verify.Pass || len(r.Phases) != 4 || r.Phases[3].Kills == 0 || r.Phases[3].Accepted == 0 {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+	var out bytes.Buffer
+	tried, err := judge.Try(t.Context(), judge.Config{File: f}, &out)
+	if err != nil || tried.Outcome != verify.Pass {
+		t.Errorf("try: %v, %v\n%s\n%s", tried, err, &out, text(tried))
+	}
+	for _, want := range []string{"reset   1 steps done", "→ 303", "read as: accepted, order", "books: new row: order", "read as: rejected"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("try did not print %q:\n%s", want, &out)
+		}
+	}
+	// The service is stopped at the end.
+	if conn, err := net.Dial("tcp", addr); err == nil {
+		_ = conn.Close()
+		t.Error("the service still answers")
+	}
+}
+
+// counter is a shop in memory that is right, unless wrong is set: it never checks.
+type counter struct {
+	mu    sync.Mutex
+	left  int
+	ids   map[string]int
+	wrong bool
+	limit int // calls that it answers; 0: all
+	calls int
+}
+
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := r.Header.Get("Idempotency-Key")
+	if r.URL.Path != "/orders" {
+		c.left, c.ids = 20, map[string]int{}
+		return
+	}
+	if c.calls++; c.limit > 0 && c.calls > c.limit {
+		http.Error(w, "too many requests", http.StatusTooManyRequests)
+		return
+	}
+	id, again := c.ids[key]
+	switch {
+	case again && id == 0, !again && c.left == 0 && !c.wrong:
+		c.ids[key] = 0
+		http.Error(w, `{"error":"sold out"}`, http.StatusConflict)
+		return
+	case !again:
+		c.left--
+		id = len(c.ids) + 1
+		c.ids[key] = id
+	}
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"id":%d}`, id)
+}
+
+// memory is the file of a counter. It has no books.
+const memory = `
+stock: {"1": 20}
+order: {post: /orders, headers: {Idempotency-Key: "{{key}}"}, repeats: key}
+answers:
+  - {status: 201, means: accepted, order: $.id}
+  - {status: 409, contains: sold out, means: rejected}
+settle: 1s
+timeout: 3s
+`
+
+// serve serves a shop, and returns the beginning of its file.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return "target: " + server.URL
+}
+
+const resetByRequest = "\nreset: [{post: /reset}]"
+
+func TestAnswersAlone(t *testing.T) {
+	t.Parallel()
+	f := parse(t, "", serve(t, &counter{})+resetByRequest+memory)
+	if r := run(t, judge.Config{File: f}); r.Outcome != verify.Pass || len(r.Phases) != 4 || r.Phases[3].Skipped == "" {
+		t.Errorf("a right shop: %s\n%s", r, text(r))
+	}
+	f = parse(t, "", serve(t, &counter{wrong: true})+resetByRequest+memory)
+	r := run(t, judge.Config{File: f, Phases: []string{judge.Alone}})
+	if r.Outcome != verify.Violation || !slices.Equal(r.Phases[0].Violated(), []string{judge.NotOversold}) {
+		t.Errorf("a shop that oversells: %s\n%s", r, text(r))
+	}
+	e := r.Phases[0].Violations[0].Examples[0]
+	if e.Key == "" || len(e.Calls) == 0 || e.Calls[0].Status != http.StatusCreated {
+		t.Errorf("the example cannot be followed: %+v", e)
+	}
+}
+
+// What people get wrong is unknown, with the reason, and never a pass.
+func TestWrongUseIsUnknown(t *testing.T) {
+	t.Parallel()
+	busy := serve(t, http.NotFoundHandler())
+	for name, c := range map[string]struct{ head, old, new, tail, want string }{
+		"nothing answers": {head: "target: http://" + freeAddr(t), want: "nothing answers at"},
+		"the file's stock is not the books'": {
+			head: serve(t, &counter{left: 20, ids: map[string]int{}}),
+			tail: "books: {command: \"printf 'product,pieces\\\\n1,7\\\\n'\", stock: x}",
+			want: "the books have 7 pieces of product 1, and the file says 20: reset:",
+		},
+		"the product is not in the books": {
+			head: serve(t, &counter{left: 20, ids: map[string]int{}}),
+			tail: "books: {command: \"printf 'product,pieces\\\\nticket,7\\\\n'\", stock: x}",
+			want: `no product "1"; it finds "ticket"`,
+		},
+		"the reset does not bring it there": {
+			head: serve(t, &counter{}) + resetByRequest,
+			tail: "books: {command: \"printf 'product,pieces\\\\n1,7\\\\n'\", stock: x}",
+			want: "after reset, the books have 7 pieces",
+		},
+		"the reset fails": {head: serve(t, http.NotFoundHandler()) + resetByRequest, want: "reset: POST /reset was answered 404"},
+		"the books are those of another shop": {
+			head: serve(t, &counter{}) + resetByRequest,
+			tail: "books: {command: \"printf 'product,pieces\\\\n1,20\\\\n'\", stock: x}",
+			want: "neither the stock nor the orders in the books have changed",
+		},
+		"the books cannot be read": {
+			head: serve(t, &counter{}) + resetByRequest, tail: "books: {command: exit 3, stock: x}", want: "exit status 3",
+		},
+		"a rate limit": {
+			head: serve(t, &counter{limit: 5}) + resetByRequest, want: "most orders have no known end: 25× 429 too many requests",
+		},
+		"a wrong path": {head: busy, want: "most orders have no known end: 30× 404 404 page not found"},
+		"a login that failed": {
+			head: busy + "\nbuyer: [{post: /login, capture: {token: $.token}}]",
+			want: "a step of the buyer failed: 404 404 page not found (POST /login)",
+		},
+		"a capture that finds nothing": {
+			head: serve(t, &counter{}) + "\nbuyer: [{post: /reset, capture: {token: $.token}}]",
+			want: "capture token: nothing at $[\"token\"] in the answer 200",
+		},
+		"the refusal is not under answers": {
+			head: serve(t, &counter{}) + resetByRequest, old: "contains: sold out", new: "contains: no more",
+			want: "nothing was accepted too much: is the refusal under answers? 10× 409",
+		},
+		"the order's id is elsewhere": {
+			head: serve(t, &counter{}) + resetByRequest, old: "order: $.id", new: "order: $.order.id",
+			want: "it has no order id at $[\"order\"][\"id\"]",
+		},
+		"the service ends before it is ready": {
+			head: "target: http://" + freeAddr(t), tail: "service: {start: 'echo boom >&2; exit 3'}",
+			want: "the service ended before it was ready: exit status 3\nboom",
+		},
+		"the service is never ready": {
+			head: "target: http://" + freeAddr(t), tail: "service: {start: exec sleep 100, within: 200ms}",
+			want: "the service is not ready after 200ms",
+		},
+		"another process answers": {head: busy, tail: "service: {start: exec sleep 100}", want: "another process answers at"},
+		"what is killed is not what serves": {
+			head: serve(t, &counter{}) + "\nreset: [{post: /reset}, {restart: true}]",
+			tail: "service: {kill: 'true', start: 'true', within: 2s}", want: "was killed, and another process answers at",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := strings.Replace(memory, c.old, c.new, 1)
+			f := parse(t, t.TempDir(), c.head+body+c.tail)
+			r := run(t, judge.Config{File: f, Phases: []string{judge.Alone}})
+			reasons := strings.Join(r.Reasons, "\n")
+			for _, p := range r.Phases {
+				reasons += strings.Join(p.Reasons, "\n")
+			}
+			if r.Outcome != verify.Unknown || !strings.Contains(reasons, c.want) {
+				t.Errorf("%s, %q; want unknown: %s\n%s", r.Outcome, reasons, c.want, text(r))
+			}
+		})
+	}
+}
+
+// Without reset, books or names with {{phase}}, the stock is known before the first phase only.
+func TestOnePhaseWithoutReset(t *testing.T) {
+	t.Parallel()
+	f := parse(t, "", serve(t, &counter{left: 20, ids: map[string]int{}})+memory)
+	r := run(t, judge.Config{File: f})
+	if r.Phases[0].Outcome != verify.Pass || r.Phases[1].Outcome != verify.Unknown || r.Outcome != verify.Unknown {
+		t.Errorf("%s\n%s", r, text(r))
+	}
+}
+
+// Books by a command: a shop that forgets one order is found out in SQLite.
+func TestBooksOfSQLite(t *testing.T) {
+	t.Parallel()
+	sqlite, err := programs.SQLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	sql := func(statements string) error {
+		return exec.Command(sqlite, filepath.Join(dir, "shop.db"), statements).Run()
+	}
+	n, forget := 0, false
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n > 5 {
+			http.Error(w, "sold out", http.StatusConflict)
+			return
+		}
+		statements := fmt.Sprintf("INSERT INTO orders VALUES (%d); UPDATE stock SET n = n - 1", n)
+		if forget && n == 3 {
+			statements = "SELECT 1"
+		}
+		if err := sql(statements); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"id":"%d"}`, n)
+	})
+	f := parse(t, dir, serve(t, mux)+`
+stock: {ticket: 5}
+reset:
+  - command: |
+      `+sqlite+` shop.db "DROP TABLE IF EXISTS stock; DROP TABLE IF EXISTS orders; CREATE TABLE stock (name, n);
+      INSERT INTO stock VALUES ('ticket', 5); CREATE TABLE orders (id)"
+order: {post: /orders, repeats: none}
+answers:
+  - {status: 201, means: accepted, order: $.id}
+  - {status: 409, contains: sold out, means: rejected}
+books:
+  command: `+sqlite+` -csv -header shop.db
+  stock: SELECT name AS product, n AS pieces FROM stock
+  orders: SELECT id, 'ticket' AS product, 1 AS pieces FROM orders
+settle: 500ms
+`)
+	one := []string{judge.Alone}
+	if r := run(t, judge.Config{File: f, Phases: one}); r.Outcome != verify.Pass {
+		t.Errorf("a right shop: %s\n%s", r, text(r))
+	}
+	n, forget = 0, true
+	if r := run(t, judge.Config{File: f, Phases: one}); !slices.Equal(r.Phases[0].Violated(), []string{judge.AcceptedIsKept}) {
+		t.Errorf("a shop that forgets: %s\n%s", r, text(r))
+	}
+}

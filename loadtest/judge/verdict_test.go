@@ -1,0 +1,255 @@
+package judge_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"orderstock/loadtest/judge"
+	"orderstock/loadtest/judge/books"
+	"orderstock/loadtest/judge/shop"
+	"orderstock/loadtest/verify"
+)
+
+// world is what is known about a good phase: ten pieces, twelve orders one after another, two of them rejected.
+func world() judge.Evidence {
+	e := judge.Evidence{
+		Stock: map[string]shop.Pieces{"1": 10 * shop.Whole}, Sold: []string{"SOLD"}, Void: []string{"VOID"},
+		Passing: map[string]bool{},
+		Before:  &books.Books{Levels: []books.Level{{Product: "1", Pieces: 10 * shop.Whole}}, Orders: []books.Row{}, HasKeys: true, HasState: true},
+		After: &books.Books{
+			Levels: []books.Level{{Product: "1", Pieces: 0}}, HasKeys: true, HasState: true, Orders: []books.Row{},
+			Deductions: []books.Row{},
+		},
+	}
+	for i := range 12 {
+		id, key := fmt.Sprint(100+i), fmt.Sprint("k", i)
+		c := judge.Call{Kind: judge.First, Sent: at(2 * i), Done: at(2*i + 1), Status: 201}
+		c.Means, c.Order = shop.Accepted, id
+		row := books.Row{ID: id, Key: key, Product: "1", Pieces: shop.Whole, State: "SOLD"}
+		if i < 10 {
+			e.After.Deductions = append(e.After.Deductions, books.Row{ID: id, Product: "1", Pieces: shop.Whole})
+		} else {
+			c.Status, c.Means, c.Order, row.State = 409, shop.Rejected, "", "VOID"
+		}
+		e.After.Orders = append(e.After.Orders, row)
+		e.Orders = append(e.Orders, &judge.Order{Key: key, Basket: []judge.Item{{Product: "1", Pieces: shop.Whole}}, Calls: []judge.Call{c}})
+	}
+	return e
+}
+
+func at(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// again adds a repeat of an order with that answer.
+func again(e *judge.Evidence, i int, means shop.Means, id string) {
+	c := judge.Call{Kind: judge.Late, Sent: at(100), Done: at(101), Status: 200}
+	c.Means, c.Order = means, id
+	e.Orders[i].Calls = append(e.Orders[i].Calls, c)
+}
+
+// silent makes an order one without an answer.
+func silent(e *judge.Evidence, i int) {
+	c := &e.Orders[i].Calls[0]
+	c.Failure, c.Status, c.Means, c.Order = "no answer within the timeout", 0, shop.Unknown, ""
+}
+
+func withoutBooks(e *judge.Evidence)   { e.Before, e.After = nil, nil }
+func remove(e *judge.Evidence, i int)  { e.After.Orders = slices.Delete(e.After.Orders, i, i+1) }
+func level(e *judge.Evidence, n int64) { e.After.Levels[0].Pieces = shop.Pieces(n) * shop.Whole }
+
+// Each change to a good phase violates what it should, and nothing else.
+func TestWhatIsViolated(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*judge.Evidence)
+		want   string // the violations, or nothing
+	}{
+		"good":                {func(*judge.Evidence) {}, ""},
+		"good without books":  {withoutBooks, ""},
+		"good without keys":   {func(e *judge.Evidence) { keyless(e) }, ""},
+		"good without orders": {func(e *judge.Evidence) { e.After.Orders, e.After.Deductions = nil, nil }, ""},
+		"good without stock":  {func(e *judge.Evidence) { e.After.Levels = nil }, ""},
+		"oversold, by answers": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			e.Orders[10].Calls[0].Means, e.Orders[10].Calls[0].Order = shop.Accepted, "110"
+		}, judge.NotOversold},
+		"oversold, and the counter hides it": {func(e *judge.Evidence) {
+			silent(e, 10)
+			e.After.Orders[10].State = "SOLD"
+			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "110", Product: "1", Pieces: shop.Whole})
+		}, "not-oversold stock-matches-orders"},
+		"below zero": {func(e *judge.Evidence) { level(e, -1) }, "not-oversold stock-matches-orders"},
+		"one row is below zero": {func(e *judge.Evidence) {
+			level(e, -1)
+			e.After.Levels = append(e.After.Levels, books.Level{Product: "1", Pieces: shop.Whole})
+		}, judge.NotOversold},
+		"two orders of one key": {func(e *judge.Evidence) { withoutBooks(e); again(e, 3, shop.Accepted, "777") }, judge.OneOrderPerKey},
+		"two orders of one key in the books alone": {func(e *judge.Evidence) {
+			remove(e, 4)
+			e.Orders[4].Calls[0].Means, e.Orders[4].Calls[0].Order = shop.Unknown, ""
+			e.After.Orders = append(e.After.Orders, books.Row{ID: "777", Key: "k3", Product: "1", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Deductions[4].ID = "777"
+		}, judge.OneOrderPerKey},
+		"two keys of one order":   {func(e *judge.Evidence) { withoutBooks(e); again(e, 3, shop.Accepted, "104") }, judge.OneOrderPerKey},
+		"a repeat":                {func(e *judge.Evidence) { again(e, 3, shop.Accepted, "103"); again(e, 11, shop.Rejected, "") }, ""},
+		"accepted, then rejected": {func(e *judge.Evidence) { again(e, 3, shop.Rejected, "") }, judge.OneAnswerPerKey},
+		"accepted, then unknown":  {func(e *judge.Evidence) { again(e, 3, shop.Unknown, "") }, ""},
+		"rejected too early":      {func(e *judge.Evidence) { e.Orders[10].Calls[0].Sent, e.Orders[10].Calls[0].Done = at(1), at(2) }, judge.RejectedOnlyWhenShort},
+		"rejected while others are on their way": {func(e *judge.Evidence) {
+			for i := range 10 {
+				e.Orders[i].Calls[0].Sent = 0
+			}
+			e.Orders[10].Calls[0].Sent, e.Orders[10].Calls[0].Done = at(0), at(1)
+		}, ""},
+		"more left the stock than was sold": {func(e *judge.Evidence) { e.Before.Levels[0].Pieces += shop.Whole }, judge.StockMatchesOrders},
+		"less left the stock than was sold": {func(e *judge.Evidence) { level(e, 1) }, judge.StockMatchesOrders},
+		"without orders, less left the stock than was accepted": {func(e *judge.Evidence) {
+			e.After.Orders, e.After.Deductions = nil, nil
+			level(e, 1)
+		}, judge.StockMatchesOrders},
+		"an accepted order is missing": {func(e *judge.Evidence) { remove(e, 2); level(e, 1); e.After.Deductions = nil }, judge.AcceptedIsKept},
+		"an accepted order is void": {func(e *judge.Evidence) {
+			e.After.Orders[2].State = "VOID"
+			level(e, 1)
+		}, judge.AcceptedIsKept},
+		"an accepted order has other items": {func(e *judge.Evidence) {
+			e.After.Orders[2].Pieces, e.After.Orders[3].Pieces = 2*shop.Whole, 0
+			e.After.Deductions = nil
+		}, judge.AcceptedIsKept},
+		"an accepted order has its item twice": {func(e *judge.Evidence) {
+			e.After.Orders = append(e.After.Orders, e.After.Orders[2])
+			e.After.Deductions = nil
+			e.Before.Levels[0].Pieces += shop.Whole
+		}, "not-oversold accepted-is-kept"},
+		"an accepted order has another product": {func(e *judge.Evidence) {
+			e.After.Orders = append(e.After.Orders, books.Row{ID: "102", Key: "k2", Product: "2", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Deductions = nil
+		}, judge.AcceptedIsKept},
+		"a rejected order is sold": {func(e *judge.Evidence) {
+			e.After.Orders[10].State, e.Before.Levels[0].Pieces = "SOLD", 11*shop.Whole
+			e.Stock["1"] = 11 * shop.Whole
+			e.After.Deductions = nil
+		}, "rejected-only-when-short rejected-is-not-sold"},
+		"a row of nobody": {func(e *judge.Evidence) {
+			e.After.Orders = append(e.After.Orders, books.Row{ID: "9", Key: "other", Product: "2", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Deductions = nil
+		}, judge.Unexplained},
+		"a row of nobody, without keys": {func(e *judge.Evidence) {
+			keyless(e)
+			e.After.Orders = append(e.After.Orders, books.Row{ID: "9", Product: "2", Pieces: shop.Whole, State: "SOLD"})
+			e.After.Deductions = nil
+		}, judge.Unexplained},
+		"a row of a call without an answer": {func(e *judge.Evidence) { keyless(e); silent(e, 4) }, ""},
+		"a row from before": {func(e *judge.Evidence) {
+			row := books.Row{ID: "9", Key: "old", Product: "1", Pieces: shop.Whole, State: "SOLD"}
+			e.Before.Orders, e.After.Orders = append(e.Before.Orders, row), append(e.After.Orders, row)
+		}, ""},
+		"deducted twice":     {func(e *judge.Evidence) { e.After.Deductions = append(e.After.Deductions, e.After.Deductions[0]) }, judge.DeductedOnce},
+		"not deducted":       {func(e *judge.Evidence) { e.After.Deductions = e.After.Deductions[1:] }, judge.DeductedOnce},
+		"deducted too much":  {func(e *judge.Evidence) { e.After.Deductions[0].Pieces = 2 * shop.Whole }, judge.DeductedOnce},
+		"deducted, negative": {func(e *judge.Evidence) { e.After.Deductions[0].Pieces = -shop.Whole }, ""},
+		"deducted for nobody": {func(e *judge.Evidence) {
+			e.After.Deductions = append(e.After.Deductions, books.Row{ID: "9", Product: "1", Pieces: shop.Whole})
+		}, judge.DeductedOnce},
+		"left open": {func(e *judge.Evidence) {
+			silent(e, 4)
+			e.After.Orders[4].State = "NEW"
+		}, judge.Settled},
+		"accepted and left open": {func(e *judge.Evidence) {
+			e.Passing["NEW"] = true
+			e.After.Orders[4].State = "NEW"
+		}, judge.Settled},
+	} {
+		e := world()
+		c.change(&e)
+		v := judge.Judge(e)
+		if got := strings.Join(v.Violated(), " "); got != c.want {
+			t.Errorf("%s: violated %q, want %q\n%+v\n%v", name, got, c.want, v.Violations, v.Reasons)
+		}
+		if c.want == "" && v.Outcome != verify.Pass {
+			t.Errorf("%s: %s, %v; want a pass", name, v.Outcome, v.Reasons)
+		}
+	}
+}
+
+// keyless takes the keys, and the rows of rejected orders, out of the books.
+func keyless(e *judge.Evidence) {
+	e.After.HasKeys = false
+	e.After.Orders = e.After.Orders[:10]
+	for i := range e.After.Orders {
+		e.After.Orders[i].Key = ""
+	}
+}
+
+// What cannot be shown is unknown, with a reason, and never a pass.
+func TestWhatCannotBeShown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*judge.Evidence)
+		want   string
+	}{
+		"no order": {func(e *judge.Evidence) { e.Orders = nil; withoutBooks(e) }, "no order was sent"},
+		"a rate limit": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			for i, o := range e.Orders {
+				if i > 2 {
+					o.Calls[0] = judge.Call{Status: 429, Body: "slow down", Reading: shop.Reading{Means: shop.Unknown}}
+				}
+			}
+		}, "most orders have no known end: 9× 429 slow down"},
+		"a login that failed": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			for _, o := range e.Orders {
+				o.Calls[0] = judge.Call{Kind: judge.Buyer, Status: 401, Body: "no", Reading: shop.Reading{Means: shop.Unknown}}
+			}
+		}, "12× a step of the buyer failed: 401 no"},
+		"everything rejected": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			for _, o := range e.Orders {
+				o.Calls[0].Means = shop.Rejected
+			}
+		}, "no order was accepted"},
+		"nothing rejected": {func(e *judge.Evidence) {
+			withoutBooks(e)
+			e.Orders[10].Calls[0].Means, e.Orders[11].Calls[0].Means = shop.Unknown, shop.Unknown
+		}, "nothing was rejected, and nothing was accepted too much: is the refusal under answers? 2× 409"},
+		"too few orders": {func(e *judge.Evidence) {
+			e.Orders = e.Orders[:10]
+			e.After.Orders = e.After.Orders[:10]
+		}, "no more was ordered than there is"},
+		"the books do not move": {func(e *judge.Evidence) {
+			e.After = &books.Books{Levels: e.Before.Levels, Orders: []books.Row{}, HasState: true}
+		}, "neither the stock nor the orders in the books have changed"},
+		"a state in no list": {func(e *judge.Evidence) {
+			for i := range 10 {
+				e.After.Orders[i].State = "CONFIRMED"
+			}
+		}, "orders are in the state CONFIRMED, which is in none"},
+		"a state of the rejected in no list": {func(e *judge.Evidence) { e.After.Orders[10].State = "REFUSED" }, "orders are in the state REFUSED"},
+		"a state that is NULL":               {func(e *judge.Evidence) { e.After.Orders[10].State = shop.Null }, "orders are in the state NULL"},
+	} {
+		e := world()
+		c.change(&e)
+		v := judge.Judge(e)
+		if v.Outcome != verify.Unknown || !strings.Contains(strings.Join(v.Reasons, "\n"), c.want) {
+			t.Errorf("%s: %s, %q, %v; want unknown: %s", name, v.Outcome, v.Reasons, v.Violated(), c.want)
+		}
+	}
+}
+
+// A shop that serves little is named as loudly as one that is wrong.
+func TestServedLittle(t *testing.T) {
+	t.Parallel()
+	e := world()
+	for i := range 8 {
+		silent(&e, i)
+	}
+	if got := judge.Judge(e).Loud(); got != "SERVED 4 OF 12" {
+		t.Errorf("said %q", got)
+	}
+	if got := judge.Judge(world()).Loud(); got != "" {
+		t.Errorf("of a good phase, said %q", got)
+	}
+}
