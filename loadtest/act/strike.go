@@ -148,6 +148,9 @@ func (a *Armed) Watch(ctx context.Context) {
 	}
 }
 
+// Words describes it for a log.
+func (a *Armed) Words() string { return a.name.Words() }
+
 // Over is closed when it is healed.
 func (a *Armed) Over() <-chan struct{} { return a.over }
 

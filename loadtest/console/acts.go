@@ -3,8 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"orderstock/loadtest/act"
@@ -55,56 +53,48 @@ func (c *Console) Heal(ctx context.Context) (string, error) {
 	return "everything is whole again", c.acts.Heal(ctx)
 }
 
-// strikeDuring runs the faults of the scenario, each at its time.
-func (c *Console) strikeDuring(ctx context.Context, p *plan, scene Scenario, done <-chan struct{}) {
-	var striking sync.WaitGroup
-	defer striking.Wait()
+// actsOf returns what breaks during a run.
+func (c *Console) actsOf(p *plan, scene Scenario) (acts []trial.Timed) {
+	add := func(at time.Duration, a trial.Act) {
+		acts = append(acts, trial.Timed{At: at, Act: a, Optional: true})
+	}
 	if p.fault != nil && p.fault.Strike != "" {
-		striking.Go(func() {
-			if err := c.strikeCell(ctx, p.fault.Strike, scene, done); err != nil && ctx.Err() == nil {
-				c.say("error", "%v", err)
-			}
-		})
+		if cell, ok := faults.Find(p.fault.Strike); ok {
+			seed, _ := scene.seed() // validated
+			a := act.Action{Action: cell.Fault, Step: string(cell.Step), When: string(cell.When)}
+			add(500*time.Millisecond, c.acts.Add(a, faults.New(c.lab, cell, seed)))
+		}
 	}
 	if p.fault != nil && p.fault.MinusFive {
-		striking.Go(func() {
-			if err := c.orderMinusFive(ctx); err != nil {
-				c.say("error", "%v", err)
-			}
-		})
+		add(0, &trial.Simple{Do: c.orderMinusFive})
 	}
 	for _, a := range scene.Faults {
-		striking.Go(func() {
-			select {
-			case <-time.After(time.Duration(a.AfterMS) * time.Millisecond):
-			case <-done:
-				c.say("fault", "not brought about, as the run was over before: %s", a)
-				return
-			}
-			if _, err := c.Act(ctx, a); err != nil {
-				c.say("error", "%s: %v", a.Words(), err)
-			}
-		})
+		add(time.Duration(a.AfterMS)*time.Millisecond, lasting{c.acts.Add(a, act.New(c.lab, a))})
 	}
+	return acts
 }
 
-// strikeCell arms a cell of the fault matrix, waits until it has struck and its time is over, and heals it, unless it
-// is healed before.
-func (c *Console) strikeCell(ctx context.Context, name string, scene Scenario, done <-chan struct{}) error {
-	cell, ok := faults.Find(name)
-	if !ok {
-		return fmt.Errorf("no cell %q in the fault matrix", name)
+// lasting is an act that lasts until the run is over. The set heals it then, together with what was broken by hand.
+type lasting struct{ *act.Armed }
+
+// Hold implements trial.Act.
+func (lasting) Hold() time.Duration { return trial.UntilOver }
+
+// Heal implements trial.Act.
+func (lasting) Heal(context.Context) error { return nil }
+
+// sayStrike notes an act that failed, did not begin or did not strike.
+func (c *Console) sayStrike(a trial.Act, s trial.Strike) {
+	name := "an order for minus five pieces"
+	if named, ok := a.(interface{ Words() string }); ok {
+		name = named.Words()
 	}
-	seed, _ := scene.seed() // validated
-	a := act.Action{Action: cell.Fault, Step: string(cell.Step), When: string(cell.When)}
-	armed := c.acts.Add(a, faults.New(c.lab, cell, seed))
-	t := trial.Trial{Break: armed, After: 500 * time.Millisecond, Over: armed.Over()}
-	s, err := t.Disturb(ctx, done)
-	if errors.Is(err, trial.ErrOver) {
-		return nil
+	switch {
+	case errors.Is(s.Err, trial.ErrOver):
+		c.say("fault", "not brought about, as the run was over before: %s", name)
+	case s.Err != nil:
+		c.say("error", "%s: %v", name, s.Err)
+	case s.Fired == 0:
+		c.say("fault", "never struck: %s", name)
 	}
-	if s.Fired == 0 && !s.Armed.IsZero() {
-		c.say("fault", "never struck: %s", a.Words())
-	}
-	return err
 }

@@ -77,7 +77,7 @@ func (c *Console) attempt(ctx context.Context, p *plan, run Run) (*Record, error
 	scene := p.scene
 	scene.Seed = run.Seed
 	t := c.trial(at, p, scene, m)
-	h, err := c.fire(ctx, t, scene)
+	h, err := c.fire(ctx, t, scene, m)
 	if err != nil {
 		return nil, err
 	}
@@ -112,27 +112,14 @@ func (c *Console) trial(at *view, p *plan, scene Scenario, m *meter) trial.Trial
 			Databases: at.Databases, Settle: p.scene.settle(),
 			Settled: func(time.Duration) { c.hub.set(secPhase, phaseJudging) },
 		},
-		During: func(ctx context.Context, ended <-chan struct{}) {
-			var metering sync.WaitGroup
-			defer metering.Wait()
-			metering.Go(func() { m.run(ended) })
-			select {
-			case <-m.begun:
-				c.mu.Lock()
-				c.sale.began = time.Now()
-				c.mu.Unlock()
-				c.say("run", "the first order is sent")
-				c.strikeDuring(ctx, p, scene, ended)
-			case <-ended:
-			}
-		},
+		Acts: c.actsOf(p, scene),
 	}
 	t.Load.Observer, t.Load.Live = m, &m.live
 	return t
 }
 
 // fire sends the orders while the faults of the scenario strike, and then heals them.
-func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario) (_ *history.History, err error) {
+func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario, m *meter) (_ *history.History, err error) {
 	client, err := c.traces.client(scene.traced())
 	if err != nil {
 		return nil, err
@@ -141,7 +128,7 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario) (_ *h
 	t.Load.Tracer = client
 	c.hub.set(secPhase, phaseFiring)
 	c.hub.set(secHero, Hero{Sentence: "the sale begins", Word: wordRunning})
-	r, err := t.Fire(ctx)
+	r, err := c.metered(ctx, t, m)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +141,33 @@ func (c *Console) fire(ctx context.Context, t trial.Trial, scene Scenario) (_ *h
 		}
 	}
 	return r.History, nil
+}
+
+// metered fires, and shows the rates meanwhile and what did not come about.
+func (c *Console) metered(ctx context.Context, t trial.Trial, m *meter) (*trial.Result, error) {
+	var metering sync.WaitGroup
+	ended := make(chan struct{})
+	metering.Go(func() { m.run(ended) })
+	metering.Go(func() {
+		select {
+		case <-m.begun:
+			c.mu.Lock()
+			c.sale.began = time.Now()
+			c.mu.Unlock()
+			c.say("run", "the first order is sent")
+		case <-ended:
+		}
+	})
+	r, err := t.Fire(ctx)
+	close(ended)
+	metering.Wait()
+	for i := range t.Acts {
+		if err != nil {
+			break
+		}
+		c.sayStrike(t.Acts[i].Act, r.Strikes[i])
+	}
+	return r, err
 }
 
 // judge waits until every order has ended, reads everything and judges.

@@ -144,9 +144,7 @@ func TestRatesOutliveTheConsole(t *testing.T) {
 // TestPlannedFaultThatDidNotComeUp leaves a line in the log.
 func TestPlannedFaultThatDidNotComeUp(t *testing.T) {
 	c := testConsole(t)
-	over := make(chan struct{})
-	close(over)
-	scene := Scenario{Faults: []act.Action{{Action: "kill", Target: "stock-1", AfterMS: 60_000}}}
-	c.strikeDuring(t.Context(), &plan{}, scene, over)
-	c.shows(t, "not brought about, as the run was over before: 1m0s kill stock-1")
+	kill := c.acts.Add(act.Action{Action: "kill", Target: "stock-1"}, &trial.Simple{})
+	c.sayStrike(lasting{kill}, trial.Strike{Err: trial.ErrOver})
+	c.shows(t, "not brought about, as the run was over before: kill at stock-1")
 }

@@ -107,8 +107,10 @@ func (r *Run) run(ctx context.Context, l *system.System, load fire.Config) error
 		return err
 	}
 	t := trial.On(l, complete(load, r.Seed))
-	t.Break, t.After = fault, strikeAt+time.Duration(rng.IntN(200))*time.Millisecond
-	t.UntilHealed = r.Cell.Fault == RollingRestart
+	t.Acts = []trial.Timed{{
+		At: strikeAt + time.Duration(rng.IntN(200))*time.Millisecond, Act: fault,
+		EndsLoad: r.Cell.Fault == RollingRestart,
+	}}
 	t.Ready = func(ctx context.Context) error { return awaitReady(ctx, l) }
 	t.Keep = l.ServicesDir()     // next to the services' logs
 	t.Books.Settle = callTimeout // of calls that were never answered: orders have ended by then
@@ -118,11 +120,12 @@ func (r *Run) run(ctx context.Context, l *system.System, load fire.Config) error
 		return err
 	}
 	r.history = result.History
-	r.judgeStrike(fault, result.Strike)
+	strike := result.Strikes[0]
+	r.judgeStrike(fault, strike)
 	if f, ok := fault.(*clustered); ok {
-		r.countCluster(f, result.Strike.Healed)
+		r.countCluster(f, strike.Healed)
 	}
-	if err := r.settle(ctx, l, result.Strike.Healed); err != nil {
+	if err := r.settle(ctx, l, strike.Healed); err != nil {
 		return err
 	}
 	if r.Verdict, err = t.Judge(ctx, r.history); err != nil {

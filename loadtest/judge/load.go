@@ -9,7 +9,6 @@ import (
 
 	"orderstock/loadtest/judge/send"
 	"orderstock/loadtest/judge/shop"
-	"orderstock/loadtest/trial"
 )
 
 // bodyShown bounds the part of a body that is kept, in characters.
@@ -208,7 +207,6 @@ func (p *phase) killed(ctx context.Context) error {
 
 // killer kills the service and starts it again each time that at says so, until the load has ended.
 func (p *phase) killer(ctx context.Context, gate *sync.RWMutex, at, ended <-chan struct{}) error {
-	kill := &trial.Simple{Do: p.service.kill, Undo: p.service.start}
 	for {
 		select {
 		case <-ended:
@@ -218,8 +216,7 @@ func (p *phase) killer(ctx context.Context, gate *sync.RWMutex, at, ended <-chan
 		err := func() error {
 			gate.Lock()
 			defer gate.Unlock()
-			_, err := trial.Trial{Break: kill}.Disturb(ctx, nil)
-			return err
+			return errors.Join(p.service.kill(ctx), p.service.start(ctx))
 		}()
 		if err != nil {
 			return err

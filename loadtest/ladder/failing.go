@@ -63,15 +63,14 @@ func measureFailing(ctx context.Context, cfg Config, fault string, clients int) 
 		Mix: fire.Mix{Goods: failingProducts, Stock: plenty, ItemsMax: 1, NumMax: 1, Seed: cfg.Seed},
 	})
 	t.Load.Target.StockURLs = t.Load.Target.StockURLs[1:] // the others make the products
-	t.After = failAfter
 	act := c.act(fault)
 	act.For = failingFor
-	t.Break = act
+	t.Acts = []trial.Timed{{At: failAfter, Act: act}}
 	r, err := t.Run(ctx)
 	if err != nil {
 		return row, err
 	}
-	row.count(r.History, r.Strike.Armed)
+	row.count(r.History, r.Strikes[0].Armed)
 	row.Verdict = r.Verdict.Outcome
 	return row, nil
 }

@@ -94,9 +94,8 @@ func (c *contestant) survive(ctx context.Context, cfg Config, fault string) (s S
 		return s, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	t.After = strikeAt
 	if fault != Calm {
-		t.Break = c.act(fault)
+		t.Acts = []trial.Timed{{At: strikeAt, Act: c.act(fault)}}
 	}
 	r, err := t.Fire(ctx)
 	if err != nil {

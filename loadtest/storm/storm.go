@@ -114,7 +114,7 @@ func (s *storm) fireAndBreak(ctx context.Context, target fire.Target) (*history.
 			Insist: insist, Observer: &s.flow, Live: &s.live,
 			Mix: fire.Mix{Goods: goods, Stock: pieces, ItemsMax: 3, NumMax: 3, Repeat: 0.05, Cancel: 0.05, Seed: s.cfg.Seed},
 		},
-		Break: &trial.Simple{Do: s.breakAll}, UntilHealed: true, Keep: s.cfg.Out,
+		Acts: []trial.Timed{{Act: &trial.Simple{Do: s.breakAll}, EndsLoad: true}}, Keep: s.cfg.Out,
 	}
 	r, err := t.Fire(ctx)
 	if err != nil {

@@ -13,11 +13,14 @@ type Act interface {
 	Arm(ctx context.Context) error
 	// Fired counts its strikes since it was armed.
 	Fired(ctx context.Context) (int, error)
-	// Hold is how long it must last after it struck to show its effect.
+	// Hold is how long it must last after it struck to show its effect, or UntilOver.
 	Hold() time.Duration
 	// Heal undoes it. The system is intact when it returns.
 	Heal(ctx context.Context) error
 }
+
+// UntilOver is the Hold of an act that lasts until the load is over.
+const UntilOver time.Duration = -1
 
 // Simple is an Act made of functions. It strikes in Arm, or as often as Count says.
 type Simple struct {

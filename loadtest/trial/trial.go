@@ -16,23 +16,14 @@ import (
 	"orderstock/loadtest/verify"
 )
 
-// Trial is one experiment. It is a value: only Break has a state.
+// Trial is one experiment. It is a value: only its acts have a state.
 type Trial struct {
 	// Load is fired.
 	Load fire.Config
-	// Break, if not nil, is armed After the load has begun, and healed before the load counts as over.
-	Break Act
-	After time.Duration
-	// Within bounds the wait for Break to strike. Default 6 s.
-	Within time.Duration
-	// Over, if not nil, is closed if Break is healed before its time.
-	Over <-chan struct{}
-	// Ready, if not nil, is called after the heal, and returns when the system serves again.
+	// Acts break something during the load. All are healed before the load counts as over.
+	Acts []Timed
+	// Ready, if not nil, is called after each heal, and returns when the system serves again.
 	Ready func(ctx context.Context) error
-	// UntilHealed ends the load then. The load's own end is only a bound.
-	UntilHealed bool
-	// During, if not nil, runs during the load. ended is closed when the last call is answered or given up.
-	During func(ctx context.Context, ended <-chan struct{})
 
 	// Books are the databases to judge, with the time that orders get to end, as in verify.Config.
 	Books verify.Config
@@ -40,15 +31,26 @@ type Trial struct {
 	Keep string
 }
 
+// Timed is an act and when it begins, from the first order.
+type Timed struct {
+	At time.Duration
+	Act
+	// EndsLoad ends the load once the act is healed. The load's own end is only a bound.
+	EndsLoad bool
+	// Optional says that the trial goes on if the act fails, or if the load is over before its time; see Strike.Err.
+	Optional bool
+}
+
 // Result is the outcome of a trial.
 type Result struct {
 	History *history.History
-	Strike  Strike
+	// Strikes has what became of each of the acts.
+	Strikes []Strike
 	// Verdict is nil until the trial is judged.
 	Verdict *verify.Verdict
 }
 
-// Strike is what became of Break.
+// Strike is what became of an act.
 type Strike struct {
 	// Armed, Struck and Healed are when Arm was called, when the first strike was seen or no longer waited for, and when
 	// the system served again.
@@ -57,6 +59,8 @@ type Strike struct {
 	Fired int
 	// Unseen is the error that kept its strikes from being counted, if none was.
 	Unseen error
+	// Err is why the act failed, or ErrOver.
+	Err error
 }
 
 // System has the services and databases of a trial, such as a stack or a lab.
@@ -81,39 +85,67 @@ func (t Trial) Run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// Fire is the first half of Run. It returns when the last call is answered or given up, and what Break broke is healed.
-// If ctx ends, the result has the calls until then, unless Break fails for that reason.
+// Fire is the first half of Run. It returns when the last call is answered or given up, and all that the acts broke is
+// healed. If ctx ends, the result has the calls until then, unless an act fails for that reason.
 func (t Trial) Fire(ctx context.Context) (*Result, error) {
-	r := &Result{}
+	r := &Result{Strikes: make([]Strike, len(t.Acts))}
 	loadCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	var (
-		ended = make(chan struct{})
-		aside sync.WaitGroup
-		err   error // of Break
-	)
-	if t.During != nil {
-		aside.Go(func() { t.During(ctx, ended) })
-	}
-	if t.Break != nil {
-		aside.Go(func() {
-			r.Strike, err = t.Disturb(ctx, ended)
-			if t.UntilHealed {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	t.Load.Observer = start{t.Load.Observer, begun}
+	var acting sync.WaitGroup
+	for i, a := range t.Acts {
+		acting.Go(func() {
+			t.strike(ctx, a, &r.Strikes[i], begun, ended)
+			if a.EndsLoad {
 				stop()
 			}
 		})
 	}
-	h, fireErr := fire.Run(loadCtx, t.Load)
+	var err error
+	r.History, err = fire.Run(loadCtx, t.Load)
 	close(ended)
-	aside.Wait()
-	if err := errors.Join(err, fireErr); err != nil {
+	acting.Wait()
+	for i, a := range t.Acts {
+		if !a.Optional {
+			err = errors.Join(err, r.Strikes[i].Err)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
-	r.History = h
 	if t.Keep != "" {
-		return r, h.Save(filepath.Join(t.Keep, "history.jsonl"))
+		return r, r.History.Save(filepath.Join(t.Keep, "history.jsonl"))
 	}
 	return r, nil
+}
+
+// start is an observer that closes begun before the first call. The one that it stands for may be nil.
+type start struct {
+	fire.Observer
+	begun chan struct{}
+}
+
+// Started implements fire.Observer.
+func (s start) Started(h *history.History) {
+	if s.Observer != nil {
+		s.Observer.Started(h)
+	}
+	close(s.begun)
+}
+
+// Begin implements fire.Observer.
+func (s start) Begin(e *fire.Event) {
+	if s.Observer != nil {
+		s.Observer.Begin(e)
+	}
+}
+
+// End implements fire.Observer.
+func (s start) End(e *fire.Event) {
+	if s.Observer != nil {
+		s.Observer.End(e)
+	}
 }
 
 // Judge is the second half of Run. It waits until the orders have ended, for a while, and judges.
@@ -123,30 +155,35 @@ func (t Trial) Judge(ctx context.Context, h *history.History) (*verify.Verdict, 
 	return verify.Run(ctx, books)
 }
 
-// strikeWithin is the default of Trial.Within.
+// strikeWithin bounds the wait for a strike.
 const strikeWithin = 6 * time.Second
 
-// ErrOver means that the load was over before Break was armed.
+// ErrOver means that the load was over before an act began.
 var ErrOver = errors.New("the load was over before anything broke")
 
-// Disturb is the part of Fire that lets Break strike, holds it, and heals it, during a load that is fired elsewhere.
-// ended is closed when the load is over.
-func (t Trial) Disturb(ctx context.Context, ended <-chan struct{}) (s Strike, err error) {
+// strike lets an act strike at its time, holds it, and heals it. ended is closed when the load is over.
+func (t Trial) strike(ctx context.Context, a Timed, s *Strike, begun, ended <-chan struct{}) {
 	select {
-	case <-time.After(t.After):
+	case <-begun:
 	case <-ended:
-		return s, ErrOver
+		s.Err = ErrOver
+		return
+	}
+	select {
+	case <-time.After(a.At):
+	case <-ended:
+		s.Err = ErrOver
+		return
 	case <-ctx.Done():
-		return s, context.Cause(ctx)
+		s.Err = context.Cause(ctx)
+		return
 	}
 	s.Armed = time.Now()
-	if err = t.Break.Arm(ctx); err == nil {
-		t.awaitStrike(ctx, &s)
+	if s.Err = a.Arm(ctx); s.Err == nil {
+		s.await(ctx, a.Act)
 		s.Struck = time.Now()
-		if err = t.sleep(ctx, t.Break.Hold()); errors.Is(err, errHealed) {
-			err = nil
-		}
-		if n, countErr := t.Break.Fired(ctx); countErr == nil { // the strikes during Hold count, too
+		s.Err = hold(ctx, a.Act, ended)
+		if n, err := a.Fired(ctx); err == nil { // the strikes while it was held count, too
 			s.Fired = max(s.Fired, n)
 		}
 	}
@@ -155,40 +192,57 @@ func (t Trial) Disturb(ctx context.Context, ended <-chan struct{}) (s Strike, er
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 	}
-	err = errors.Join(err, t.Break.Heal(ctx))
+	s.Err = errors.Join(s.Err, a.Heal(ctx))
 	if t.Ready != nil {
-		err = errors.Join(err, t.Ready(ctx))
+		s.Err = errors.Join(s.Err, t.Ready(ctx))
 	}
 	s.Healed = time.Now()
-	return s, err
 }
 
-// awaitStrike waits until Break has struck, for at most Within.
-func (t Trial) awaitStrike(ctx context.Context, s *Strike) {
-	within := t.Within
-	if within == 0 {
-		within = strikeWithin
-	}
-	for limit := time.Now().Add(within); ; {
-		if s.Fired, s.Unseen = t.Break.Fired(ctx); s.Fired > 0 || time.Now().After(limit) {
+// await waits until the act has struck, for at most strikeWithin.
+func (s *Strike) await(ctx context.Context, a Act) {
+	for limit := time.Now().Add(strikeWithin); ; {
+		if s.Fired, s.Unseen = a.Fired(ctx); s.Fired > 0 || time.Now().After(limit) {
 			return
 		}
-		if t.sleep(ctx, 10*time.Millisecond) != nil {
+		select {
+		case <-healedBefore(a):
 			return
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-var errHealed = errors.New("healed by another")
-
-// sleep is Sleep that ends with errHealed if Break is healed before its time.
-func (t Trial) sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-t.Over:
-		return errHealed
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
+// hold waits for as long as the act lasts, or until somebody else heals it.
+func hold(ctx context.Context, a Act, ended <-chan struct{}) error {
+	var over <-chan time.Time
+	if d := a.Hold(); d != UntilOver {
+		ended, over = nil, time.After(d)
 	}
+	count := time.NewTicker(100 * time.Millisecond)
+	defer count.Stop()
+	for {
+		select {
+		case <-over:
+			return nil
+		case <-ended:
+			return nil
+		case <-healedBefore(a):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-count.C:
+			_, _ = a.Fired(ctx) // whoever shows the act learns of its strikes
+		}
+	}
+}
+
+// healedBefore returns a channel that is closed if somebody else heals the act; nil if nobody can.
+func healedBefore(a Act) <-chan struct{} {
+	if a, ok := a.(interface{ Over() <-chan struct{} }); ok {
+		return a.Over()
+	}
+	return nil
 }

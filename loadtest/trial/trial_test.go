@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,10 +30,10 @@ func TestRun(t *testing.T) {
 		Orders: 200, Rate: 100, Concurrency: 16, Timeout: 4 * time.Second,
 		Mix: fire.Mix{Goods: 3, Stock: 60, Repeat: 0.2, Cancel: 0.2, Seed: 1},
 	})
-	try.After, try.Keep = 500*time.Millisecond, keep
-	try.Break = &trial.Simple{
+	try.Keep = keep
+	try.Acts = []trial.Timed{{At: 500 * time.Millisecond, Act: &trial.Simple{
 		Do: func(context.Context) error { return victim.Kill() }, Undo: victim.Restart, For: 300 * time.Millisecond,
-	}
+	}}}
 	try.Ready = func(context.Context) error {
 		ready = victim.Running()
 		return nil
@@ -46,7 +45,7 @@ func TestRun(t *testing.T) {
 	if r.Verdict.Outcome != verify.Pass {
 		t.Error(r.Verdict)
 	}
-	s := r.Strike
+	s := r.Strikes[0]
 	if s.Fired != 1 || !ready || s.Healed.Sub(s.Struck) < 300*time.Millisecond || s.Armed.After(s.Struck) {
 		t.Errorf("strike %+v, ready %t; want one, held for 300 ms, and a service that runs again", s, ready)
 	}
@@ -56,16 +55,36 @@ func TestRun(t *testing.T) {
 
 	t.Run("the load ends first", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 2, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		try.After, try.Break = time.Minute, &trial.Simple{Do: func(context.Context) error { return errors.New("too late") }}
-		if _, err := try.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "over before anything broke") {
+		try.Acts = []trial.Timed{{At: time.Minute, Act: &trial.Simple{}}}
+		if _, err := try.Run(t.Context()); !errors.Is(err, trial.ErrOver) {
 			t.Errorf("got %v, want that nothing broke", err)
+		}
+		try.Acts[0].Optional = true
+		if r, err := try.Run(t.Context()); err != nil || !errors.Is(r.Strikes[0].Err, trial.ErrOver) {
+			t.Errorf("got %+v, %v; want a run, in which nothing broke", r, err)
+		}
+	})
+	t.Run("several acts", func(t *testing.T) {
+		const apart = 200 * time.Millisecond
+		try := trial.On(st, fire.Config{Orders: 100, Rate: 100, Mix: fire.Mix{Goods: 1, Stock: 10}})
+		failing := &trial.Simple{Do: func(context.Context) error { return errors.New("no such thing") }}
+		lasting := &trial.Simple{Do: func(context.Context) error { return nil }, For: trial.UntilOver}
+		try.Acts = []trial.Timed{{Act: lasting}, {At: apart, Act: failing, Optional: true}}
+		r, err := try.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := r.History.Started.Add(r.History.Elapsed)
+		first, second := r.Strikes[0], r.Strikes[1]
+		if first.Err != nil || first.Healed.Before(over) || second.Err == nil || second.Armed.Sub(first.Armed) < apart/2 {
+			t.Errorf("strikes %+v; want one until the load is over at %s, and a later one that failed", r.Strikes, over)
 		}
 	})
 	t.Run("the load ends with the heal", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
-		healed, ended, live := false, false, &fire.Live{}
-		try.UntilHealed, try.Load.Live = true, live
-		try.Break = &trial.Simple{
+		healed, live := false, &fire.Live{}
+		try.Load.Live = live
+		try.Acts = []trial.Timed{{EndsLoad: true, Act: &trial.Simple{
 			Do: func(ctx context.Context) error {
 				for live.Counts().Orders == 0 {
 					if err := trial.Sleep(ctx, 10*time.Millisecond); err != nil {
@@ -76,24 +95,23 @@ func TestRun(t *testing.T) {
 			},
 			For:  200 * time.Millisecond,
 			Undo: func(context.Context) error { healed = true; return nil },
-		}
-		try.During = func(_ context.Context, over <-chan struct{}) { <-over; ended = true }
+		}}}
 		r, err := try.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := r.History.Orders(); !healed || !ended || n == 0 || n == 100_000 || r.Verdict.Outcome != verify.Pass {
-			t.Errorf("%d orders, healed %t, ended %t, %v; want some, healed, and a pass", n, healed, ended, r.Verdict)
+		if n := r.History.Orders(); !healed || n == 0 || n == 100_000 || r.Verdict.Outcome != verify.Pass {
+			t.Errorf("%d orders, healed %t, %v; want some, healed, and a pass", n, healed, r.Verdict)
 		}
 	})
 	t.Run("what was broken is healed after an interrupt", func(t *testing.T) {
 		try := trial.On(st, fire.Config{Orders: 100_000, Rate: 50, Mix: fire.Mix{Goods: 1, Stock: 10}})
 		ctx, interrupt := context.WithCancel(t.Context())
 		healed := false
-		try.Break = &trial.Simple{
+		try.Acts = []trial.Timed{{Act: &trial.Simple{
 			Do: func(context.Context) error { interrupt(); return nil }, For: time.Minute,
 			Undo: func(ctx context.Context) error { healed = ctx.Err() == nil; return nil },
-		}
+		}}}
 		if _, err := try.Fire(ctx); !errors.Is(err, context.Canceled) || !healed {
 			t.Errorf("%v, healed %t; want the interrupt, and a heal that it does not stop", err, healed)
 		}
