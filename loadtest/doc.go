@@ -7,8 +7,7 @@
 //	err = verdict.Write(os.Stdout)
 //
 // fire and verify import history and not each other. Package trial is the engine of every experiment: it does these
-// steps, with a fault in the middle. Package linear searches a history of the stock for one possible order of its
-// calls. The experiments are values of trial.Trial: faults, mutants, ladder, storm, and the runs of the console; locks
+// steps, with a fault in the middle. The experiments are values of trial.Trial: faults, mutants, ladder, storm, and the runs of the console; locks
 // measures locks without orders. Package stack brings up real servers and services for all of them; lab does so with a
 // proxy on every connection and fault points in the services, and act is the table of what can be broken there.
 package loadtest

@@ -34,7 +34,7 @@ each behind proxies. For the given time it cuts connections, cuts a holder off
 past its session, pauses and kills processes, and kills the leader or a
 follower. Hand-off within a process is on and off, in turns of a minute.
 
-Then it checks the recorded history with porcupine: at no time two holders, as
+Then it checks the recorded history: at no time two holders, as
 ZooKeeper sees them, and each token greater than those before. A counter in
 ZooKeeper, raised under the lock's guard, must have the number of times; no two
 holders that were never paused may have believed at once that they held; and the

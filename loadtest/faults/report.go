@@ -52,8 +52,6 @@ type Row struct {
 	Runs int `json:"runs"`
 	// SettleP99MS is the 99th percentile of Run.SettleMS over all runs; 0 if no order was unfinished at the heal.
 	SettleP99MS float64 `json:"settle_p99_ms"`
-	// Linearizable counts the runs with a linearization; for the others the search timed out.
-	Linearizable int `json:"linearizable"`
 	// WritesAgainS is the maximum over the runs, in seconds; nil unless the cell is of a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
 	// ReadFrom is the group member that the last run's verdict was read from: its primary by then.
@@ -120,9 +118,6 @@ func (row *Row) add(run *Run) {
 		row.ReadFrom = run.Verdict.ReadFrom
 	}
 	row.settle = append(row.settle, run.SettleMS...)
-	if run.Linear == "pass" {
-		row.Linearizable++
-	}
 	if run.Outcome == verify.Unknown {
 		row.Unknown++
 	}
@@ -168,12 +163,11 @@ type table struct {
 	began time.Time
 }
 
-const tableLine = "%-9s %-52s %6v %6v %6v %6v %6v %6v %8v %8v %8v  %s\n"
+const tableLine = "%-9s %-52s %6v %6v %6v %6v %6v %6v %8v %8v  %s\n"
 
 func newTable(out io.Writer, total int) *table {
 	t := &table{out: out, total: total, began: time.Now()}
-	fmt.Fprintf(out, tableLine, "", "CELL@SEED", "FIRED", "ORDERS", "OK", "REJ", "UNKNWN", "VIOL", "SETTLE", "LINEAR",
-		"TOOK", "VERDICT")
+	fmt.Fprintf(out, tableLine, "", "CELL@SEED", "FIRED", "ORDERS", "OK", "REJ", "UNKNWN", "VIOL", "SETTLE", "TOOK", "VERDICT")
 	return t
 }
 
@@ -199,5 +193,5 @@ func (t *table) add(r *Run) {
 	}
 	fmt.Fprintf(t.out, tableLine, fmt.Sprintf("[%d/%d]", ended, t.total), fmt.Sprintf("%s@%d", r.Cell.Name(), r.Seed),
 		r.Fired, r.Orders, r.OK, r.Rejected, r.UnknownToClient, r.Violations,
-		fmt.Sprintf("%.0fms", percentile(r.SettleMS, 0.99)), r.Linear, r.Took.Round(100*time.Millisecond), verdict)
+		fmt.Sprintf("%.0fms", percentile(r.SettleMS, 0.99)), r.Took.Round(100*time.Millisecond), verdict)
 }

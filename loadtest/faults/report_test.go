@@ -18,11 +18,11 @@ var (
 func TestReportSumsUp(t *testing.T) {
 	report := newReport(2, []Cell{commitKill, replyLost}, []*Run{
 		{
-			Cell: commitKill, Seed: 1, Outcome: verify.Pass, SettleMS: []float64{5, 400}, Linear: "pass",
+			Cell: commitKill, Seed: 1, Outcome: verify.Pass, SettleMS: []float64{5, 400},
 			Counts: Counts{Fired: 1, Orders: 300, OK: 200, Rejected: 90, UnknownToClient: 2},
 		},
 		{
-			Cell: commitKill, Seed: 2, Outcome: verify.Pass, SettleMS: []float64{7}, Linear: "unknown",
+			Cell: commitKill, Seed: 2, Outcome: verify.Pass, SettleMS: []float64{7},
 			Counts: Counts{Fired: 1, Orders: 300, OK: 210, Rejected: 80},
 		},
 	})
@@ -48,7 +48,7 @@ func TestReportSumsUp(t *testing.T) {
 	for field, want := range map[string]any{
 		"step": "commit", "when": "before", "fault": "kill", "runs": 2., "fired": 2., "orders": 600., "ok": 410.,
 		"rejected": 170., "unknown_to_client": 2., "violations": 0., "unsettled": 0., "settle_p99_ms": 400.,
-		"linearizable": 1., "verdict": "pass",
+		"verdict": "pass",
 	} {
 		if got.Cells[0][field] != want {
 			t.Errorf("%s is %v, want %v", field, got.Cells[0][field], want)

@@ -34,9 +34,7 @@ type Run struct {
 	// the cell is of a cluster.
 	WritesAgainS *float64 `json:"writes_again_s,omitempty"`
 	// Broken names the failed requirements: the verdict's invariants, and the constants from Settled to Served.
-	Broken []string `json:"broken,omitempty"`
-	// Linear is the result of the search for a linearization of the run.
-	Linear  string          `json:"linear"`
+	Broken  []string        `json:"broken,omitempty"`
 	Took    time.Duration   `json:"took"`
 	Verdict *verify.Verdict `json:"verdict"`
 
@@ -47,8 +45,6 @@ type Run struct {
 const (
 	// Settled: no order is unfinished some seconds after the last fault healed.
 	Settled = "settled"
-	// Linearizable: one sequence of all deductions, restores and readings explains them.
-	Linearizable = "linearizable"
 	// FreshOrder: a fresh order is confirmed after the heal.
 	FreshOrder = "fresh-order-confirmed"
 	// Unmet: a fault of Alone has a demand that was not met, such as the rate of other orders while it lasts.
@@ -102,10 +98,6 @@ func (r *Run) run(ctx context.Context, l *system.System, load fire.Config) error
 			return err
 		}
 	}
-	watch, err := watchLevels(ctx, l)
-	if err != nil {
-		return err
-	}
 	t := trial.On(l, complete(load, r.Seed))
 	t.Acts = []trial.Timed{{
 		At: strikeAt + time.Duration(rng.IntN(200))*time.Millisecond, Act: fault,
@@ -115,7 +107,6 @@ func (r *Run) run(ctx context.Context, l *system.System, load fire.Config) error
 	t.Keep = l.ServicesDir()     // next to the services' logs
 	t.Books.Settle = callTimeout // of calls that were never answered: orders have ended by then
 	result, err := t.Fire(ctx)
-	levels := watch.stop()
 	if err != nil {
 		return err
 	}
@@ -136,11 +127,6 @@ func (r *Run) run(ctx context.Context, l *system.System, load fire.Config) error
 	}
 	if f, ok := fault.(*clustered); ok {
 		r.checkReadFrom(f.primary.Addr())
-	}
-	if r.Unsettled == 0 { // if orders are unsettled, the stock may still change
-		if err := r.linearize(ctx, l, levels); err != nil {
-			return err
-		}
 	}
 	return r.freshOrder(ctx, l)
 }

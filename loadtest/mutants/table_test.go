@@ -16,7 +16,7 @@ import (
 
 // Every row can be run, and names one possible outcome.
 func TestTable(t *testing.T) {
-	known := append(verify.Invariants(), faults.Settled, faults.Linearizable, faults.FreshOrder, faults.NotGivenUp,
+	known := append(verify.Invariants(), faults.Settled, faults.FreshOrder, faults.NotGivenUp,
 		flagConflict, unlockedDeductions)
 	names := map[string]bool{}
 	all := slices.Concat(mutants, layers, inputs)

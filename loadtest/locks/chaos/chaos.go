@@ -26,7 +26,7 @@ const (
 	sessionTimeout = 1500 * time.Millisecond
 	away           = sessionTimeout * 3 / 2 // past the session
 	patience       = 30 * time.Second       // for everybody to hold again
-	longest        = time.Minute            // of a round: longer histories take the checker too long
+	longest        = time.Minute            // of a round
 )
 
 // Config says what to disturb, and for how long.
@@ -377,7 +377,7 @@ func (r *round) judge(ctx context.Context) error {
 		violated("%s", err)
 	}
 	if n := Overlaps(r.beliefs); n > 0 {
-		violated("%d pairs of holders that were never paused believed at once that they held", n)
+		violated("%d holders that were never paused believed that they held beside another", n)
 	}
 	if r.Grants < r.cfg.Grants {
 		violated("only %d grants", r.Grants)
