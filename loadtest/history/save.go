@@ -36,11 +36,17 @@ func Open(path string) (*History, error) {
 }
 
 // Clear removes the files of an earlier run, so that an old verdict is not mistaken for the new one. Missing files are
-// no error.
+// no error, but a folder that takes no new file is.
 func Clear(files ...string) error {
 	for _, file := range files {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove the earlier run: %w", err)
+		}
+		if err := save(file, func(io.Writer) error { return nil }); err != nil {
+			return err
+		}
+		if err := os.Remove(file); err != nil {
+			return fmt.Errorf("remove an empty file: %w", err)
 		}
 	}
 	return nil
